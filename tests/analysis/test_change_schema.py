@@ -44,7 +44,8 @@ def test_the_servers_json_schema_has_the_same_fields_and_requires_the_kind(kind:
         ({"kind": "silence", "site": "nowhere"}, "site"),
         ({"kind": "paint", "site": "cross", "query": 0, "key": 0, "weight": 2}, "weight"),
         ({"kind": "pin", "site": "cross", "queries": [], "keys": [0]}, "queries"),
-        ({"kind": "pin", "site": "cross", "queries": [0], "keys": [0], "weight": 1}, "weight"),
+        ({"kind": "pin", "site": "cross", "queries": [0], "keys": [0], "weight": 2}, "weight"),
+        ({"kind": "pin", "site": "cross", "queries": [0], "keys": [0], "query": 1}, "query"),
     ],
 )
 def test_invalid_json_is_refused(change: dict[str, object], message: str) -> None:

@@ -25,6 +25,7 @@ CHANGES = [
     Paint("cross", 0, 0, query=2, key=3, weight=0.8),
     Paint("cross", query=4, key=1, weight=0.5),
     Pin("cross", queries=(3, 4), keys=(0, 2)),
+    Pin("cross", queries=(3, 4), keys=(0, 2), weight=0.25),
 ]
 every_family = pytest.mark.parametrize("name", SMALL_MODELS)
 every_change = pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}")
@@ -109,6 +110,24 @@ def test_a_pinned_word_attends_to_its_word_only(name: str) -> None:
     np.testing.assert_allclose(words[:, :, 2, 4], 1.0, atol=1e-5)
     with pytest.raises(DataError, match="target word 90 of 7"):
         plain.pin_words(90, 0)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_pin_gives_its_keys_a_share_and_rescales_the_rest(share: float) -> None:
+    translator = family_translator("transformer")
+    plain = explain(translator, SENTENCE, target=TARGET).attention["cross"].weights[0, 0, 2]
+    pin = Pin("cross", 0, 0, queries=(2,), keys=(1, 3), weight=share)
+    changed = explain(translator, SENTENCE, target=TARGET, edit=pin)
+    row = changed.attention["cross"].weights[0, 0, 2]
+    expected = plain * (1 - share) / (1 - plain[[1, 3]].sum())
+    expected[[1, 3]] = share * plain[[1, 3]] / plain[[1, 3]].sum()
+    np.testing.assert_allclose(row, expected, atol=1e-5)
+    before = changed.before
+    assert before is not None
+    assert sum(before.log_probs) == pytest.approx(before.log_prob, abs=1e-4)
+    assert sum(before.log_probs_changed) == pytest.approx(before.log_prob_changed, abs=1e-4)
+    with pytest.raises(DataError, match="between 0 and 1"):
+        Pin("cross", queries=(2,), keys=(1,), weight=1.5)
 
 
 @every_family

@@ -188,11 +188,33 @@ def test_an_answer_that_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch
         request(service_of("transformer"), "explain", sentence=SENTENCE)
 
 
+def test_a_page_with_the_model_in_it_is_written_if_its_settings_are_known() -> None:
+    model = NamedTranslator("mine", family_translator("bahdanau"), SMALL_MODELS["bahdanau"])
+    service = ExplanationService([model])
+    [card] = service.page_data()["live"]["models"]
+    assert card["can_be_saved"]
+    page = request(service, "file", model=0, sentence=SENTENCE)["html"]
+    assert 'id="jumok-weights"' in page
+    assert SENTENCE in page
+    with pytest.raises(UnsupportedError, match="cannot be saved into a page here"):
+        request(service_of("bahdanau"), "file", model=0)
+    with pytest.raises(DataError, match="There are 1 models"):
+        request(service, "file", model=1)
+
+
 def test_the_response_repeats_the_changes_of_the_request() -> None:
     changes: list[dict[str, Any]] = [
         {"kind": "silence", "site": "cross", "layer": 0, "head": None},
         {"kind": "paint", "site": "encoder", "layer": 0, "head": 0, "query": 1, "key": 2, "weight": 1},
-        {"kind": "pin", "site": "cross", "layer": None, "head": 1, "queries": [0, 1], "keys": [1]},
+        {
+            "kind": "pin",
+            "site": "cross",
+            "layer": None,
+            "head": 1,
+            "queries": [0, 1],
+            "keys": [1],
+            "weight": 0.5,
+        },
     ]
     response = request(service_of("transformer"), "explain", sentence=SENTENCE, changes=changes)
     assert response["changes"] == changes

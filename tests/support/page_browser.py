@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -34,12 +36,11 @@ FLAGS = [
 
 # An element of each panel that is there only if the panel shows something, for a model with attention.
 PANELS = {
-    "translate": "[data-word=source-0]",
-    "map": "[role=application]",
-    "heads": "li canvas",
+    "attention": "[role=application]",
     "steps": "article h4",
     "beam": "g.node",
 }
+HEADS = "td canvas"
 
 
 def find_browser() -> str | None:
@@ -97,6 +98,17 @@ def wait_for_responses(page: Page) -> None:
     page.evaluate(two_frames)
 
 
+def save_file(page: Page, kind: str) -> bytes:
+    """Return the file that Share offers under this name."""
+    share = page.get_by_role("button", name="Share", exact=True)
+    if share.get_attribute("aria-expanded") == "false":
+        share.click()
+    menu = page.locator("#share")
+    with page.expect_download() as saved:
+        menu.get_by_role("button", name=re.compile(f"^{kind}")).first.click()
+    return Path(saved.value.path()).read_bytes()
+
+
 def assert_accessible(page: Page, axe: str) -> None:
     """Assert that axe-core, if it is installed, finds no serious accessibility problem."""
     if not axe:
@@ -114,8 +126,11 @@ def assert_accessible(page: Page, axe: str) -> None:
 def assert_every_panel_shows(page: Page, *, attends: bool = True, axe: str = "") -> None:
     for panel, part in PANELS.items():
         page.locator(f"#tab-{panel}").click()
-        if attends or panel in {"translate", "beam"}:
+        expect(page.locator("[data-word=source-0]")).to_be_visible()
+        if attends or panel == "beam":
             expect(page.locator("#panel").locator(part).first).to_be_visible()
+            if panel == "attention":
+                expect(page.locator(HEADS).first).to_be_visible()
         else:
             expect(page.get_by_text("This model has no attention to show here.")).to_be_visible()
         assert_accessible(page, axe)

@@ -13,6 +13,7 @@ from playwright.sync_api import sync_playwright
 from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from jumok.storage.model_folder import read_card
 from support.page_browser import FLAGS, NAMES, MonitoredPage, find_browser, serving
 from support.page_models import train_runs
 
@@ -71,7 +72,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def live(runs: dict[str, Path]) -> Iterator[str]:
     """Yield the address of a live page with two models and a run."""
-    models = [NamedTranslator(name, load(path / "model", engine="torch")) for name, path in runs.items()]
+    models = [
+        NamedTranslator(name, load(path / "model", engine="torch"), read_card(path / "model").recipe.model)
+        for name, path in runs.items()
+    ]
     service = ExplanationService(models, sentence=FIRST_SENTENCE, run=RunMonitor(runs["transformer"]))
     with serving(service) as address:
         yield address

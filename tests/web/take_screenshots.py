@@ -24,7 +24,7 @@ from support.page_models import train_runs
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"]
+PANELS = ["attention", "change", "steps", "beam", "compare", "run"]  # change: attention with a silenced head
 SIZES = {"desktop": (1200, 860), "phone": (390, 844)}
 SENTENCE = "If it rains tomorrow, I will stay at home."
 
@@ -40,13 +40,16 @@ def take_screenshots(browser: Browser, address: str, out: Path) -> None:
         page = context.new_page()
         page.goto(address)
         for panel in PANELS:
-            tab = page.locator(f"#tab-{panel}")
+            tab = page.locator(f"#tab-{'attention' if panel == 'change' else panel}")
             if not tab.count():
                 continue  # no run, or no second model
             tab.click()
             wait_for_responses(page)
             if panel == "change":
                 _silence_most_important_head(page)
+            elif panel == "steps":
+                page.get_by_role("button", name="Undo all").click()
+                wait_for_responses(page)
             page.mouse.move(0, 0)
             for theme in ("light", "dark"):
                 for language in ("en", "ko"):
@@ -55,9 +58,8 @@ def take_screenshots(browser: Browser, address: str, out: Path) -> None:
 
 
 def _silence_most_important_head(page: Page) -> None:
-    heads = page.locator("table button")
-    effects = [float(effect.replace("−", "-")) for effect in heads.all_inner_texts()]
-    heads.nth(effects.index(min(effects))).click()
+    effects = [float(effect.replace("−", "-")) for effect in page.locator("td .value").all_inner_texts()]
+    page.locator("td .picture").nth(effects.index(min(effects))).evaluate("head => head.click()")
     wait_for_responses(page)
 
 

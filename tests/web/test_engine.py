@@ -92,7 +92,10 @@ def random_changes(document: dict[str, Any], generator: random.Random) -> list[d
         else:
             queries_pinned = sorted({query, generator.randrange(query, queries)})
             pinned = sorted(generator.sample(range(visible), min(visible, generator.randint(1, 2))))
-            changes.append({"kind": kind, **named, "queries": queries_pinned, "keys": pinned})
+            share = generator.choice([0.0, 1.0, 1.0, round(generator.random(), 2)])
+            changes.append(
+                {"kind": kind, **named, "queries": queries_pinned, "keys": pinned, "weight": share}
+            )
     return changes
 
 

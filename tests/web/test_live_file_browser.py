@@ -78,14 +78,15 @@ def test_a_model_runs_in_the_page_without_a_network(open_page: OpenPage, tmp_pat
     expect(page.get_by_test_id("translation")).to_have_text(explain(original, "the old house.").text)
     page.get_by_label("Sentence", exact=True).fill("a river knows")
     expect(page.get_by_test_id("translation")).to_have_text(explain(original, "a river knows").text)
-    page.get_by_label("Search").select_option("greedy")
+    page.get_by_text("Search and given translation").click()
+    page.get_by_label("Search", exact=True).select_option("greedy")
     greedy = explain(original, "a river knows", options=ExplanationOptions(beam=1))
     expect(page.get_by_test_id("translation")).to_have_text(greedy.text)
     assert_every_panel_shows(page)
-    page.locator("#tab-change").click()
-    page.get_by_role("button", name="Add", exact=True).click()
+    page.locator("#tab-attention").click()
+    page.locator("td .picture").first.click()
+    expect(page.get_by_test_id("difference")).to_be_visible()
     wait_for_responses(page)
-    expect(page.get_by_test_id("after")).to_be_visible()
 
 
 @pytest.mark.medium

@@ -23,7 +23,7 @@ from jumok.config.recipe import (
 )
 from jumok.models.validate import ATTENTION_NEEDS
 from jumok.plots.page import static_page
-from support.page_browser import PANELS, assert_every_panel_shows
+from support.page_browser import HEADS, PANELS, assert_every_panel_shows
 from support.random_translators import (
     SENTENCE,
     SMALL,
@@ -84,9 +84,10 @@ def test_every_family_shows_every_panel(open_page: OpenPage, tmp_path: Path, nam
     page = open_page(save(tmp_path, family_translator(name)))
     expect(page.locator("[role=tab]")).to_have_count(len(PANELS))
     assert_every_panel_shows(page)
-    page.locator("#tab-map").click()
-    for site in page.get_by_label("Attention", exact=True).locator("option").all():
-        page.get_by_label("Attention", exact=True).select_option(site.get_attribute("value"))
+    page.locator("#tab-attention").click()
+    sites = page.get_by_role("combobox", name="Attention")
+    for site in sites.locator("option").all():
+        sites.select_option(site.get_attribute("value"))
         expect(page.get_by_role("application")).to_be_visible()
 
 
@@ -109,7 +110,7 @@ def test_two_saved_models_are_compared(open_page: OpenPage, tmp_path: Path) -> N
     page = open_page(file.as_uri())
     page.locator("#tab-compare").click()
     expect(page.get_by_role("application").nth(1)).to_be_visible()
-    expect(page.locator("section h3")).to_have_text(["first", "second", "Difference: second − first"])
+    expect(page.locator("#panel section h3")).to_have_text(["first", "second", "Difference: second − first"])
     page.locator("#tab-steps").click()
     expect(page.get_by_text("This page contains no steps.")).to_be_visible()
 
@@ -126,7 +127,7 @@ def test_weights_are_shown_to_four_decimals_in_the_table_and_at_a_cell(
     page = open_page(save(tmp_path, family_translator("bahdanau")) + "#panel=map&show=head")
     page.get_by_text("The weights as a table").click()
     weights = explain(family_translator("bahdanau"), SENTENCE).words("cross").weights[0, 0]
-    rows = [row.locator("td").all_inner_texts() for row in page.locator("tbody tr").all()]
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("details tbody tr").all()]
     shown = [[float(cell) for cell in row] for row in rows]
     assert shown == [pytest.approx(row, abs=0.0001) for row in weights.tolist()]
     page.get_by_role("application").focus()
@@ -162,18 +163,17 @@ def test_every_view_shows_the_effect_of_silencing_its_heads(open_page: OpenPage,
         ("panel=map&site=encoder&show=mean", Silence("encoder")),
         ("panel=map&site=decoder&show=maximum&layer=1", Silence("decoder", 1)),
         ("panel=map&site=encoder&show=roll-out", Silence("encoder")),
-        ("panel=heads&site=encoder&word=1", Silence("encoder")),
-        ("panel=translate", Silence("cross", plain.alignments[0].heads[0][0])),
+        ("panel=attention", Silence("cross", plain.alignments[0].heads[0][0])),
     ):
         page.evaluate("address => { location.hash = address }", address)
-        effect = page.get_by_text("Silencing these heads changes").locator("b").first
+        effect = page.get_by_test_id("effect")
         before = explain(translator, SENTENCE, edit=silence).before
         assert before
         expected = before.log_prob_changed - before.log_prob
         expect(effect).to_have_text(re.compile(r"^[+−]?\d"))
         assert float(effect.inner_text().replace("−", "-")) == pytest.approx(expected, abs=0.0051)
-    page.evaluate("location.hash = 'panel=heads&order=entropy'")
-    expect(page.locator("#panel")).to_contain_text("Below each map: Entropy · Effect of silencing.")
+    page.evaluate("location.hash = 'panel=attention&order=entropy'")
+    expect(page.locator("#panel")).to_contain_text("Below each head: Entropy.")
 
 
 def test_several_pages_fit_into_one_notebook(open_page: OpenPage, tmp_path: Path) -> None:
@@ -186,9 +186,8 @@ def test_several_pages_fit_into_one_notebook(open_page: OpenPage, tmp_path: Path
     notebook.write_text(f"<!doctype html><body>{''.join(cells)}</body>", encoding="utf-8")
     page = open_page(notebook.as_uri())
     first, second = (page.frame_locator("iframe").nth(index) for index in range(2))
-    first.locator("#tab-heads").click()
     second.locator("#tab-beam").click()
-    expect(first.locator("li canvas").first).to_be_visible()
+    expect(first.locator(HEADS).first).to_be_visible()
     expect(second.locator("g.node").first).to_be_visible()
     expect(first.locator(".pair")).to_contain_text(SENTENCE)
     expect(second.locator(".pair")).to_contain_text(f"{SENTENCE} {SENTENCE}")
@@ -219,8 +218,8 @@ def test_a_page_of_60_tokens_6_layers_and_8_heads_is_small(
     assert file.stat().st_size < 1_500_000
     page = open_page(file.as_uri())
     assert_every_panel_shows(page, axe=axe)
-    page.locator("#tab-heads").click()
-    expect(page.locator("li canvas")).to_have_count(48)
+    page.locator("#tab-attention").click()
+    expect(page.locator(HEADS)).to_have_count(48)
 
 
 def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_path: Path) -> None:
@@ -253,7 +252,7 @@ def test_content_wider_than_a_narrow_screen_scrolls_in_its_own_box(
     save_explanation(explain(large_translator(), text_of(128), target=text_of(128)), file)
     page = open_page(file.as_uri() + "#units=tokens", viewport={"width": 320, "height": 640})
     root = "document.documentElement"
-    for panel in ("map", "heads", "steps", "translate"):
+    for panel in ("attention", "steps", "beam"):
         page.locator(f"#tab-{panel}").click()
         expect(page.locator("#panel").locator(PANELS[panel]).first).to_be_visible()
         assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{panel} is wider than its screen"

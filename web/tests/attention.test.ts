@@ -39,6 +39,12 @@ describe("changes", () => {
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [1] }, [0, 0, 0])).toEqual([0, 1, 0]);
   });
 
+  it("pin gives its keys a share and rescales the rest", () => {
+    expect(edited({ kind: "pin", ...scope, queries: [2], keys: [0, 1], weight: 0.5 }, [0.125, 0.375, 0.5])).toEqual([0.125, 0.375, 0.5]);
+    expect(edited({ kind: "pin", ...scope, queries: [2], keys: [0], weight: 0 }, [0.5, 0.25, 0.25])).toEqual([0, 0.5, 0.5]);
+    expect(edited({ kind: "pin", ...scope, queries: [2], keys: [2], weight: 0.5 }, [0.75, 0.25, 0])).toEqual([0.375, 0.125, 0.5]);
+  });
+
   it("silences heads after an inner edit", () => {
     const row = Float32Array.of(0.25, 0.75);
     silenceHeads("cross", [[0, 1]], null)(row, place);

@@ -80,8 +80,11 @@ def _pin(change: Pin, weights: Tensor, window: Window) -> None:
         pinned = shares.sum(dim=-1, keepdim=True)
         shares = (shares / pinned.clamp(min=1e-12)).where(pinned > 1e-12, 1 / len(keys))
         total = row_weights.sum(dim=-1, keepdim=True)
-        row_weights.zero_()
-        row_weights[..., keys] = shares * total.where(total > 0, 1.0)
+        total = total.where(total > 0, 1.0)
+        row_weights[..., keys] = 0.0
+        # If these keys had all the weight, there is no rest to rescale: the row then sums to less.
+        row_weights *= total * (1 - change.weight) / row_weights.sum(dim=-1, keepdim=True).clamp(min=1e-12)
+        row_weights[..., keys] = shares * total * change.weight
 
 
 def check_changes(

@@ -40,6 +40,11 @@ def _require_kind(schema: dict[str, Any]) -> None:
     schema["required"] = [*schema.get("required", []), "kind"]
 
 
+def _check_weight(weight: float) -> None:
+    if not 0 <= weight <= 1:
+        raise DataError(f"A weight lies between 0 and 1. Received: {weight}.")
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A change at one attention site, in one layer and head; None means all layers or all heads."""
@@ -77,8 +82,7 @@ class Paint(Change):
     kind: Literal["paint"] = field(default="paint", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.weight <= 1:
-            raise DataError(f"A weight lies between 0 and 1. Received: {self.weight}.")
+        _check_weight(self.weight)
 
     @property
     def first_step(self) -> int:
@@ -90,10 +94,15 @@ class Paint(Change):
 
 @dataclass(frozen=True, slots=True)
 class Pin(Change):
-    """Let queries attend to these keys only, in proportion to their weights; uniformly if all are 0."""
+    """Give these keys together this share of the queries' attention; the rest of each row is rescaled.
+
+    The keys share it in proportion to their weights; uniformly if all are 0. With the share of 1, the queries
+    attend to these keys only; with 0, to all others.
+    """
 
     queries: Indices = field(kw_only=True)
     keys: Indices = field(kw_only=True)
+    weight: Weight = field(default=1.0, kw_only=True)
     kind: Literal["pin"] = field(default="pin", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -102,6 +111,7 @@ class Pin(Change):
                 "A pin ties queries to keys and needs at least one of each. "
                 f"Received: queries {self.queries} and keys {self.keys}."
             )
+        _check_weight(self.weight)
 
     @property
     def first_step(self) -> int:

@@ -206,6 +206,8 @@ class _Explainer:
                 self._tokenized_target(before.ids),
                 unchanged.log_prob(before.ids, ended=before.ended),
                 changed.log_prob(before.ids, ended=before.ended),
+                _log_probs_of(unchanged, before.ids),
+                _log_probs_of(changed, before.ids),
             ),
         )
 
@@ -284,12 +286,11 @@ class _Explainer:
             if self.options.gold is not None:
                 errors = head_errors(pair, self.options.gold).astype(numpy.float32)
                 statistics["cross"] = replace(statistics["cross"], error=errors)
-        produced = torch.tensor([*translation.ids, END])
         return LiveExplanation(
             source=shown,
             target=target,
             attention=maps,
-            log_probs=log_probs.gather(1, produced[:, None])[:, 0].float().numpy(),
+            log_probs=_log_probs_of_tokens(log_probs, translation.ids).numpy(),
             candidates=tuple(self._next_tokens(log_probs)),
             statistics=statistics,
             alignments=alignments,
@@ -358,3 +359,12 @@ def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[
             for method in SYMMETRISATIONS:
                 links = Alignment(symmetrise(*both_directions, method))
                 yield WordAlignment(method, read_out.heads, read_out.shift, method, links)
+
+
+def _log_probs_of_tokens(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
+    """Return the log-probability of each token and of `</s>`, from those of all tokens, (step, token)."""
+    return log_probs.gather(1, torch.tensor([*ids, END])[:, None])[:, 0].float()
+
+
+def _log_probs_of(bound_model: BoundModel, ids: Sequence[int]) -> tuple[float, ...]:
+    return tuple(_log_probs_of_tokens(bound_model.log_probs(ids), ids).tolist())

@@ -71,6 +71,8 @@ class BeforeChange:
     target: TokenizedSentence
     log_prob: float
     log_prob_changed: float
+    log_probs: tuple[float, ...] = ()  # per token and `</s>`; files of older versions have none
+    log_probs_changed: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

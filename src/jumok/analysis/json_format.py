@@ -365,11 +365,19 @@ def _before_document(before: BeforeChange) -> dict[str, Any]:
         "target": _sentence_document(before.target),
         "log_prob": _number(before.log_prob),
         "log_prob_changed": _number(before.log_prob_changed),
+        "log_probs": [_number(value) for value in before.log_probs],
+        "log_probs_changed": [_number(value) for value in before.log_probs_changed],
     }
 
 
 def _read_before(fields: Mapping[str, Any]) -> BeforeChange:
-    return BeforeChange(_read_sentence(fields["target"]), fields["log_prob"], fields["log_prob_changed"])
+    return BeforeChange(
+        _read_sentence(fields["target"]),
+        fields["log_prob"],
+        fields["log_prob_changed"],
+        tuple(fields.get("log_probs", ())),
+        tuple(fields.get("log_probs_changed", ())),
+    )
 
 
 def cell_to_document(cell: CellSteps) -> dict[str, Any]:

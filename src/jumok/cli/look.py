@@ -299,6 +299,7 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
     from jumok.server.viewer.http_server import ViewerServer  # start-up
     from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder  # start-up
     from jumok.server.viewer.service import ExplanationService, NamedTranslator  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
 
     picture = ""
     if len(arguments) > 1 and Path(arguments[-1]).suffix.lower() in PICTURE_SUFFIXES:
@@ -309,11 +310,15 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
     if len(runs) > 1:
         raise UnsupportedError(f"Only one run folder can be watched. Received: {len(runs)}.")
     viewed = [
-        NamedTranslator(name, _load_viewed(path, sentences, place))
+        NamedTranslator(name, _load_viewed(path, sentences, place), read_card(path).recipe.model)
         for name, path in named
         if not is_run_folder(path)
     ]
-    viewed += [NamedTranslator(name, newest) for name, run in runs if (newest := run.newest()) is not None]
+    viewed += [
+        NamedTranslator(name, newest, run.settings)
+        for name, run in runs
+        if (newest := run.newest()) is not None
+    ]
     if len({one.reads_pictures for one in viewed}) > 1:
         raise UnsupportedError("A page shows models that read text or models that read pictures, not both.")
     viewer = ExplanationService(

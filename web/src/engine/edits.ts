@@ -30,7 +30,7 @@ function concerns({ site, layer, head }: Change, place: Place): boolean {
 function apply(change: Change, weights: Float32Array, query: number): void {
   if (change.kind === "silence") weights.fill(0);
   else if (change.kind === "paint" && change.query === query) paint(weights, change.key, change.weight);
-  else if (change.kind === "pin" && change.queries.includes(query)) pin(weights, change.keys);
+  else if (change.kind === "pin" && change.queries.includes(query)) pin(weights, change.keys, change.weight ?? 1);
 }
 
 const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0);
@@ -44,13 +44,16 @@ function paint(weights: Float32Array, key: number, weight: number): void {
   weights[key] = weight;
 }
 
-/** Attend to these keys only, in proportion to their weights; uniformly if all are 0. */
-function pin(weights: Float32Array, keys: readonly number[]): void {
-  const total = sumOf(weights);
+/** Give these keys together this share of the row, in proportion to their weights, uniformly if all are 0; the rest is rescaled. */
+function pin(weights: Float32Array, keys: readonly number[], share: number): void {
+  const sum = sumOf(weights);
+  const total = sum > 0 ? sum : 1;
   const pinned = keys.reduce((sum, key) => sum + weights[key], 0);
   const shares = keys.map((key) => (pinned > NOTHING ? weights[key] / pinned : 1 / keys.length));
-  weights.fill(0);
-  keys.forEach((key, i) => (weights[key] = shares[i] * (total > 0 ? total : 1)));
+  for (const key of keys) weights[key] = 0;
+  const factor = (total * (1 - share)) / Math.max(NOTHING, sumOf(weights));
+  for (let i = 0; i < weights.length; i++) weights[i] *= factor;
+  keys.forEach((key, i) => (weights[key] = shares[i] * total * share));
 }
 
 /** The first target step that a change affects; the tokens before it stay the same. */
@@ -67,7 +70,7 @@ export function checkChanges(changes: readonly Change[], maps: Partial<Record<Si
     const queries = change.kind === "paint" ? [change.query] : change.kind === "pin" ? change.queries : [];
     const keys = change.kind === "paint" ? [change.key] : change.kind === "pin" ? change.keys : [];
     if (change.kind === "pin" && (!queries.length || !keys.length)) throw new Error("A pin ties queries to keys and needs at least one of each.");
-    if (change.kind === "paint" && !(change.weight >= 0 && change.weight <= 1)) throw new Error(`A weight lies between 0 and 1. Received: ${change.weight}.`);
+    if (change.kind !== "silence" && !((change.weight ?? 1) >= 0 && (change.weight ?? 1) <= 1)) throw new Error(`A weight lies between 0 and 1. Received: ${change.weight}.`);
     const named: [string, (number | null)[]][] = [["layer", [change.layer]], ["head", [change.head]], ["query", queries], ["key", keys]];
     named.forEach(([axis, indices], i) => {
       const wrong = indices.find((index) => index !== null && !(Number.isInteger(index) && index >= 0 && index < map.shape[i]));

@@ -113,6 +113,8 @@ export class Explainer {
       target: this.#tokenizedTarget(before.ids),
       log_prob: rounded(this.#logProb(source, before.ids, before.ended, null)),
       log_prob_changed: rounded(this.#logProb(source, before.ids, before.ended, edit)),
+      log_probs: this.#logProbs(source, before.ids, null),
+      log_probs_changed: this.#logProbs(source, before.ids, edit),
     });
   }
 
@@ -198,6 +200,13 @@ export class Explainer {
 
   #logProb(source: TokenizedSentence, target: readonly number[], ended: boolean, edit: Edit | null): number {
     return logProbOf(this.#model, this.#model.begin(source.ids, { edit }), target, ended, edit);
+  }
+
+  /** The log-probability of each token, and of `</s>`. */
+  #logProbs(source: TokenizedSentence, target: readonly number[], edit: Edit | null): (number | null)[] {
+    const { vectors } = pass(this.#model, source.ids, target, edit);
+    const logProbs = this.#model.output.logProbs(concatenate(vectors));
+    return [...target, END].map((id, step) => rounded(logProbs[step][id]));
   }
 
   #plan(beam: number | null | undefined): SearchSettings {

@@ -125,6 +125,11 @@ export async function fetchLayers(request: ExplainRequest): Promise<NextTokens[]
   return (await post<{ layers: NextTokens[][] }>("layers", request)).layers;
 }
 
+/** A page with a model of this server in it. */
+export function fetchLiveFile(model: number, sentence: string): Promise<{ html: string }> {
+  return post("file", { model, sentence });
+}
+
 export async function explainWithCheckpoint(step: number, sentence: string): Promise<Explanation> {
   return checkFormat(await post<Explanation>("snapshot", { step, sentence }));
 }

@@ -30,6 +30,8 @@ export interface Pin {
   head: number | null;
   queries: number[];
   keys: number[];
+  /** The share of the row that the keys get together; 1 if it is missing, 0 cuts them off. */
+  weight?: number;
 }
 
 export type Change = Silence | Paint | Pin;
@@ -42,7 +44,7 @@ function isChange(value: unknown): value is Change {
   const { kind, site, layer, head, query, key, weight, queries, keys } = value as Record<string, unknown>;
   if (typeof site !== "string" || !isSite(site) || ![layer, head].every((index) => index === null || index === undefined || isIndex(index))) return false;
   if (kind === "paint") return isIndex(query) && isIndex(key) && typeof weight === "number";
-  return kind === "silence" || (kind === "pin" && areIndices(queries) && areIndices(keys));
+  return kind === "silence" || (kind === "pin" && areIndices(queries) && areIndices(keys) && (weight === undefined || typeof weight === "number"));
 }
 
 /** Parse the changes in an address; anything but a list of changes gives none. */
@@ -55,14 +57,87 @@ export function parseChanges(text: string): Change[] {
   }
 }
 
+/** Changes that mean the same for every sentence. */
+export function independentOfSentence(changes: readonly Change[]): Change[] {
+  return changes.filter(({ kind }) => kind === "silence");
+}
+
+const covers = (change: Change, site: Site, layer: number, head: number) =>
+  change.kind === "silence" && change.site === site && (change.layer ?? layer) === layer && (change.head ?? head) === head;
+
+export function isSilenced(changes: readonly Change[], site: Site, layer: number, head: number): boolean {
+  return changes.some((change) => covers(change, site, layer, head));
+}
+
+/** Silence these heads, [layer, head], as well. None is silenced twice; all of a site are one change.
+ * `shape` begins with the numbers of layers and heads. */
+export function silence(changes: readonly Change[], site: Site, heads: readonly (readonly [number, number])[], shape: readonly number[]): Change[] {
+  if (heads.length > 1 && heads.length === shape[0] * shape[1]) {
+    return [...changes.filter((change) => change.kind !== "silence" || change.site !== site), { kind: "silence", site, layer: null, head: null }];
+  }
+  const added = heads.filter(([layer, head]) => !isSilenced(changes, site, layer, head));
+  return [...changes, ...added.map(([layer, head]): Silence => ({ kind: "silence", site, layer, head }))];
+}
+
+/** Silence a head, or let it speak again: a change that silences more than this head still silences the others.
+ * `shape` begins with the numbers of layers and heads. */
+export function toggleHead(changes: readonly Change[], site: Site, layer: number, head: number, shape: readonly number[]): Change[] {
+  if (!isSilenced(changes, site, layer, head)) return silence(changes, site, [[layer, head]], shape);
+  const [layers, heads] = shape;
+  const others = (count: number, index: number) => Array.from({ length: count }, (_, i) => i).filter((i) => i !== index);
+  return changes.flatMap((change): Change[] => {
+    if (!covers(change, site, layer, head)) return [change];
+    return [
+      ...(change.layer === null ? others(layers, layer).map((other): Silence => ({ kind: "silence", site, layer: other, head: change.head })) : []),
+      ...(change.head === null ? others(heads, head).map((other): Silence => ({ kind: "silence", site, layer, head: other })) : []),
+    ];
+  });
+}
+
+/** Where attention is changed by hand: some queries, some keys, in one head, in a layer, or everywhere. */
+export type Edge = Pick<Pin, "site" | "layer" | "head" | "queries" | "keys">;
+
+export function scopedEdge(site: Site, scope: { layer: number | null; head: number | null }, queries: number[], keys: number[]): Edge {
+  return { site, ...scope, queries, keys };
+}
+
+const sameIndices = (a: readonly number[], b: readonly number[]) => a.join() === b.join();
+
+function isAt(change: Change, { site, layer, head, queries }: Edge): change is Pin {
+  return change.kind === "pin" && change.site === site && change.layer === layer && change.head === head && sameIndices(change.queries, queries);
+}
+
+export function weightSetAt(changes: readonly Change[], edge: Edge): number | null {
+  const found = changes.find((change) => isAt(change, edge) && sameIndices(change.keys, edge.keys));
+  return found?.kind === "pin" ? (found.weight ?? 1) : null;
+}
+
+/** Give the keys this share of the row. A share of 1 replaces all that was set at these queries before. */
+export function setWeight(changes: readonly Change[], edge: Edge, weight: number): Change[] {
+  const rest = changes.filter((change) => !isAt(change, edge) || (weight < 1 && (change.weight ?? 1) < 1 && !sameIndices(change.keys, edge.keys)));
+  return [...rest, { kind: "pin", ...edge, weight }];
+}
+
+export function releaseWeight(changes: readonly Change[], edge: Edge): Change[] {
+  return changes.filter((change) => !isAt(change, edge) || !sameIndices(change.keys, edge.keys));
+}
+
+/** The first step that the changes affect: the tokens before it are kept. Infinity without changes. */
+export function firstChangedStep(changes: readonly Change[]): number {
+  return Math.min(...changes.map((change) => (change.site === "encoder" || change.kind === "silence" ? 0 : change.kind === "paint" ? change.query : Math.min(...change.queries))));
+}
+
 /** A change as text. Its indices refer to the translation before the change. */
 export function describeChange(change: Change, explanation: Explanation, text: Strings): string {
   const target = explanation.before?.target ?? explanation.target;
   const [rows, columns] = tokenLabels({ ...explanation, target }, change.site);
   const scope = [text.site[change.site], change.layer === null ? text.allLayers : `${text.layer} ${change.layer}`, change.head === null ? text.allHeads : `${text.head} ${change.head}`].join(", ");
+  const joined = (labels: string[], indices: number[]) => indices.map((index) => labels[index] ?? index).join("").replace(/^·/, "");
   if (change.kind === "silence") return `${text.silence}: ${scope}`;
   if (change.kind === "paint") return `${text.paint}: ${rows[change.query]} → ${columns[change.key]} = ${change.weight.toFixed(2)} (${scope})`;
-  return `${text.pin}: ${change.queries.map((query) => rows[query]).join("")} → ${change.keys.map((key) => columns[key]).join("")} (${scope})`;
+  const ends = `${joined(rows, change.queries)} → ${joined(columns, change.keys)}`;
+  const share = change.weight ?? 1;
+  return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
 /** The prefix that the translation was given, as text. */

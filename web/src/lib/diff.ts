@@ -4,14 +4,14 @@ import type { TokenizedSentence } from "./format";
 
 type Text = Pick<TokenizedSentence, "text" | "words">;
 
-interface DiffWord {
+export interface DiffWord {
   /** The characters between this word and the one before. */
   gap: string;
   word: string;
   changed: boolean;
 }
 
-function splitWords({ text, words }: Text): DiffWord[] {
+export function splitWords({ text, words }: Text): DiffWord[] {
   let end = 0;
   return words.map((word) => {
     const start = Math.max(end, text.indexOf(word, end));
@@ -37,4 +37,30 @@ export function diffWords(oldText: Text, newText: Text): [DiffWord[], DiffWord[]
     else j++;
   }
   return [oldWords, newWords];
+}
+
+/** A word of one of two texts, or of both. `index` counts the words of the new text; of the old one if `state` is "old". */
+export interface MergedWord {
+  gap: string;
+  word: string;
+  state: "kept" | "new" | "old";
+  index: number;
+  /** The index in the old text of a word that was kept. */
+  oldIndex?: number;
+}
+
+/** The new text with the words of the old one that it lost, where they stood. */
+export function mergeWords(oldText: Text, newText: Text): MergedWord[] {
+  const [before, after] = diffWords(oldText, newText);
+  const merged: MergedWord[] = [];
+  let i = 0;
+  const takeOld = () => {
+    for (; i < before.length && before[i].changed; i++) merged.push({ ...before[i], gap: before[i].gap || " ", state: "old", index: i });
+  };
+  after.forEach((word, index) => {
+    takeOld();
+    merged.push({ ...word, state: word.changed ? "new" : "kept", index, ...(!word.changed && { oldIndex: i++ }) });
+  });
+  takeOld();
+  return merged;
 }

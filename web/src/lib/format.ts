@@ -131,6 +131,16 @@ export interface WholeText {
   index: number;
 }
 
+/** The translation before the changes, and its log-probability without and with them. */
+export interface BeforeChange {
+  target: TokenizedSentence;
+  log_prob: number | null;
+  log_prob_changed: number | null;
+  /** Per token, without the changes and with them. Older pages lack them. */
+  log_probs?: (number | null)[];
+  log_probs_changed?: (number | null)[];
+}
+
 export interface Explanation {
   /** Only in answers of a live page. */
   whole_text?: WholeText;
@@ -153,7 +163,7 @@ export interface Explanation {
   alignments: { name: string; heads: [number, number][]; shift: number; method: string; links: string }[];
   search: Search | null;
   changes: Change[];
-  before: { target: TokenizedSentence; log_prob: number | null; log_prob_changed: number | null } | null;
+  before: BeforeChange | null;
   steps: CellSteps[];
   /** Older pages lack it. */
   measures?: Measures | null;
@@ -173,6 +183,8 @@ export interface ModelCard {
   name: string;
   facts: Facts;
   reads_pictures?: boolean;
+  /** Whether the server writes a page with this model in it. */
+  can_be_saved?: boolean;
 }
 
 const VERSION = 2;

@@ -10,7 +10,8 @@ export interface Layout {
   top: number;
   width: number;
   height: number;
-  rotatedLabels: boolean;
+  /** Of the labels of the columns, in degrees. */
+  rotation: 0 | -45 | -90;
   font: number;
 }
 
@@ -26,6 +27,10 @@ const TEXT_COLOURS = { light: "#1c2430", dark: "#e6eaf0" };
 const BACKGROUNDS = { light: "#ffffff", dark: "#14171c" };
 const GAP = 8;
 const MAX_LABEL = 150;
+const NARROW = 480;
+const SLANT = Math.SQRT1_2;
+/** The width of a cell, in sizes of the font, from which labels are slanted. */
+const MIN_SLANTED = 1.6;
 
 /** The estimated width of a text in ems: Hangul and Chinese characters are about twice as wide as Latin ones. */
 export function widthInEms(text: string): number {
@@ -44,16 +49,27 @@ function truncate(text: string, maxEms: number): string {
   return `${start}…`;
 }
 
-export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46): Layout {
+/** The layout of a map. Maps that are to be in line know each other's row labels. */
+export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46, otherLabels: string[] = []): Layout {
   const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
   const font = 13;
-  const left = Math.min(MAX_LABEL, maxWidth(map.rowLabels) * font) + GAP + 4;
-  const cell = Math.max(3, Math.min(maxCell, (availableWidth - left - 2) / Math.max(1, map.columns)));
+  const left = Math.min(MAX_LABEL, maxWidth([...map.rowLabels, ...otherLabels]) * font) + GAP + 4;
+  const smallest = availableWidth < NARROW ? 10 : 4; // on a narrow screen the map scrolls
+  const room = availableWidth - left - 2;
+  const within = (cell: number) => Math.max(smallest, Math.min(maxCell, cell));
+  /** How far a slanted last label reaches beyond the middle of its column. */
+  const reach = (Math.min(MAX_LABEL, widthInEms(map.columnLabels.at(-1) ?? "") * font) + font / 2) * SLANT;
+  const upright = within(room / Math.max(1, map.columns));
+  const isSlanted = upright >= MIN_SLANTED * font && maxWidth(map.columnLabels) * font > upright - 4;
+  const cell = isSlanted ? Math.min(upright, within((room - reach) / Math.max(0.5, map.columns - 0.5))) : upright;
   const size = Math.max(7, Math.min(font, cell * 0.95));
   const labelWidth = maxWidth(map.columnLabels) * size;
-  const rotatedLabels = labelWidth > cell - 4;
-  const top = (rotatedLabels ? Math.min(MAX_LABEL, labelWidth) : size) + GAP + 4;
-  return { cell, left, top, width: left + cell * map.columns + 2, height: top + cell * map.rows + 2, rotatedLabels, font: size };
+  // Slanted labels are easier to read, Hangul above all, but need more room than upright ones.
+  const rotation = labelWidth <= cell - 4 ? 0 : cell >= MIN_SLANTED * size ? -45 : -90;
+  const visible = Math.min(MAX_LABEL, labelWidth);
+  const top = (rotation === 0 ? size : rotation === -90 ? visible : (visible + size) * SLANT) + GAP + 4;
+  const overhang = rotation === -45 ? Math.max(0, reach - cell / 2) : 0;
+  return { cell, left, top, width: left + cell * map.columns + overhang + 2, height: top + cell * map.rows + 2, rotation, font: size };
 }
 
 export function cellColour(map: AttentionMap, index: number, style: Style): number {
@@ -68,17 +84,17 @@ function stride(layout: Layout): number {
 
 /** The labels of a map with their positions and rotations. */
 function* labelPositions(map: AttentionMap, layout: Layout) {
-  const { cell, left, top, font, rotatedLabels } = layout;
+  const { cell, left, top, font, rotation } = layout;
   const every = stride(layout);
   for (let row = 0; row < map.rows; row += every)
     yield { text: truncate(map.rowLabels[row], (left - GAP) / font), x: left - GAP, y: top + (row + 0.5) * cell, rotation: 0, anchor: "end" as const };
   for (let column = 0; column < map.columns; column += every)
     yield {
-      text: truncate(map.columnLabels[column], rotatedLabels ? (top - GAP) / font : cell / font + 0.3),
+      text: truncate(map.columnLabels[column], rotation ? MAX_LABEL / font : cell / font + 0.3),
       x: left + (column + 0.5) * cell,
       y: top - GAP,
-      rotation: rotatedLabels ? -90 : 0,
-      anchor: rotatedLabels ? ("start" as const) : ("middle" as const),
+      rotation,
+      anchor: rotation ? ("start" as const) : ("middle" as const),
     };
 }
 
@@ -87,7 +103,7 @@ function hasNumbers(layout: Layout): boolean {
 }
 
 function shortNumber(value: number): string {
-  return value.toFixed(2).replace(/^(-?)0\./, "$1.");
+  return value.toFixed(2).replace(/^(-?)0\./, "$1.").replace("-", "−");
 }
 
 export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: Layout, style: Style): void {

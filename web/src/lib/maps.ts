@@ -1,6 +1,16 @@
 /** Maps as the page draws them: of selected heads, by words or tokens, with or without special tokens. */
 
+import type { Edge } from "./changes";
 import { SITES, weights, type Explanation, type Packed, type Site, type TokenizedSentence } from "./format";
+
+export type Side = "source" | "target";
+
+/** What the rows or the columns of a map are: of each, its word (−1: a special token) and its positions. */
+export interface Axis {
+  side: Side;
+  words: number[];
+  tokens: number[][];
+}
 
 /** A table of weights with a label for each row (query) and column (key). */
 export interface AttentionMap {
@@ -9,6 +19,9 @@ export interface AttentionMap {
   values: Float32Array;
   rowLabels: string[];
   columnLabels: string[];
+  /** Missing where rows are no words, for example heads. */
+  rowAxis?: Axis;
+  columnAxis?: Axis;
   /** Whether the weights are stored as single bytes, so that two decimals are accurate instead of four. */
   rounded?: boolean;
 }
@@ -92,6 +105,33 @@ export function selectedHeads(explanation: Explanation, choice: Choice): [number
   return selected;
 }
 
+/** The layer and head of a choice that a change by hand concerns; null for all. */
+export function scopeOf(explanation: Explanation, choice: Choice): { layer: number | null; head: number | null } {
+  if (choice.combination === "head") {
+    const [[layer, head]] = selectedHeads(explanation, choice);
+    return { layer, head };
+  }
+  const ofLayer = (choice.combination === "mean" || choice.combination === "maximum") && choice.layer >= 0;
+  return { layer: ofLayer ? choice.layer : null, head: null };
+}
+
+/** The share of their attention that these queries give to these keys, on average over the queries and heads. */
+export function edgeWeight(explanation: Explanation, { site, layer, head, queries, keys }: Edge): number {
+  const packed = explanation.attention[site];
+  if (!packed) return 0;
+  const [layers, heads, rows, columns] = packed.shape;
+  let [total, count] = [0, 0];
+  for (let l = layer ?? 0; l < (layer === null ? layers : layer + 1); l++)
+    for (let h = head ?? 0; h < (head === null ? heads : head + 1); h++) {
+      const table = headWeights(packed, l, h);
+      for (const query of queries.filter((query) => query < rows)) {
+        for (const key of keys) total += table[query * columns + key];
+        count++;
+      }
+    }
+  return count ? total / count : 0;
+}
+
 function selectedWeights(explanation: Explanation, choice: Choice): Float32Array {
   const rollOut = explanation.roll_out[choice.site];
   if (choice.combination === "roll-out" && rollOut) return weights(rollOut);
@@ -114,10 +154,12 @@ export function shiftRowsUp(table: Float32Array, keys: number): Float32Array {
 interface Grouping {
   labels: string[];
   tokens: number[][];
+  words: number[];
 }
 
-function tokenGroups(labels: string[]): Grouping {
-  return { labels, tokens: labels.map((_, position) => [position]) };
+/** One group per token; `words` has the word of each token that has one. */
+function tokenGroups(labels: string[], words: number[] = []): Grouping {
+  return { labels, tokens: labels.map((_, position) => [position]), words: labels.map((_, position) => words[position] ?? -1) };
 }
 
 /** The words of a sentence in the order of its map: each special token counts as a word, tokens without a word come last. */
@@ -129,26 +171,32 @@ function wordGroups(sentence: TokenizedSentence, startsWithBegin: boolean): Grou
   const special = [startsWithBegin ? 0 : sentence.tokens.length];
   const labels = startsWithBegin ? [BEGIN, ...sentence.words] : [...sentence.words, END];
   const grouped = startsWithBegin ? [special, ...tokens] : [...tokens, special];
+  const indices = sentence.words.map((_, word) => word);
   return {
+    words: [...(startsWithBegin ? [-1, ...indices] : [...indices, -1]), ...withoutWord.map(() => -1)],
     labels: [...labels, ...withoutWord.map((position) => displayToken(sentence.tokens[position - first]))],
     tokens: [...grouped, ...withoutWord.map((position) => [position])],
   };
 }
 
+export const rowSide = (site: Site): Side => (site === "encoder" ? "source" : "target");
+export const columnSide = (site: Site): Side => (site === "decoder" ? "target" : "source");
+
 function groups(explanation: Explanation, site: Site, words: boolean): [Grouping, Grouping] {
+  const { source, target, picture } = explanation;
   if (!words) {
     const [rows, columns] = tokenLabels(explanation, site);
-    return [tokenGroups(rows), tokenGroups(columns)];
+    const wordsOf = (side: Side, begins: boolean) => (begins ? [-1, ...explanation[side].word_of_token] : explanation[side].word_of_token);
+    return [tokenGroups(rows, wordsOf(rowSide(site), false)), tokenGroups(columns, wordsOf(columnSide(site), site === "decoder"))];
   }
-  const { source, target, picture } = explanation;
-  const places = picture ? tokenGroups(source.words) : wordGroups(source, false);
+  const places = picture ? tokenGroups(source.words, source.words.map((_, patch) => patch)) : wordGroups(source, false);
   return [site === "encoder" ? places : wordGroups(target, false), site === "decoder" ? wordGroups(target, true) : places];
 }
 
 function withoutLabel(grouping: Grouping, label: string, position: number): Grouping {
-  const { labels, tokens } = grouping;
+  const { labels, tokens, words } = grouping;
   const isKept = (_: unknown, i: number) => labels[i] !== label || tokens[i][0] !== position;
-  return { labels: labels.filter(isKept), tokens: tokens.filter(isKept) };
+  return { labels: labels.filter(isKept), tokens: tokens.filter(isKept), words: words.filter(isKept) };
 }
 
 /** The map of a choice. A word's keys are summed and its queries averaged, so that rows keep their sums. */
@@ -173,7 +221,11 @@ export function tableMap(explanation: Explanation, choice: Choice, table: Float3
       for (const row of queryGroup) for (const column of keyGroup) total += table[row * keys + column];
       values[at++] = queryGroup.length ? total / queryGroup.length : 0;
     }
-  return mapFrom(values, rows.labels, columns.labels);
+  return {
+    ...mapFrom(values, rows.labels, columns.labels),
+    rowAxis: { side: rowSide(choice.site), words: rows.words, tokens: rows.tokens },
+    columnAxis: { side: columnSide(choice.site), words: columns.words, tokens: columns.tokens },
+  };
 }
 
 export function mapFrom(values: Float32Array, rowLabels: string[], columnLabels: string[], rounded = false): AttentionMap {
@@ -186,7 +238,7 @@ export function isRounded(packed: Packed): boolean {
 
 /** A weight as text, with as many decimals as are stored. */
 export function formatWeight({ rounded }: AttentionMap, value: number): string {
-  return value.toFixed(!rounded ? 4 : Math.abs(value) < 0.05 ? 3 : 2);
+  return value.toFixed(!rounded ? 4 : Math.abs(value) < 0.05 ? 3 : 2).replace("-", "−");
 }
 
 /** One query's weights in every head of a site, one row per head. */
@@ -201,10 +253,10 @@ export function queryOverHeads(explanation: Explanation, choice: Choice, row: nu
       maps.push(makeMap(explanation, { ...choice, combination: "head", layer, head })!);
       labels.push(`${layer} · ${head}`);
     }
-  const { columns, columnLabels } = maps[0];
+  const { columns, columnLabels, columnAxis } = maps[0];
   const values = new Float32Array(maps.length * columns);
   maps.forEach((map, i) => values.set(map.values.subarray(row * columns, (row + 1) * columns), i * columns));
-  return mapFrom(values, labels, columnLabels, isRounded(packed));
+  return { ...mapFrom(values, labels, columnLabels, isRounded(packed)), columnAxis };
 }
 
 /** The sum of several rows, one weight per column. */
@@ -243,10 +295,15 @@ export function pathTo(explanation: Explanation, step: number, index: number): [
 }
 
 /** The probability of each word: the product of its tokens' probabilities. */
-export function wordProbabilities(explanation: Explanation): number[] {
-  const logs = explanation.target.words.map(() => 0);
-  explanation.target.word_of_token.forEach((word, position) => {
-    if (word >= 0) logs[word] += explanation.log_probs[position] ?? 0;
+export function wordProbabilities({ target, log_probs }: { target: TokenizedSentence; log_probs: (number | null)[] }): number[] {
+  const logs = target.words.map(() => 0);
+  target.word_of_token.forEach((word, position) => {
+    if (word >= 0) logs[word] += log_probs[position] ?? 0;
   });
   return logs.map(Math.exp);
+}
+
+/** The positions of the tokens of a word. */
+export function tokensOf({ word_of_token }: TokenizedSentence, word: number): number[] {
+  return word_of_token.flatMap((index, position) => (index === word ? [position] : []));
 }

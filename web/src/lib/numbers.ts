@@ -15,3 +15,20 @@ export function formatNumber(value: number | null | undefined, digits = 2): stri
 export function percent(share: number): string {
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 }
+
+const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+/** How many times a probability grows or shrinks if its logarithm changes by this; null if by less than a tenth. */
+export function times(change: number): string | null {
+  const factor = Math.exp(Math.abs(change));
+  if (factor < 1.1) return null;
+  if (factor < 9.95) return factor.toFixed(1);
+  if (factor < 1e6) return Number(factor.toPrecision(2)).toLocaleString("en");
+  const exponent = Math.round(Math.abs(change) / Math.LN10);
+  return `10${[...String(exponent)].map((digit) => SUPERSCRIPTS[Number(digit)]).join("")}`;
+}
+
+/** A text with its {names} replaced. */
+export function fill(template: string, values: Record<string, string | number>): string {
+  return template.replace(/\{(\w+)\}/g, (name, key: string) => String(values[key] ?? name));
+}

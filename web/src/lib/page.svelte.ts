@@ -1,19 +1,33 @@
 /** The state of the page. It is part of the address, so that a view can be shared. */
 
-import { explain, explainStreaming, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
-import { parseChanges, type Change } from "./changes";
+import { explainStreaming, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
+import { independentOfSentence, parseChanges, type Change, type Edge } from "./changes";
 import type { Theme } from "./colour";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
-import { combinations, sites, type Choice, type Combination } from "./maps";
+import { combinations, sites, type Choice, type Combination, type Side } from "./maps";
 import { PICTURE_LANGUAGES } from "./pictureStrings";
+import { recall } from "./preferences";
+import { localise } from "./problems";
 import { LANGUAGES, type Language } from "./strings";
 
-export const PANELS = ["translate", "map", "heads", "steps", "beam", "change", "compare", "run"] as const;
+export const PANELS = ["attention", "steps", "beam", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
+/** Panels of old addresses: all of them are parts of one view now. */
+const OLD_PANELS = ["translate", "map", "heads", "change"];
 export type Order = "index" | StatisticName;
 
 /** Hypotheses per search step that can be chosen; 0: as the model's recipe says. */
 export const BEAMS = [0, 1, 4, 8];
+/** The words that are pointed at, in the sentence and in the translation. */
+export type Pointed = Readonly<Record<Side, readonly number[]>>;
+const NOTHING_POINTED: Pointed = { source: [], target: [] };
+
+/** What people change, and can undo. */
+interface Edit {
+  changes: Change[];
+  prefix: number[];
+}
+
 /** How long each partial translation stays visible. */
 const PARTIAL_MS = 60;
 
@@ -26,7 +40,7 @@ export function sameCell(a: Cell, b: Cell): boolean {
 }
 
 class Page {
-  panel = $state<Panel>("map");
+  panel = $state<Panel>("attention");
   site = $state<Site>("cross");
   combination = $state<Combination>("read-out");
   layer = $state(-1);
@@ -35,7 +49,13 @@ class Page {
   specials = $state(true);
   lines = $state(false);
   rows = $state<number[]>([]);
+  /** The number below each head; "index" for the default. */
   order = $state<Order>("index");
+  pointed = $state.raw<Pointed>(NOTHING_POINTED);
+  /** The line or cell whose weight can be set. */
+  edge = $state.raw<Edge | null>(null);
+  /** On a narrow screen, which part of the attention panel is shown. */
+  part = $state<"map" | "heads">("map");
   word = $state(-1);
   cell = $state<Cell | null>(null);
   step = $state(-1);
@@ -45,6 +65,8 @@ class Page {
   language = $state<Language>("en");
   appearance = $state<"system" | Theme>("system");
   systemIsDark = $state(false);
+  /** Paper is white. */
+  printing = $state(false);
 
   /** The explanations of a static page. */
   explanations = $state.raw<Explanation[]>([]);
@@ -64,6 +86,14 @@ class Page {
   /** One of `BEAMS`. */
   beam = $state(0);
   changes = $state.raw<Change[]>([]);
+  /** A given translation; if it is empty, the model translates. */
+  target = $state("");
+  /** Whether each model's own translation is compared, or that of the first. */
+  ownTargets = $state(false);
+  /** The sentence and the given translation of the last request; the fields may already have others. */
+  requested = $state.raw({ sentence: "", target: "" });
+  past = $state.raw<Edit[]>([]);
+  future = $state.raw<Edit[]>([]);
   /** The partial translation while the model produces it. */
   partial = $state<string | null>(null);
   busy = $state(false);
@@ -74,9 +104,12 @@ class Page {
 
   readsPictures = $derived(this.live ? !!this.models[this.modelIndex]?.reads_pictures : !!this.explanations[this.modelIndex]?.picture);
   text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
-  theme = $derived<Theme>(this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
+  theme = $derived<Theme>(this.printing ? "light" : this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
   choice = $derived<Choice>(this.choiceFor(this.explanation));
+  modelName = $derived(
+    this.live ? (this.models[this.modelIndex]?.name ?? "") : (this.explanations[this.modelIndex]?.facts.name ?? this.explanations[this.modelIndex]?.facts.mechanisms?.cross ?? ""),
+  );
   /** The sentence with normalised white space: pasted text has tabs and line breaks. */
   normalisedSentence = $derived(this.sentence.trim().replace(/\s+/g, " "));
   panels = $derived(PANELS.filter((panel) => this.isAvailable(panel)));
@@ -84,15 +117,24 @@ class Page {
   /** Whether the answer belongs to another sentence or model than the current ones. */
   stale = $derived(this.#isStale());
 
+  /** Views with different values of this are different entries of the browser's history. */
+  place = $derived(JSON.stringify([this.panel, this.modelIndex, this.requested, this.index]));
+
   #controller = new AbortController();
+  /** The state before the line or the slider moved that is moving now. */
+  #gesture: Edit | null = null;
+  #isMoving = false;
+  #hasMovedOn = false;
   #requests = new WeakMap<Explanation, ExplainRequest>();
   /** Whether the next answer keeps the selected rows, step, candidate and cell: they come from the address. */
   #keepSelection = true;
-  #defaults: { panel: Panel; sentence: string; language: Language } = { panel: "map", sentence: "", language: "en" };
+  #defaults: { panel: Panel; sentence: string; language: Language; appearance: "system" | Theme } = { panel: "attention", sentence: "", language: "en", appearance: "system" };
 
   constructor() {
     const data = readData();
-    this.#defaults.language = navigator.language.startsWith("ko") ? "ko" : "en";
+    const remembered = recall();
+    this.#defaults.language = remembered.language ?? (navigator.language.startsWith("ko") ? "ko" : "en");
+    this.#defaults.appearance = remembered.appearance ?? "system";
     try {
       this.explanations = (data.explanations ?? []).map(checkFormat);
     } catch (error) {
@@ -104,7 +146,7 @@ class Page {
       this.hasRun = data.live.run;
       this.#defaults.sentence = data.live.sentence;
       this.picture = data.live.picture ?? "";
-      this.#defaults.panel = this.models.length ? "translate" : "run";
+      this.#defaults.panel = this.hasRun ? "run" : "attention";
     }
     const dark = matchMedia("(prefers-color-scheme: dark)");
     this.systemIsDark = dark.matches;
@@ -146,20 +188,25 @@ class Page {
   isAvailable(panel: Panel): boolean {
     if (panel === "run") return this.hasRun;
     const facts = this.live ? this.models[this.modelIndex]?.facts : this.explanations[this.modelIndex]?.facts;
-    if (facts?.family === "encoder-only" && ["steps", "beam", "change"].includes(panel)) return false; // a classifier writes nothing
-    if (panel === "change") return this.live && this.models.length > 0;
+    if (facts?.family === "encoder-only" && ["steps", "beam"].includes(panel)) return false; // a classifier writes nothing
     if (panel === "compare") return this.explanations.length > 1 || this.models.length > 1;
     return this.models.length > 0 || this.explanations.length > 0;
   }
 
   errorMessage(error: unknown): string {
-    return error instanceof ServerGoneError ? this.text.serverGone : error instanceof Error ? error.message : String(error);
+    return error instanceof ServerGoneError ? this.text.serverGone : localise(error instanceof Error ? error.message : String(error), this.text);
   }
 
   /** Open a panel, and clear an error of the previous one. */
   openPanel(panel: Panel): void {
     this.panel = panel;
     if (this.explanation) this.problem = "";
+  }
+
+  /** Light these words everywhere. */
+  point(source: readonly number[], target: readonly number[] = []): void {
+    if (source.join() === this.pointed.source.join() && target.join() === this.pointed.target.join()) return;
+    this.pointed = source.length || target.length ? { source: source.filter((word) => word >= 0), target: target.filter((word) => word >= 0) } : NOTHING_POINTED;
   }
 
   selectHead(site: Site, layer: number, head: number): void {
@@ -170,7 +217,8 @@ class Page {
 
   #currentRequest(): ExplainRequest {
     const { modelIndex: model, normalisedSentence: sentence, index, changes, prefix, beam } = this;
-    const search = { changes, prefix, ...(beam && { beam }) };
+    const target = this.target.trim();
+    const search = { changes, prefix, ...(beam && { beam }), ...(target && { target }) };
     if (this.readsPictures) return { model, sentence: "", picture: this.picture, ...search };
     return { model, sentence, ...search, ...(index && { index }) };
   }
@@ -186,27 +234,30 @@ class Page {
     return !!request && (request.sentence !== current.sentence || request.picture !== current.picture || request.model !== current.model);
   }
 
-  /** Request an explanation from the selected model. A new request aborts the previous one. */
+  /** Request an explanation from the selected model. A new request aborts the previous one.
+   * While a line moves, the effects of heads, which take longer, are not measured. */
   async requestExplanation(): Promise<void> {
     if (!this.live || !this.models.length) return;
     this.#controller.abort();
     const { signal } = (this.#controller = new AbortController());
     this.problem = "";
+    this.requested = { sentence: this.sentence, target: this.target };
     if (!(this.readsPictures ? this.picture : this.normalisedSentence)) {
-      this.answer = undefined;
+      [this.answer, this.edge] = [undefined, null];
       [this.busy, this.partial] = [false, null];
       return;
     }
     this.busy = true;
     const request = this.#currentRequest();
     try {
-      const answer = await explainStreaming(request, (text, index) => this.#showPartial(text, index, signal), signal);
+      const isNew = !this.answer || this.#isStale();
+      const answer = await explainStreaming(request, async (text, index) => (isNew ? this.#showPartial(text, index, signal) : undefined), signal);
       if (signal.aborted) return;
       this.#requests.set(answer, request);
-      if (!this.#keepSelection) Object.assign(this, { rows: [], step: -1, candidate: -1, cell: null });
+      if (!this.#keepSelection) Object.assign(this, { step: -1, candidate: -1, cell: null, ...(isNew && { rows: [], edge: null }) });
       this.#keepSelection = false;
       this.answer = answer;
-      void this.#addEffects(signal, answer, request);
+      if (!this.#gesture) void this.#addEffects(signal, answer, request);
     } catch (error) {
       if (signal.aborted) return;
       await this.#revert(request);
@@ -220,6 +271,7 @@ class Page {
   async #revert({ changes, prefix }: ExplainRequest): Promise<void> {
     const answered = this.stale || !this.answer ? undefined : this.#requests.get(this.answer);
     [this.changes, this.prefix] = [answered?.changes ?? [], answered?.prefix ?? []];
+    this.past = this.past.filter((edit) => !this.#isCurrent(edit));
     if (answered) return;
     this.answer = undefined;
     if (changes.length || prefix.length) await this.requestExplanation();
@@ -230,7 +282,7 @@ class Page {
   async #showPartial(text: string, index: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     this.partial = text;
-    const isVisible = this.panel === "translate" && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const isVisible = !matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (isVisible) await new Promise((done) => setTimeout(done, PARTIAL_MS / (1 + index / 8)));
   }
 
@@ -250,20 +302,21 @@ class Page {
     return stored || !request ? (stored ?? null) : fetchSteps({ ...request, cell });
   }
 
-  /** Explain the translation before the changes, to which their indices refer; null if there is none.
-   * The changes apply to it, unless its text would be tokenized differently; then it is explained without them. */
-  async explainBefore(explanation: Explanation): Promise<Explanation | null> {
-    const request = this.#requests.get(explanation);
-    const target = explanation.before?.target;
-    if (!request || !target) return null;
-    const withChanges = await explain({ ...request, prefix: [], target: target.text });
-    return withChanges.target.ids.join() === target.ids.join() ? withChanges : explain({ ...request, changes: [] });
-  }
-
   /** Explain another sentence of the same text. */
   selectSentence(index: number): void {
-    Object.assign(this, { index, changes: [], prefix: [] });
+    this.forgetSentence();
+    this.index = index;
     void this.requestExplanation();
+  }
+
+  /** Drop what belongs to the sentence that is being replaced. Silenced heads stay silent. */
+  forgetSentence(): void {
+    const remaining = ({ changes }: Edit): Edit => ({ changes: independentOfSentence(changes), prefix: [] });
+    this.#gesture = null;
+    Object.assign(this, { index: 0, edge: null, ...remaining(this) });
+    const differs = (edit: Edit, i: number, list: Edit[]) => JSON.stringify(edit) !== JSON.stringify(list[i + 1] ?? remaining(this));
+    this.past = this.past.map(remaining).filter(differs);
+    this.future = [];
   }
 
   selectBeam(beam: number): void {
@@ -273,10 +326,71 @@ class Page {
 
   selectModel(index: number): void {
     if (index === this.modelIndex) return;
-    this.modelIndex = index;
-    this.changes = [];
-    this.prefix = [];
+    Object.assign(this, { modelIndex: index, changes: [], prefix: [], past: [], future: [], edge: null });
     if (this.live) void this.requestExplanation();
+  }
+
+  // --- Changes --------------------------------------------------------------------------------------------
+
+  #isCurrent({ changes, prefix }: Edit): boolean {
+    return JSON.stringify([changes, prefix]) === JSON.stringify([this.changes, this.prefix]);
+  }
+
+  /** Change attention, or the prefix, and translate again. It can be undone. */
+  apply(changes: Change[], prefix = this.prefix): void {
+    this.#gesture = null;
+    const before = { changes: this.changes, prefix: this.prefix };
+    [this.changes, this.prefix] = [changes, prefix];
+    if (this.#isCurrent(before)) return;
+    [this.past, this.future] = [[...this.past, before], []];
+    void this.requestExplanation();
+  }
+
+  /** Show what these changes would do, while a line or a slider moves. */
+  move(changes: Change[]): void {
+    this.#gesture ??= { changes: this.changes, prefix: this.prefix };
+    this.changes = changes;
+    void this.#requestLatest();
+  }
+
+  /** The line or the slider is released: what it did is one step to undo. Without `keep`, it did nothing. */
+  release(keep: boolean): void {
+    const before = this.#gesture;
+    if (!before) return;
+    const after = keep ? this.changes : before.changes;
+    this.#gesture = null;
+    this.#hasMovedOn = false;
+    this.changes = before.changes;
+    if (keep) this.apply(after);
+    else if (!this.#isUpToDate() || this.busy) void this.requestExplanation();
+  }
+
+  /** One request at a time, each for the state when it is sent: a moving hand changes it faster than a model translates. */
+  async #requestLatest(): Promise<void> {
+    this.#hasMovedOn = true;
+    if (this.#isMoving) return;
+    this.#isMoving = true;
+    while (this.#hasMovedOn && this.#gesture) {
+      this.#hasMovedOn = false;
+      if (!this.#isUpToDate()) await this.requestExplanation();
+    }
+    this.#isMoving = false;
+  }
+
+  undo(): void {
+    const edit = this.past.at(-1);
+    if (edit) this.#restore(edit, this.past.slice(0, -1), [{ changes: this.changes, prefix: this.prefix }, ...this.future]);
+  }
+
+  redo(): void {
+    const [edit, ...rest] = this.future;
+    if (edit) this.#restore(edit, [...this.past, { changes: this.changes, prefix: this.prefix }], rest);
+  }
+
+  #restore({ changes, prefix }: Edit, past: Edit[], future: Edit[]): void {
+    this.#gesture = null;
+    Object.assign(this, { changes, prefix, past, future });
+    void this.requestExplanation();
   }
 
   // --- The address ----------------------------------------------------------------------------------------
@@ -288,12 +402,13 @@ class Page {
     const indices = (texts: string[]) => (texts.every((digits) => /^\d{1,9}$/.test(digits)) ? texts.map(Number) : []);
     const index = (name: string, fallback: number) => indices([parameters.get(name) ?? ""])[0] ?? fallback;
     const oneOf = <Value extends string>(name: string, values: readonly Value[], fallback: Value) => values.find((value) => value === parameters.get(name)) ?? fallback;
-    this.panel = oneOf("panel", PANELS, this.#defaults.panel);
+    this.panel = OLD_PANELS.includes(parameters.get("panel") ?? "") ? "attention" : oneOf("panel", PANELS, this.#defaults.panel);
+    this.part = parameters.get("panel") === "heads" || parameters.get("part") === "heads" ? "heads" : "map";
     this.site = oneOf("site", SITES, "cross");
     this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
     this.combination = oneOf("show", Object.keys(this.text.combination) as Combination[], "read-out");
     this.order = oneOf("order", Object.keys(this.text.orders) as Order[], "index");
-    this.appearance = oneOf("theme", ["light", "dark", "system"] as const, "system");
+    this.appearance = oneOf("theme", ["light", "dark", "system"] as const, this.#defaults.appearance);
     this.layer = index("layer", -1);
     this.head = index("head", 0);
     const model = index("model", 0);
@@ -306,12 +421,16 @@ class Page {
     this.step = index("step", -1);
     this.candidate = index("candidate", -1);
     this.validation = index("validation", -1);
+    this.ownTargets = parameters.get("translations") === "own";
     const [site, ...cell] = list("cell");
     const [layer, head, query, key] = indices(cell);
     this.cell = isSite(site) && key !== undefined ? { site, layer, head, query, key } : null;
     this.#keepSelection = true;
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
+    this.target = parameters.get("target") ?? "";
+    this.requested = { sentence: this.sentence, target: this.target };
+    Object.assign(this, { past: [], future: [], edge: null });
     this.index = index("index", 0);
     this.prefix = indices(list("forced"));
     this.beam = BEAMS.find((beam) => beam === index("beam", 0)) ?? 0;
@@ -337,9 +456,12 @@ class Page {
     if (this.candidate >= 0) parameters.set("candidate", String(this.candidate));
     if (this.validation >= 0) parameters.set("validation", String(this.validation));
     if (this.cell) parameters.set("cell", [this.cell.site, this.cell.layer, this.cell.head, this.cell.query, this.cell.key].join(","));
+    if (this.ownTargets) parameters.set("translations", "own");
+    if (this.part === "heads") parameters.set("part", "heads");
     parameters.set("language", this.language);
     if (this.appearance !== "system") parameters.set("theme", this.appearance);
-    if (this.live && this.sentence) parameters.set("sentence", this.sentence);
+    if (this.live && this.requested.sentence) parameters.set("sentence", this.requested.sentence);
+    if (this.live && this.requested.target) parameters.set("target", this.requested.target);
     if (this.live && this.index) parameters.set("index", String(this.index));
     if (this.beam) parameters.set("beam", String(this.beam));
     if (this.prefix.length) parameters.set("forced", this.prefix.join(","));

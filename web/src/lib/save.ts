@@ -1,6 +1,6 @@
 /** Save a panel as a file. */
 
-const STYLE_PROPERTIES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
+const STYLE_PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
 const MARGIN = 16;
 /** Characters that XML cannot contain: a single one makes the picture invalid. */
 const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
@@ -44,21 +44,29 @@ export function renderSvg(root: HTMLElement, background: string): string {
 function drawElement(root: HTMLElement, background: string): string {
   const bounds = root.getBoundingClientRect();
   const frame = new DOMRect(bounds.x - MARGIN, bounds.y - MARGIN, Math.max(bounds.width, root.scrollWidth) + 2 * MARGIN, bounds.height + 2 * MARGIN);
-  const [width, height] = [Math.ceil(frame.width), Math.ceil(frame.height)];
-  const parts = [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`, `<rect width="100%" height="100%" fill="${background}"/>`];
+  const parts: string[] = [];
+  /** The picture ends where the last thing in it ends. */
+  let [right, bottom] = [0, 0];
+  const add = (part: string, at: DOMRect): void => {
+    if (!part) return;
+    parts.push(part);
+    [right, bottom] = [Math.max(right, at.right - frame.left), Math.max(bottom, at.bottom - frame.top)];
+  };
   const walk = (node: Node): void => {
-    if (node instanceof Text) parts.push(...textLines(node, frame));
+    if (node instanceof Text) for (const { text, at } of textLines(node, frame)) add(text, at);
     if (!(node instanceof Element) || node.matches(".hidden")) return;
     const at = node.getBoundingClientRect();
-    if (node instanceof SVGSVGElement) parts.push(positioned(standaloneSvg(node), at, frame));
-    else if (node instanceof HTMLCanvasElement) parts.push(positioned(svgDrawings.get(node)?.() ?? image(node), at, frame));
+    if (node instanceof SVGSVGElement) at.width && add(positioned(standaloneSvg(node), at, frame), at);
+    else if (node instanceof HTMLCanvasElement) at.width && add(positioned(svgDrawings.get(node)?.() ?? image(node), at, frame), at);
     else {
-      parts.push(box(node, at, frame));
+      add(box(node, at, frame), at);
       node.childNodes.forEach(walk);
     }
   };
   root.childNodes.forEach(walk);
-  return `${parts.join("")}</svg>`;
+  const [width, height] = [Math.ceil(right + MARGIN), Math.ceil(bottom + MARGIN)];
+  const head = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">`;
+  return `${head}<rect width="100%" height="100%" fill="${background}"/>${parts.join("")}</svg>`;
 }
 
 export function escape(text: string): string {
@@ -66,7 +74,7 @@ export function escape(text: string): string {
 }
 
 /** One SVG text per line of a text node. */
-function* textLines(node: Text, frame: DOMRect): Generator<string> {
+function* textLines(node: Text, frame: DOMRect): Generator<{ text: string; at: DOMRect }> {
   const lines: { start: number; end: number; at: DOMRect }[] = [];
   const range = document.createRange();
   for (const { index: start, 0: word } of node.data.matchAll(/[^\s-]+-*|-+/g)) {
@@ -75,13 +83,13 @@ function* textLines(node: Text, frame: DOMRect): Generator<string> {
     range.setEnd(node, end);
     const at = range.getBoundingClientRect();
     const last = lines.at(-1);
-    if (last && Math.abs(last.at.top - at.top) < 2) last.end = end;
+    if (last && Math.abs(last.at.top - at.top) < 2) [last.end, last.at] = [end, new DOMRect(last.at.x, last.at.y, at.right - last.at.x, last.at.height)];
     else if (at.width) lines.push({ start, end, at });
   }
   const style = getComputedStyle(node.parentElement!);
   const attributes = `fill="${style.color}" font-size="${style.fontSize}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escape(style.fontFamily)}"`;
   for (const { start, end, at } of lines)
-    yield `<text x="${at.left - frame.left}" y="${at.top - frame.top + at.height / 2}" dominant-baseline="central" ${attributes}>${escape(node.data.slice(start, end))}</text>`;
+    yield { at, text: `<text x="${at.left - frame.left}" y="${at.top - frame.top + at.height / 2}" dominant-baseline="central" ${attributes}>${escape(node.data.slice(start, end))}</text>` };
 }
 
 function box(element: Element, at: DOMRect, frame: DOMRect): string {

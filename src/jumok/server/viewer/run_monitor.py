@@ -19,6 +19,7 @@ from jumok.training.validation.protocol import evenly_spaced
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from jumok.config.recipe import ModelSettings
     from jumok.models.model import TranslationModel
     from jumok.training.run.run_folder import RunRecord
     from jumok.types import Pair
@@ -49,6 +50,12 @@ class RunMonitor:
             "checkpoints": self._checkpoint_steps(),
             "metrics": read_metrics(self.folder.metrics),
         }
+
+    @property
+    def settings(self) -> ModelSettings | None:
+        """The settings of the model that the run trains, or None if it does not translate."""
+        record = self._record()
+        return None if record is None else record.recipe.model
 
     def newest(self) -> Translator | None:
         """Return the finished model or that of the newest checkpoint; None if there is no translator yet."""

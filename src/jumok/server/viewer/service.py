@@ -28,6 +28,7 @@ from jumok.analysis.json_format import (
     measures_to_document,
 )
 from jumok.analysis.live_explanation import LiveExplanation
+from jumok.analysis.live_file import model_page
 from jumok.analysis.sentence_scores import score_sentences
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.picture_classifier import PictureClassifier
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from jumok.analysis.explanation import Explanation
+    from jumok.config.recipe import ModelSettings
     from jumok.inference.translator import Translator
     from jumok.server.viewer.run_monitor import RunMonitor
 
@@ -110,12 +112,23 @@ class CheckpointRequest(Request):
     sentence: str = Field(max_length=MAX_CHARACTERS)
 
 
+class FileRequest(Request):
+    """A live file with this model; `sentence` is translated when it opens."""
+
+    model: int = Field(0, ge=0)
+    sentence: str = Field("", max_length=MAX_CHARACTERS)
+
+
 @dataclass(frozen=True, slots=True)
 class NamedTranslator:
-    """A translator, or a classifier of pictures, and its name on the page."""
+    """A translator, or a classifier of pictures, and its name on the page.
+
+    With its `settings`, those of the recipe's `model`, the page can be saved with the model in it.
+    """
 
     name: str
     translator: Translator | PictureClassifier
+    settings: ModelSettings | None = None
 
     @property
     def reads_pictures(self) -> bool:
@@ -131,7 +144,13 @@ class NamedTranslator:
             }
         )
         facts = model_facts(self.translator.model) | languages
-        return {"name": self.name, "facts": facts, "reads_pictures": self.reads_pictures}
+        can_be_saved = self.settings is not None and not self.reads_pictures
+        return {
+            "name": self.name,
+            "facts": facts,
+            "reads_pictures": self.reads_pictures,
+            "can_be_saved": can_be_saved,
+        }
 
 
 class ExplanationService:
@@ -163,6 +182,7 @@ class ExplanationService:
             "steps": self._steps,
             "measures": self._measures,
             "layers": self._layers,
+            "file": self._live_file,
         }
         if run is not None:
             self._operations |= {
@@ -271,6 +291,17 @@ class ExplanationService:
         if isinstance(model.translator, PictureClassifier) or model.reads_pictures:
             raise UnsupportedError(f"{model.name} reads pictures; this list is of sentences.")
         return model.translator
+
+    def _live_file(self, body: bytes) -> dict[str, str]:
+        request = _parse(FileRequest, body)
+        model = self._model(request.model)
+        if model.settings is None or isinstance(model.translator, PictureClassifier):
+            raise UnsupportedError(
+                f"{model.name} cannot be saved into a page here. Use: jumok look MODEL --out live.html."
+            )
+        return {
+            "html": model_page(model.translator, model.settings, name=model.name, sentence=request.sentence)
+        }
 
     def _model(self, index: int) -> NamedTranslator:
         if index >= len(self._models):

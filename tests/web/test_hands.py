@@ -1,0 +1,319 @@
+"""Hands on attention, in a real browser: lines are dragged, weights moved, heads silenced, steps undone."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from jumok.analysis.changes import Pin
+from jumok.analysis.explainer import explain
+from jumok.inference.loading import load
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from support.page_browser import assert_accessible, save_file, serving, wait_for_responses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Locator, Page
+
+    from jumok.inference.translator import Translator
+
+    OpenPage = Callable[..., Page]
+
+pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+SENTENCE = "I go home."
+
+
+@pytest.fixture(scope="module")
+def translator(runs: dict[str, Path]) -> Translator:
+    return load(runs["transformer"] / "model", engine="torch")
+
+
+@pytest.fixture(scope="module")
+def address(translator: Translator) -> Iterator[str]:
+    """Yield a live page with one model; the fast way to the attention panel."""
+    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
+        yield served
+
+
+@pytest.fixture
+def page(open_page: OpenPage, address: str) -> Page:
+    opened = open_page(address)
+    wait_for_responses(opened)
+    return opened
+
+
+def changes(page: Page) -> list[dict[str, Any]]:
+    """Return the changes in the address of the page."""
+    found = re.search(r"[#&]changes=([^&]*)", page.url)
+    return (
+        []
+        if found is None
+        else page.evaluate("text => JSON.parse(new URLSearchParams(`a=${text}`).get('a'))", found[1])
+    )
+
+
+def word(page: Page, side: str, index: int) -> Locator:
+    return page.locator(f"[data-word={side}-{index}]")
+
+
+def strongest_line(page: Page, row: int) -> tuple[float, float, int]:
+    """Return a place on the strongest line of a word, near its source end, and its source word."""
+    place: Any = page.evaluate(
+        """row => {
+          const path = [...document.querySelectorAll(`[data-line^="${row}-"]`)].at(-1);
+          const at = path.getPointAtLength(0.3 * path.getTotalLength());
+          const frame = path.ownerSVGElement.getBoundingClientRect();
+          return [frame.left + at.x, frame.top + at.y, Number(path.dataset.line.split("-")[1])];
+        }""",
+        row,
+    )
+    return place[0], place[1], place[2]
+
+
+def centre(locator: Locator) -> tuple[float, float]:
+    box = locator.bounding_box()
+    assert box
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def drag(page: Page, start: tuple[float, float], end: tuple[float, float], *, drop: bool = True) -> None:
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move((start[0] + end[0]) / 2, (start[1] + end[1]) / 2, steps=3)
+    page.mouse.move(*end, steps=3)
+    if drop:
+        page.mouse.up()
+
+
+def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -> None:
+    """The translation is written again while the line is held; dropping it there pins it."""
+    x, y, column = strongest_line(page, 1)
+    other = 1 if column != 1 else 0
+    plain = explain(translator, SENTENCE)
+    expected = explain(translator, SENTENCE, edit=plain.pin_words(1, other))
+    drag(page, (x, y), centre(word(page, "source", other)), drop=False)
+    expect(page.get_by_test_id("translation")).to_have_text(expected.text)  # before it is dropped
+    page.mouse.up()
+    wait_for_responses(page)
+    [change] = changes(page)
+    tokens = [position for position, of in enumerate(plain.target.word_of_token) if of == 1]
+    assert (change["kind"], change["queries"], change["weight"]) == ("pin", tokens, 1)
+    expect(page.locator(f"[data-held='1-{other}']")).to_have_count(1)
+    expect(page.get_by_test_id("translation")).to_have_text(expected.text)
+    if expected.text != plain.text:
+        expect(page.get_by_test_id("before")).to_have_text(plain.text)
+        expect(page.locator(".pair del").first).to_be_visible()
+        expect(page.locator(".pair .new").first).to_be_visible()
+    assert expected.before
+    difference = expected.before.log_prob_changed - expected.before.log_prob
+    shown = page.get_by_test_id("difference").inner_text().replace("−", "-")
+    assert float(shown) == pytest.approx(difference, abs=0.006)
+
+
+def test_a_line_that_is_dropped_outside_is_cut_and_escape_takes_it_back(page: Page) -> None:
+    x, y, _ = strongest_line(page, 1)
+    drag(page, (x, y), (x, 5), drop=False)
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    wait_for_responses(page)
+    assert changes(page) == []
+    drag(page, (x, y), (x, 5))
+    wait_for_responses(page)
+    [change] = changes(page)
+    assert (change["kind"], change["weight"]) == ("pin", 0)
+    expect(page.locator(".changes")).to_contain_text("Cut")
+
+
+def test_a_weight_moves_under_a_slider_and_is_one_step_to_undo(page: Page, translator: Translator) -> None:
+    x, y, column = strongest_line(page, 1)
+    page.mouse.click(x, y)
+    editor = page.get_by_test_id("line-editor")
+    slider = editor.get_by_role("slider", name="weight")
+    slider.focus()
+    for _ in range(3):
+        page.keyboard.press("PageDown")
+    value = float(slider.input_value())
+    expect(page.get_by_test_id("difference")).to_be_visible()
+    wait_for_responses(page)
+    [change] = changes(page)
+    assert change["weight"] == pytest.approx(value)
+    pin = Pin("cross", queries=tuple(change["queries"]), keys=tuple(change["keys"]), weight=change["weight"])
+    assert page.get_by_test_id("translation").inner_text() == explain(translator, SENTENCE, edit=pin).text
+    assert column in {explain(translator, SENTENCE).source.word_of_token[key] for key in change["keys"]}
+    while page.get_by_role("button", name="Undo", exact=False).first.is_enabled():
+        page.get_by_role("button", name=re.compile("↶ Undo")).click()
+        wait_for_responses(page)
+    assert changes(page) == []
+
+
+def test_words_and_keys_reach_all_that_hands_do(page: Page, axe: str) -> None:
+    word(page, "target", 0).focus()
+    page.keyboard.press("ArrowRight")
+    expect(word(page, "target", 1)).to_be_focused()
+    page.keyboard.press("Enter")
+    editor = page.get_by_test_id("line-editor")
+    editor.get_by_label("reads").select_option("0")
+    editor.get_by_role("button", name="Read only this").press("Enter")
+    wait_for_responses(page)
+    assert [change["weight"] for change in changes(page)] == [1]
+    editor.get_by_role("button", name="Cut").press("Enter")
+    wait_for_responses(page)
+    assert [change["weight"] for change in changes(page)] == [0]
+    assert_accessible(page, axe)
+    editor.get_by_role("button", name="Let go").press("Enter")
+    wait_for_responses(page)
+    assert changes(page) == []
+    page.locator("td .picture").first.press("Enter")
+    wait_for_responses(page)
+    assert [change["kind"] for change in changes(page)] == ["silence"]
+
+
+def test_undo_and_redo_go_step_by_step(page: Page) -> None:
+    pictures = page.locator("td .picture")
+    for index in range(3):
+        pictures.nth(index).click()
+        wait_for_responses(page)
+    assert len(changes(page)) == 3
+    page.locator("body").press("Control+z")
+    wait_for_responses(page)
+    assert len(changes(page)) == 2
+    page.locator("body").press("Control+Shift+z")
+    wait_for_responses(page)
+    assert len(changes(page)) == 3
+    for left in (2, 1, 0):
+        page.get_by_role("button", name=re.compile("Undo$")).click()
+        wait_for_responses(page)
+        assert len(changes(page)) == left
+    expect(page.get_by_role("button", name=re.compile("Undo$"))).to_be_disabled()
+
+
+def test_a_silenced_head_stays_silent_for_other_sentences_and_a_pin_does_not(page: Page) -> None:
+    page.locator("td .picture").first.click()
+    wait_for_responses(page)
+    word(page, "target", 0).click()
+    page.get_by_role("button", name="Read only this").click()
+    wait_for_responses(page)
+    assert [change["kind"] for change in changes(page)] == ["silence", "pin"]
+    page.get_by_label("Sentence", exact=True).fill("You sleep.")
+    expect(word(page, "source", 1)).to_have_text("sleep")
+    wait_for_responses(page)
+    assert [change["kind"] for change in changes(page)] == ["silence"]
+    expect(page.locator("td .picture").first).to_have_attribute("aria-pressed", "true")
+
+
+def test_one_head_of_a_silenced_attention_is_freed(open_page: OpenPage, address: str) -> None:
+    silent = quote(json.dumps([{"kind": "silence", "site": "cross", "layer": None, "head": None}]))
+    page = open_page(f"{address}#changes={silent}")
+    wait_for_responses(page)
+    pictures = page.locator("td .picture")
+    pictures.first.click()
+    wait_for_responses(page)
+    pressed = [picture.get_attribute("aria-pressed") for picture in pictures.all()]
+    assert pressed == ["false", *["true"] * (len(pressed) - 1)]
+
+
+def test_a_word_is_lit_everywhere(page: Page) -> None:
+    word(page, "target", 1).hover()
+    expect(word(page, "target", 1)).to_have_class(re.compile("pointed"))
+    expect(page.locator("path.line.lit").first).to_be_attached()
+    expect(page.get_by_role("application").locator("rect.lit")).to_have_count(1)
+    for picture in page.locator("td .picture").all():
+        expect(picture.locator("rect").first).to_be_attached()
+    box = page.get_by_role("application").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
+    expect(page.locator(".pair .pointed").first).to_be_visible()
+    page.locator("td .picture").first.hover()
+    expect(page.get_by_role("application").locator("rect.lit").first).to_be_attached()
+    page.locator("#tab-beam").click()
+    word(page, "target", 1).hover()
+    expect(page.locator("g.node.best.lit").first).to_be_visible()
+
+
+def test_the_translation_is_text_that_can_be_selected_and_copied(open_page: OpenPage, address: str) -> None:
+    page = open_page(address, permissions=["clipboard-read", "clipboard-write"])
+    wait_for_responses(page)
+    translated = page.get_by_test_id("translation").inner_text()
+    selected: Any = page.evaluate(
+        """() => {
+          getSelection().selectAllChildren(document.querySelector("[data-testid=target-text]"));
+          return String(getSelection());
+        }"""
+    )
+    assert selected.strip() == translated
+    page.evaluate("getSelection().removeAllRanges()")
+    page.get_by_role("button", name="Copy", exact=True).click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == translated
+
+
+@pytest.mark.parametrize("width", [1440, 390, 320])
+def test_lines_are_drawn_when_words_wrap(open_page: OpenPage, address: str, width: int) -> None:
+    long = "I go home and you read a book and I sleep and you go home and I read a book and you sleep."
+    page = open_page(f"{address}#sentence={quote(long)}", viewport={"width": width, "height": 900})
+    wait_for_responses(page)
+    drawn = page.locator("path.line")
+    expect(drawn.first).to_be_attached()
+    assert all(float(path.get_attribute("opacity")) >= 0.1 for path in drawn.all())
+    assert drawn.count() >= page.locator("[data-word^=target-]").count() / 2
+
+
+def test_back_and_forward_lead_through_panels_and_sentences(page: Page) -> None:
+    page.locator("#tab-beam").click()
+    page.get_by_label("Sentence", exact=True).fill("You sleep.")
+    expect(word(page, "source", 1)).to_have_text("sleep")
+    wait_for_responses(page)
+    page.go_back()
+    expect(word(page, "source", 1)).to_have_text("go")
+    expect(page.locator("#tab-beam")).to_have_attribute("aria-selected", "true")
+    page.go_back()
+    expect(page.locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+    page.go_forward()
+    expect(page.locator("#tab-beam")).to_have_attribute("aria-selected", "true")
+    wait_for_responses(page)
+
+
+def test_theme_and_language_are_remembered(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    page.get_by_label("Appearance").select_option("Dark")
+    page.get_by_label("Language").select_option("ko")
+    other = page.context.new_page()
+    other.goto(address)
+    expect(other.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
+    wait_for_responses(other)
+
+
+def test_what_share_saves_opens_again(open_page: OpenPage, live: str, tmp_path: Path) -> None:
+    """A frozen page shows the same; a live file also translates, without a server."""
+    page = open_page(live + "#panel=attention&show=head&layer=1&sentence=I+go+home.")
+    wait_for_responses(page)
+    translated = page.get_by_test_id("translation").inner_text()
+    for kind, is_live in (("As it is", False), ("With the model in it", True)):
+        file = tmp_path / f"{is_live}.html"
+        file.write_bytes(save_file(page, kind))
+        opened = open_page(file.as_uri())
+        expect(opened.get_by_test_id("translation")).to_have_text(translated)
+        expect(opened.locator("td canvas").first).to_be_visible()
+        expect(opened.get_by_label("Sentence", exact=True)).to_have_count(int(is_live))
+        again = tmp_path / f"{is_live} again.html"
+        again.write_bytes(save_file(opened, kind))
+        assert again.read_bytes() == file.read_bytes() or not is_live
+
+
+def test_a_given_translation_is_looked_at(page: Page, translator: Translator) -> None:
+    page.get_by_text("Search and given translation").click()
+    page.get_by_label("Look at this translation").fill("너는 집에 간다.")
+    page.get_by_label("Look at this translation").press("Enter")
+    expect(page.get_by_test_id("translation")).to_have_text("너는 집에 간다.")
+    expect(page.get_by_text("This translation was given.")).to_be_visible()
+    expected = explain(translator, SENTENCE, target="너는 집에 간다.").log_prob
+    expect(page.locator(".under")).to_contain_text(f"{expected:.2f}".replace("-", "−"))
+    assert "target=" in page.url

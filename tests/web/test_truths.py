@@ -1,0 +1,131 @@
+"""The page says what is so: places where it once contradicted the model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from jumok.analysis.changes import Silence
+from jumok.analysis.explainer import explain
+from jumok.inference.loading import load
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from support.page_browser import save_file, serving, wait_for_responses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from jumok.inference.translator import Translator
+
+    OpenPage = Callable[..., Page]
+
+pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+SENTENCE = "I go home."
+
+
+@pytest.fixture(scope="module")
+def translator(runs: dict[str, Path]) -> Translator:
+    return load(runs["transformer"] / "model", engine="torch")
+
+
+@pytest.fixture(scope="module")
+def address(translator: Translator) -> Iterator[str]:
+    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
+        yield served
+
+
+def test_the_text_of_several_sentences_is_the_translators(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    text = "I go home. You go home."
+    page = open_page(f"{address}#sentence={quote(text)}")
+    expect(page.get_by_test_id("whole-text")).to_have_text(translator.translate([text])[0].text)
+    wait_for_responses(page)
+
+
+def test_words_that_are_kept_for_a_pin_are_not_called_given(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    plain = explain(translator, SENTENCE)
+    pin = plain.pin_words(1, 0)
+    change = {"kind": "pin", "site": "cross", "queries": list(pin.queries), "keys": list(pin.keys)}
+    page = open_page(f"{address}#changes={quote(json.dumps([change]))}")
+    wait_for_responses(page)
+    kept = page.get_by_text("Kept up to here, because what is changed comes later:")
+    expect(kept).to_contain_text(plain.target.words[0])
+    expect(page.get_by_text("Given prefix:")).to_have_count(0)
+    expect(page.get_by_role("button", name="Remove the prefix")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("choice", "layers", "heads"),
+    [
+        ("show=head&layer=1&head=1", [1], [1]),
+        ("show=mean&head=1", [0, 1], [0, 1]),
+        ("show=mean&layer=1&head=1", [1], [0, 1]),
+    ],
+)
+def test_the_map_is_of_the_heads_that_it_names(
+    open_page: OpenPage,
+    address: str,
+    translator: Translator,
+    choice: str,
+    layers: list[int],
+    heads: list[int],
+) -> None:
+    page = open_page(f"{address}#{choice}&units=tokens")
+    wait_for_responses(page)
+    saved = json.loads(save_file(page, "JSON"))
+    assert saved["heads"] == [[layer, head] for layer in layers for head in heads]
+    weights = explain(translator, SENTENCE).attention["cross"].weights
+    expected = np.mean([weights[layer, head] for layer, head in saved["heads"]], axis=0)
+    np.testing.assert_allclose(saved["weights"], expected, atol=2e-4)
+    named = page.locator("#map-part h3").inner_text()
+    assert ("One head 1·1" in named) == (len(heads) == 1)
+
+
+def test_steps_name_the_token_whose_embedding_they_show(open_page: OpenPage, address: str) -> None:
+    page = open_page(f"{address}#panel=steps&cell=decoder,0,0,0,0")
+    wait_for_responses(page)
+    headings = page.locator("article h4")
+    expect(headings.filter(has_text="query embedding")).to_have_text("query embedding: <s>")
+    expect(headings.filter(has_text="key embedding")).to_have_text("key embedding: <s>")
+
+
+def test_the_map_of_a_run_says_that_its_rows_are_the_reference(open_page: OpenPage, live: str) -> None:
+    page = open_page(f"{live}#panel=run")
+    attention = page.locator("div.attention")
+    expect(attention).to_contain_text("The rows are the words of the reference of the first sentence")
+    wait_for_responses(page)
+
+
+def test_an_effect_is_said_of_the_heads_that_are_shown_only(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    """One word in all heads is shown without an effect, which would be that of all words."""
+    page = open_page(f"{address}#show=head&layer=0&head=1&word=1")
+    wait_for_responses(page)
+    expect(page.locator("#heads-part")).not_to_contain_text("Without")
+    before = explain(translator, SENTENCE, edit=Silence("cross", 0, 1)).before
+    assert before
+    shown = page.get_by_test_id("effect").inner_text().replace("−", "-")
+    assert float(shown) == pytest.approx(before.log_prob_changed - before.log_prob, abs=0.006)
+
+
+def test_a_whole_page_of_json_is_not_the_same_for_every_panel(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    wait_for_responses(page)
+    saved = []
+    for panel in ("attention", "steps", "beam"):
+        page.locator(f"#tab-{panel}").click()
+        wait_for_responses(page)
+        saved.append(save_file(page, "JSON"))
+    assert len(set(saved)) == 3

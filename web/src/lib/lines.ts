@@ -1,0 +1,72 @@
+/** The lines between a sentence and its translation: which are drawn, and where. */
+
+import type { AttentionMap } from "./maps";
+
+/** Lines of a smaller weight are not drawn. */
+export const MIN_WEIGHT = 0.08;
+
+export interface Line {
+  /** The word of the translation, and of the sentence. */
+  row: number;
+  column: number;
+  weight: number;
+  /** Whether it is the strongest of its row: if words wrap, only these are always drawn. */
+  strongest: boolean;
+}
+
+export interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+/** The lines between words, the weakest first. Special tokens have none. */
+export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWords: number): Line[] {
+  const lines: Line[] = [];
+  for (let row = 0; row < numTargetWords; row++) {
+    let best: Line | null = null;
+    for (let column = 0; column < numSourceWords; column++) {
+      const weight = map.values[row * map.columns + column];
+      if (!(weight >= MIN_WEIGHT)) continue;
+      const line = { row, column, weight, strongest: false };
+      lines.push(line);
+      if (!best || weight > best.weight) best = line;
+    }
+    if (best) best.strongest = true;
+  }
+  return lines.sort((a, b) => a.weight - b.weight);
+}
+
+export function curve(from: Point, to: Point): string {
+  const bend = (to.y - from.y) / 2;
+  return `M ${from.x} ${from.y} C ${from.x} ${from.y + bend}, ${to.x} ${to.y - bend}, ${to.x} ${to.y}`;
+}
+
+/** The box under a point, or the nearest within `reach`; −1 if there is none. */
+export function boxAt(boxes: readonly (Box | undefined)[], { x, y }: Point, reach: number): number {
+  let [best, distance] = [-1, reach];
+  boxes.forEach((box, i) => {
+    if (!box) return;
+    const away = Math.hypot(Math.max(box.left - x, 0, x - box.right), Math.max(box.top - y, 0, y - box.bottom));
+    if (away < distance) [best, distance] = [i, away];
+  });
+  return best;
+}
+
+/** Which labels have room, from left to right in every row: one that would overlap the one before is left out. */
+export function withRoom(boxes: readonly (Box | undefined)[], widths: readonly number[]): boolean[] {
+  const ends = new Map<number, number>();
+  return boxes.map((box, i) => {
+    if (!box) return false;
+    const [middle, end] = [(box.left + box.right) / 2, ends.get(Math.round(box.top)) ?? -Infinity];
+    if (middle - widths[i] / 2 < end) return false;
+    ends.set(Math.round(box.top), middle + widths[i] / 2 + 4);
+    return true;
+  });
+}

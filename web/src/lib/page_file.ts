@@ -1,0 +1,43 @@
+/** The page as a file: frozen, with the explanation that it shows, or live, with a model in it. */
+
+import { fetchLiveFile } from "./api";
+import { hasModel } from "./file_model";
+import type { Explanation } from "./format";
+
+/** Whether this page has a model in it, and so is a live file itself. */
+export const hasModelInside = hasModel;
+
+/** The policy of a page that sends no requests; src/jumok/plots/page.py writes the same. */
+const FILE_POLICY = "connect-src 'none'";
+const ENGINE_PARTS = ["jumok-model", "jumok-weights", "jumok-engine"];
+
+/** This document as it was before the page drew itself. Script and style are as they were, so that their hashes are right. */
+function emptyPage(): HTMLElement {
+  const copy = document.documentElement.cloneNode(true) as HTMLElement;
+  copy.removeAttribute("data-theme");
+  const title = copy.querySelector("title");
+  if (title) title.textContent = "jumok";
+  const root = copy.querySelector("#page");
+  if (root) root.textContent = "";
+  copy.querySelector("body")?.setAttribute("data-pending", "0");
+  return copy;
+}
+
+function toHtml(root: HTMLElement): string {
+  return `<!doctype html>\n${root.outerHTML}\n`;
+}
+
+export function frozenPage(explanations: Explanation[]): string {
+  const root = emptyPage();
+  for (const id of ENGINE_PARTS) root.querySelector(`#${id}`)?.remove();
+  const policy = root.querySelector("meta[http-equiv]");
+  policy?.setAttribute("content", (policy.getAttribute("content") ?? "").replace(/connect-src [^;]*(; worker-src [^;]*)?/, FILE_POLICY));
+  const data = root.querySelector("#jumok-data");
+  if (data) data.textContent = JSON.stringify({ explanations }).replaceAll("<", "\\u003c");
+  return toHtml(root);
+}
+
+/** A page with the model in it: this one, if it has it, else one that the server writes. */
+export async function livePage(model: number, sentence: string): Promise<string> {
+  return hasModel ? toHtml(emptyPage()) : (await fetchLiveFile(model, sentence)).html;
+}

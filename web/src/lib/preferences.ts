@@ -1,0 +1,44 @@
+/** Theme and language, remembered from one start to the next.
+ *
+ * A live page has a new port, and so a new local storage, at each start; cookies do not depend on the port. A page from disk has
+ * no cookies. A page in a notebook has neither, and remembers nothing. */
+
+import type { Theme } from "./colour";
+import { LANGUAGES, type Language } from "./strings";
+
+export interface Preferences {
+  language?: Language;
+  appearance?: "system" | Theme;
+}
+
+const NAME = "jumok-page";
+const YEAR_SECONDS = 365 * 24 * 3600;
+const APPEARANCES = ["system", "light", "dark"] as const;
+
+/** Read "ko.dark"; anything else is left out. */
+export function parsePreferences(text: string): Preferences {
+  const [language, appearance] = text.split(".");
+  return {
+    language: (Object.keys(LANGUAGES) as Language[]).find((name) => name === language),
+    appearance: APPEARANCES.find((name) => name === appearance),
+  };
+}
+
+export function recall(): Preferences {
+  try {
+    const cookie = document.cookie.split("; ").find((entry) => entry.startsWith(`${NAME}=`));
+    return parsePreferences(cookie?.slice(NAME.length + 1) ?? localStorage.getItem(NAME) ?? "");
+  } catch {
+    return {};
+  }
+}
+
+export function remember({ language, appearance }: Preferences): void {
+  const text = `${language ?? ""}.${appearance ?? ""}`;
+  try {
+    localStorage.setItem(NAME, text);
+    document.cookie = `${NAME}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;
+  } catch {
+    // nothing is remembered
+  }
+}

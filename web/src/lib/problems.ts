@@ -1,0 +1,20 @@
+/** Refusals of the server and of the engine in the language of the page, and without advice for programmers. */
+
+import { fill } from "./numbers";
+import type { Strings } from "./strings";
+
+/** What a refusal looks like, and the text that says the same; the groups are named in it. */
+const PATTERNS: [RegExp, keyof Strings["problems"]][] = [
+  [/too long to be explained at once: it has (?<has>[\d,]+) tokens, and the model takes (?<most>[\d,]+)/, "tooLong"],
+  [/would have (?<has>[\d,]+) attention weights; at most (?<most>[\d,]+)/, "tooManyWeights"],
+  [/of this sentence has no (?<axis>layer|head|query|key) (?<index>\d+): there are (?<count>\d+)/, "noSuchPlace"],
+  [/is causal: query/, "causal"],
+];
+
+export function localise(message: string, text: Strings): string {
+  for (const [pattern, name] of PATTERNS) {
+    const found = pattern.exec(message);
+    if (found) return fill(text.problems[name], { ...found.groups, ...(found.groups?.axis && { axis: text.axisNames[found.groups.axis] ?? found.groups.axis }) });
+  }
+  return message;
+}

@@ -1,0 +1,25 @@
+/** What the page offers to take away: the numbers of the panel that is shown, and files of the page itself. */
+
+/** The numbers of a panel. */
+export interface Numbers {
+  /** The name of the files, without an ending. */
+  name: string;
+  /** A table: the first row has the names of the columns. */
+  table: () => (string | number)[][];
+  /** The same as JSON values; without it, the table. */
+  data?: () => unknown;
+}
+
+class Shared {
+  numbers = $state.raw<Numbers | null>(null);
+
+  /** Offer the numbers of a panel while it is shown: call it in an effect. */
+  offer(numbers: Numbers): () => void {
+    this.numbers = numbers;
+    return () => {
+      if (this.numbers === numbers) this.numbers = null;
+    };
+  }
+}
+
+export const shared = new Shared();

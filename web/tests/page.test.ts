@@ -1,0 +1,129 @@
+import { describe, expect, it } from "vitest";
+
+import { firstChangedStep, independentOfSentence, isSilenced, releaseWeight, setWeight, silence, toggleHead, weightSetAt, type Change, type Edge } from "../src/lib/changes";
+import { mergeWords } from "../src/lib/diff";
+import { computeLayout } from "../src/lib/heatmap";
+import { boxAt, linesOf, withRoom } from "../src/lib/lines";
+import { mapFrom } from "../src/lib/maps";
+import { fill, times } from "../src/lib/numbers";
+import { parsePreferences } from "../src/lib/preferences";
+import { localise } from "../src/lib/problems";
+import { LANGUAGES } from "../src/lib/strings";
+import { mapTable, toCsv } from "../src/lib/tables";
+
+const SHAPE = [2, 3];
+const all: Change = { kind: "silence", site: "cross", layer: null, head: null };
+const edge: Edge = { site: "cross", layer: null, head: null, queries: [2], keys: [0, 1] };
+
+const silenced = (changes: Change[]) => [0, 1].flatMap((layer) => [0, 1, 2].filter((head) => isSilenced(changes, "cross", layer, head)).map((head) => `${layer}${head}`));
+
+describe("silencing heads", () => {
+  it("turns a head off and on again", () => {
+    const off = toggleHead([], "cross", 1, 2, SHAPE);
+    expect(silenced(off)).toEqual(["12"]);
+    expect(toggleHead(off, "cross", 1, 2, SHAPE)).toEqual([]);
+    expect(isSilenced(off, "encoder", 1, 2)).toBe(false);
+  });
+
+  it("frees one head of a layer or of all and leaves the others silent", () => {
+    expect(silenced(toggleHead([all], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
+    expect(silenced(toggleHead([{ ...all, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
+    expect(silenced(toggleHead([{ ...all, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
+  });
+
+  it("silences no head twice, and all heads by one change", () => {
+    const one = silence([], "cross", [[0, 0]], SHAPE);
+    expect(silence(one, "cross", [[0, 0], [0, 1]], SHAPE)).toHaveLength(2);
+    expect(silence(one, "cross", [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]], SHAPE)).toEqual([all]);
+  });
+});
+
+describe("lines", () => {
+  it("set, replace and release a weight", () => {
+    const half = setWeight([all], edge, 0.5);
+    expect(weightSetAt(half, edge)).toBe(0.5);
+    expect(setWeight(half, edge, 0.25)).toHaveLength(2);
+    const two = setWeight(half, { ...edge, keys: [3] }, 0.3);
+    expect(two).toHaveLength(3);
+    expect(setWeight(two, { ...edge, keys: [4] }, 1)).toEqual([all, { kind: "pin", ...edge, keys: [4], weight: 1 }]);
+    expect(releaseWeight(half, edge)).toEqual([all]);
+    expect(weightSetAt([], edge)).toBeNull();
+  });
+
+  it("know which changes another sentence keeps, and which tokens stay", () => {
+    const changes = setWeight([all], edge, 1);
+    expect(independentOfSentence(changes)).toEqual([all]);
+    expect(firstChangedStep(changes)).toBe(0);
+    expect(firstChangedStep(changes.slice(1))).toBe(2);
+    expect(firstChangedStep([])).toBe(Infinity);
+  });
+
+  it("are drawn from a weight on, the strongest of each word marked", () => {
+    const map = mapFrom(Float32Array.of(0.5, 0.3, 0.2, 0.04, 0.9, 0.06), ["a", "b"], ["x", "y", "</s>"]);
+    expect(linesOf(map, 2, 2).map(({ row, column, strongest }) => [row, column, strongest])).toEqual([
+      [0, 1, false],
+      [0, 0, true],
+      [1, 1, true],
+    ]);
+  });
+
+  it("end at the nearest word within reach", () => {
+    const boxes = [{ left: 0, right: 10, top: 0, bottom: 10 }, undefined, { left: 20, right: 30, top: 0, bottom: 10 }];
+    expect(boxAt(boxes, { x: 5, y: 5 }, 8)).toBe(0);
+    expect(boxAt(boxes, { x: 17, y: 5 }, 8)).toBe(2);
+    expect(boxAt(boxes, { x: 50, y: 50 }, 8)).toBe(-1);
+  });
+
+  it("leave out labels that would overlap", () => {
+    const at = (left: number, top = 0) => ({ left, right: left + 10, top, bottom: top + 10 });
+    expect(withRoom([at(0), at(11), at(40), at(0, 30)], [20, 20, 20, 20])).toEqual([true, false, true, true]);
+  });
+});
+
+describe("texts", () => {
+  it("merge the words of two translations, the lost ones where they stood", () => {
+    const before = { text: "나는 책을 읽는다.", words: ["나는", "책을", "읽는다", "."] };
+    const after = { text: "나는 학생을 읽는다.", words: ["나는", "학생을", "읽는다", "."] };
+    const merged = mergeWords(before, after);
+    expect(merged.map(({ word, state }) => [word, state])).toEqual([["나는", "kept"], ["책을", "old"], ["학생을", "new"], ["읽는다", "kept"], [".", "kept"]]);
+    expect(merged[3]).toMatchObject({ index: 2, oldIndex: 2 });
+    expect(mergeWords(before, { text: "", words: [] }).map(({ state }) => state)).toEqual(["old", "old", "old", "old"]);
+  });
+
+  it("say how many times less likely something is", () => {
+    expect(times(0.05)).toBeNull();
+    expect(times(-1)).toBe("2.7");
+    expect(times(-9.84)).toBe("19,000");
+    expect(times(-67.61)).toBe("10²⁹");
+    expect(fill("{a} and {b}", { a: 1 })).toBe("1 and {b}");
+  });
+
+  it("are quoted in a table, and are no formulas", () => {
+    expect(toCsv([["a,b", 'say "x"'], [0.5, "=1+1"]])).toBe('"a,b","say ""x"""\r\n0.5,\'=1+1\r\n');
+    expect(mapTable(mapFrom(Float32Array.of(0.5, 0.25), ["a"], ["x", "y"]))).toEqual([["", "x", "y"], ["a", 0.5, 0.25]]);
+  });
+
+  it("of refusals are in the language of the page, and speak of no Python", () => {
+    const long = "This sentence is too long to be explained at once: it has 1,024 tokens, and the model takes 256. Give a shorter sentence, or explain the `parts` of its translation in Python, one by one.";
+    expect(localise(long, LANGUAGES.en)).not.toContain("Python");
+    expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
+    expect(localise('The attention "cross" of this sentence has no layer 7: there are 2, counted from 0.', LANGUAGES.ko)).toContain("레이어 7번이 없습니다");
+    expect(localise("another", LANGUAGES.ko)).toBe("another");
+  });
+
+  it("of remembered settings are read, and others left out", () => {
+    expect(parsePreferences("ko.dark")).toEqual({ language: "ko", appearance: "dark" });
+    expect(parsePreferences("xx.pink")).toEqual({ language: undefined, appearance: undefined });
+  });
+});
+
+describe("layout", () => {
+  it("fits the width with slanted labels, and two maps stay in line", () => {
+    const map = mapFrom(new Float32Array(8), ["나는"], ["The", "student", "reads", "a", "book", "in", "the", "library"]);
+    const layout = computeLayout(map, 400);
+    expect(layout.rotation).toBe(-45);
+    expect(layout.width).toBeLessThanOrEqual(400);
+    const other = computeLayout(mapFrom(new Float32Array(8), ["나는 + 책을"], map.columnLabels), 400, 46, ["나는"]);
+    expect(computeLayout(map, 400, 46, ["나는 + 책을"]).left).toBe(other.left);
+  });
+});
