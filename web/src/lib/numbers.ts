@@ -13,6 +13,7 @@ export function formatNumber(value: number | null | undefined, digits = 2): stri
 
 /** A share as per cent: below 9.95 % with one decimal, above without any, so that "10.0 %" does not occur. */
 export function percent(share: number): string {
+  if (share > 0 && share < 0.0005) return "< 0.1 %";
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 }
 

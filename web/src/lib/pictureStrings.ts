@@ -22,7 +22,7 @@ const en = {
     encoder: "Rows: a patch. Columns: the patches it reads, by row and column.",
     decoder: "Rows: what is written. Columns: what was written before it.",
   },
-  withoutHeads: "Without {heads}, the model would find its caption {likely}.",
+  withoutHeads: "Without {heads}, the model would find this caption {likely}.",
   sentence: "Picture",
   translation: "Caption",
   noSentence: "There is no picture yet: choose one above.",
