@@ -118,6 +118,7 @@ def test_a_killed_run_with_averages_ends_with_the_same_weights(tmp_path: Path) -
 # Commands of a user, and moments at which they are stopped. MORE gives the run more steps; the phase that
 # was planned is completed first.
 MORE = {"training.steps": 60}
+AVERAGED = {"training.average_checkpoints": 3, "training.schedule": "constant"}
 UNLIMITED = {"training.steps": None, "training.patience": 50}
 SEQUENCES: dict[str, list[list[dict[str, Any]]]] = {
     "more": [
@@ -129,6 +130,17 @@ SEQUENCES: dict[str, list[list[dict[str, Any]]]] = {
         [
             {"kills": [kill("step", 30)], "rerun": False},
             {"settings": MORE, "kills": [kill("step", 3), kill("step", 12, "before", signal.SIGINT)]},
+        ],
+    ],
+    "more, with an average": [
+        [{"settings": AVERAGED}, {"settings": {**AVERAGED, **MORE}}],
+        [
+            {"settings": AVERAGED, "kills": [kill("step", 20)], "rerun": False},
+            {"settings": {**AVERAGED, **MORE}, "kills": [kill("replace", 1), kill("step", 10)]},
+        ],
+        [
+            {"settings": AVERAGED, "kills": [kill("write", 30, "middle")], "rerun": False},
+            {"settings": {**AVERAGED, **MORE}},
         ],
     ],
     "finish, more": [

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from jumok.config.recipe import TrainingSettings
 from jumok.errors import DataError, RunFolderError
 from jumok.storage.model_folder import read_model_with_weights
-from jumok.training.events import Finished, Started, Validated
+from jumok.training.events import Finished, Started, Validated, Warned
 from jumok.training.loop.schedule import Phase, Plan, learning_rate
+from jumok.training.run.phase_average import read_average, store_average
 from jumok.training.run.training_run import finish_events, training_events
 from support.digits import TINY, digit_corpus
 
@@ -182,6 +185,82 @@ class TestMore:
     def test_other_settings_stay_refused(self, finished: Path) -> None:
         with pytest.raises(RunFolderError, match="received 9, the run has 1"):
             train(finished, steps=30, seed=9)
+
+
+class TestTheAverageOfAnEarlierPhase:
+    """The finish may choose an average, which is no checkpoint. Later checkpoints must be better than it."""
+
+    # A constant learning rate that is too high: the average is far better than each checkpoint.
+    noisy: ClassVar[dict[str, Any]] = {
+        "training.average_checkpoints": 4,
+        "training.schedule": "constant",
+        "training.learning_rate": 0.03,
+        "training.stop_on": "loss",
+    }
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def finished(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        out = tmp_path_factory.mktemp("averaged") / "run"
+        train(out, steps=40, **cls.noisy)
+        return out
+
+    @pytest.fixture
+    def averaged(self, finished: Path, tmp_path: Path) -> Path:
+        return shutil.copytree(finished, tmp_path / "run")
+
+    @staticmethod
+    def pretend(folder: Path, **validation: Any) -> bytes:
+        """Give the stored average another validation; return its weights."""
+        average = read_average(folder / "average")
+        assert average is not None
+        store_average(average.folder, average.weights(), "as if", replace(average.validation, **validation))
+        return (folder / "average" / "weights.safetensors").read_bytes()
+
+    def test_the_chosen_average_is_stored_with_its_validation(self, averaged: Path) -> None:
+        card, _, _ = read_model_with_weights(averaged)
+        assert card.facts["weights"] == "the average of the last 4 checkpoints up to step 40"
+        average = read_average(averaged / "average")
+        assert average is not None
+        assert average.description == card.facts["weights"]
+        assert average.validation.loss == pytest.approx(card.facts["validation_loss"])
+        files = (averaged / name / "weights.safetensors" for name in ("average", "model"))
+        assert len({file.read_bytes() for file in files}) == 1
+
+    def test_a_worse_checkpoint_does_not_replace_it(self, averaged: Path) -> None:
+        before = self.pretend(averaged, loss=0.0)
+        more = {**SETTINGS, **self.noisy, "steps": 60}
+        for event in training_events(digit_corpus(200), out=averaged, **more):
+            model = averaged / "model" / "weights.safetensors"
+            assert model.read_bytes() == before, event
+        card, _, _ = read_model_with_weights(averaged)
+        assert (card.facts["weights"], card.facts["steps"], card.facts["phases"]) == ("as if", 60, 2)
+
+    def test_a_better_checkpoint_replaces_it(self, averaged: Path) -> None:
+        before = self.pretend(averaged, loss=100.0)
+        train(averaged, steps=60, **self.noisy)
+        assert (averaged / "model" / "weights.safetensors").read_bytes() != before
+
+    def test_a_damaged_one_is_named(self, averaged: Path) -> None:
+        self.pretend(averaged, loss=0.0)
+        (averaged / "average" / "weights.safetensors").write_bytes(b"")
+        events = train(averaged, steps=50, **self.noisy)
+        assert any("average" in event.message for event in only(events, Warned))
+        assert events[-1].reason == "done"  # type: ignore[union-attr]
+        (averaged / "average" / "manifest.json").write_bytes(b"{}")
+        assert train(averaged, steps=60, **self.noisy)[-1].reason == "done"  # type: ignore[union-attr]
+
+    def test_an_interruption_in_the_finish_comes_to_the_same_weights(
+        self, averaged: Path, tmp_path: Path
+    ) -> None:
+        """Killed after the last step and before the finish, then given more steps."""
+        killed = tmp_path / "killed"
+        until(training_events(digit_corpus(200), out=killed, **{**SETTINGS, **self.noisy, "steps": 40}), 40)
+        assert not (killed / "average").exists()
+        for out in (averaged, killed):
+            train(out, steps=45, **self.noisy)
+        first, second = (out / "model" / "weights.safetensors" for out in (killed, averaged))
+        assert first.read_bytes() == second.read_bytes()
 
 
 def record_seconds(out: Path) -> float:

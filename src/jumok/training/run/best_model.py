@@ -3,7 +3,8 @@
 It is written after the first validation and replaced whenever a validation is the best so far, so that the
 run has a model from then on, however it ends. It has the weights of the best checkpoint and the scores of
 its validation. What takes longer is left to the finish of the run: averaging, a search with the beam of the
-recipe, the read-out of alignments, the cost of 8-bit weights.
+recipe, the read-out of alignments, the cost of 8-bit weights. A run that is given more training keeps its
+finished model until a checkpoint validates better than the average that the finish chose.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.loop.checkpoint import load_checkpoint_weights
 from jumok.training.loop.state import USELESS_RATIO
 from jumok.training.run.model_card import BEST_STEP, make_model_card, source_facts
+from jumok.training.run.phase_average import read_average
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +41,7 @@ class BestModel:
         self._trainer, self._data, self._recipe = trainer, data, recipe
         self._folder = data.folder.model
         self._written_step = self._stored_step()
+        self._average = read_average(data.folder.average)
 
     def update(self) -> None:
         """Write the weights of the best validation, unless they are there already or have diverged."""
@@ -47,6 +50,8 @@ class BestModel:
         if best is None or best.step == self._written_step:
             return
         if not best.loss <= USELESS_RATIO * trainer.validation.uniform_loss:
+            return
+        if self._folder.exists() and not self._is_better_than_average(best):
             return
         scores = {
             name: ScoreRecord(value, best.signatures.get(name, "")) for name, value in best.scores.items()
@@ -77,6 +82,11 @@ class BestModel:
             replace=True,
         )
         self._written_step = best.step
+
+    def _is_better_than_average(self, best: ValidationRecord) -> bool:
+        """Whether a validation is better than that of the average which an earlier finish chose, if any."""
+        trainer, average = self._trainer, self._average
+        return average is None or trainer.state.is_better(best, average.validation, trainer.settings.stop_on)
 
     @cached_property
     def _source_facts(self) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The end of a run: from checkpoints to a model folder.
 
-1. The weights: the best readable checkpoint, or the average of the last ones if that validates better.
+1. The weights: the best readable checkpoint, or the average of the last ones if that validates better, or the
+   average that an earlier phase of the run chose.
 2. The scores of the model folder: the validation set once more, with the recipe's beam.
 3. The read-out of alignments, chosen on validation pairs, by their gold alignments if they have some.
 4. The cost of 8-bit weights in quality, which decides whether a converted model uses them.
@@ -10,15 +11,16 @@ All of it is computed from the checkpoints. A run killed here does it again when
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from jumok.errors import ModelFolderError, TrainingError
+from jumok.errors import JumokError, ModelFolderError, TrainingError
 from jumok.evaluation.int8_cost import measure_int8_cost
 from jumok.inference.alignment.readout import choose_read_out
 from jumok.inference.loading import INT8_COSTS
 from jumok.inference.translator import Translator
-from jumok.storage.model_folder import save_model
+from jumok.storage.model_folder import read_card, save_model
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.text.tokenizer_files import tokenizers_to_files
 from jumok.training.events import Event, Finished, Stage, StageStarted, Warned
@@ -26,6 +28,7 @@ from jumok.training.loop.averaging import average_weights
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
 from jumok.training.loop.state import USELESS_RATIO, ValidationRecord
 from jumok.training.run.model_card import make_model_card, source_facts
+from jumok.training.run.phase_average import read_average, store_average
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -61,7 +64,7 @@ def finish_run(
     """Choose the weights, score them, write the model folder. Stop early if the run is interrupted."""
     yield StageStarted("finishing")
     started, folder, tokenizers = trainer.seconds, data.folder.model, data.tokenizers
-    choice = yield from _choose_weights(trainer)
+    choice = yield from _choose_weights(trainer, data.folder.average)
     if fine_tuning is not None:
         choice, share = yield from _choose_between(fine_tuning, trainer, choice)
     load_module_weights(trainer.model, choice.weights)
@@ -112,9 +115,10 @@ def finish_run(
 
 def interrupted_event(trainer: Trainer, folder: Path) -> Finished:
     """Return the last event of a run that was interrupted: with its best model so far, if it has one."""
+    scores: dict[str, float] = {}
+    with suppress(JumokError):  # a damaged model folder
+        scores = {name: score.value for name, score in read_card(folder).scores.items()}
     model_folder = folder if folder.exists() else None
-    best = trainer.state.best(trainer.settings.stop_on)
-    scores = best.scores if best is not None and model_folder is not None else {}
     return Finished("interrupted", model_folder, trainer.state.step, trainer.seconds, scores)
 
 
@@ -135,25 +139,43 @@ def _refuse_useless(loss: float, uniform_loss: float, choice: ChosenWeights) -> 
         )
 
 
-def _choose_weights(trainer: Trainer) -> Generator[Event, None, ChosenWeights]:
-    """Return the best readable checkpoint, or the average of the last ones if that is better."""
-    settings, state = trainer.settings, trainer.state
+def _choose_weights(trainer: Trainer, average_folder: Path) -> Generator[Event, None, ChosenWeights]:
+    """Return the best readable checkpoint, or an average that is better: of the last ones, or stored."""
+    state, stop_on = trainer.state, trainer.settings.stop_on
     best, choice = yield from _best_readable(trainer)
     if best is None:
         return choice
-    steps = [record.step for record in state.validations[-settings.average_checkpoints :]]
+    average = yield from _average_of_last(trainer)
+    validation = None if average is None else _validate(trainer, average)
+    if average is not None and validation is not None and state.is_better(validation, best, stop_on):
+        best, choice = validation, average
+    else:
+        average = None
+    stored = read_average(average_folder)
+    if stored is not None and state.is_better(stored.validation, best, stop_on):
+        try:
+            return ChosenWeights(stored.weights(), stored.description)
+        except ModelFolderError as error:
+            yield Warned(str(error), f"Used instead: {choice.description}.")
+    if average is not None and not trainer.should_stop():
+        store_average(average_folder, average.weights, average.description, best)
+    return choice
+
+
+def _average_of_last(trainer: Trainer) -> Generator[Event, None, ChosenWeights | None]:
+    """Return the average of the last checkpoints; None if fewer than two can be read."""
+    num_averaged = trainer.settings.average_checkpoints
+    steps = [record.step for record in trainer.state.validations[-num_averaged:]]
     readable = []
-    for step in steps if settings.average_checkpoints > 1 else []:
+    for step in steps if num_averaged > 1 else []:
         try:
             readable.append(_checkpoint_weights(trainer, step))
         except ModelFolderError as error:
             yield Warned(f"a checkpoint was left out of the average: {error}")
-    if len(readable) > 1:
-        average = ChosenWeights(
-            average_weights(readable), f"the average of the last {len(readable)} checkpoints"
-        )
-        return average if _validates_better(trainer, average, best) else choice
-    return choice
+    if len(readable) < 2:
+        return None
+    description = f"the average of the last {len(readable)} checkpoints up to step {steps[-1]:,}"
+    return ChosenWeights(average_weights(readable), description)
 
 
 def _choose_between(
@@ -189,13 +211,13 @@ def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationR
     return best_readable, choice
 
 
-def _validates_better(trainer: Trainer, choice: ChosenWeights, best: ValidationRecord) -> bool:
+def _validate(trainer: Trainer, choice: ChosenWeights) -> ValidationRecord | None:
+    """Return the validation of these weights with greedy search; None if the run is interrupted."""
     load_module_weights(trainer.model, choice.weights)
     result = trainer.validation.validate(trainer.model, beam=1, should_stop=trainer.should_stop)
     if result is None:
-        return False
-    record = ValidationRecord(trainer.state.step, result.loss, result.loss, result.values())
-    return trainer.state.is_better(record, best, trainer.settings.stop_on)
+        return None
+    return ValidationRecord(trainer.state.step, result.loss, result.loss, result.values())
 
 
 def _checkpoint_weights(trainer: Trainer, step: int) -> dict[str, Tensor]:

@@ -3,9 +3,9 @@
     jumok train pairs.tsv --out runs/x --steps 1000         the first phase
     jumok train pairs.tsv --out runs/x --steps 3000         a second one, from step 1,000 to 3,000
 
-A phase that has a planned end is completed before the next one begins. So the weights depend on the
-commands that were given, and not on when a process was stopped or killed in between. A run without a limit
-has no planned end: its next phase begins at its newest checkpoint; so does that of a run that `jumok
+A phase that has a planned end is completed and finished before the next one begins. So the weights depend
+on the commands that were given, and not on when a process was stopped or killed in between. A run without a
+limit has no planned end: its next phase begins at its newest checkpoint; so does that of a run that `jumok
 finish` ended.
 
 A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero,
@@ -51,9 +51,9 @@ def _limits(settings: TrainingSettings) -> Limits:
     return {name: value for name in NAMES if (value := getattr(settings, name)) is not None}
 
 
-def must_complete_first(record: RunRecord, step: int) -> bool:
-    """Whether the run has a planned end that it has not reached."""
-    return not record.finished and record.plan.steps is not None and step < record.plan.steps
+def must_complete_first(record: RunRecord) -> bool:
+    """Whether the run has a planned end, and is not finished."""
+    return not record.finished and record.plan.steps is not None
 
 
 def check_is_more(

@@ -9,6 +9,7 @@
     encoder/          the initial weights of a pretrained encoder
     start/            the model that a fine-tuned one starts from: weights, card, old pairs
     checkpoints/      step-N/ …
+    average/          the averaged weights that the finish of a phase chose
     metrics.jsonl     one line per report or validation
     tensorboard/      the curves, if requested
     model/            the best model so far, from the first validation on; the result when the run is finished
@@ -90,6 +91,10 @@ class RunFolder:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    @property
+    def average(self) -> Path:
+        return self.path / "average"
 
     @property
     def metrics(self) -> Path:

@@ -161,13 +161,15 @@ def _extend(
     per_epoch = run.data.batches(record.recipe).per_epoch
     checkpoint, _ = load_newest_checkpoint(folder.checkpoints)
     check_is_more(record, limits, checkpoint, per_epoch)
-    if must_complete_first(record, checkpoint.step if checkpoint is not None else 0):
-        for event in _train(run, curves, then_finish=False):
-            yield event
-            if isinstance(event, Finished):
+    if must_complete_first(record):
+        for event in _train(run, curves):
+            if not isinstance(event, Finished):
+                yield event
+            elif event.reason == "interrupted":
+                yield event
                 return None
         checkpoint, _ = load_newest_checkpoint(folder.checkpoints)
-        record = folder.record() or record  # its plan may have been revised
+        record = folder.record() or record  # it is finished, and its plan may have been revised
         run = replace(run, started=time.perf_counter())  # the checkpoint has the seconds until now
     record = extend_record(record, limits, checkpoint, per_epoch)
     folder.write_record(record)
@@ -218,13 +220,10 @@ def _finished_event(folder: RunFolder) -> Finished:
     )
 
 
-def _train(
-    run: PreparedRun, curves: CurveWriter | None, *, stop_now: bool = False, then_finish: bool = True
-) -> Iterator[Event]:
+def _train(run: PreparedRun, curves: CurveWriter | None, *, stop_now: bool = False) -> Iterator[Event]:
     """Train from the newest checkpoint, or from step 0, to the model folder.
 
-    `stop_now` makes the model of the checkpoints that there are. Without `then_finish` no model is made at
-    the end of the plan.
+    `stop_now` makes the model of the checkpoints that there are.
     """
     folder, recipe = run.data.folder, run.record.recipe
     checkpoint, damaged = load_newest_checkpoint(folder.checkpoints)
@@ -255,7 +254,7 @@ def _train(
         group.close()
         if trainer.stop_reason == "interrupted":
             yield interrupted_event(trainer, folder.model)
-        elif then_finish:
+        else:
             fine_tuning = read_fine_tuning(folder, recipe, run.data.tokenizers)
             yield from finish_run(trainer, run.data, recipe, fine_tuning)
 

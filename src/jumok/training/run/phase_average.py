@@ -1,0 +1,59 @@
+"""The averaged weights that the finish of a phase chose: `average/` of a run folder.
+
+They belong to no checkpoint. With more training, they stay a candidate: a checkpoint of a later phase
+replaces the model only if it validates better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from jumok.errors import ModelFolderError
+from jumok.storage import read_manifest, tensors_from_bytes, tensors_to_bytes, verify_folder, write_folder
+from jumok.training.loop.state import ValidationRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from torch import Tensor
+
+__all__ = ["StoredAverage", "read_average", "store_average"]
+
+_WEIGHTS = "weights.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAverage:
+    """A stored average: what it is, and its validation."""
+
+    folder: Path
+    description: str
+    validation: ValidationRecord
+
+    def weights(self) -> dict[str, Tensor]:
+        """Read the weights; raise a ModelFolderError if they are damaged."""
+        return tensors_from_bytes(verify_folder(self.folder)[_WEIGHTS], self.folder / _WEIGHTS)
+
+
+def store_average(
+    folder: Path, weights: Mapping[str, Tensor], description: str, validation: ValidationRecord
+) -> None:
+    """Store the average, in place of an earlier one."""
+    write_folder(
+        folder,
+        [(_WEIGHTS, tensors_to_bytes(weights))],
+        metadata={"description": description, "validation": asdict(validation)},
+        failure_note="All checkpoints are intact; the same command finishes the run.",
+        replace=True,
+    )
+
+
+def read_average(folder: Path) -> StoredAverage | None:
+    """Return the stored average without its weights; None if there is none, or if its record is damaged."""
+    try:
+        content = read_manifest(folder / "manifest.json")
+    except ModelFolderError:
+        return None
+    return StoredAverage(folder, content["description"], ValidationRecord(**content["validation"]))
