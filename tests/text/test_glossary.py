@@ -9,7 +9,13 @@ import pytest
 
 from jumok.errors import DataError
 from jumok.text.glossary import Glossary, find_protected
-from jumok.text.term_placement import PlacedTerms, links_as_weights, place_terms_in_sentence
+from jumok.text.term_placement import (
+    PlacedTerms,
+    has_all_terms,
+    links_as_weights,
+    place_terms_in_sentence,
+    term_notes,
+)
 from jumok.text.words import split_words
 
 TERMS = {
@@ -168,3 +174,27 @@ def test_a_japanese_term_keeps_its_particle() -> None:
     known = {"student": ["生", "徒", "は"]}
     placed = place("The student reads.", "生徒は読む。", "1-0 1-1 1-2 2-3", **known)
     assert placed.text == "수강생は読む。"
+
+
+def test_a_term_is_not_a_part_of_another_noun() -> None:
+    terms = Glossary({"한국": "Korea", "Korea": "한국", "study": "공부"})
+    sentence = "한국인은 한국에 살고 한국어를 말한다."
+    assert [match.span for match in terms.find(sentence)] == [(5, 7)]
+    source = "Koreans live in Korea."
+    [match] = terms.find(source)
+    assert not has_all_terms("한국인은 조선에 산다.", [match])
+    assert has_all_terms("한국인은 한국에 산다.", [match])
+    assert has_all_terms("나는 공부했다.", terms.find("I study."))  # the stem of a verb
+    evidence = links_as_weights([(0, 0), (3, 1), (1, 2)], 5, 4)
+    placed = place_terms_in_sentence(source, "한국인은 조선에 산다.", evidence, [match])
+    assert placed.text == "한국인은 한국에 산다."
+
+
+def test_a_term_that_is_placed_by_position_is_reported() -> None:
+    matches = Glossary(TERMS).find("The student reads.")
+    evidence = links_as_weights([(1, 0), (2, 1)], 4, 3, by_position=True)
+    placed = place_terms_in_sentence("The student reads.", "학생은 읽는다.", evidence, matches)
+    assert (placed.text, placed.guessed) == ("수강생은 읽는다.", ("수강생",))
+    [note] = term_notes(placed)
+    assert note.startswith('the term "수강생" was placed by its position')
+    assert not term_notes(replace(placed, guessed=()))

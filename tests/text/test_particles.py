@@ -7,6 +7,7 @@ import pytest
 from jumok.text.korean_particles import (
     ALTERNATIONS,
     ends_in_consonant,
+    is_noun_end,
     is_particle,
     mend_particle,
     split_particle,
@@ -85,3 +86,13 @@ def test_a_word_is_split_into_its_stem_and_its_particles(word: str, stem: str, t
 )
 def test_particles_follow_another_word(stem: str, old_stem: str, tail: str, mended: str) -> None:
     assert mend_particle(stem, tail, old_stem=old_stem) == mended
+
+
+@pytest.mark.parametrize("tail", ["", "은", "의", "에서는", "들이", "이다", "입니다", "인데", "인지"])
+def test_a_noun_ends_where_its_particles_begin(tail: str) -> None:
+    assert is_noun_end("한국", tail)
+
+
+@pytest.mark.parametrize("tail", ["인", "인은", "인이", "인들은", "어", "어를", "산", "사람", "는"])
+def test_a_noun_goes_on_in_another_noun(tail: str) -> None:
+    assert not is_noun_end("한국", tail)

@@ -17,8 +17,8 @@ from jumok.text.term_placement import (
     has_all_terms,
     links_as_weights,
     lost_protected,
-    missing_term_note,
     place_terms_in_sentence,
+    term_notes,
     without_protected,
 )
 from jumok.text.word_mapping import diagonal_links
@@ -133,7 +133,7 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
         maps = translator.word_attentions(pairs)
     except UnsupportedError:
         lengths = [(len(split_words(pair.source)), len(split_words(pair.target))) for pair in pairs]
-        return [links_as_weights(diagonal_links(*both), *both) for both in lengths]
+        return [links_as_weights(diagonal_links(*both), *both, by_position=True) for both in lengths]
     return [WordEvidence(weights.tolist(), sorted(alignment.sure)) for weights, alignment in maps]
 
 
@@ -180,7 +180,7 @@ def _with_terms(
             known[source, new.text] = Alignment(frozenset(new.links))
             if new.notes is not None:
                 notes = [note for note in notes if not is_note_on(note, source)] + list(new.notes)
-            notes.extend(map(missing_term_note, new.missing))
+            notes.extend(term_notes(new))
     for one, new in placed:
         if one.part is None:
             alternatives[one.alternative] = (new.text, alternatives[one.alternative][1])

@@ -28,8 +28,8 @@ from jumok.text.sentences import replace_sentences, text_spans
 from jumok.text.term_placement import (
     has_all_terms,
     links_as_weights,
-    missing_term_note,
     place_terms_in_sentence,
+    term_notes,
 )
 from jumok.text.word_mapping import diagonal_links
 from jumok.text.words import split_words, word_spans
@@ -407,9 +407,10 @@ def _place_terms(
     for candidate in candidates:
         if not has_all_terms(candidate.text, matches):
             lengths = len(split_words(sentence)), len(split_words(candidate.text))
-            evidence = links_as_weights(candidate.links or diagonal_links(*lengths), *lengths)
+            links = candidate.links or diagonal_links(*lengths)
+            evidence = links_as_weights(links, *lengths, by_position=not candidate.links)
             terms = place_terms_in_sentence(sentence, candidate.text, evidence, matches)
-            notes = (*candidate.notes, *map(missing_term_note, terms.missing))
+            notes = (*candidate.notes, *term_notes(terms))
             candidate = Candidate(terms.text, candidate.score, terms.links, notes)
         placed.append(candidate)
     return tuple(placed)

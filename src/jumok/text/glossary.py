@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
-from jumok.text.korean_particles import is_particle
+from jumok.text.korean_particles import is_noun_end
 from jumok.text.protected_strings import may_have_protected
 
 if TYPE_CHECKING:
@@ -139,8 +139,8 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
         return False
     term, particle = sentence[start:end], tail.group()
     if _HANGUL.fullmatch(term[-1]):
-        return is_particle(term, particle)
-    return any(is_particle(syllable, particle) for syllable in "각가")  # how "jumok" is read is not certain
+        return is_noun_end(term, particle)
+    return any(is_noun_end(syllable, particle) for syllable in "각가")  # how "jumok" is read is not certain
 
 
 def _overlaps(span: Span, matches: Sequence[TermMatch]) -> bool:

@@ -38,9 +38,10 @@ _WHOLE = frozenset({"이", "가", "아", "야", "다", "니"})  # these are part
 _KEPT_AFTER_VOWEL = ("이다", "이니", "이라", "이란", "이며", "이든")
 _ONE_FORM = (
     "(?:에게서|에게|에서|에|의|도|만|까지|부터|마다|처럼|보다|하고|한테서|한테|께서|께|밖에|뿐|조차|마저|같이|대로|만큼|커녕"
-    "|입니다|입니까|인가|인데|인|이고|이지만)"
+    "|입니다|입니까|인가|인데|인지|이고|이지만)"
 )
 _SECOND = "(?:은|는|도|만|의|까지|부터|요|조차|마저|나|라도|이나)?"
+_ADNOMINAL = "인"  # 학생인 친구; in 한국인, a Korean person, it is a part of the noun
 _COPULA_END = "(?:다|니|어|던|고|지만|습니다|습니까|으며|는데|어요)?"
 _PLURAL = "들"
 
@@ -71,6 +72,11 @@ def is_particle(stem: str, tail: str) -> bool:
         return True
     consonant, is_l = ends_in_consonant(stem), _final(stem) == "ㄹ"
     return (_pattern(consonant, is_l)).fullmatch(tail) is not None
+
+
+def is_noun_end(noun: str, tail: str) -> bool:
+    """Whether a noun ends where `tail` begins: 한국 in 한국은, but not in 한국인 or 한국어."""
+    return not tail or (tail != _ADNOMINAL and is_particle(noun, tail))
 
 
 def mend_particle(stem: str, tail: str, *, old_stem: str) -> str:
@@ -108,7 +114,7 @@ def _pattern(consonant: bool, is_l: bool) -> re.Pattern[str]:
             forms.append(form)
         if not consonant and after_consonant in _KEPT_AFTER_VOWEL:
             forms.append(after_consonant)
-    return re.compile("|".join([*forms, _ONE_FORM + _SECOND]))
+    return re.compile("|".join([*forms, _ONE_FORM + _SECOND, _ADNOMINAL]))
 
 
 def _final(word: str) -> str:

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from jumok.text.korean_particles import is_particle, mend_particle, split_particle
+from jumok.text.korean_particles import is_noun_end, is_particle, mend_particle, split_particle
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ MIN_WEIGHT = 0.1
 _POSSESSIVE = re.compile(r"['’]s?$")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u31f0-\u31ff\u3400-\u9fff]")
 _HANGUL = re.compile("[가-힣]")
+_HANGUL_RUN = re.compile("[가-힣]*")
+# 공부 stands in 공부했다 as a word.
+_VERBAL = re.compile("[하해했한할합함되돼됐된될됩됨]|시[키켰킨킬킵]|당[하했한]|스[럽러]")
 _KANA_PARTICLES = frozenset("はがをにでとのもへや")
 _CLOSING = ".,;:?!)]}。、！？…"
 _MIN_COMMON_LETTERS = 4  # at the beginning of two forms of one word
@@ -41,11 +44,13 @@ class WordEvidence:
 
     `weights` are (target word, source word): attention, or 1 for a link. `links` are those of the word
     alignment. `words_for` has the words that the model writes for a term alone, by the term in lower case.
+    `by_position` says that nothing is known, and that words are linked by their positions.
     """
 
     weights: Sequence[Sequence[float]]
     links: Sequence[Link]
     words_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    by_position: bool = False
 
     def of_original(self, word_of: Sequence[int], num_words: int) -> WordEvidence:
         """Return the evidence for a source of which only some words were translated: `word_of` them."""
@@ -56,7 +61,7 @@ class WordEvidence:
                 original[word] += weight
             weights.append(original)
         links = [(word_of[i], j) for i, j in self.links]
-        return WordEvidence(weights, links, self.words_for)
+        return WordEvidence(weights, links, self.words_for, self.by_position)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class PlacedTerms:
     text: str
     links: tuple[Link, ...]
     missing: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+    """Terms that were placed by position, without knowing which word translates them."""
     notes: tuple[str, ...] | None = None
     """The notes on the translation if the sentence was translated again for its terms."""
 
@@ -85,16 +92,23 @@ def has_all_terms(translation: str, matches: Sequence[TermMatch]) -> bool:
     return all(len(_occurrences(translation, term)) >= wanted.count(term) for term in set(wanted))
 
 
-def missing_term_note(term: str) -> str:
-    """Return the note on a term that could not be placed."""
-    return f'the term "{term}" could not be placed: no word of the translation is linked to it'
+def term_notes(placed: PlacedTerms) -> list[str]:
+    """Return the notes on terms that could not be placed, or not reliably."""
+    missing = "could not be placed: no word of the translation is linked to it"
+    guessed = "was placed by its position: without cross-attention, no word is known to translate it"
+    return [
+        *(f'the term "{term}" {missing}' for term in placed.missing),
+        *(f'the term "{term}" {guessed}' for term in placed.guessed),
+    ]
 
 
-def links_as_weights(links: Sequence[Link], num_source_words: int, num_target_words: int) -> WordEvidence:
+def links_as_weights(
+    links: Sequence[Link], num_source_words: int, num_target_words: int, *, by_position: bool = False
+) -> WordEvidence:
     """Return what word links alone say."""
     linked = set(links)
     weights = [[float((i, j) in linked) for i in range(num_source_words)] for j in range(num_target_words)]
-    return WordEvidence(weights, links)
+    return WordEvidence(weights, links, by_position=by_position)
 
 
 def place_terms_in_sentence(
@@ -110,12 +124,17 @@ def place_terms_in_sentence(
         for match in matches
         if not match.protected and len(_occurrences(translation, match.target)) < wanted[match.target]
     ]
-    missing = [match for match in lacking if not placer.place(match)]
+    placed = {match: placer.place(match) for match in lacking}
+    missing = [match for match in lacking if not placed[match]]
     for match in lost_protected(translation, matches):
         placer.insert(match)
     text, new_links = placer.result()
+    guessed = [match.target for match in lacking if placed[match] and evidence.by_position]
     return PlacedTerms(
-        text, new_links, tuple(one.target for one in missing if not _occurrences(text, one.target))
+        text,
+        new_links,
+        tuple(one.target for one in missing if not _occurrences(text, one.target)),
+        tuple(dict.fromkeys(guessed)),
     )
 
 
@@ -312,7 +331,7 @@ def _common_length(first: str, second: str) -> int:
 
 
 def _occurrences(text: str, term: str) -> list[int]:
-    """Return where a term stands in a text as a whole word; in Hangul, particles may follow.
+    """Return where a term stands in a text as a whole word; in Hangul, particles and endings may follow.
 
     A term in lower case may begin with a capital letter, as at the start of a sentence.
     """
@@ -322,4 +341,13 @@ def _occurrences(text: str, term: str) -> list[int]:
         pattern = r"(?<![^\W_])" + pattern
     if term[-1:].isalnum() and term[-1:].isascii():
         pattern += r"(?![a-zA-Z0-9])"
-    return [match.start() for match in re.finditer(pattern, text)]
+    starts = [match.start() for match in re.finditer(pattern, text)]
+    if _HANGUL.match(term[-1:]):
+        starts = [start for start in starts if _ends_hangul_word(text, term, start + len(term))]
+    return starts
+
+
+def _ends_hangul_word(text: str, term: str, end: int) -> bool:
+    match = _HANGUL_RUN.match(text, end)
+    tail = match.group() if match else ""
+    return is_noun_end(term, tail) or _VERBAL.match(tail) is not None

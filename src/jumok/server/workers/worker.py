@@ -39,7 +39,7 @@ from jumok.server.workers.speed import text_size
 from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import TermMatch
 from jumok.text.joint_vocabulary import JointVocabularyTokenizer
-from jumok.text.term_placement import has_all_terms, missing_term_note
+from jumok.text.term_placement import has_all_terms, term_notes
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _place_terms(
     placed = place_in_pairs([(pair, matches) for _, pair, matches in lacking], translator)
     for (candidate, *_), terms in zip(lacking, placed, strict=True):
         earlier = candidate.pop("notes", ())
-        notes = [*(earlier if terms.notes is None else terms.notes), *map(missing_term_note, terms.missing)]
+        notes = [*(earlier if terms.notes is None else terms.notes), *term_notes(terms)]
         candidate.update(text=terms.text, links=terms.links, **({"notes": notes} if notes else {}))
 
 
