@@ -9,15 +9,21 @@ import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
 import pytest
 
 import jumok
-from jumok.cli.document_files import SegmentTranslator
+from jumok.cli import segment_translator
+from jumok.cli.segment_translator import SegmentTranslator
+from jumok.data.formats.tmx_writer import write_tmx
 from jumok.documents import files as document_files
-from support.cli_calls import spawn
+from support.cli_calls import environment, program, spawn
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.server.pipeline import Candidate
     from support.cli_calls import Call
 
 MODEL = Path(__file__).parents[1] / "stored" / "models" / "transformer"  # digits, English to Korean
@@ -155,15 +161,180 @@ def test_a_memory_may_be_tmx(call: Call, page: Path, tmp_path: Path) -> None:
 
 
 def test_the_progress_counts_translating_and_aligning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jumok.cli.document_files._ALIGNED_AT_ONCE", 2)
+    monkeypatch.setattr(segment_translator, "BLOCK_SENTENCES", 2)
     seen: list[tuple[int, int]] = []
     translate = SegmentTranslator(
-        jumok.load(MODEL), {}, on_progress=lambda done, total: seen.append((done, total))
+        jumok.load(MODEL), on_progress=lambda done, total: seen.append((done, total))
     )
     texts = [f"two {digit} nine." for digit in ("one", "four", "five")]
     assert [translation.text for translation in translate(texts)] == ["이 일 구.", "이 사 구.", "이 오 구."]
     assert seen[-2:] == [(5, 6), (6, 6)]
     assert seen == sorted(seen)
+
+
+MANY = "".join(f"<p>{digits}.</p>\n" for digits in ("two one", "four nine", "two two", "one", "nine nine"))
+
+
+class TestResuming:
+    """A long document is translated in blocks, which are stored until it is written."""
+
+    @pytest.fixture(autouse=True)
+    def small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(segment_translator, "BLOCK_SENTENCES", 2)
+
+    @pytest.fixture
+    def source(self, tmp_path: Path) -> Path:
+        path = tmp_path / "many.html"
+        path.write_text(MANY, encoding="utf-8")
+        return path
+
+    @pytest.fixture
+    def blocks(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+        """The sizes of the blocks that a model has translated; after the second, Ctrl-C."""
+        sizes: list[int] = []
+        real = SegmentTranslator._candidates
+
+        def counted(self: SegmentTranslator, sentences: Sequence[str]) -> dict[str, Candidate]:
+            sizes.append(len(sentences))
+            if len(sizes) == 3:
+                raise KeyboardInterrupt
+            return real(self, sentences)
+
+        monkeypatch.setattr(SegmentTranslator, "_candidates", counted)
+        return sizes
+
+    def test_the_same_command_continues(
+        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+    ) -> None:
+        out, part = tmp_path / "out.html", tmp_path / "out.html.part"
+        stopped = call("translate", MODEL, source, "--out", out)
+        assert stopped.code == 130
+        assert f"{part}; the same command continues" in " ".join(stopped.err.split())
+        assert (out.exists(), part.exists()) == (False, True)
+        part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as a kill in a write leaves it
+        assert call("translate", MODEL, source, "--out", out).code == 0
+        assert blocks == [2, 2, 1, 1]
+        assert not part.exists()
+        plain = tmp_path / "plain.html"
+        assert call("translate", MODEL, source, "--out", plain).code == 0
+        assert out.read_bytes() == plain.read_bytes()
+
+    @pytest.mark.parametrize(
+        "option", [["--beam", "1"], ["--sentences", "keep"], ["--memory", "m.en-ko.tsv"]]
+    )
+    def test_other_options_begin_again(
+        self, option: list[str], call: Call, source: Path, tmp_path: Path, blocks: list[int],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "m.en-ko.tsv").write_text("ten\t십\n", encoding="utf-8")
+        call("translate", MODEL, source, "--out", "out.html")
+        assert call("translate", MODEL, source, "--out", "out.html", *option).code == 0
+        assert sum(blocks[3:]) == 5
+        assert not (tmp_path / "out.html.part").exists()
+
+    def test_an_edited_document_begins_again(
+        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+    ) -> None:
+        call("translate", MODEL, source, "--out", tmp_path / "out.html")
+        source.write_text(MANY.replace("nine nine", "nine one"), encoding="utf-8")
+        assert call("translate", MODEL, source, "--out", tmp_path / "out.html").code == 0
+        assert blocks == [2, 2, 1, 2, 2, 1]
+        assert "구 일." in (tmp_path / "out.html").read_text(encoding="utf-8")
+
+    def test_a_folder_continues_with_the_next_file(
+        self, call: Call, tmp_path: Path, blocks: list[int]
+    ) -> None:
+        folder, out = tmp_path / "in", tmp_path / "out"
+        folder.mkdir()
+        for name, digit in (("a", "one"), ("b", "two"), ("c", "four")):
+            (folder / f"{name}.txt").write_text(f"{digit}.\n", encoding="utf-8")
+        memory = tmp_path / "m.tmx"
+        assert call("translate", MODEL, folder, "--out", out, "--save-memory", memory).code == 130
+        assert sorted(path.name for path in out.iterdir()) == ["a.txt", "b.txt"]
+        done = call("translate", MODEL, folder, "--out", out, "--save-memory", memory)
+        assert done.code == 0, done.err
+        assert "3 documents were translated, 2 of them before the interruption" in done.err
+        assert len(blocks) == 4
+        assert not (tmp_path / "out.part").exists()
+        assert memory.read_text(encoding="utf-8").count("<tu ") == 3
+
+    def test_a_file_that_was_not_made_by_the_interrupted_command_is_not_overwritten(
+        self, call: Call, tmp_path: Path, blocks: list[int]
+    ) -> None:
+        folder, out = tmp_path / "in", tmp_path / "out"
+        folder.mkdir()
+        for name in ("a", "b", "c"):
+            (folder / f"{name}.txt").write_text(f"{name} one.\n", encoding="utf-8")
+        call("translate", MODEL, folder, "--out", out)
+        (out / "c.txt").write_text("mine", encoding="utf-8")
+        message = call("translate", MODEL, folder, "--out", out).paragraph("translate")
+        assert "c.txt exists and is not overwritten" in message
+        assert (out / "c.txt").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.medium
+def test_a_killed_translation_of_a_long_document_continues(call: Call, tmp_path: Path) -> None:
+    """SIGKILL as soon as a block is stored; the same command ends with the same document."""
+    generator = random.Random(3)
+    digits = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    lines = [" ".join(generator.choices(digits, k=5)) + "." for _ in range(1_200)]
+    source, out, part = tmp_path / "long.txt", tmp_path / "out.txt", tmp_path / "out.txt.part"
+    source.write_text("\n".join(lines), encoding="utf-8")
+    command = program(["translate", MODEL, source, "--out", out])
+    process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while process.poll() is None and not part.exists() and time.monotonic() < deadline:
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert part.exists(), "the translation ended before the kill"
+    assert not out.exists()
+    assert spawn("translate", MODEL, source, "--out", out).returncode == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["long.txt", "out.txt"]
+    plain = tmp_path / "plain.txt"
+    assert call("translate", MODEL, source, "--out", plain).code == 0
+    assert out.read_bytes() == plain.read_bytes()
+
+
+class TestSavedMemory:
+    """`--save-memory memory.tmx`: what was translated, for CAT tools and for `--memory`."""
+
+    def test_it_is_read_by_others_and_by_jumok(self, call: Call, page: Path, tmp_path: Path) -> None:
+        tmx = pytest.importorskip("translate.storage.tmx", reason="needs translate-toolkit")
+        out, memory = tmp_path / "out.html", tmp_path / "new" / "memory.tmx"
+        result = call("translate", MODEL, page, "--out", out, "--save-memory", memory)
+        assert result.code == 0, result.err
+        assert "2 sentences with their translations" in " ".join(result.err.split())
+        store = tmx.tmxfile.parsefile(str(memory))
+        units = [(unit.source, unit.target) for unit in store.units]
+        assert units == [("two four nine.", "이 사 구."), ("nine zero nine.", "구 영 구.")]
+        assert store.getsourcelanguage() == "en"
+        again = call("translate", MODEL, page, "--out", tmp_path / "b.html", "--memory", memory)
+        assert "2 segments and sentences were taken from the translation memory" in again.err
+        assert (tmp_path / "b.html").read_bytes() == out.read_bytes()
+        report = call("check", memory)
+        assert "2 pairs" in report.out
+        assert "source en" in " ".join(report.out.split())
+
+    def test_what_xml_cannot_say(self) -> None:
+        data = write_tmx([('a < b & "c"\x0b', "]]> \ud800é\ufffe")], "en", "ko").decode()
+        assert '<seg>a &lt; b &amp; "c"</seg>' in data
+        assert "<seg>]]&gt; é</seg>" in data
+        ElementTree.fromstring(data.encode())
+
+    @pytest.mark.parametrize(
+        ("name", "words"), [("memory.tsv", "ends in .tmx"), ("old.tmx", "exists and is not overwritten")]
+    )
+    def test_it_is_refused_before_anything_is_translated(
+        self, name: str, words: str, call: Call, page: Path, tmp_path: Path
+    ) -> None:
+        (tmp_path / "old.tmx").write_bytes(b"mine")
+        out = tmp_path / "out.html"
+        result = call("translate", MODEL, page, "--out", out, "--save-memory", tmp_path / name)
+        assert words in " ".join(result.paragraph("translate").split())
+        assert not out.exists()
+        assert (tmp_path / "old.tmx").read_bytes() == b"mine"
 
 
 def test_nothing_is_half_written(
@@ -194,6 +365,7 @@ def test_nothing_is_half_written(
         (["--out", "x.html"], "Name the document"),
         (["."], "--out FOLDER"),
         (["lines.log", "--memory", "m.tsv"], "--memory is for documents"),
+        (["lines.log", "--save-memory", "m.tmx"], "--save-memory is for documents"),
         (["empty", "--out", "x"], "no document of a known type"),
     ],
 )

@@ -42,8 +42,12 @@ def _dependencies() -> str:
     return str(Path(torch.__file__).parents[1]) if torch.__file__ else sysconfig.get_path("purelib")
 
 
+def environment() -> dict[str, str]:
+    """The variables of this process, without the path to the sources that a developer may have set."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+
 def run(python: Path, folder: Path, *arguments: str | Path, text: str = "") -> str:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [python, "-m", "jumok", *map(str, arguments)],
         input=text,
@@ -51,7 +55,7 @@ def run(python: Path, folder: Path, *arguments: str | Path, text: str = "") -> s
         text=True,
         check=False,
         cwd=folder,
-        env=environment,
+        env=environment(),
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
@@ -66,6 +70,7 @@ def test_a_wheel_translates_looks_and_serves(python: Path, tmp_path: Path) -> No
         text=True,
         check=True,
         cwd=tmp_path,
+        env=environment(),
     )
     assert Path(where.stdout.strip()).is_relative_to(python.parents[1])
     translated = run(python, tmp_path, "translate", MODEL, text="I go home.\n").strip()
@@ -78,6 +83,7 @@ def test_a_wheel_translates_looks_and_serves(python: Path, tmp_path: Path) -> No
         stderr=subprocess.DEVNULL,
         text=True,
         cwd=tmp_path,
+        env=environment(),
     )
     try:
         url = server.stdout.readline().split()[2] if server.stdout else ""

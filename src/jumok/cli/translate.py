@@ -70,6 +70,14 @@ def translate(
             help="For documents: a translation memory (a file of pairs). Its translations are used first.",
         ),
     ] = None,
+    save_memory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="For documents: also write their sentences and translations as a translation memory (.tmx), "
+            "for CAT tools and for --memory.",
+        ),
+    ] = None,
     overwrite: Annotated[bool, typer.Option(help="With --out: replace a file that exists.")] = False,
     glossary: GlossaryOption = None,
     sentences: SentencesOption = None,
@@ -126,8 +134,9 @@ def translate(
         raise RecipeError(
             "--json, --n-best, --prefix and --sample are for lines. Leave them out to translate a document."
         )
-    if memory is not None and plan is None:
-        raise RecipeError("--memory is for documents. Name a document to translate.")
+    for option, path in (("--memory", memory), ("--save-memory", save_memory)):
+        if path is not None and plan is None:
+            raise RecipeError(f"{option} is for documents. Name a document to translate.")
     if n_best > 1 and not as_json:
         raise RecipeError(
             f"--n-best {n_best} gives several translations per line; plain output has one. Add --json."
@@ -165,7 +174,10 @@ def translate(
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     if plan is not None:
-        _translate_documents(translator, plan, options, memory=memory, to_files=out is not None)
+        from jumok.cli.document_files import make_job, translate_plan  # start-up
+
+        job = make_job(translator, model, options, memory, engine=engine, shortlist=shortlist, **place)
+        translate_plan(translator, plan, job, save_memory, to_files=out is not None, overwrite=overwrite)
         return
     printed = _PrintedLines(n_best=n_best, align=align, as_json=as_json)
     with (
@@ -194,19 +206,6 @@ def _text_options(
             glossary, source_language=translator.source_language, target_language=translator.target_language
         )
     return options
-
-
-def _translate_documents(
-    translator: Translator, plan: FilePlan, options: TextOptions, *, memory: Path | None, to_files: bool
-) -> None:
-    """Translate documents to files, or the one document to standard output."""
-    from jumok.cli.document_files import print_document, read_memory, translate_documents  # start-up
-
-    remembered = None if memory is None else read_memory(memory, translator)
-    if to_files:
-        translate_documents(translator, plan, options, memory=remembered)
-    else:
-        print_document(translator, plan.files[0][0], options, memory=remembered)
 
 
 class _PrintedLines:

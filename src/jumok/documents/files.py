@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from jumok.documents.part_file import part_path
 from jumok.documents.registry import find_format, is_document, read_document
 from jumok.errors import DataError, StorageError
 from jumok.storage.folders import disk_errors, write_file
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     Translate = Callable[[Sequence[str]], Sequence[SegmentTranslation]]
 
-__all__ = ["FilePlan", "open_document", "plan_files", "translate_file"]
-
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
@@ -30,10 +29,15 @@ class FilePlan:
 
     files: list[tuple[Path, Path]]
     left_out: list[Path]
+    folder: Path | None = None
+    """The folder for the translations of a folder."""
 
 
 def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
-    """Return the files to translate and where to write each; refuse existing targets unless `overwrite`."""
+    """Return the files to translate and where to write each; refuse existing targets unless `overwrite`.
+
+    An interrupted translation of a folder has a part file: then existing targets are not refused here.
+    """
     if source.is_dir():
         found = sorted(
             path
@@ -41,7 +45,8 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
             if path.is_file() and not _is_hidden(path.relative_to(source)) and not _is_inside(path, out)
         )
         files = [(path, out / path.relative_to(source)) for path in found if is_document(path.name)]
-        plan = FilePlan(files, [path for path in found if not is_document(path.name)])
+        plan = FilePlan(files, [path for path in found if not is_document(path.name)], out)
+        overwrite = overwrite or part_path(out).exists()
         if not files:
             raise DataError(f"{source} has no document of a known type, among {len(found):,} files.")
     else:
@@ -55,7 +60,7 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
             )
         plan = FilePlan([(source, out)], [])
     for path, target in plan.files:
-        _check_target(path, target, overwrite=overwrite)
+        check_target(path, target, overwrite=overwrite)
     return plan
 
 
@@ -68,7 +73,8 @@ def _is_inside(path: Path, folder: Path) -> bool:
     return path.resolve().is_relative_to(folder.resolve())
 
 
-def _check_target(source: Path, target: Path, *, overwrite: bool) -> None:
+def check_target(source: Path, target: Path, *, overwrite: bool) -> None:
+    """Raise if the translation would replace its source, or a file that exists unless `overwrite`."""
     if target.exists() and target.samefile(source):
         raise DataError(f"{target} would replace its own source. Choose another name for the translation.")
     if target.exists() and not overwrite:

@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from jumok.errors import ModelFolderError
-from jumok.storage import read_manifest, tensors_from_bytes, tensors_to_bytes, verify_folder, write_folder
+from jumok.storage.folders import read_manifest, verify_folder, write_folder
+from jumok.storage.tensors import tensors_from_bytes, tensors_to_bytes
 from jumok.training.loop.state import ValidationRecord
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from torch import Tensor
-
-__all__ = ["StoredAverage", "read_average", "store_average"]
 
 _WEIGHTS = "weights.safetensors"
 

@@ -1,0 +1,203 @@
+"""The part of `jumok translate` for documents: `jumok translate MODEL report.docx --out report.ko.docx`."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from jumok.cli.arguments import report_notes
+from jumok.cli.segment_translator import DocumentJob, SegmentTranslator
+from jumok.documents.files import FilePlan, check_target, open_document, translate_file
+from jumok.documents.part_file import PartFile, make_key
+from jumok.errors import DataError, RecipeError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from jumok.inference.text_options import TextOptions
+    from jumok.inference.translator import Translator
+
+    OnProgress = Callable[[int, int], None]
+
+
+def make_job(
+    translator: Translator, model: Path, options: TextOptions, memory: Path | None, **loaded: object
+) -> DocumentJob:
+    """Return how to translate documents; `loaded` says how the model was loaded."""
+    from jumok.storage.model_folder import read_stored_model  # start-up
+
+    remembered = {} if memory is None else _read_memory(memory, translator)
+    glossary = options.get("glossary")
+    others = {name: value for name, value in options.items() if name != "glossary"}
+    terms = {} if glossary is None else glossary.terms
+    key = make_key(read_stored_model(model).digest, others, terms, remembered, loaded)
+    return DocumentJob(options, remembered, key)
+
+
+def _read_memory(path: Path, translator: Translator) -> dict[str, str]:
+    """Read a translation memory: any file of pairs. Of several translations of a text, the last counts."""
+    from jumok.data.corpora import open_corpora  # start-up
+
+    corpora = open_corpora(
+        [str(path)], source=translator.source_language or None, target=translator.target_language or None
+    )
+    return {pair.source.strip(): pair.target.strip() for corpus in corpora for pair in corpus.pairs()}
+
+
+def translate_plan(
+    translator: Translator,
+    plan: FilePlan,
+    job: DocumentJob,
+    save_memory: Path | None,
+    *,
+    to_files: bool,
+    overwrite: bool,
+) -> None:
+    """Translate documents to files, or the one document to standard output."""
+    if save_memory is not None:
+        _check_memory_file(save_memory, translator, overwrite=overwrite)
+    if to_files:
+        translated = _translate_files(translator, plan, job, overwrite=overwrite)
+    else:
+        translated = _print_document(translator, plan.files[0][0], job)
+    if save_memory is not None:
+        _write_memory(save_memory, translator, translated)
+
+
+def _check_memory_file(path: Path, translator: Translator, *, overwrite: bool) -> None:
+    """Raise, before anything is translated, if the translation memory could not be written."""
+    if path.suffix.lower() != ".tmx":
+        raise RecipeError(f"--save-memory writes TMX. Choose a name that ends in .tmx. Received: {path}.")
+    if path.exists() and not overwrite:
+        raise StorageError(f"{path} exists and is not overwritten. Choose another name, or add --overwrite.")
+    if not translator.source_language or not translator.target_language:
+        raise DataError("This model does not say its languages, which a translation memory must name.")
+
+
+def _write_memory(path: Path, translator: Translator, translated: Mapping[str, str]) -> None:
+    """Write sentences and their translations as a translation memory."""
+    from jumok.data.formats.tmx_writer import write_tmx  # start-up
+    from jumok.storage.folders import disk_errors, make_folder, write_file  # start-up
+
+    data = write_tmx(translated.items(), translator.source_language, translator.target_language)
+    with disk_errors(path.parent, "The documents are written."):
+        make_folder(path.parent)
+    write_file(path, data)
+    typer.echo(f"{path}: {len(translated):,} sentences with their translations.", err=True)
+
+
+def _translate_files(
+    translator: Translator, plan: FilePlan, job: DocumentJob, *, overwrite: bool = False
+) -> dict[str, str]:
+    """Translate the files of a plan, and say what was left out; return sentences with their translations.
+
+    Of a folder, the files that an interrupted command has translated are not translated again.
+    """
+    progress = None if plan.folder is None else PartFile(plan.folder, make_key(job.key))
+    failures = []
+    translated: dict[str, str] = {}
+    num_from_memory = num_done_before = 0
+    for number, (path, target) in enumerate(plan.files, 1):
+        label = path.name if len(plan.files) == 1 else f"{path.name} ({number} of {len(plan.files)})"
+        digest = "" if progress is None else _digest(path)
+        done = None if progress is None else progress.done.get(str(target))
+        if done is not None and done["source"] == digest and target.exists():
+            num_done_before += 1
+            translated |= done["translated"]
+            continue
+        check_target(path, target, overwrite=overwrite)
+        try:
+            one = _translate_one(translator, path, target, job, label)
+        except DataError as error:
+            if len(plan.files) == 1:
+                raise
+            failures.append(str(error))
+            continue
+        num_from_memory += one.num_from_memory
+        translated |= one.translated
+        if progress is not None:
+            progress.add(str(target), {"source": digest, "translated": one.translated})
+    if progress is not None:
+        progress.remove()
+    if job.memory:
+        message = f"{num_from_memory:,} segments and sentences were taken from the translation memory."
+        typer.echo(message, err=True)
+    _report_folder(plan, failures, num_done_before)
+    return translated
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:  # `open_document` says why
+        return ""
+
+
+def _report_folder(plan: FilePlan, failures: list[str], num_done_before: int) -> None:
+    """Say how many documents were translated, and which were not."""
+    if len(plan.files) > 1:
+        before = f", {num_done_before:,} of them before the interruption" if num_done_before else ""
+        typer.echo(f"{len(plan.files) - len(failures):,} documents were translated{before}.", err=True)
+    if plan.left_out:
+        names = ", ".join(path.name for path in plan.left_out[:5])
+        more = f" and {len(plan.left_out) - 5:,} more" if len(plan.left_out) > 5 else ""
+        typer.echo(f"Left out, because their type is not known: {names}{more}.", err=True)
+    if failures:
+        raise DataError(f"{len(failures):,} documents could not be translated. " + " ".join(failures))
+
+
+def _translate_one(
+    translator: Translator, path: Path, target: Path, job: DocumentJob, label: str
+) -> SegmentTranslator:
+    with _segment_progress(label) as on_progress:
+        translate = SegmentTranslator(translator, job, target=target, on_progress=on_progress)
+        try:
+            translate_file(path, target, translate, language=translator.target_language)
+        except KeyboardInterrupt:
+            if translate.part is not None and translate.part.done:
+                where = translate.part.path
+                typer.echo(f"What is translated so far is in {where}; the same command continues.", err=True)
+            raise
+    if translate.part is not None:
+        translate.part.remove()
+    report_notes([f"{path.name}: {note}" for note in translate.notes])
+    return translate
+
+
+def _print_document(translator: Translator, source: Path, job: DocumentJob) -> dict[str, str]:
+    """Write a translated document to standard output; return its sentences with their translations."""
+    document = open_document(source)
+    translate = SegmentTranslator(translator, job)
+    data = document.write(translate(document.segments), translator.target_language)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+    report_notes(translate.notes)
+    return translate.translated
+
+
+@contextmanager
+def _segment_progress(label: str) -> Iterator[OnProgress | None]:
+    """Show a progress bar on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # start-up
+    from rich.markup import escape  # start-up
+    from rich.progress import (  # start-up
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(24), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task(escape(label), total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
