@@ -1,7 +1,7 @@
 /** The state of the page. It is part of the address, so that a view can be shared. */
 
 import { explainStreaming, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
-import { independentOfSentence, parseChanges, type Change, type Edge } from "./changes";
+import { firstChangedStep, independentOfSentence, parseChanges, type Change, type Edge } from "./changes";
 import type { Theme } from "./colour";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination, type Side } from "./maps";
@@ -106,6 +106,11 @@ class Page {
   text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
   theme = $derived<Theme>(this.printing ? "light" : this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
+  /** Whether nobody chose the first tokens: they stay as they were, because what is changed comes later. */
+  keepsPrefix = $derived.by(() => {
+    const { forced, changes } = this.explanation ?? { forced: 0, changes: [] };
+    return forced > 0 && (this.live ? this.prefix.length < forced : firstChangedStep(changes) === forced);
+  });
   choice = $derived<Choice>(this.choiceFor(this.explanation));
   modelName = $derived(
     this.live ? (this.models[this.modelIndex]?.name ?? "") : (this.explanations[this.modelIndex]?.facts.name ?? this.explanations[this.modelIndex]?.facts.mechanisms?.cross ?? ""),
