@@ -305,7 +305,7 @@ class TestSavedMemory:
         out, memory = tmp_path / "out.html", tmp_path / "new" / "memory.tmx"
         result = call("translate", MODEL, page, "--out", out, "--save-memory", memory)
         assert result.code == 0, result.err
-        assert "2 sentences with their translations" in " ".join(result.err.split())
+        assert "2 sentences with translation" in " ".join(result.err.split())
         store = tmx.tmxfile.parsefile(str(memory))
         units = [(unit.source, unit.target) for unit in store.units]
         assert units == [("two four nine.", "이 사 구."), ("nine zero nine.", "구 영 구.")]
@@ -350,6 +350,22 @@ def test_nothing_is_half_written(
     result = call("translate", MODEL, page, "--out", out)
     assert result.code != 0
     assert list(out.parent.iterdir()) == []
+
+
+def test_texts_in_other_encodings(call: Call, tmp_path: Path) -> None:
+    """UTF-16 says what it is, and stays it; other encodings are named, and become UTF-8."""
+    utf16, html, out = tmp_path / "a.txt", tmp_path / "a.html", tmp_path / "out.html"
+    utf16.write_bytes("two four.\r\nnine.\r\n".encode("utf-16"))
+    assert call("translate", MODEL, utf16, "--out", tmp_path / "b.txt").code == 0
+    written = (tmp_path / "b.txt").read_bytes()
+    assert written.startswith((b"\xff\xfe", b"\xfe\xff"))
+    assert written.decode("utf-16") == "이 사.\r\n구.\r\n"
+    html.write_bytes('<meta charset="euc-kr"><p translate="no">둘</p><p>two four.</p>'.encode("euc-kr"))
+    assert call("translate", MODEL, html, "--out", out, "--encoding", "euc-kr").code == 0
+    page = out.read_text(encoding="utf-8")
+    assert 'charset="UTF-8"' in page
+    assert "둘" in page
+    assert "<p>이 사.</p>" in page
 
 
 @pytest.mark.parametrize(

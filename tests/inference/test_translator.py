@@ -440,6 +440,11 @@ def test_what_was_cut_or_repeated_is_noted(tokenizers: TokenizerPair) -> None:
     assert (
         korean.notes[0] == '"나는 간다." is not written in the script of English, the language of the model'
     )
+    [shouted] = translator.translate(["THE OLD HOUSE."])
+    assert '"THE OLD HOUSE." is in capital letters' in shouted.notes[0]
+    assert not any("capital" in note for note in translator.translate(["THE OLD"])[0].notes)
+    [tagged] = translator.translate(["<b>the old</b> house."])
+    assert any("has tags, which are translated as text" in note for note in tagged.notes)
     stuck = echo_translator(tokenizers)
     stuck.model.step = lambda state, last: always(stuck.model, state, last)  # type: ignore[method-assign]
     [translation] = stuck.translate(["the old house"], beam=1)

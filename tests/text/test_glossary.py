@@ -170,6 +170,12 @@ def test_the_words_for_a_term_alone_say_which_word_translates_it_and_where_its_s
     assert placed.text == "그 공공 서재가 크다."
 
 
+def test_a_word_without_attention_to_the_term_is_known_by_the_word_for_the_term_alone() -> None:
+    known = {"student": ["학생은", "읽는다"]}
+    assert place("The student reads.", "그 학생이 읽는다.", "2-2", **known).text == "그 수강생이 읽는다."
+    assert place("The student reads.", "그가 읽는다.", "2-1", **known).missing == ("수강생",)
+
+
 def test_a_japanese_term_keeps_its_particle() -> None:
     known = {"student": ["生", "徒", "は"]}
     placed = place("The student reads.", "生徒は読む。", "1-0 1-1 1-2 2-3", **known)

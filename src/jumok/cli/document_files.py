@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from jumok.cli.arguments import report_notes
+from jumok.cli.encoded_input import read_document_file
 from jumok.cli.segment_translator import DocumentJob, SegmentTranslator
 from jumok.documents.files import FilePlan, check_target, open_document, translate_file
 from jumok.documents.part_file import PartFile, make_key
@@ -26,25 +28,33 @@ if TYPE_CHECKING:
 
 
 def make_job(
-    translator: Translator, model: Path, options: TextOptions, memory: Path | None, **loaded: object
+    translator: Translator,
+    model: Path,
+    options: TextOptions,
+    memory: Path | None,
+    encoding: str,
+    **loaded: object,
 ) -> DocumentJob:
     """Return how to translate documents; `loaded` says how the model was loaded."""
     from jumok.storage.model_folder import read_stored_model  # start-up
 
-    remembered = {} if memory is None else _read_memory(memory, translator)
+    remembered = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
     others = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
     key = make_key(read_stored_model(model).digest, others, terms, remembered, loaded)
-    return DocumentJob(options, remembered, key)
+    return DocumentJob(options, remembered, encoding, key)
 
 
-def _read_memory(path: Path, translator: Translator) -> dict[str, str]:
+def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:
     """Read a translation memory: any file of pairs. Of several translations of a text, the last counts."""
     from jumok.data.corpora import open_corpora  # start-up
 
     corpora = open_corpora(
-        [str(path)], source=translator.source_language or None, target=translator.target_language or None
+        [str(path)],
+        source=translator.source_language or None,
+        target=translator.target_language or None,
+        encoding=encoding,
     )
     return {pair.source.strip(): pair.target.strip() for corpus in corpora for pair in corpus.pairs()}
 
@@ -88,7 +98,8 @@ def _write_memory(path: Path, translator: Translator, translated: Mapping[str, s
     with disk_errors(path.parent, "The documents are written."):
         make_folder(path.parent)
     write_file(path, data)
-    typer.echo(f"{path}: {len(translated):,} sentences with their translations.", err=True)
+    noun = "sentence" if len(translated) == 1 else "sentences"
+    typer.echo(f"{path}: {len(translated):,} {noun} with translation.", err=True)
 
 
 def _translate_files(
@@ -157,7 +168,8 @@ def _translate_one(
     with _segment_progress(label) as on_progress:
         translate = SegmentTranslator(translator, job, target=target, on_progress=on_progress)
         try:
-            translate_file(path, target, translate, language=translator.target_language)
+            read = partial(read_document_file, encoding=job.encoding)
+            translate_file(path, target, translate, language=translator.target_language, read=read)
         except KeyboardInterrupt:
             if translate.part is not None and translate.part.done:
                 where = translate.part.path
@@ -171,7 +183,7 @@ def _translate_one(
 
 def _print_document(translator: Translator, source: Path, job: DocumentJob) -> dict[str, str]:
     """Write a translated document to standard output; return its sentences with their translations."""
-    document = open_document(source)
+    document = open_document(source, partial(read_document_file, encoding=job.encoding))
     translate = SegmentTranslator(translator, job)
     data = document.write(translate(document.segments), translator.target_language)
     sys.stdout.flush()

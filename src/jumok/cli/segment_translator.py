@@ -48,6 +48,8 @@ class DocumentJob:
 
     options: TextOptions = field(default_factory=_no_options)
     memory: Mapping[str, str] = field(default_factory=dict)
+    encoding: str = ""
+    """Of texts that are not UTF-8."""
     key: str = ""
 
 

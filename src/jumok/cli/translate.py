@@ -7,6 +7,7 @@ With a model of pictures a line is the path of a picture, and its caption or cla
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import time
@@ -19,6 +20,7 @@ import typer
 from jumok.cli.arguments import (
     MAX_NOTES,
     DeviceOption,
+    EncodingOption,
     EngineOption,
     GlossaryOption,
     ModelArgument,
@@ -37,6 +39,7 @@ from jumok.cli.arguments import (
 from jumok.cli.input_lines import InputLines
 from jumok.config.recipe import SearchSettings
 from jumok.errors import DataError, RecipeError
+from jumok.storage.folders import standard_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,6 +49,11 @@ if TYPE_CHECKING:
     from jumok.inference.text_options import TextOptions
     from jumok.inference.translation import Translation
     from jumok.inference.translator import Translator
+    from jumok.text.glossary import Glossary
+
+
+_TABLES = {".csv", ".tsv"}
+_COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
 
 
 def translate(
@@ -81,6 +89,7 @@ def translate(
     overwrite: Annotated[bool, typer.Option(help="With --out: replace a file that exists.")] = False,
     glossary: GlossaryOption = None,
     sentences: SentencesOption = None,
+    encoding: EncodingOption = "",
     beam: Annotated[int | None, typer.Option(help=setting_help(SearchSettings, "beam"), min=1)] = None,
     patience_factor: Annotated[
         float | None, typer.Option(help=setting_help(SearchSettings, "patience_factor"))
@@ -129,6 +138,8 @@ def translate(
     A document (docs/documents.md lists the formats) comes back as a document, with its formatting. A model of
     pictures writes the caption of each picture, or names its class.
     """
+    source = None if source == Path("-") else source
+    _refuse_swapped(model, source)
     plan = _plan_documents(source, out, overwrite=overwrite)
     if plan is not None and (as_json or n_best > 1 or prefix or sample):
         raise RecipeError(
@@ -170,18 +181,21 @@ def translate(
         _classify(model, source, for_texts, place, as_json=as_json)
         return
     translator = load(model, engine=engine, shortlist=shortlist, **place)
-    options = _text_options(translator, search, sentences, glossary)
+    options = cast("TextOptions", {**search, "sentences": sentences})
+    if glossary is not None:
+        options["glossary"] = _read_glossary(glossary, translator, encoding)
     sampling = Sampling(**given) if sample else None
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     if plan is not None:
         from jumok.cli.document_files import make_job, translate_plan  # start-up
 
-        job = make_job(translator, model, options, memory, engine=engine, shortlist=shortlist, **place)
+        loaded = {"engine": engine, "shortlist": shortlist, **place}
+        job = make_job(translator, model, options, memory, encoding, **loaded)
         translate_plan(translator, plan, job, save_memory, to_files=out is not None, overwrite=overwrite)
         return
     printed = _PrintedLines(n_best=n_best, align=align, as_json=as_json)
     with (
-        closing(_input_lines(source, pictures=translator.reads_pictures)) as texts,
+        closing(_input_lines(source, encoding, pictures=translator.reads_pictures)) as texts,
         _progress_bar(source) as advance,
     ):
         # Samples and shortlists depend on the lines in the same batch, so batches must not depend on timing.
@@ -194,18 +208,21 @@ def translate(
     printed.report(_advice(sample))
 
 
-def _text_options(
-    translator: Translator, search: SearchOverrides, sentences: str | None, glossary: Path | None
-) -> TextOptions:
-    """Return the options for texts and for the search; the terms of a glossary are read here."""
-    options = cast("TextOptions", {**search, "sentences": sentences})
-    if glossary is not None:
-        from jumok.data.glossary_files import read_glossary  # start-up
+def _read_glossary(path: Path, translator: Translator, encoding: str) -> Glossary:
+    from jumok.data.glossary_files import read_glossary  # start-up
 
-        options["glossary"] = read_glossary(
-            glossary, source_language=translator.source_language, target_language=translator.target_language
-        )
-    return options
+    return read_glossary(
+        path,
+        source_language=translator.source_language,
+        target_language=translator.target_language,
+        encoding=encoding,
+    )
+
+
+def _refuse_swapped(model: Path, source: Path | None) -> None:
+    """Raise if the file comes before the model."""
+    if source is not None and model.is_file() and (source / "jumok.json").is_file():
+        raise RecipeError(f"The model comes first: jumok translate {source} {model}")
 
 
 class _PrintedLines:
@@ -243,14 +260,21 @@ class _PrintedLines:
             )
 
 
-def _input_lines(source: Path | None, *, pictures: bool) -> InputLines:
+def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> InputLines:
     """Return the lines of a file; if it is itself a picture, its path is the only line."""
     if pictures and source is not None:
         from jumok.pictures.reading import PICTURE_SUFFIXES  # start-up: numpy
 
         if source.suffix.lower() in PICTURE_SUFFIXES:
             return InputLines.of_text(str(source))
-    return InputLines(source)
+    if not encoding and (source is None or source.suffix not in _COMPRESSED):
+        return InputLines(source)
+    from jumok.cli.encoded_input import decode_stream, read_text_file  # start-up
+
+    if source is None:
+        data = decode_stream(standard_input().read(), "standard input", encoding)
+        return InputLines(None, stream=io.BytesIO(data))
+    return InputLines(source, stream=io.BytesIO(read_text_file(source, encoding)))
 
 
 def _classify(
@@ -262,7 +286,7 @@ def _classify(
     if given := ", ".join(name for name, value in for_texts.items() if value is not None):
         raise RecipeError(f"{given} would be ignored: a classifier names a class. Leave it out.")
     classifier = load_picture_classifier(folder, **place)
-    with closing(_input_lines(source, pictures=True)) as paths:
+    with closing(_input_lines(source, "", pictures=True)) as paths:
         for path in paths:
             [answer] = classifier.classify([path.strip()]) if path.strip() else [None]
             if as_json and answer is not None:
@@ -294,6 +318,12 @@ def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -
         raise RecipeError(f"{source} is a folder. Name the folder for its translation: --out FOLDER.")
     if is_refused(source.name):
         find_format(source.name)  # raises, with advice
+    if source.suffix.lower() in _TABLES:
+        typer.echo(
+            f"note: {source.name} is a table, and its lines are translated as they are, with separators. To "
+            "translate one column, cut it out, or save the table as .xlsx.",
+            err=True,
+        )
     if not is_document(source.name) or find_format(source.name).suffix == ".txt":
         return None
     if sys.stdout.isatty():

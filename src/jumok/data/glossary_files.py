@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jumok.data.encodings import check_encoding
 from jumok.data.formats.pair_file import ReadOptions
 from jumok.data.formats.tbx import open_tbx
 from jumok.data.input_files import InputFile
@@ -25,13 +26,16 @@ __all__ = ["read_glossary"]
 _TABLES = (".tsv", ".tab", ".txt", ".csv")
 
 
-def read_glossary(path: str | Path, *, source_language: str = "", target_language: str = "") -> Glossary:
+def read_glossary(
+    path: str | Path, *, source_language: str = "", target_language: str = "", encoding: str = ""
+) -> Glossary:
     """Read the terms of a file and their translations.
 
     Languages, if the file names them, decide which side is the source; the first column is, if it names none.
-    Of a table without a header, the first two columns are read: others may have notes.
+    Of a table without a header, the first two columns are read: others may have notes. `encoding` is that of
+    a text that is not UTF-8.
     """
-    file = InputFile(path)
+    file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():
         raise DataError(f"There is no glossary {path}.")
     options = ReadOptions(_code(source_language), _code(target_language))

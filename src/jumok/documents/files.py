@@ -7,6 +7,7 @@ for source, target in plan.files:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jumok.documents.part_file import part_path
@@ -16,7 +17,6 @@ from jumok.storage.folders import disk_errors, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from jumok.documents.document import Document, SegmentTranslation
 
@@ -83,10 +83,10 @@ def check_target(source: Path, target: Path, *, overwrite: bool) -> None:
         )
 
 
-def open_document(path: Path) -> Document:
-    """Read a document; the error names the file."""
+def open_document(path: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> Document:
+    """Read a document; the error names the file. `read` may return its text in another encoding."""
     try:
-        data = path.read_bytes()
+        data = read(path)
     except FileNotFoundError:
         raise DataError(f"There is no file {path}.") from None
     except OSError as error:
@@ -94,12 +94,19 @@ def open_document(path: Path) -> Document:
     try:
         return read_document(path.name, data)[1]
     except DataError as error:
-        raise DataError(f"{path}: {error}") from None
+        raise DataError(f"{path}: {error}" if data else f"{path} is empty.") from None
 
 
-def translate_file(source: Path, target: Path, translate: Translate, *, language: str) -> None:
+def translate_file(
+    source: Path,
+    target: Path,
+    translate: Translate,
+    *,
+    language: str,
+    read: Callable[[Path], bytes] = Path.read_bytes,
+) -> None:
     """Translate a document and write it atomically."""
-    document = open_document(source)
+    document = open_document(source, read)
     data = document.write(translate(document.segments), language)
     with disk_errors(target.parent, "Nothing has been written."):
         target.parent.mkdir(parents=True, exist_ok=True)

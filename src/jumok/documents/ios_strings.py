@@ -56,6 +56,6 @@ def _encode(text: str) -> str:
 STRINGS = DocumentFormat(
     (".strings",),
     "text/plain; charset=utf-8",
-    partial(read_text, parse=_parse, allow_utf16=True),
+    partial(read_text, parse=_parse),
     syntax_characters=b"\n=",
 )

@@ -103,18 +103,16 @@ def read_text(
     data: bytes,
     parse: Callable[[str], TextTemplate],
     set_language: Callable[[str, str], str] | None = None,
-    *,
-    allow_utf16: bool = False,
 ) -> TextDocument:
     """Decode a file and parse its text."""
-    text, encoding = decode_text(data, allow_utf16=allow_utf16)
+    text, encoding = decode_text(data)
     return TextDocument(parse(text), encoding, set_language)
 
 
-def decode_text(data: bytes, *, allow_utf16: bool = False) -> tuple[str, TextEncoding]:
+def decode_text(data: bytes) -> tuple[str, TextEncoding]:
     """Return the text of a file and its encoding. UTF-16 is recognised by its byte order mark."""
     name = "utf-8"
-    if allow_utf16 and data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         name = "utf-16-le" if data.startswith(BOM_UTF16_LE) else "utf-16-be"
     try:
         text = data.decode(name)

@@ -1,5 +1,5 @@
 """What a reader should know about a translation: that it was cut, that it repeats itself, or that its source
-is not in the script of the model's language."""
+is not in the script of the model's language, in capital letters, or markup."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ MAX_REPEATED_TOKENS = 4
 _QUOTED_CHARACTERS = 40
 _EXAMINED_CHARACTERS = 200
 _LETTER = re.compile(r"[^\W\d_]")
+_CLOSING_TAG = re.compile(r"</[A-Za-z][^<>\s]*>")
+MIN_CAPITALS = 8
+"""Shorter texts in capital letters are names and abbreviations."""
 
 
 def find_notes(
@@ -35,6 +38,15 @@ def find_notes(
     notes = []
     if other := _other_script(source, language):
         notes.append(other)
+    if "</" in source and _CLOSING_TAG.search(source):
+        notes.append(
+            f"{_quote(source.strip())} has tags, which are translated as text; those of a .html file stay"
+        )
+    if source.isupper() and _is_spelt(source, segments):
+        notes.append(
+            f"{_quote(source.strip())} is in capital letters, which the model reads letter by letter; small "
+            "letters may be translated better"
+        )
     for segment, hypotheses in segments:
         ids = hypotheses[0].ids
         max_length = plan.max_length(len(segment.ids), prefix_length=len(segment.prefix))
@@ -63,6 +75,14 @@ def _repeats(ids: Sequence[int]) -> bool:
             if run == period * (MIN_REPEATS - 1):
                 return True
     return False
+
+
+def _is_spelt(source: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis]]]) -> bool:
+    """Whether a text has about as many tokens as letters."""
+    num_letters = sum(map(str.isalpha, source))
+    if any(getattr(segment.ids, "ndim", 1) > 1 for segment, _ in segments):  # the path of a picture
+        return False
+    return num_letters >= MIN_CAPITALS and 2 * sum(len(segment.ids) for segment, _ in segments) > num_letters
 
 
 def _other_script(source: str, language: str) -> str:

@@ -264,8 +264,9 @@ class _Placer:
         }
         candidates = {j: weight for j, weight in weight_of.items() if weight >= MIN_WEIGHT}
         known_candidates = [j for j in candidates if self._stem_of(j, known)]
-        if not candidates:
-            return []
+        if not candidates:  # the word that the model writes first for the term alone translates it here too
+            named = [j for j in weight_of if self._stem_of(j, known[:1])]
+            return [max(named, key=weight_of.__getitem__)] if named else []
         best = max(known_candidates or candidates, key=candidates.__getitem__)
         run = [best]
         while (before := run[0] - 1) in candidates and self._belongs(before, run, known, source_words):

@@ -1,0 +1,74 @@
+"""Texts that are not UTF-8, for `jumok translate --encoding cp949`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jumok.data.encodings import check_encoding, encoding_advice, find_utf16
+from jumok.data.input_files import InputFile, read_blocks
+from jumok.data.lines import read_transcoded
+from jumok.documents.registry import find_format
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.data.encodings import Encoding
+
+_HEAD_BYTES = 4096
+
+
+def read_text_file(path: Path, encoding: str) -> bytes:
+    """Return the text of a file as UTF-8; a compressed file is decompressed."""
+    file = InputFile(path, encoding=check_encoding(encoding))
+    data = b"".join(read_blocks(file))
+    if not encoding:
+        return data
+    _refuse_utf8(data, file.name, encoding)
+    return b"".join(read_transcoded(file))
+
+
+def decode_stream(data: bytes, name: str, encoding: str) -> bytes:
+    """Return a text that was read as UTF-8."""
+    _refuse_utf8(data, name, check_encoding(encoding))
+    try:
+        return data.decode(encoding).encode("utf-8", "surrogatepass")
+    except UnicodeError as error:
+        raise DataError(f"{name} is not {encoding} text: {error}.") from None
+
+
+def read_document_file(path: Path, encoding: str) -> bytes:
+    """Return a document; a plain text as UTF-8. XML and archives say their encoding themselves."""
+    data = path.read_bytes()
+    if find_format(path.name).unpack is not None or data.lstrip().startswith(b"<?xml"):
+        return data
+    if encoding:
+        return read_text_file(path, encoding)
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        if (found := find_utf16(data[:_HEAD_BYTES])) is not None and found.codec == "utf-16":
+            return data  # its byte order mark says so, and its translation is UTF-16 too
+        lines, number = data.split(b"\n"), data.count(b"\n", 0, error.start)
+        others = lines[:number] + lines[number + 1 :]
+        advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _use)
+        raise DataError(f"{path} is not UTF-8 text (line {number + 1:,}). {advice}") from None
+    return data
+
+
+def _use(encoding: Encoding) -> str:
+    return f"add --encoding {encoding.codec}."
+
+
+def _refuse_utf8(data: bytes, name: str, encoding: str) -> None:
+    """Raise if a text is UTF-8 already: in another encoding it would be read as other characters."""
+    if data.isascii() or encoding.lower().replace("_", "-").startswith("utf"):
+        return
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return
+    raise DataError(
+        f"{name} is UTF-8 text. Received: --encoding {encoding}. Leave it out; if only other files have that "
+        "encoding, convert them to UTF-8."
+    )
