@@ -14,8 +14,8 @@ from jumok.analysis.live_explanation import LiveExplanation
 from jumok.attention import AttentionSite
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
-from jumok.inference.search.forced import forced_log_probs
 from jumok.types import END
+from support.forced import forced_log_probs
 from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
 
 CHANGES = [

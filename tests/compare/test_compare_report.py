@@ -9,8 +9,8 @@ import pytest
 from jumok.compare.report import draw_report
 from jumok.compare.result import ComparisonResult, CurvePoint, Row, quarters_by_length
 from jumok.plots.charts import WIDTH, Series, line_chart
-from jumok.plots.grid import alignment_map
 from jumok.plots.heat_map import FONTS
+from support.attention_maps import alignment_map
 
 VOID = {"meta"}
 

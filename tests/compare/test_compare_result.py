@@ -14,8 +14,8 @@ from jumok.compare.system_result import (
     write_system_result,
 )
 from jumok.compare.table import as_markdown
-from jumok.plots.grid import alignment_map
 from jumok.storage.folders import json_with_checksum, read_json_with_checksum
+from support.attention_maps import alignment_map
 
 
 def test_quarters_are_equal_parts_from_few_words_to_many():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from jumok.data.alignments import parse_alignment
 from jumok.errors import DataError, RecipeError
-from jumok.evaluation.alignment_error import read_alignments, score_alignments
+from jumok.evaluation.alignment_error import score_alignments
 from jumok.inference.alignment.symmetrisation import symmetrise
 from jumok.types import Alignment
 
@@ -80,21 +80,6 @@ class TestParse:
         alignment = Alignment(sure, possible)
         assert parse_alignment(str(alignment)) == alignment
 
-    def test_a_file_has_one_alignment_per_line(self, tmp_path: Path) -> None:
-        path = tmp_path / "gold"
-        path.write_text("0-0\n\n1-1 0?1\n")
-        assert [str(alignment) for alignment in read_alignments(path)] == ["0-0", "", "0?1 1-1"]
-        path.write_text("")
-        assert read_alignments(path) == []
-
-    def test_the_error_for_a_malformed_line_names_it(self, tmp_path: Path) -> None:
-        path = tmp_path / "gold"
-        path.write_text("0-0\n1_1\n")
-        with pytest.raises(DataError, match='gold, line 2: "1_1" is not a link'):
-            read_alignments(path)
-        with pytest.raises(DataError, match="missing cannot be read"):
-            read_alignments(tmp_path / "missing")
-
 
 class TestSymmetrise:
     FORWARD = parse_alignment("0-0 1-1 2-1 4-4 5-2").sure
@@ -133,6 +118,10 @@ class TestSymmetrise:
     def test_an_unknown_method_is_refused(self) -> None:
         with pytest.raises(RecipeError, match=r'no symmetrisation "grow-diag".*Did you mean "grow-diagonal"'):
             symmetrise(frozenset(), frozenset(), "grow-diag")  # type: ignore[arg-type]
+
+
+def read_alignments(path: Path) -> list[Alignment]:
+    return [parse_alignment(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="missing optional part: ../shared/data/alignments")

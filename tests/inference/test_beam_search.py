@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from jumok.config.recipe import SearchSettings
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.inference.search.beam import beam_search
-from jumok.inference.search.forced import forced_log_probs
 from jumok.inference.search.greedy_sampling import greedy_search
 from jumok.inference.search.plan import SearchPlan, SearchStep
 from jumok.types import BEGIN, END, Batch, Hypothesis, LogProbs
+from support.forced import forced_log_probs
 from support.table_steppers import (
     AttendingTableStepper,
     TableState,

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumok.errors import DataError, RecipeError
-from jumok.inference.search.forced import forced_log_probs
 from jumok.inference.search.greedy_sampling import greedy_search, sample
 from jumok.inference.search.plan import Sampling, SearchPlan, SearchStep
 from jumok.types import BEGIN, END, PAD
+from support.forced import forced_log_probs
 from support.table_steppers import TableStepper, batch_of, ordinary_tokens, single_sentence, was_cut
 
 VOCAB_SIZE = 7

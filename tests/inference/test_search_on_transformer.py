@@ -11,10 +11,10 @@ import torch
 from jumok.config.recipe import TransformerSettings
 from jumok.data.batching import padded_batch
 from jumok.inference.search.beam import beam_search
-from jumok.inference.search.forced import forced_log_probs
 from jumok.inference.search.greedy_sampling import greedy_search
 from jumok.inference.search.plan import SearchPlan
 from jumok.models.build import build_model
+from support.forced import forced_log_probs
 from support.table_steppers import batch_of, brute_force, ordinary_tokens, single_sentence, was_cut
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumok.errors import DataError
-from jumok.plots.grid import alignment_map
 from jumok.plots.heat_map import draw_alignment
 from jumok.plots.text_width import width_in_ems
 from jumok.types import Alignment, AttentionMap
+from support.attention_maps import alignment_map
 
 SVG = "{http://www.w3.org/2000/svg}"
 SOURCE = ("I", "go", "home", ".")

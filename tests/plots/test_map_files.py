@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as numpy_strategies
 
 from jumok.errors import DataError, StorageError, UnsupportedError
-from jumok.plots.grid import alignment_map
 from jumok.plots.heat_map import draw_alignment
 from jumok.plots.map_files import from_json, save, to_json
 from jumok.types import Alignment, AttentionMap
+from support.attention_maps import alignment_map
 
 if TYPE_CHECKING:
     from pathlib import Path

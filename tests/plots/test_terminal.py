@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.plots.grid import alignment_map
 from jumok.plots.terminal import draw_text
 from jumok.plots.text_width import terminal_columns
 from jumok.types import AttentionMap
+from support.attention_maps import alignment_map
 
 
 def column_of(line: str, character: str) -> int:

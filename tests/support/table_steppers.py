@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from jumok.data.batching import padded_batch
-from jumok.inference.search.forced import forced_log_probs
 from jumok.types import BEGIN, END, PAD, Batch, Hypothesis, LogProbs
+from support.forced import forced_log_probs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jumok.text.long_lines import join_parts, split_line
+from jumok.text.long_lines import sentence_separator, split_line
 
 LINES = st.text(alphabet="abc de.,;!? \t。、，！é́ 가나…", max_size=120)
 
@@ -76,8 +76,6 @@ def test_numbers_and_addresses_stay_whole() -> None:
     assert split_line(line, num_words, 10)[0] == "It costs 3.50 at example.com today and tomorrow."
 
 
-@pytest.mark.parametrize(
-    ("language", "joined"), [("ko", "a b"), ("", "a b"), ("ja", "ab"), ("zh-Hant", "ab")]
-)
-def test_parts_are_joined_with_the_separator_of_the_language(language: str, joined: str) -> None:
-    assert join_parts(["a", "", "b"], language) == joined
+@pytest.mark.parametrize(("language", "separator"), [("ko", " "), ("", " "), ("ja", ""), ("zh-Hant", "")])
+def test_languages_without_spaces_write_none_between_sentences(language: str, separator: str) -> None:
+    assert sentence_separator(language) == separator

@@ -14,12 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from jumok.data.alignments import parse_alignment
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from jumok.types import Alignment
 
@@ -58,23 +56,6 @@ def score_alignments(links: Sequence[Alignment], gold: Sequence[Alignment]) -> A
         links=num_links,
         sentences=len(pairs),
     )
-
-
-def read_alignments(path: Path, *, one_based: bool = False) -> list[Alignment]:
-    """Return the alignments of a file, one per line; an empty line is a sentence without links."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"The alignments at {path} cannot be read: {error}.") from None
-    return list(_parse_lines(path, text.removesuffix("\n").split("\n") if text else [], one_based))
-
-
-def _parse_lines(path: Path, lines: Iterable[str], one_based: bool) -> Iterator[Alignment]:
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield parse_alignment(line, one_based=one_based)
-        except DataError as error:
-            raise DataError(f"{path}, line {number}: {error}") from None
 
 
 def _ratio(numerator: int, denominator: int) -> float:

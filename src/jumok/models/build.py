@@ -17,6 +17,7 @@ from jumok.models.patch_embedding import PatchEmbedding
 from jumok.models.recurrent import (
     AttendAfter,
     AttendBefore,
+    DecoderSizes,
     NoAttention,
     Recurrent,
     RecurrentDecoder,
@@ -267,20 +268,20 @@ def _patch_embedding(
 
 
 def _recurrent_decoder(settings: RecurrentSettings) -> RecurrentDecoder:
-    parts: dict[str, Any] = {
-        "cell": settings.cell,
-        "embedding": settings.embedding,
-        "width": settings.width,
-        "encoder_width": encoder_width(settings),
-        "layers": settings.decoder_layers,
-        "dropout": settings.dropout,
-    }
+    sizes = DecoderSizes(
+        settings.cell,
+        settings.embedding,
+        settings.width,
+        encoder_width(settings),
+        settings.decoder_layers,
+        settings.dropout,
+    )
     if settings.attention.kind == NO_ATTENTION:
-        return NoAttention(**parts)
+        return NoAttention(sizes)
     attention = make_single_head(settings.attention, query=settings.width, key=encoder_width(settings))
     if attention_order(settings) == "after":
-        return AttendAfter(**parts, attention=attention, input_feeding=settings.input_feeding)
-    return AttendBefore(**parts, attention=attention)
+        return AttendAfter(sizes, attention, input_feeding=settings.input_feeding)
+    return AttendBefore(sizes, attention)
 
 
 def _encoder_block(

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -117,19 +117,31 @@ class DecoderState:
         return self.layers[-1][0].transpose(0, 1)
 
 
-class RecurrentDecoder(nn.Module, ABC):
-    """Layers of cells over the target so far; subclasses decide when to attend."""
+class DecoderSizes(NamedTuple):
+    cell: str
+    embedding: int
+    width: int
+    encoder_width: int
+    layers: int
+    dropout: float
 
-    def __init__(
-        self, *, cell: str, inputs: int, width: int, encoder_width: int, layers: int, dropout: float
-    ) -> None:
+
+class RecurrentDecoder(nn.Module, ABC):
+    """Layers of cells over the target so far; subclasses decide when to attend.
+
+    A step reads `extra_inputs` numbers besides the embedding of a token.
+    """
+
+    def __init__(self, sizes: DecoderSizes, *, extra_inputs: int = 0) -> None:
         super().__init__()
+        inputs, width = sizes.embedding + extra_inputs, sizes.width
         self.layers = nn.ModuleList(
-            CELLS[cell](inputs if layer == 0 else width, width, batch_first=True) for layer in range(layers)
+            CELLS[sizes.cell](width if layer else inputs, width, batch_first=True)
+            for layer in range(sizes.layers)
         )
         # W_s of each layer, which makes its initial state. Stored models have it under this name.
-        self.first = nn.ModuleList(nn.Linear(encoder_width, width) for _ in range(layers))
-        self.dropout = Dropout(dropout)
+        self.first = nn.ModuleList(nn.Linear(sizes.encoder_width, width) for _ in range(sizes.layers))
+        self.dropout = Dropout(sizes.dropout)
 
     def begin(self, final_state: Tensor) -> DecoderState:
         """The state before the first step, from the encoder's final state (batch, encoder width)."""
@@ -160,18 +172,9 @@ class RecurrentDecoder(nn.Module, ABC):
 class NoAttention(RecurrentDecoder):
     """The initial state is all that the decoder knows of the source."""
 
-    def __init__(
-        self, *, cell: str, embedding: int, width: int, encoder_width: int, layers: int, dropout: float
-    ) -> None:
-        super().__init__(
-            cell=cell,
-            inputs=embedding,
-            width=width,
-            encoder_width=encoder_width,
-            layers=layers,
-            dropout=dropout,
-        )
-        self.read_out = nn.Linear(width, embedding)
+    def __init__(self, sizes: DecoderSizes) -> None:
+        super().__init__(sizes)
+        self.read_out = nn.Linear(sizes.width, sizes.embedding)
 
     def forward(
         self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
@@ -183,27 +186,10 @@ class NoAttention(RecurrentDecoder):
 class AttendBefore(RecurrentDecoder):
     """The state before a step is the query; the context is an input of the step."""
 
-    def __init__(
-        self,
-        *,
-        cell: str,
-        embedding: int,
-        width: int,
-        encoder_width: int,
-        layers: int,
-        dropout: float,
-        attention: Attention,
-    ) -> None:
-        super().__init__(
-            cell=cell,
-            inputs=embedding + encoder_width,
-            width=width,
-            encoder_width=encoder_width,
-            layers=layers,
-            dropout=dropout,
-        )
+    def __init__(self, sizes: DecoderSizes, attention: Attention) -> None:
+        super().__init__(sizes, extra_inputs=sizes.encoder_width)
         self.attention = attention
-        self.read_out = nn.Linear(width + encoder_width + embedding, embedding)
+        self.read_out = nn.Linear(sizes.width + sizes.encoder_width + sizes.embedding, sizes.embedding)
 
     def forward(
         self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
@@ -245,29 +231,11 @@ class AttendBefore(RecurrentDecoder):
 class AttendAfter(RecurrentDecoder):
     """The state after a step is the query; with input feeding, h̃ is also an input of the next step."""
 
-    def __init__(
-        self,
-        *,
-        cell: str,
-        embedding: int,
-        width: int,
-        encoder_width: int,
-        layers: int,
-        dropout: float,
-        attention: Attention,
-        input_feeding: bool,
-    ) -> None:
-        super().__init__(
-            cell=cell,
-            inputs=2 * embedding if input_feeding else embedding,
-            width=width,
-            encoder_width=encoder_width,
-            layers=layers,
-            dropout=dropout,
-        )
+    def __init__(self, sizes: DecoderSizes, attention: Attention, *, input_feeding: bool) -> None:
+        super().__init__(sizes, extra_inputs=sizes.embedding if input_feeding else 0)
         self.attention = attention
         self.input_feeding = input_feeding
-        self.combine = nn.Linear(encoder_width + width, embedding)
+        self.combine = nn.Linear(sizes.encoder_width + sizes.width, sizes.embedding)
 
     def forward(
         self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe

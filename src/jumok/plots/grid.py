@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jumok.errors import DataError
-from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from numpy.typing import NDArray
 
-    from numpy.typing import ArrayLike, NDArray
+    from jumok.types import AttentionMap
 
 
 @dataclass(frozen=True)
@@ -35,20 +34,6 @@ class Grid:
         """The weight that is drawn brightest: 1, or the maximum if a mechanism exceeds 1."""
         finite = self.weights[np.isfinite(self.weights)]
         return max(1.0, float(finite.max(initial=1.0)))
-
-
-def alignment_map(
-    weights: ArrayLike,
-    *,
-    source: Sequence[str],
-    target: Sequence[str],
-    facts: Mapping[str, str] | None = None,
-) -> AttentionMap:
-    """Build a map from plain numbers: `weights[j][i]` is how much target word j attends to source word i."""
-    matrix = np.asarray(weights, dtype=np.float32)
-    attention = AttentionMap("cross", matrix[None, None], tuple(target), tuple(source), dict(facts or {}))
-    map_weights(attention)
-    return attention
 
 
 def map_weights(attention: AttentionMap) -> NDArray[Any]:

@@ -37,13 +37,6 @@ def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[st
     return _split(line.strip(), count_tokens, max_tokens, level=_SENTENCE_LEVEL)
 
 
-def join_parts(parts: list[str], language: str) -> str:
-    """Join the translations of the parts of a line; `language` is the target language."""
-    if len(parts) == 1:
-        return parts[0]
-    return sentence_separator(language).join(part for part in parts if part)
-
-
 def sentence_separator(language: str) -> str:
     """Return what a language writes between two sentences of a line: a space, or nothing."""
     return "" if re.split(r"[-_]", language.lower())[0] in _UNSPACED_LANGUAGES else " "

@@ -1,6 +1,6 @@
 """Conjugate every stem of the lexicon with every ending by Kiwi, an independent program, and store the forms.
 
-    .venv/bin/python tests/datasets/english_korean/make_kiwi_fixture.py
+    PYTHONPATH=tests .venv/bin/python tests/datasets/english_korean/make_kiwi_fixture.py
 
 Run by hand when the lexicon or the endings change; the tests read the stored forms and do not need Kiwi.
 """
@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.datasets.english_korean.inventory import all_stems
+from support.korean_stems import all_stems
 
 if TYPE_CHECKING:
     from jumok.datasets.english_korean.conjugation import Stem

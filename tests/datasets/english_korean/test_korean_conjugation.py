@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jumok.datasets.english_korean.conjugation import conjugate, copula, stem, with_honorific
-from jumok.datasets.english_korean.inventory import all_stems
+from support.korean_stems import all_stems
 
 ENDINGS = ("ㄴ다", "어요", "어ㅆ다", "니", "으면", "으ㄹ", "으ㄴ", "어서")
 

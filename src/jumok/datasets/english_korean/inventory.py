@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from jumok.datasets.english_korean.clauses import fitting_times, may_be_owned
 from jumok.datasets.english_korean.lexicon import (
@@ -25,10 +24,6 @@ from jumok.datasets.english_korean.lexicon import (
     Noun,
     Verb,
 )
-from jumok.datasets.english_korean.verb_phrases import BECOMES, LOCATED, MODES, NEEDED, OWNED, RAINS
-
-if TYPE_CHECKING:
-    from jumok.datasets.english_korean.conjugation import Stem
 
 
 @cache
@@ -90,19 +85,3 @@ def _num_determiners(verb: Verb, noun: Noun) -> int:
     if noun.form != "count" or limited or verb.is_creation or verb.means_kind:
         return 1
     return 11 if may_be_owned(verb, noun) else 4
-
-
-@cache
-def all_stems() -> tuple[Stem, ...]:
-    """Return every stem that the grammar conjugates, once."""
-    humble = (verb.humble for verb in GIVING if verb.humble)
-    verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING, *humble, LOCATED, NEEDED, OWNED, RAINS, BECOMES)
-    adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)
-    stems = [
-        *(verb.stem for verb in verbs),
-        *(adjective.stem for adjective in adjectives),
-        *(verb.honorific_stem for verb in verbs if verb.honorific_stem),
-        *(adjective.honorific_stem for adjective in adjectives if adjective.honorific_stem),
-        *(mode.stem for mode in MODES.values() if mode.stem),
-    ]
-    return tuple(dict.fromkeys(entry for entry in stems if entry.kind != "determiner"))

@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from jumok.analysis.tokenized_sentence import TokenizedSentence
 from jumok.data.hold_out import fingerprint_pairs
-from jumok.evaluation.text_scores import TokenScores, perplexity, score_batch
+from jumok.evaluation.text_scores import TokenScores, perplexity
 from jumok.inference.text_model import TextModel, text_batches
 from jumok.storage.model_folder import ScoreRecord
 from jumok.training.loop.detectors import byte_token_share, unigram_entropy
-from jumok.training.validation.protocol import (
-    MAX_PAIRS,
-    ValidationResult,
-    drop_too_long,
-    evenly_spaced,
-    never_stop,
-)
+from jumok.training.validation.protocol import MAX_PAIRS, drop_too_long, evenly_spaced
 from jumok.training.validation.snapshots import mean_word_map, pick_snapshot_sentence
+from jumok.training.validation.token_scores import TokenValidation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from jumok.config.recipe import Recipe
     from jumok.models.model import Model
     from jumok.text.tokenizer import TokenizerPair
     from jumok.types import AttentionMap, Pair
 
-__all__ = ["TextValidation"]
 
-TIMED_BATCHES = 4
-
-
-class TextValidation:
+class TextValidation(TokenValidation):
     """Plain sentences, encoded and batched once. The masked tokens are the same in every validation."""
 
     def __init__(self, pairs: Sequence[Pair], tokenizers: TokenizerPair, recipe: Recipe) -> None:
@@ -59,22 +49,6 @@ class TextValidation:
             [token for ids in sentences for token in tokenizer.tokens(ids)]
         )
 
-    def __len__(self) -> int:
-        return len(self.pairs)
-
-    def validate(
-        self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
-    ) -> ValidationResult | None:
-        """Return the loss and the scores. There is no search, so `beam` has no effect."""
-        del beam
-        model.eval()
-        total = TokenScores()
-        for batch in self._batches:
-            if should_stop():
-                return None
-            total += score_batch(model, batch)
-        return ValidationResult(total.loss, self._scores(total), hypotheses=(), references=(), samples=())
-
     def _scores(self, total: TokenScores) -> dict[str, ScoreRecord]:
         counted = f"{total.tokens:,} tokens of {len(self):,} sentences"
         if self._task == "masked":
@@ -82,11 +56,6 @@ class TextValidation:
         return {
             "perplexity": ScoreRecord(perplexity(total.loss), f"per token, over {counted}, </s> included")
         }
-
-    def flatness(self, model: Model) -> float:
-        """Return NaN: there is no source to attend to."""
-        del model
-        return math.nan
 
     def attention_snapshot(self, model: Model) -> AttentionMap | None:
         """Return the self-attention of one sentence, the same at every validation."""
@@ -96,14 +65,6 @@ class TextValidation:
         sentence = TokenizedSentence.from_ids(text, self._tokenizer.encode(text), self._tokenizer)
         [attention] = TextModel(model, self._tokenizer, task=self._task).attention(text).values()
         return mean_word_map(attention, sentence, sentence)
-
-    def estimate_seconds(self, model: Model) -> float:
-        batches = evenly_spaced(self._batches, TIMED_BATCHES)
-        model.eval()
-        started = time.perf_counter()
-        for batch in batches:
-            score_batch(model, batch)
-        return (time.perf_counter() - started) * len(self._batches) / len(batches)
 
     def cost_in_tokens(self) -> float:
         """Return the number of training tokens that cost as much.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from jumok.inference.search.stepper import Stepper
     from jumok.types import Batch
 
-__all__ = ["forced_log_probs"]
-
 State = TypeVar("State")
 
 

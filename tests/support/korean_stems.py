@@ -1,0 +1,37 @@
+"""Every stem of the English-Korean grammar."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from jumok.datasets.english_korean.lexicon import (
+    ADJECTIVES,
+    ATTRIBUTES,
+    CHARACTERS,
+    GIVING,
+    INTRANSITIVE,
+    MOTION,
+    STATES,
+    TRANSITIVE,
+)
+from jumok.datasets.english_korean.verb_phrases import BECOMES, LOCATED, MODES, NEEDED, OWNED, RAINS
+
+if TYPE_CHECKING:
+    from jumok.datasets.english_korean.conjugation import Stem
+
+
+@cache
+def all_stems() -> tuple[Stem, ...]:
+    """Return every stem that the grammar conjugates, once."""
+    humble = (verb.humble for verb in GIVING if verb.humble)
+    verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING, *humble, LOCATED, NEEDED, OWNED, RAINS, BECOMES)
+    adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)
+    stems = [
+        *(verb.stem for verb in verbs),
+        *(adjective.stem for adjective in adjectives),
+        *(verb.honorific_stem for verb in verbs if verb.honorific_stem),
+        *(adjective.honorific_stem for adjective in adjectives if adjective.honorific_stem),
+        *(mode.stem for mode in MODES.values() if mode.stem),
+    ]
+    return tuple(dict.fromkeys(entry for entry in stems if entry.kind != "determiner"))
