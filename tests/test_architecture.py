@@ -30,7 +30,7 @@ MAX_ARGUMENTS = 8
 REASONS_TO_IMPORT_LATE = ("start-up", "optional")
 VAGUE_NAMES = {"common", "helper", "helpers", "misc", "shared", "tools", "util", "utils"}
 # multiprocessing pickles what it sends.
-PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "multiprocessing", "pickle", "shelve"}
+PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "multiprocessing", "pickle", "ray", "shelve"}
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -344,13 +344,16 @@ def vague_names(modules: list[Module]) -> list[str]:
 def pickles(modules: list[Module]) -> list[str]:
     """Reading a pickle runs code. Weights are safetensors, messages and records are JSON.
 
-    One module may call torch's restricted unpickler, which `jumok import` needs for pytorch_model.bin.
+    One module may call torch's restricted unpickler, which `jumok import` needs for pytorch_model.bin. One
+    may import ray, which pickles what it sends between the machines of a user's own cluster.
     """
     return [
         f"{module.at(node.lineno)}: {used} unpickles, which can run foreign code. Use safetensors or JSON."
         for module in modules
         for node in ast.walk(module.tree)
-        if (used := pickle_used_in(node)) and not is_restricted_load(module, node)
+        if (used := pickle_used_in(node))
+        and not is_restricted_load(module, node)
+        and (used, module.name) != ("ray", "jumok.inference.bulk.ray_workers")
     ]
 
 
@@ -625,6 +628,12 @@ def test_only_one_module_may_load_weights_from_a_pickle(tmp_path: Path) -> None:
     assert pickles(write_tree(tmp_path / "a", interop__pickled_weights=restricted)) == []
     assert len(pickles(write_tree(tmp_path / "b", interop__pickled_weights=free))) == 1
     assert len(pickles(write_tree(tmp_path / "c", interop__other=restricted))) == 1
+
+
+def test_only_one_module_may_import_ray(tmp_path: Path) -> None:
+    assert pickles(write_tree(tmp_path / "a", inference__bulk__ray_workers="import ray")) == []
+    assert len(pickles(write_tree(tmp_path / "b", inference__bulk__ray_workers="import pickle"))) == 1
+    assert len(pickles(write_tree(tmp_path / "c", inference__other="import ray"))) == 1
 
 
 def test_types_may_come_from_the_side_but_not_from_the_right(tmp_path: Path) -> None:

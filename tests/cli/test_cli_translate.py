@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from jumok.cli.translate import _count_lines, _time_left
+from jumok.cli.input_lines import count_lines
+from jumok.cli.translate import _time_left
 from jumok.types import Alignment
 from support.cli_calls import environment, program, spawn
 
@@ -261,7 +262,7 @@ def test_the_progress_bar_counts_a_last_line_without_newline(tmp_path: Path) -> 
     file = tmp_path / "in.txt"
     for text, count in (("", 0), ("one", 1), ("one\n", 1), ("one\n\ntwo", 3), ("one\n\n", 2)):
         file.write_text(text, encoding="utf-8")
-        assert _count_lines(file) == count
+        assert count_lines(file) == count
 
 
 @pytest.mark.medium

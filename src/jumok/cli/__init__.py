@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
-from jumok.cli.arguments import RENAMED_OPTIONS, rename_options, repeat_file_options
+from jumok.cli.arguments import RENAMED_OPTIONS, complete_ray_option, rename_options, repeat_file_options
 from jumok.errors import JumokError, RecipeError
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     output_was_closed = _reopen_closed_streams()
     _use_utf8()
-    given = repeat_file_options(list(sys.argv[1:] if arguments is None else arguments))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = complete_ray_option(repeat_file_options(given))
     command = next((argument for argument in given if not argument.startswith("-")), "")
     try:
         with warnings.catch_warnings():

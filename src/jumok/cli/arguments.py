@@ -146,6 +146,21 @@ def repeat_file_options(arguments: list[str]) -> list[str]:
     return repeated
 
 
+def complete_ray_option(arguments: list[str]) -> list[str]:
+    """`--ray` without an address → `--ray=local`. An address is auto, local, or has a colon.
+
+    >>> complete_ray_option(["translate", "--ray", "runs/mine", "in.txt", "--ray", "10.0.0.1:6379"])
+    ['translate', '--ray=local', 'runs/mine', 'in.txt', '--ray', '10.0.0.1:6379']
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    completed = list(arguments)
+    for index, argument in enumerate(arguments[:end]):
+        address = arguments[index + 1] if index + 1 < end else ""
+        if argument == "--ray" and address not in ("auto", "local") and ":" not in address:
+            completed[index] = "--ray=local"
+    return completed
+
+
 def rename_options(arguments: list[str]) -> list[str]:
     """Replace the old names of options by the new ones, with a warning; refuse both names of one option."""
     end = arguments.index("--") if "--" in arguments else len(arguments)

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -26,6 +26,7 @@ from jumok.cli.arguments import (
     ShortlistOption,
     report_fallback,
 )
+from jumok.cli.bulk import BulkOptions, RayOption, ShardOption, WorkersOption, translate_texts
 from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 
     from jumok.data.corpora import Corpus
     from jumok.evaluation.bootstrap import Comparison
+    from jumok.evaluation.translator_scores import Evaluation
+    from jumok.inference.text_options import TextOptions
     from jumok.inference.translator import Translator
+    from jumok.types import Pair
 
 SUSPICIOUS_CHRF = 30.0
 """Below this score, a test set is checked for swapped sides, which takes a second."""
@@ -64,6 +68,9 @@ def evaluate(
     encoding: EncodingOption = "",
     sentences: SentencesOption = None,
     out: Annotated[Path | None, typer.Option(help="Also write the translations to this file.")] = None,
+    workers: WorkersOption = None,
+    shard: ShardOption = None,
+    ray: RayOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Score a model on a test set: BLEU, chrF, TER with signatures; alignment error if there are gold links.
@@ -73,7 +80,7 @@ def evaluate(
     """
     from jumok.data.corpora import open_corpora  # start-up
     from jumok.evaluation.bootstrap import compare  # start-up
-    from jumok.evaluation.translator_scores import evaluate_translator, looks_swapped  # start-up
+    from jumok.evaluation.translator_scores import looks_swapped  # start-up
     from jumok.inference.loading import load  # start-up
     from jumok.storage.folders import disk_errors  # start-up
     from jumok.storage.model_folder import read_card  # start-up
@@ -82,14 +89,14 @@ def evaluate(
     place: Place = {"device": device, "precision": precision}
     if task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
-        others = {
+        others: dict[str, Any] = {
             "--columns": columns or None,
             "--tokenize": tokenize,
             "--lowercase": lowercase or None,
             "--out": out,
         }
         others["--shortlist"] = shortlist or None
-        others["--sentences"] = sentences
+        others |= {"--sentences": sentences, "--workers": workers, "--shard": shard, "--ray": ray}
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
         if task == "classify":
             _evaluate_classes(model, pairs, place, as_json=as_json)
@@ -110,7 +117,13 @@ def evaluate(
     search: dict[str, Any] = {"beam": beam, "length_penalty": length_penalty}
     scoring: dict[str, Any] = {"tokenize": tokenize, "lowercase": lowercase}
     search["sentences"] = sentences
-    evaluation = evaluate_translator(translator, test, **search, **scoring)
+    bulk = BulkOptions("evaluate", workers, shard, ray)
+    if bulk and out is None:
+        raise RecipeError(f"{bulk.names}: translations are kept in parts beside --out. Add --out FILE.")
+    work = BulkWork(bulk, {"engine": engine, "shortlist": shortlist, **place}, out) if bulk else None
+    evaluation = _evaluate(translator, model, test, search, scoring, work)
+    if evaluation is None:
+        return
     suspicious = evaluation.scores.chrf < SUSPICIOUS_CHRF and not translator.reads_pictures
     if suspicious and looks_swapped(translator, test):
         raise DataError(
@@ -123,9 +136,11 @@ def evaluate(
         with disk_errors(out, "No other file was written."):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if baseline_translator is not None:
-        baseline = evaluate_translator(
-            baseline_translator, test, metrics=("bleu", "chrf"), **search, **scoring
-        )
+        of_baseline = {**scoring, "metrics": ("bleu", "chrf")}
+        work = work and replace(work, loading={**work.loading, "shortlist": False}, suffix=".against")
+        baseline = _evaluate(baseline_translator, against or model, test, search, of_baseline, work)
+        if baseline is None:
+            return
         compared = compare(
             baseline.translations,
             evaluation.translations,
@@ -153,6 +168,38 @@ def evaluate(
     if against is not None:
         for comparison in compared.values():
             typer.echo(_verdict(comparison, str(against)))
+
+
+@dataclass(frozen=True, slots=True)
+class BulkWork:
+    """Translations that are made in bulk: by whom, how models are loaded, and where the parts are."""
+
+    options: BulkOptions
+    loading: dict[str, Any]
+    out: Path | None
+    suffix: str = ""
+
+
+def _evaluate(
+    translator: Translator,
+    folder: Path,
+    test: Sequence[Pair],
+    search: dict[str, Any],
+    scoring: dict[str, Any],
+    work: BulkWork | None,
+) -> Evaluation | None:
+    """Translate and score a test set; None if parts of other shards are missing."""
+    from jumok.evaluation.translator_scores import evaluate_translations, evaluate_translator  # start-up
+
+    if work is None or work.out is None:
+        return evaluate_translator(translator, test, **search, **scoring)
+    from jumok.inference.bulk.parts import bulk_settings  # start-up
+
+    options = {**search, "sentences": search["sentences"] or translator.test_sentences, "protect": False}
+    settings = bulk_settings(folder, work.loading, cast("TextOptions", options), output="string")
+    out = work.out.with_name(work.out.name + work.suffix)
+    texts = translate_texts(settings, [pair.source for pair in test], out, work.options)
+    return None if texts is None else evaluate_translations(translator, test, texts, **scoring)
 
 
 def _direction(translator: Translator) -> str:

@@ -93,6 +93,15 @@ class InputLines(Iterator[str]):
         self._ended = not block
 
 
+def count_lines(path: Path) -> int:
+    """Return how many lines a file has; the last one may have no line end."""
+    count, last_chunk = 0, b"\n"
+    with path.open("rb") as stream:
+        for chunk in iter(lambda: stream.read(2**20), b""):
+            count, last_chunk = count + chunk.count(b"\n"), chunk
+    return count + (not last_chunk.endswith(b"\n"))
+
+
 def _no_file_error(name: str) -> DataError:
     """Return the error for a missing file, with advice if its name looks like a sentence."""
     if " " not in name and "." in name:

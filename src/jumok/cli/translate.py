@@ -36,7 +36,16 @@ from jumok.cli.arguments import (
     sampling_options,
     setting_help,
 )
-from jumok.cli.input_lines import InputLines
+from jumok.cli.bulk import (
+    BulkOptions,
+    RayOption,
+    ShardOption,
+    WorkersOption,
+    plan_outputs,
+    report_short_lists,
+    translate_files,
+)
+from jumok.cli.input_lines import InputLines, count_lines
 from jumok.config.recipe import SearchSettings
 from jumok.errors import DataError, RecipeError
 from jumok.storage.folders import standard_input
@@ -44,11 +53,11 @@ from jumok.storage.folders import standard_input
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from jumok.config.recipe import LanguageSettings
     from jumok.documents.files import FilePlan
     from jumok.inference.search.plan import SearchOverrides
     from jumok.inference.text_options import TextOptions
     from jumok.inference.translation import Translation
-    from jumok.inference.translator import Translator
     from jumok.text.glossary import Glossary
 
 
@@ -58,18 +67,22 @@ _COMPRESSED = {".gz", ".bz2", ".xz", ".zst"}
 
 def translate(
     model: ModelArgument,
-    source: Annotated[
-        Path | None,
+    files: Annotated[
+        list[Path] | None,
         typer.Argument(
             metavar="FILE",
             help="Text with one sentence per line (standard input if not given), a document (.docx, .html, "
             ".srt, …), or a folder of documents. For a model of pictures: a picture, or a text with "
-            "one path per line.",
+            "one path per line. Several texts with --workers, --shard or --ray.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The translated document or folder; its format stays the same."),
+        typer.Option(
+            metavar="FILE",
+            help="The translated document or folder; its format stays the same. With --workers, --shard and "
+            "--ray: the translated lines.",
+        ),
     ] = None,
     memory: Annotated[
         Path | None,
@@ -127,6 +140,9 @@ def translate(
     device: DeviceOption = "auto",
     precision: PrecisionOption = "auto",
     shortlist: ShortlistOption = False,
+    workers: WorkersOption = None,
+    shard: ShardOption = None,
+    ray: RayOption = None,
     align: Annotated[bool, typer.Option(help="With --json: add word alignments.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object per line: text, score, tokens.")
@@ -138,9 +154,11 @@ def translate(
     A document (docs/documents.md lists the formats) comes back as a document, with its formatting. A model of
     pictures writes the caption of each picture, or names its class.
     """
-    source = None if source == Path("-") else source
-    _refuse_swapped(model, source)
-    plan = _plan_documents(source, out, overwrite=overwrite)
+    bulk = BulkOptions("translate", workers, shard, ray)
+    source = None if bulk else _only_file(files)
+    _refuse_swapped(model, files[0] if files else None)
+    outputs = plan_outputs(files or [], out, bulk, overwrite=overwrite) if bulk else []
+    plan = None if bulk else _plan_documents(source, out, overwrite=overwrite)
     if plan is not None and (as_json or n_best > 1 or prefix or sample):
         raise RecipeError(
             "--json, --n-best, --prefix and --sample are for lines. Leave them out to translate a document."
@@ -168,8 +186,12 @@ def translate(
         "max_length_ratio": max_length_ratio,
     }
     place: Place = {"device": device, "precision": precision}
-    if read_card(model).recipe.model.task == "classify":
+    recipe = read_card(model).recipe
+    if recipe.model.task == "classify":
         for_texts = {
+            "--workers": workers,
+            "--shard": shard,
+            "--ray": ray,
             **{f"--{name.replace('_', '-')}": value for name, value in search.items()},
             "--sample": sample or None,
             "--prefix": prefix or None,
@@ -180,11 +202,22 @@ def translate(
         }
         _classify(model, source, for_texts, place, as_json=as_json)
         return
-    translator = load(model, engine=engine, shortlist=shortlist, **place)
+    sampling = Sampling(**given) if sample else None
     options = cast("TextOptions", {**search, "sentences": sentences})
     if glossary is not None:
-        options["glossary"] = _read_glossary(glossary, translator, encoding)
-    sampling = Sampling(**given) if sample else None
+        options["glossary"] = _read_glossary(glossary, recipe.languages, encoding)
+    if bulk:
+        from jumok.inference.bulk.parts import Output, bulk_settings  # start-up
+
+        output: Output = "json with alignment" if align else "json" if as_json else "text"
+        loading = {"engine": engine, "shortlist": shortlist, **place}
+        settings = bulk_settings(
+            model, loading, options, sampling, output=output, n_best=n_best, prefix=prefix
+        )
+        pictures = recipe.source.kind == "pictures"
+        translate_files(settings, outputs, bulk, lambda path: _input_lines(path, encoding, pictures=pictures))
+        return
+    translator = load(model, engine=engine, shortlist=shortlist, **place)
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     if plan is not None:
         from jumok.cli.document_files import make_job, translate_plan  # start-up
@@ -208,15 +241,25 @@ def translate(
     printed.report(_advice(sample))
 
 
-def _read_glossary(path: Path, translator: Translator, encoding: str) -> Glossary:
+def _read_glossary(path: Path, languages: LanguageSettings, encoding: str) -> Glossary:
     from jumok.data.glossary_files import read_glossary  # start-up
 
     return read_glossary(
         path,
-        source_language=translator.source_language,
-        target_language=translator.target_language,
+        source_language=languages.source or "",
+        target_language=languages.target or "",
         encoding=encoding,
     )
+
+
+def _only_file(files: list[Path] | None) -> Path | None:
+    """Return the one file to translate; None for standard input."""
+    if files is not None and len(files) > 1:
+        raise RecipeError(
+            "Several files are translated with --workers, --shard or --ray, to a folder. Received: "
+            f"{len(files)} files. Name one, or add --workers 1 --out FOLDER."
+        )
+    return None if not files or files[0] == Path("-") else files[0]
 
 
 def _refuse_swapped(model: Path, source: Path | None) -> None:
@@ -234,10 +277,7 @@ class _PrintedLines:
         self._notes: list[str] = []
 
     def write(self, translation: Translation) -> None:
-        if self._as_json:
-            text = _format_json(translation, align=self._align)
-        else:  # a line of input may have other line breaks, such as U+2028: it stays one line
-            text = " ".join(translation.text.splitlines())
+        text = translation.as_json(align=self._align) if self._as_json else translation.as_line()
         sys.stdout.write(text + "\n")
         self._num_lines += 1
         for note in translation.notes:
@@ -253,11 +293,7 @@ class _PrintedLines:
             sys.stdout.flush()  # before the messages below, if both go to one terminal
         report_notes(self._notes, total=self._num_notes)
         if self._num_below_n_best:
-            typer.echo(
-                f"jumok translate: {self._num_below_n_best:,} of {self._num_lines:,} lines have fewer than "
-                f"{self._n_best} translations: no other text was found. {advice}",
-                err=True,
-            )
+            report_short_lists(self._num_below_n_best, self._num_lines, self._n_best, advice)
 
 
 def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> InputLines:
@@ -344,7 +380,7 @@ def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
     from rich.console import Console  # start-up
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # start-up
 
-    total = _count_lines(path) if path is not None and path.is_file() else None
+    total = count_lines(path) if path is not None and path.is_file() else None
     left = TextColumn("{task.fields[left]}")
     columns = (TextColumn("translating"), BarColumn(24), MofNCompleteColumn(), TextColumn("lines"), left)
     started, done = time.monotonic(), 0
@@ -366,29 +402,3 @@ def _time_left(elapsed: float, done: int, total: int | None) -> str:
         return ""
     minutes, seconds = divmod(round(elapsed / done * (total - done)), 60)
     return f"{minutes}:{seconds:02} left"
-
-
-def _count_lines(path: Path) -> int:
-    count, last_chunk = 0, b"\n"
-    with path.open("rb") as stream:
-        for chunk in iter(lambda: stream.read(2**20), b""):
-            count, last_chunk = count + chunk.count(b"\n"), chunk
-    return count + (not last_chunk.endswith(b"\n"))
-
-
-def _format_json(translation: Translation, *, align: bool) -> str:
-    record: dict[str, Any] = {
-        "source": translation.source,
-        "text": translation.text,
-        "score": round(translation.score, 5),
-        "tokens": list(translation.tokens),
-    }
-    if translation.alternatives:
-        record["alternatives"] = [
-            {"text": text, "score": round(score, 5)} for text, score in translation.alternatives
-        ]
-    if translation.notes:
-        record["notes"] = list(translation.notes)
-    if align:
-        record["alignment"] = str(translation.alignment)
-    return json.dumps(record, ensure_ascii=False)

@@ -70,7 +70,23 @@ def evaluate_translator(
         sentences=sentences or translator.test_sentences,
         protect=False,
     )
-    texts = tuple(translation.text for translation in translations)
+    texts = [translation.text for translation in translations]
+    return evaluate_translations(
+        translator, pairs, texts, tokenize=tokenize, lowercase=lowercase, metrics=metrics
+    )
+
+
+def evaluate_translations(
+    translator: Translator,
+    pairs: Sequence[Pair],
+    translations: Sequence[str],
+    *,
+    tokenize: str | None = None,
+    lowercase: bool = False,
+    metrics: Sequence[str] = METRICS,
+) -> Evaluation:
+    """Like `evaluate_translator`, for translations that were made before."""
+    texts = tuple(translations)
     scores = score(
         texts,
         [pair.target for pair in pairs],

@@ -1,15 +1,27 @@
-"""Read an iterator in blocks."""
+"""Read an iterator in blocks. Blocks have the same lines whoever translates them."""
 
 from __future__ import annotations
 
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["read_ahead"]
+__all__ = ["LOOK_AHEAD", "block_sizes", "read_ahead"]
+
+LOOK_AHEAD = 4096
+"""Lines of a stream that are in memory at most."""
+# Blocks have 1/2 of `look_ahead` lines; the first has fewer, so that the search starts at once.
+_FIRST_BLOCK_DIVISOR, _BLOCK_DIVISOR = 16, 2
 
 Line = TypeVar("Line")
+
+
+def block_sizes(look_ahead: int = LOOK_AHEAD) -> Iterator[int]:
+    """Yield the number of lines of each block of a stream, without end."""
+    divisors = chain([_FIRST_BLOCK_DIVISOR], repeat(_BLOCK_DIVISOR))
+    return (max(1, look_ahead // divisor) for divisor in divisors)
 
 
 def read_ahead(

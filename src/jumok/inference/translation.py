@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jumok.errors import DataError
 from jumok.text.words import word_spans
@@ -63,6 +64,28 @@ class Translation:
             links.update((source_map[i], text_map[j]) for i, j in self.align(source, text).sure)
             source_end, text_end = source_start + len(source), text_start + len(text)
         return Alignment(frozenset(links))
+
+    def as_line(self) -> str:
+        """Return the text on one line; it may have line breaks other than \\n, such as U+2028."""
+        return " ".join(self.text.splitlines())
+
+    def as_json(self, *, align: bool = False) -> str:
+        """Return all that is known as a JSON object on one line, on request with the word alignment."""
+        record: dict[str, Any] = {
+            "source": self.source,
+            "text": self.text,
+            "score": round(self.score, 5),
+            "tokens": list(self.tokens),
+        }
+        if self.alternatives:
+            record["alternatives"] = [
+                {"text": text, "score": round(score, 5)} for text, score in self.alternatives
+            ]
+        if self.notes:
+            record["notes"] = list(self.notes)
+        if align:
+            record["alignment"] = str(self.alignment)
+        return json.dumps(record, ensure_ascii=False)
 
 
 def _words_of_line(part: str, start: int, words: Sequence[Span]) -> list[int]:

@@ -16,7 +16,7 @@ from jumok.config.recipe import SearchSettings
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.attention_maps import label_maps
 from jumok.inference.engines.protocol import length_buckets
-from jumok.inference.read_ahead import read_ahead
+from jumok.inference.read_ahead import LOOK_AHEAD, block_sizes, read_ahead
 from jumok.inference.search.plan import Sampling, SearchPlan
 from jumok.inference.text_options import TextHandling, separate_options
 from jumok.inference.translation import Translation
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     OnPartial = Callable[[int, str], None]
 
 __all__ = ["LazyModel", "ModelFacts", "Translator"]
-
-# A stream's blocks have 1/2 of `look_ahead` lines; the first has fewer, so that the search starts at once.
-_FIRST_BLOCK_DIVISOR, _BLOCK_DIVISOR = 16, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +216,7 @@ class Translator:
         sampling: Sampling | None = None,
         scores: bool = True,
         batch_tokens: int | None = None,
-        look_ahead: int = 4096,
+        look_ahead: int = LOOK_AHEAD,
         ready: Callable[[], bool] | None = None,
         **options: Unpack[TextOptions],
     ) -> Iterator[Translation]:
@@ -234,10 +231,9 @@ class Translator:
         plan = self._plan(n_best, sampling, search)
         pending: PendingBatch | None = None
         read_error: Exception | None = None
-        divisor = _FIRST_BLOCK_DIVISOR
+        sizes = block_sizes(look_ahead)
         while read_error is None:
-            block, read_error = read_ahead(source, max(1, look_ahead // divisor), ready)
-            divisor = _BLOCK_DIVISOR
+            block, read_error = read_ahead(source, next(sizes), ready)
             if not block:
                 break
             submitted = self._submit(

@@ -122,9 +122,12 @@ def manifest_entry(data: bytes) -> dict[str, Any]:
 
 
 def write_file(
-    path: Path, data: bytes, *, failure_note: str = "The file that was there before is untouched."
+    path: Path,
+    data: bytes | Iterable[bytes],
+    *,
+    failure_note: str = "The file that was there before is untouched.",
 ) -> None:
-    """Write or replace one file atomically."""
+    """Write or replace one file atomically. A large one may come in chunks."""
     with disk_errors(path, failure_note):
         temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
         try:
@@ -171,10 +174,10 @@ def remove_leftovers(folder: Path) -> None:
             _remove(path)
 
 
-def write_and_sync(path: Path, data: bytes) -> None:
+def write_and_sync(path: Path, data: bytes | Iterable[bytes]) -> None:
     """Write a file and flush it to the disk."""
     with path.open("wb") as file:
-        file.write(data)
+        file.writelines([data] if isinstance(data, bytes | bytearray | memoryview) else data)
         file.flush()
         os.fsync(file.fileno())
 

@@ -210,6 +210,11 @@ def read_card(folder: Path) -> ModelCard:
     return card_from_json(folder / CARD, content)
 
 
+def model_digest(folder: Path) -> str:
+    """Return the digest of a model folder's card, which has the sha256 of every file; they are not read."""
+    return checksum(read_manifest(find_model_folder(folder) / CARD))
+
+
 def find_model_folder(folder: Path) -> Path:
     """Return the model folder of a run folder; any other path as it is."""
     is_run = (folder / RUN_RECORD).is_file() and not (folder / CARD).exists()

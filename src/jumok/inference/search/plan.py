@@ -147,9 +147,9 @@ class Sampling:
                 f"{self.temperature}. To always take the most probable token, use greedy search (beam 1)."
             )
 
-    def with_next_seed(self) -> Self:
-        """Return a copy with another seed, for the next block of a stream."""
-        return replace(self, seed=(self.seed + _SEED_STEP) % 2**32)
+    def with_next_seed(self, blocks: int = 1) -> Self:
+        """Return a copy with another seed, for the next block of a stream or the one `blocks` later."""
+        return replace(self, seed=(self.seed + blocks * _SEED_STEP) % 2**32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,219 @@
+"""The part of `jumok translate` and `jumok evaluate` for bulk work: `--workers`, `--shard` and `--ray`.
+
+jumok translate MODEL in.txt --out out.txt --workers 4
+jumok translate MODEL in.txt --out out.txt --shard 3/64        one of 64 jobs of a cluster
+jumok translate MODEL in.txt --out out.txt --ray auto
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from jumok.cli.arguments import MAX_NOTES, report_notes
+from jumok.cli.input_lines import count_lines
+from jumok.cli.status_line import status_line
+from jumok.errors import DataError, RecipeError, StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from jumok.cli.input_lines import InputLines
+    from jumok.inference.bulk.job import BulkJob, BulkProgress
+    from jumok.inference.bulk.parts import BulkSettings
+    from jumok.inference.bulk.processes import BulkWorkers
+
+SECONDS_PER_REPORT = 10.0
+"""Without a terminal, progress is printed this often."""
+
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Translate by N processes, each with a model of its own. What is done is kept in parts beside "
+        "--out: the same command continues.",
+    ),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="I/N", help="Do only the I-th of N shares of the lines; the last one to end joins them."
+    ),
+]
+RayOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="[ADDRESS]",
+        help="Translate by actors of a Ray cluster (auto: the running one); this machine if no address is "
+        "given.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BulkOptions:
+    """How bulk work is divided. Without any of the options it is not bulk work."""
+
+    command: str
+    workers: int | None = None
+    shard: str | None = None
+    ray: str | None = None
+
+    def __bool__(self) -> bool:
+        return not (self.workers is None and self.shard is None and self.ray is None)
+
+    @property
+    def names(self) -> str:
+        """The options that were given, for messages."""
+        given = {"--workers": self.workers, "--shard": self.shard, "--ray": self.ray}
+        return ", ".join(name for name, value in given.items() if value is not None)
+
+    def start(self, settings: BulkSettings) -> BulkWorkers:
+        """Return the workers that were asked for: by default one, on all cores."""
+        if self.ray is not None:
+            from jumok.inference.bulk.ray_workers import RayWorkers  # start-up
+
+            return RayWorkers(settings, self.ray, self.workers or 0)
+        from jumok.inference.bulk.processes import ProcessWorkers  # start-up
+
+        return ProcessWorkers(settings, self.workers or 1)
+
+
+def plan_outputs(
+    sources: Sequence[Path], out: Path | None, options: BulkOptions, *, overwrite: bool
+) -> list[tuple[Path, Path]]:
+    """Return each input with its output: the file --out, or one of the same name in the folder --out."""
+    if not sources or out is None:
+        raise RecipeError(
+            f"{options.names}: the work is kept in parts beside the output. Name both: jumok "
+            f"{options.command} MODEL in.txt --out out.txt."
+        )
+    for source in sources:
+        if not source.is_file():
+            raise DataError(f"There is no file {source}. {options.names} translates texts of many lines.")
+    in_folder = len(sources) > 1 or out.is_dir()
+    files = [(source, out / source.name if in_folder else out) for source in sources]
+    if len({target for _, target in files}) < len(files):
+        raise RecipeError("Two of the files have the same name, so one translation would replace the other.")
+    for source, target in files:
+        if target.exists() and target.samefile(source):
+            raise DataError(f"{target} would replace its own source. Choose another name for --out.")
+        if target.exists() and not overwrite and not target.with_name(f"{target.name}.parts").is_dir():
+            raise StorageError(f"{target} exists. Choose another name, or add --overwrite to replace it.")
+    return files
+
+
+def translate_files(
+    settings: BulkSettings,
+    files: Sequence[tuple[Path, Path]],
+    options: BulkOptions,
+    open_lines: Callable[[Path], InputLines],
+) -> None:
+    """Translate files line by line, and write each output whose parts are all there."""
+    jobs = [_job(_lines(source, open_lines), out, settings, options) for source, out in files]
+    total = sum(count_lines(source) for source, _ in files)
+    _run(jobs, settings, options, total)
+    notes: list[str] = []
+    num_notes = num_below = 0
+    for (source, _), job in zip(files, jobs, strict=True):
+        if not _is_complete(job, options):
+            continue
+        job.join()
+        name = f"{source.name}, " if len(files) > 1 else ""
+        for line, part in job.parts():
+            num_notes += part.num_notes
+            num_below += part.num_below_n_best
+            if len(notes) < MAX_NOTES:
+                notes += [f"{name}line {line + index:,}: {note}" for index, note in part.notes]
+    report_notes(notes[:MAX_NOTES], total=num_notes)
+    if num_below:
+        report_short_lists(num_below, total, settings.n_best)
+
+
+def report_short_lists(num_below: int, num_lines: int, n_best: int, advice: str = "") -> None:
+    """Say on standard error how many lines have fewer translations than were asked for."""
+    message = f"{num_below:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text was"
+    typer.echo(f"jumok translate: {message} found. {advice}".rstrip(), err=True)
+
+
+def translate_texts(
+    settings: BulkSettings, texts: Sequence[str], out: Path, options: BulkOptions
+) -> list[str] | None:
+    """Return the translations of texts; None if parts of other shards are missing."""
+    job = _job(texts, out, settings, options)
+    _run([job], settings, options, len(texts))
+    if not _is_complete(job, options):
+        return None
+    job.remove_other_parts()
+    return [json.loads(line) for _, part in job.parts() for line in part.output.splitlines()]
+
+
+def _job(texts: Iterable[str], out: Path, settings: BulkSettings, options: BulkOptions) -> BulkJob:
+    from jumok.inference.bulk.job import BulkJob, parse_shard  # start-up
+
+    return BulkJob(texts, out, settings, None if options.shard is None else parse_shard(options.shard))
+
+
+def _lines(source: Path, open_lines: Callable[[Path], InputLines]) -> Iterator[str]:
+    with closing(open_lines(source)) as lines:
+        yield from lines
+
+
+def _run(jobs: Sequence[BulkJob], settings: BulkSettings, options: BulkOptions, total: int) -> None:
+    from jumok.inference.bulk.job import run_jobs  # start-up
+
+    workers = options.start(settings)
+    with status_line("starting the workers") as show:
+        report = _Progress(total, workers.count, options, show)
+        progress = run_jobs(jobs, workers, report)
+    if workers.fallback_reason:
+        typer.echo(workers.fallback_reason, err=True)
+    report.finish(progress)
+
+
+class _Progress:
+    """Says how far all workers are: on the terminal as a line that changes, else every ten seconds."""
+
+    def __init__(self, total: int, workers: int, options: BulkOptions, show: Callable[[str], None]) -> None:
+        self._total, self._workers, self._options, self._show = total, workers, options, show
+        self._started = self._reported = time.monotonic()
+
+    def __call__(self, progress: BulkProgress) -> None:
+        self._show(self._text(progress))
+        if not sys.stderr.isatty() and time.monotonic() - self._reported > SECONDS_PER_REPORT:
+            self._reported = time.monotonic()
+            typer.echo(self._text(progress), err=True)
+
+    def finish(self, progress: BulkProgress) -> None:
+        typer.echo(
+            f"{self._text(progress)}; {progress.parts:,} parts were done now, {progress.parts_found:,} were "
+            "there",
+            err=True,
+        )
+
+    def _text(self, progress: BulkProgress) -> str:
+        speed = progress.lines / max(time.monotonic() - self._started, 1e-3)
+        done = progress.lines + progress.lines_found
+        return (
+            f"jumok {self._options.command}: {done:,} of {self._total:,} lines, {speed:,.0f} lines/s by "
+            f"{self._workers} worker{'s' if self._workers > 1 else ''}"
+        )
+
+
+def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
+    there, needed = job.num_parts()
+    if there < needed:
+        typer.echo(
+            f"jumok {options.command}: {needed - there:,} of {needed:,} parts of {job.out} are missing. The "
+            "shard that ends last joins them; run those that have not run.",
+            err=True,
+        )
+    return there == needed

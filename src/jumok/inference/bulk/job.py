@@ -1,0 +1,123 @@
+"""A job: which blocks are done, the missing ones to the workers, and the parts joined in order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+from jumok.errors import RecipeError, StorageError
+from jumok.inference.bulk.parts import PartFolder, blocks
+from jumok.storage.folders import write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from jumok.inference.bulk.parts import Block, BulkSettings, Part
+    from jumok.inference.bulk.processes import BulkWorkers
+
+    OnPart = Callable[["BulkProgress"], None]
+
+
+class Shard(NamedTuple):
+    """Blocks number, number + total, … of a file."""
+
+    number: int = 0
+    total: int = 1
+
+
+def parse_shard(text: str) -> Shard:
+    """`3/64` → the third of 64 shards."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
+    number, count = (int(match[1]), int(match[2])) if match else (0, 0)
+    if not 1 <= number <= count:
+        raise RecipeError(f"--shard takes I/N, such as 3/64 for the third of 64. Received: {text!r}.")
+    return Shard(number - 1, count)
+
+
+@dataclass(slots=True)
+class BulkProgress:
+    """How far the work is. Lines that were there before it began are counted apart."""
+
+    lines: int = 0
+    lines_found: int = 0
+    parts: int = 0
+    parts_found: int = 0
+
+
+class BulkJob:
+    """The translation of one input to one output, by blocks."""
+
+    def __init__(
+        self, texts: Iterable[str], out: Path, settings: BulkSettings, shard: Shard | None = None
+    ) -> None:
+        self.out = out
+        self.folder = PartFolder(out)
+        self._texts = texts
+        self._settings = settings
+        self._shard = shard or Shard()
+        self._keys: list[str] = []
+        self._first_lines: list[int] = []
+
+    def blocks(self) -> Iterator[tuple[Block, bool]]:
+        """Yield the blocks of this shard, each with whether its part is there."""
+        seen: set[str] = set()
+        for block in blocks(self._texts):
+            key = self._settings.of_block(block.number).key(block.texts)
+            self._keys.append(key)
+            self._first_lines.append(block.line)
+            if block.number % self._shard.total == self._shard.number and key not in seen:
+                seen.add(key)
+                yield block, self.folder.read(key) is not None
+
+    def write(self, block: Block, part: Part) -> None:
+        self.folder.write(self._keys[block.number], part)
+
+    def num_parts(self) -> tuple[int, int]:
+        """Return how many parts are there, of all shards, and how many there must be."""
+        keys = set(self._keys)
+        return sum(self.folder.read(key) is not None for key in keys), len(keys)
+
+    def parts(self) -> Iterator[tuple[int, Part]]:
+        """Yield the parts in order, each with the number of its first line."""
+        for line, key in zip(self._first_lines, self._keys, strict=True):
+            part = self.folder.read(key)
+            if part is None:
+                raise StorageError(
+                    f"A part of {self.out} is damaged or was removed from {self.folder.path}. Run the same "
+                    "command again: it does what is missing."
+                )
+            yield line, part
+
+    def join(self) -> None:
+        """Write the output: all parts in order."""
+        write_file(self.out, (part.output for _, part in self.parts()))
+        self.remove_other_parts()
+
+    def remove_other_parts(self) -> None:
+        """Remove parts of earlier inputs, models and options."""
+        if self._keys:
+            self.folder.remove_others(set(self._keys))
+
+
+def run_jobs(jobs: Sequence[BulkJob], workers: BulkWorkers, on_part: OnPart) -> BulkProgress:
+    """Translate the blocks that have no part yet. `on_part` is called after each block, done or found."""
+    progress = BulkProgress()
+
+    def missing() -> Iterator[Block]:
+        for number, job in enumerate(jobs):
+            for block, is_there in job.blocks():
+                if not is_there:
+                    yield replace(block, job=number)
+                    continue
+                progress.lines_found += len(block.texts)
+                progress.parts_found += 1
+                on_part(progress)
+
+    for block, part in workers.compute(missing()):
+        jobs[block.job].write(block, part)
+        progress.lines += part.lines
+        progress.parts += 1
+        on_part(progress)
+    return progress

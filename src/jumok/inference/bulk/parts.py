@@ -1,0 +1,211 @@
+"""Part files: the translation of one block of lines each, named by a digest of all that it depends on.
+
+    out.txt.parts/3f0c…e1.part      a line of JSON (counts, notes, sha256 of the rest), then lines of output
+
+A block has the lines that `Translator.stream` would search together, so that parts joined in order are the
+bytes that one process writes. A part is written whole or not at all, and one that is written twice has the
+same bytes: neither the order nor the number of workers matters, and what is there is not done again. The name
+depends on the lines of the block, not on its file: after a change of the input, only its changed blocks are
+translated.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from jumok.errors import JumokError, StorageError
+from jumok.inference.read_ahead import block_sizes, read_ahead
+from jumok.inference.search.plan import Sampling
+from jumok.storage.folders import (
+    checksum,
+    disk_errors,
+    is_leftover,
+    make_folder,
+    read_regular_file,
+    write_file,
+)
+from jumok.storage.model_folder import jumok_version, model_digest
+from jumok.text.glossary import Glossary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from jumok.inference.text_options import TextOptions
+    from jumok.inference.translation import Translation
+
+SUFFIX = ".part"
+MAX_PART_NOTES = 10
+"""Notes that a part keeps; all of them are counted."""
+MAX_PART_BYTES = 2**30
+
+
+Output = Literal["text", "json", "json with alignment", "string"]
+"""A line of output: the text, all that is known as a JSON object, or the text as a JSON string."""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkSettings:
+    """What a worker needs to translate a block: data that is sent as JSON."""
+
+    model: str  # the folder, which must be at this path on every machine
+    digest: str  # of the model
+    loading: dict[str, Any]  # engine, shortlist, device, precision
+    options: dict[str, Any]  # of the texts and of the search
+    glossary: dict[str, str] | None = None
+    sampling: dict[str, Any] | None = None
+    n_best: int = 1
+    prefix: str = ""
+    output: Output = "text"
+
+    def of_block(self, number: int) -> BulkSettings:
+        """Return the settings of a block: each has a seed of its own, as in a stream."""
+        if self.sampling is None:
+            return self
+        return replace(self, sampling=asdict(Sampling(**self.sampling).with_next_seed(number)))
+
+    def key(self, texts: Sequence[str]) -> str:
+        """Return the name of the part with the translations of these texts."""
+        fields = asdict(self)
+        del fields["model"]  # the folder may have moved; its digest is what counts
+        return checksum({**fields, "jumok": jumok_version(), "texts": list(texts)})
+
+
+def bulk_settings(
+    model: Path,
+    loading: dict[str, Any],
+    options: TextOptions,
+    sampling: Sampling | None = None,
+    *,
+    output: Output = "text",
+    n_best: int = 1,
+    prefix: str = "",
+) -> BulkSettings:
+    """Return the settings for the model in a folder."""
+    data = {name: value for name, value in options.items() if value is not None}
+    glossary = data.pop("glossary", None)
+    return BulkSettings(
+        str(model.absolute()),
+        model_digest(model),
+        loading,
+        data,
+        glossary.terms if isinstance(glossary, Glossary) else None,
+        None if sampling is None else asdict(sampling),
+        n_best,
+        prefix,
+        output,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines that are translated together. `line` is the number of the first, from 1, in its file."""
+
+    number: int
+    line: int
+    texts: Sequence[str]
+    job: int = 0
+
+    def __str__(self) -> str:
+        return f"lines {self.line:,} to {self.line + len(self.texts) - 1:,}"
+
+
+def blocks(texts: Iterable[str]) -> Iterator[Block]:
+    """Yield the blocks of a stream. An error of the reader is raised after the blocks before it."""
+    source, line = iter(texts), 1
+    for number, size in enumerate(block_sizes()):
+        block, error = read_ahead(source, size)
+        if block:
+            yield Block(number, line, block)
+        line += len(block)
+        if error is not None:
+            raise error
+        if not block:
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The output for a block, and what a reader should know about it."""
+
+    output: bytes
+    lines: int
+    notes: list[tuple[int, str]]  # (index of the line in the block, note)
+    num_notes: int
+    num_below_n_best: int
+
+    @classmethod
+    def of_translations(cls, translations: Sequence[Translation], settings: BulkSettings) -> Part:
+        notes = [(i, note) for i, translation in enumerate(translations) for note in translation.notes]
+        below = sum(
+            bool(one.source.strip()) and 1 + len(one.alternatives) < settings.n_best for one in translations
+        )
+        output = "".join(f"{_line(one, settings.output)}\n" for one in translations)
+        data = output.encode("utf-8", "surrogateescape")
+        return cls(data, len(translations), notes[:MAX_PART_NOTES], len(notes), below)
+
+    def to_bytes(self) -> bytes:
+        head = {
+            "lines": self.lines,
+            "notes": self.notes,
+            "num_notes": self.num_notes,
+            "num_below_n_best": self.num_below_n_best,
+            "sha256": hashlib.sha256(self.output).hexdigest(),
+        }
+        return json.dumps(head, ensure_ascii=True).encode() + b"\n" + self.output
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Part:
+        """Raise a StorageError for data that is not a whole part."""
+        head, _, output = data.partition(b"\n")
+        try:
+            fields = json.loads(head)
+            whole = fields.pop("sha256") == hashlib.sha256(output).hexdigest()
+            part = cls(output=output, **fields)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            whole = False
+        if not whole:
+            raise StorageError("A part is damaged. Run the same command again.")
+        return replace(part, notes=[(int(i), str(note)) for i, note in part.notes])
+
+
+def _line(translation: Translation, output: str) -> str:
+    match output:
+        case "text":
+            return translation.as_line()
+        case "string":
+            return json.dumps(translation.text, ensure_ascii=False)
+        case _:
+            return translation.as_json(align=output == "json with alignment")
+
+
+class PartFolder:
+    """The parts of one output file, beside it."""
+
+    def __init__(self, out: Path) -> None:
+        self.path = out.with_name(f"{out.name}.parts")
+
+    def write(self, key: str, part: Part) -> None:
+        with disk_errors(self.path, "The parts that are there stay."):
+            make_folder(self.path)
+        write_file(self._file(key), part.to_bytes(), failure_note="The parts that are there stay.")
+
+    def read(self, key: str) -> Part | None:
+        """Return a part; None if it is not there, or damaged: it is then done again."""
+        try:
+            return Part.from_bytes(read_regular_file(self._file(key), max_bytes=MAX_PART_BYTES))
+        except JumokError:
+            return None
+
+    def remove_others(self, keys: set[str]) -> None:
+        """Remove parts of other inputs, models and options, and half-written ones."""
+        with disk_errors(self.path, "The output is complete."):
+            for path in self.path.iterdir():
+                if is_leftover(path.name) or (path.suffix == SUFFIX and path.stem not in keys):
+                    path.unlink(missing_ok=True)
+
+    def _file(self, key: str) -> Path:
+        return self.path / f"{key}{SUFFIX}"

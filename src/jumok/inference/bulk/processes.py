@@ -1,0 +1,53 @@
+"""Workers on this machine: processes with one model each, which share its cores."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Protocol
+
+from jumok.inference.bulk.parts import Part
+from jumok.system.processes import available_cores
+from jumok.system.worker_processes import WorkerProcesses
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jumok.inference.bulk.parts import Block, BulkSettings
+
+WORKER_CODE = "from jumok.inference.bulk.worker import main; main()"
+
+
+class BulkWorkers(Protocol):
+    """Translates blocks, in any order."""
+
+    count: int
+
+    @property
+    def fallback_reason(self) -> str:
+        """Why the engine is not the usual one; "" until a worker has loaded the model."""
+        ...
+
+    def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
+        """Yield each block with its part as soon as it is done. Blocks are taken one by one."""
+        ...
+
+
+class ProcessWorkers:
+    """`count` processes; a block whose worker dies is given to another."""
+
+    def __init__(self, settings: BulkSettings, count: int) -> None:
+        self.count = count
+        cores = max(1, available_cores() // count)
+        first = {"settings": asdict(settings), "cores": cores}
+        self._processes: WorkerProcesses[Block] = WorkerProcesses(
+            WORKER_CODE, count=count, first=first, cores=cores
+        )
+
+    @property
+    def fallback_reason(self) -> str:
+        return str(self._processes.first_answer.get("engine", ""))
+
+    def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
+        messages = ((block, {"number": block.number, "texts": block.texts}) for block in todo)
+        for block, answer in self._processes.map(messages):
+            yield block, Part.from_bytes(answer["part"].encode("utf-8", "surrogateescape"))

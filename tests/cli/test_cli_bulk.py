@@ -1,0 +1,186 @@
+"""`translate` and `evaluate` with --workers, --shard and --ray: the bytes of one process, whoever dies."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.cli_calls import environment, program, spawn
+from support.digit_lines import digit_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from support.cli_calls import Call
+
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="the package ray is missing")
+
+
+def write_lines(path: Path, count: int) -> Path:
+    sources = [source for source, *_ in digit_lines(count)]
+    sources[5], sources[7] = "", "three. four? five!"
+    path.write_text("".join(f"{source}\n" for source in sources), encoding="utf-8")
+    return path
+
+
+def translate_plainly(model: Path, text: Path, *options: str) -> bytes:
+    done = spawn("translate", model, text, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.medium
+def test_workers_and_shards_write_the_bytes_of_one_process(model: Path, call: Call, tmp_path: Path) -> None:
+    text, out = write_lines(tmp_path / "in.txt", 2400), tmp_path / "out.txt"
+    plain = translate_plainly(model, text)
+    first = call("translate", model, text, "--out", out, "--workers", "2")
+    assert first.code == 0, first.err
+    assert out.read_bytes() == plain
+    assert "3 parts were done now, 0 were there" in first.err
+    again = call("translate", model, text, "--out", out, "--shard", "2/2")
+    assert "0 parts were done now, 1 were there" in again.err
+    assert out.read_bytes() == plain
+    other = tmp_path / "other.txt"
+    for shard in ("3/3", "1/3"):
+        call("translate", model, text, "--out", other, "--shard", shard)
+        assert not other.exists()
+    assert "1 of 3 parts" in call("translate", model, text, "--out", other, "--shard", "1/3").err
+    call("translate", model, text, "--out", other, "--shard", "2/3")
+    assert other.read_bytes() == plain
+
+
+@pytest.mark.medium
+def test_json_and_several_files(model: Path, call: Call, tmp_path: Path) -> None:
+    texts = [write_lines(tmp_path / "a.txt", 300), write_lines(tmp_path / "b.txt", 20)]
+    options = ("--json", "--n-best", "2", "--beam", "3")
+    result = call("translate", model, *texts, "--out", tmp_path / "out", "--workers", "1", *options)
+    assert result.code == 0, result.err
+    for text in texts:
+        assert (tmp_path / "out" / text.name).read_bytes() == translate_plainly(model, text, *options)
+
+
+@pytest.mark.medium
+def test_evaluate_by_workers_gives_the_same_scores(
+    model: Path, gold_pairs: Path, call: Call, tmp_path: Path
+) -> None:
+    plain = call("evaluate", model, gold_pairs, "--json", "--out", tmp_path / "plain.txt")
+    bulk = call("evaluate", model, gold_pairs, "--json", "--out", tmp_path / "bulk.txt", "--workers", "1")
+    assert bulk.code == plain.code == 0, bulk.err
+    assert bulk.out == plain.out
+    assert (tmp_path / "bulk.txt").read_bytes() == (tmp_path / "plain.txt").read_bytes()
+
+
+def test_mistakes_are_explained(model: Path, call: Call, tmp_path: Path) -> None:
+    text = write_lines(tmp_path / "in.txt", 10)
+    assert "Name both" in call("translate", model, text, "--workers", "2").paragraph("translate")
+    out = tmp_path / "out.txt"
+    wrong = call("translate", model, text, "--out", out, "--shard", "5/4")
+    assert "--shard takes I/N" in wrong.paragraph("translate")
+    out.write_text("mine")
+    mine = call("translate", model, text, "--out", out, "--workers", "1")
+    assert "exists" in mine.paragraph("translate")
+    assert out.read_text() == "mine"
+    several = call("translate", model, text, text)
+    assert "Several files" in several.paragraph("translate")
+    no_out = call("evaluate", model, text, "--workers", "2")
+    assert no_out.code == 2
+    if importlib.util.find_spec("ray") is None:
+        missing = call("translate", model, text, "--out", tmp_path / "b.txt", "--ray")
+        assert "jumok[ray]" in missing.paragraph("translate")
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process started, and theirs."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children")
+    threads = Path(f"/proc/{pid}/task").glob("*/children") if listed.exists() else []
+    found = [int(child) for path in threads for child in path.read_text().split()]
+    return [pid for child in found for pid in (child, *children(child))]
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
+
+
+def start(arguments: list[str | Path], **more: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        program(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**more)
+    )
+
+
+@pytest.mark.slow
+def test_a_killed_worker_and_a_killed_program_cost_only_what_they_had_begun(
+    model: Path, tmp_path: Path
+) -> None:
+    text, out = write_lines(tmp_path / "in.txt", 30_000), tmp_path / "out.txt"
+    parts = tmp_path / "out.txt.parts"
+    plain = translate_plainly(model, text)
+    arguments = ["translate", model, text, "--out", out, "--workers", "2"]
+
+    def num_parts() -> int:
+        return len(list(parts.glob("*.part"))) if parts.exists() else 0
+
+    first = start(arguments)
+    wait_for(lambda: num_parts() >= 3)
+    [victim, *_] = children(first.pid)
+    os.kill(victim, signal.SIGKILL)
+    wait_for(lambda: num_parts() >= 6)
+    workers = children(first.pid)
+    assert victim not in workers
+    first.kill()
+    first.communicate()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 20)  # they end with it
+    done = num_parts()
+    assert 6 <= done < 16
+    assert not out.exists()
+    second = spawn(*arguments)
+    assert second.returncode == 0, second.stderr
+    assert f"{16 - done} parts were done now, {done} were there" in second.stderr.decode()
+    assert out.read_bytes() == plain
+
+
+@needs_ray
+@pytest.mark.slow
+def test_ray_survives_a_killed_actor_and_a_killed_driver(model: Path, tmp_path: Path) -> None:
+    count = int(os.environ.get("JUMOK_BULK_LINES", "20000"))
+    text, out = write_lines(tmp_path / "in.txt", count), tmp_path / "out.txt"
+    parts, total = tmp_path / "out.txt.parts", 2 + (count - 256 - 1) // 2048
+    plain = translate_plainly(model, text)
+    arguments = ["translate", model, text, "--out", out, "--ray", "--workers", "2"]
+
+    def num_parts() -> int:
+        return len(list(parts.glob("*.part"))) if parts.exists() else 0
+
+    def actors(pid: int) -> list[int]:
+        found = []
+        for child in children(pid):
+            try:
+                command = Path(f"/proc/{child}/cmdline").read_bytes()
+            except OSError:
+                continue
+            found += [child] if command.startswith(b"ray::RayActor") else []
+        return found
+
+    first = start(arguments)
+    wait_for(lambda: num_parts() >= 2)
+    killed = actors(first.pid)[0]
+    os.kill(killed, signal.SIGKILL)
+    wait_for(lambda: num_parts() >= total // 2)
+    assert killed not in actors(first.pid)
+    first.kill()
+    first.communicate()
+    done = num_parts()
+    assert done < total, "the driver was killed too late: take more lines"
+    second = spawn(*arguments)
+    assert second.returncode == 0, second.stderr
+    assert f"{total - done} parts were done now, {done} were there" in second.stderr.decode()
+    assert out.read_bytes() == plain

@@ -1,0 +1,146 @@
+"""Parts of bulk work: blocks as in a stream, names that depend on all that matters, whole or absent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from jumok.errors import DataError, RecipeError, StorageError
+from jumok.inference.bulk.job import BulkJob, Shard, parse_shard, run_jobs
+from jumok.inference.bulk.parts import Block, BulkSettings, Part, PartFolder, blocks
+from jumok.inference.read_ahead import block_sizes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SETTINGS = BulkSettings("model", "digest", {"engine": "auto"}, {"beam": 4})
+
+
+class UpperCase:
+    """Workers that need no model, finish blocks in reverse order, and count what they did."""
+
+    count = 1
+    fallback_reason = ""
+
+    def __init__(self, fail_after: int | None = None) -> None:
+        self.done: list[int] = []
+        self.fail_after = fail_after
+
+    def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
+        for block in reversed(list(todo)):
+            if self.fail_after is not None and len(self.done) >= self.fail_after:
+                raise StorageError("killed")
+            self.done.append(block.number)
+            output = "".join(f"{text.upper()}\n" for text in block.texts).encode()
+            yield block, Part(output, len(block.texts), [], 0, 0)
+
+
+def lines(count: int) -> list[str]:
+    return [f"line {number}" for number in range(count)]
+
+
+def run(out: Path, texts: list[str], workers: UpperCase, shard: Shard | None = None) -> BulkJob:
+    job = BulkJob(texts, out, SETTINGS, shard)
+    run_jobs([job], workers, lambda progress: None)
+    return job
+
+
+def test_blocks_are_those_of_a_stream() -> None:
+    sizes = block_sizes()
+    assert [next(sizes) for _ in range(3)] == [256, 2048, 2048]
+    found = list(blocks(lines(5000)))
+    assert [(block.number, block.line, len(block.texts)) for block in found] == [
+        (0, 1, 256),
+        (1, 257, 2048),
+        (2, 2305, 2048),
+        (3, 4353, 648),
+    ]
+    assert [text for block in found for text in block.texts] == lines(5000)
+
+
+def test_what_was_read_before_an_error_is_a_block() -> None:
+    def broken() -> Iterator[str]:
+        yield from lines(300)
+        raise DataError("line 301")
+
+    found = blocks(broken())
+    assert [len(next(found).texts), len(next(found).texts)] == [256, 44]
+    with pytest.raises(DataError, match="line 301"):
+        next(found)
+
+
+@pytest.mark.parametrize(
+    "change", [{"digest": "b"}, {"options": {"beam": 5}}, {"n_best": 2}, {"output": "json"}, {"prefix": "a"}]
+)
+def test_the_name_of_a_part_depends_on_all_that_matters(change: dict[str, Any]) -> None:
+    assert replace(SETTINGS, **change).key(["a"]) != SETTINGS.key(["a"])
+    assert SETTINGS.key(["a", "b"]) != SETTINGS.key(["a b"]) != SETTINGS.key(["a"])
+    assert replace(SETTINGS, model="elsewhere").key(["a"]) == SETTINGS.key(["a"])
+
+
+def test_blocks_are_sampled_with_seeds_of_their_own() -> None:
+    sampled = replace(SETTINGS, sampling={"seed": 1})
+    seeds = [sampled.of_block(number).sampling["seed"] for number in range(3)]  # type: ignore[index]
+    assert len(set(seeds)) == 3
+    assert SETTINGS.of_block(2) is SETTINGS
+
+
+def test_a_part_that_is_cut_or_changed_is_done_again(tmp_path: Path) -> None:
+    folder, part = PartFolder(tmp_path / "out"), Part(b"eins\n", 1, [(0, "cut")], 1, 0)
+    folder.write("key", part)
+    assert folder.read("key") == part
+    [file] = folder.path.iterdir()
+    whole = file.read_bytes()
+    for damaged in (whole[:-1], whole.replace(b"eins", b"zwei"), b"", b"{}\n", b"[]\n", b"\xff"):
+        file.write_bytes(damaged)
+        assert folder.read("key") is None
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1, 0], [1, 1, 2, 0]])
+def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path: Path, order: list[int]) -> None:
+    texts, done = lines(9000), []
+    for number in order:
+        workers = UpperCase()
+        job = run(tmp_path / "out", texts, workers, Shard(number, 3))
+        done += workers.done
+    assert sorted(done) == [0, 1, 2, 3, 4, 5]  # each once, although a shard ran twice
+    assert job.num_parts() == (6, 6)
+    job.join()
+    assert (tmp_path / "out").read_text() == "".join(f"{text.upper()}\n" for text in texts)
+
+
+def test_a_rerun_does_only_what_is_missing(tmp_path: Path) -> None:
+    texts, first, second = lines(9000), UpperCase(fail_after=2), UpperCase()
+    with pytest.raises(StorageError, match="killed"):
+        run(tmp_path / "out", texts, first)
+    run(tmp_path / "out", texts, second)
+    assert (sorted(first.done), sorted(second.done)) == ([4, 5], [0, 1, 2, 3])
+
+
+def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_go(tmp_path: Path) -> None:
+    texts = lines(5000)
+    run(tmp_path / "out", texts, UpperCase()).join()
+    texts[3000] = "another line"
+    workers = UpperCase()
+    job = run(tmp_path / "out", [*texts, "one more"], workers)
+    job.join()
+    assert sorted(workers.done) == [2, 3]
+    assert len(list(job.folder.path.iterdir())) == 4
+    assert (tmp_path / "out").read_text().splitlines()[2999:3001] == ["LINE 2999", "ANOTHER LINE"]
+
+
+def test_equal_blocks_are_translated_once(tmp_path: Path) -> None:
+    texts, workers = ["same"] * (256 + 3 * 2048), UpperCase()
+    run(tmp_path / "out", texts, workers).join()
+    assert sorted(workers.done) == [0, 1]
+    assert (tmp_path / "out").read_text() == "SAME\n" * len(texts)
+
+
+def test_shards_are_named_by_number_and_total() -> None:
+    assert parse_shard("3/64") == Shard(2, 64)
+    for wrong in ("0/4", "5/4", "3", "a/b", "-1/4", "1/0"):
+        with pytest.raises(RecipeError, match="takes I/N"):
+            parse_shard(wrong)
