@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-__all__ = ["EpochPlan", "SlotLayout", "layout_slots", "random_uint64"]
+__all__ = ["EpochPlan", "SlotLayout", "class_keys", "layout_slots", "length_classes", "random_uint64"]
 
 # Random streams: the uses of random numbers per epoch (for masking, per batch).
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
@@ -36,7 +36,7 @@ SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens
 # Each length up to these is a class of its own; above, classes are a quarter to an eighth of the length apart
 # (target) or half that (source). Coarser classes mix batches better and pad more: on Multi30k with 4,096
 # tokens these pad 6 %, and three in five pairs that share a batch are in different batches in the next epoch.
-_MAX_EXACT_TARGET, _MAX_EXACT_SOURCE = 8, 16
+MAX_EXACT_TARGET, MAX_EXACT_SOURCE = 8, 16
 
 
 def random_uint64(seed: int, epoch: int, stream: int, count: int) -> NDArray[np.uint64]:
@@ -93,9 +93,9 @@ def layout_slots(
     batch_tokens: int,
 ) -> SlotLayout:
     """Lay out slots and batches for pairs of these lengths, special tokens included."""
-    source_classes = _length_classes(source_lengths, _MAX_EXACT_SOURCE)
-    target_classes = _length_classes(target_lengths, _MAX_EXACT_TARGET)
-    keys = _keys(source_classes, target_classes)
+    source_classes = length_classes(source_lengths, MAX_EXACT_SOURCE)
+    target_classes = length_classes(target_lengths, MAX_EXACT_TARGET)
+    keys = class_keys(source_classes, target_classes)
     unsampled, sampled = _split_by_weight(corpora)
     ranked = _sorted_by(keys, unsampled)
     source_bounds, target_bounds = [source_classes[ranked]], [target_classes[ranked]]
@@ -104,12 +104,12 @@ def layout_slots(
         source_bounds.append(_window_maximum(source_classes[ranked], corpus.count))
         target_bounds.append(_window_maximum(target_classes[ranked], corpus.count))
     source_bound, target_bound = np.concatenate(source_bounds), np.concatenate(target_bounds)
-    slot_order = np.argsort(_keys(source_bound, target_bound), kind="stable")
+    slot_order = np.argsort(class_keys(source_bound, target_bound), kind="stable")
     starts = _form_batches(source_bound[slot_order], target_bound[slot_order], batch_tokens)
     return SlotLayout(keys, unsampled, tuple(sampled), slot_order, starts)
 
 
-def _length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
+def length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
     """Round lengths above `max_exact` up: to multiples of 2 up to twice `max_exact`, then of 4, and so on."""
     lengths = lengths.astype(np.int64)
     doublings = np.ceil(np.log2(np.maximum(lengths, 1) / max_exact)).clip(0).astype(np.int64)
@@ -117,7 +117,7 @@ def _length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
     return np.asarray(-(-lengths // width) * width, dtype=np.int64)
 
 
-def _keys(source_classes: NDArray[np.int64], target_classes: NDArray[np.int64]) -> NDArray[np.uint64]:
+def class_keys(source_classes: NDArray[np.int64], target_classes: NDArray[np.int64]) -> NDArray[np.uint64]:
     """Return keys that sort by target, then by source, alternately up and down: neighbours are similar."""
     limit = np.int64(1 << 16)
     ascending = np.searchsorted(np.unique(target_classes), target_classes) % 2 == 0

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jumok.data.batch_plan import SOURCE_TOKENS_FACTOR, EpochPlan, SlotLayout, layout_slots
-from jumok.data.store import SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS, hash_tokenizers
+from jumok.data.feistel_plan import FeistelLayout, has_whole_weights, layout_by_class
+from jumok.data.store import FEISTEL, SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS, hash_tokenizers
 from jumok.errors import DataError, RecipeError, StorageError
 from jumok.types import BEGIN, END, PAD, Batch
 
@@ -64,12 +65,16 @@ class Batches:
             _refuse_other_tokenizers(store, tokenizers)
         self._tokenizers = _check_sampling(store, tokenizers) if sampling > 0 else None
         stretch = self._measure_stretch() if self._tokenizers else 1.0
-        self._layout: SlotLayout = layout_slots(
-            _stretched(store.source_lengths, stretch),
-            _stretched(store.target_lengths, stretch),
-            store.corpora,
-            batch_tokens=batch_tokens,
-        )
+        self._layout: SlotLayout | FeistelLayout
+        if store.order == FEISTEL and has_whole_weights(store.corpora):
+            self._layout = layout_by_class(store, batch_tokens=batch_tokens, stretch=stretch)
+        else:
+            self._layout = layout_slots(
+                _stretched(store.source_lengths, stretch),
+                _stretched(store.target_lengths, stretch),
+                store.corpora,
+                batch_tokens=batch_tokens,
+            )
         self._latest_plan: EpochPlan | None = None
 
     @property
@@ -85,7 +90,9 @@ class Batches:
         if position < 0:
             raise DataError(f"Positions of batches count from 0. Received: {position}")
         epoch, index = divmod(position, self.per_epoch)
-        plan = self._plan(epoch)
+        if isinstance(self._layout, FeistelLayout):
+            return self._layout.pairs_of(self.seed, epoch, index)
+        plan = self._plan(epoch, self._layout)
         batch = plan.order[index]
         return plan.pairs[self._layout.starts[batch] : self._layout.starts[batch + 1]]
 
@@ -98,10 +105,10 @@ class Batches:
         target, target_lengths = _gather(self.store.target, pairs, begin=True)
         return _as_batch(source, source_lengths, target, target_lengths)
 
-    def _plan(self, epoch: int) -> EpochPlan:
+    def _plan(self, epoch: int, layout: SlotLayout) -> EpochPlan:
         plan = self._latest_plan
         if plan is None or plan.epoch != epoch:
-            plan = self._latest_plan = self._layout.assign(self.seed, epoch)
+            plan = self._latest_plan = layout.assign(self.seed, epoch)
         return plan
 
     def _sampled_batch(self, pairs: NDArray[np.int64], epoch: int, tokenizers: TokenizerPairLike) -> Batch:

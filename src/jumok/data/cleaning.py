@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from jumok.data.readers import NumberedPair
     from jumok.types import Pair
 
-__all__ = ["Cleaner", "InspectedBlock", "clean_pairs", "leak_keys"]
+__all__ = ["SKIPPING_FAULTS", "Cleaner", "InspectedBlock", "clean_pairs", "leak_keys"]
 
 _BLOCK_PAIRS = 8192
-_SKIPPING_FAULTS = [fault for fault in Fault if fault.skips]
+SKIPPING_FAULTS = [fault for fault in Fault if fault.skips]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Cleaner:
         """Return which pairs are skipped for each fault (a pair for its first), and which are kept."""
         kept = np.ones(count, dtype=bool)
         skip_reasons: dict[Fault, NDArray[np.bool_]] = {}
-        for fault in _SKIPPING_FAULTS:
+        for fault in SKIPPING_FAULTS:
             if fault in findings and fault not in self.limits.tolerated:
                 skip_reasons[fault] = kept & findings[fault]
                 kept &= ~findings[fault]

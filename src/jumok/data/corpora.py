@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from jumok.data.alignments import swap_alignment
 from jumok.data.encodings import check_encoding
-from jumok.data.input_files import InputFile, spool
+from jumok.data.input_files import InputFile, spool, without_compression
 from jumok.data.lines import read_lines
 from jumok.data.picture_corpora import holds_pictures, open_picture_reader
 from jumok.data.readers import (
@@ -83,6 +83,15 @@ class Corpus:
     def file_names(self) -> str:
         """The name without folders, for a model that is given away: paths may be private."""
         return PARALLEL.join(re.split(r"[\\/]", part)[-1] for part in self.name.split(PARALLEL))
+
+    def num_bytes(self, compressed_factor: int = 1) -> int:
+        """Return the size of its files; compressed ones count as `compressed_factor` times as large."""
+        files = [Path(part) for part in self.name.split(PARALLEL)]
+        return sum(
+            file.stat().st_size * (1 if without_compression(file.name) == file.name else compressed_factor)
+            for file in files
+            if file.is_file()
+        )
 
     def pairs(self) -> Iterator[Pair]:
         return (pair for _, pair in self.numbered_pairs())

@@ -133,7 +133,8 @@ class Inspector:
         self.plain = plain
         self._scripts = [_scripts_of(code) for code in (source_language, target_language)]
         self._same_language = bool(source_language) and source_language == target_language
-        self._expected_ratio: float | None = None
+        self.expected_ratio: float | None = None
+        """How many characters a target has per character of its source; None: not known yet."""
 
     def inspect(self, sources: Sequence[str], targets: Sequence[str]) -> tuple[Findings, BlockCharacters]:
         """Return the faults of a block, and its characters."""
@@ -170,15 +171,24 @@ class Inspector:
             too_long |= side.count_words() > self.limits.max_words
         return too_long
 
-    def _odd_ratio(self, block: BlockCharacters) -> NDArray[np.bool_]:
-        if self._expected_ratio is None:
+    def learn_ratio(self, sources: Sequence[str], targets: Sequence[str]) -> float:
+        """Return the expected ratio of lengths, from this block if it is the first."""
+        if self.expected_ratio is None:
+            self._ratio_of(BlockCharacters(classify_characters(sources), classify_characters(targets)))
+        return self.expected_ratio or 1.0
+
+    def _ratio_of(self, block: BlockCharacters) -> float:
+        if self.expected_ratio is None:
             scripts = [
                 known[0] if known else side.main_script()
                 for known, side in zip(self._scripts, (block.source, block.target), strict=True)
             ]
-            self._expected_ratio = script_density(scripts[1]) / script_density(scripts[0])
+            self.expected_ratio = script_density(scripts[1]) / script_density(scripts[0])
+        return self.expected_ratio
+
+    def _odd_ratio(self, block: BlockCharacters) -> NDArray[np.bool_]:
         slack = self.limits.ratio_slack
-        ratio = (block.target.lengths + slack) / (block.source.lengths * self._expected_ratio + slack)
+        ratio = (block.target.lengths + slack) / (block.source.lengths * self._ratio_of(block) + slack)
         both_sides = (block.source.lengths > 0) & (block.target.lengths > 0)
         limit = self.limits.max_length_ratio
         odd: NDArray[np.bool_] = both_sides & ((ratio > limit) | (ratio < 1 / limit))

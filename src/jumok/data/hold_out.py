@@ -28,11 +28,12 @@ __all__ = [
     "choose_hold_out",
     "fingerprint_pairs",
     "hold_out_from_hashes",
+    "key_hash",
     "sentence_key",
     "source_hashes",
 ]
 
-_MIN_PAIRS_PER_HELD_OUT = 10  # at most one pair in ten is held out
+MIN_PAIRS_PER_HELD_OUT = 10  # at most one pair in ten is held out
 # Spaces and punctuation of Latin, general, East Asian and full-width blocks.
 _PUNCTUATION = re.compile(
     r"[\s!-/:-@\[-`{-~\u00a1-\u00bf\u2010-\u205e\u3001-\u303f\uff01-\uff0f\uff1a-\uff20]+"
@@ -86,7 +87,7 @@ def fingerprint_pairs(pairs: Iterable[Pair]) -> str:
 
 def hold_out_from_hashes(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
     """Choose like `choose_hold_out`, given the hashes of the pairs."""
-    max_pairs = min(count, len(hashes) // _MIN_PAIRS_PER_HELD_OUT)
+    max_pairs = min(count, len(hashes) // MIN_PAIRS_PER_HELD_OUT)
     if max_pairs <= 0:
         return HoldOut(0)
     # At most `max_pairs` pairs are below the hash of that rank, and equal sources stay together.
@@ -95,6 +96,10 @@ def hold_out_from_hashes(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
 
 def _stable_hash(pair: Pair) -> int:
     """Return a hash that is the same in every process, so that a resumed run holds out the same pairs."""
-    key = sentence_key(pair.source_identity or pair.target)
+    return key_hash(sentence_key(pair.source_identity or pair.target))
+
+
+def key_hash(key: str) -> int:
+    """Return the hash of a sentence's key."""
     digest = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little")

@@ -26,8 +26,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from jumok.data.spool import WORKER_CODE as SPOOL_WORKER_CODE
+from jumok.data.spool import SpooledPairs
 from jumok.errors import DataError, ModelFolderError, StorageError
 from jumok.storage.folders import json_with_checksum, new_folder, read_json_with_checksum, write_and_sync
+from jumok.system.processes import available_cores
+from jumok.system.worker_processes import WorkerProcesses
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -36,12 +40,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from jumok.data.spool import SpooledBlock
+
 __all__ = ["CorpusPairs", "PairStore", "TokenizerLike", "TokenizerPairLike", "open_store", "write_store"]
 
 FORMAT = 2
 MANIFEST = "store.json"
 # A source row ends with </s>; a target row also begins with <s>.
 SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS = 1, 2
+SORTED, FEISTEL = "sorted", "feistel"
+MAX_SORTED_PAIRS = 1_000_000
+"""Larger stores get a plan in four bytes per pair instead of a hundred, with another order of batches."""
 NO_TOKENS, TOO_MANY_TOKENS = "no tokens", "too many tokens"
 _FILES = {
     f"{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets", "text", "text-offsets")
@@ -58,7 +67,7 @@ class TokenizerLike(Protocol):
     def vocab_size(self) -> int: ...
     @property
     def token_shape(self) -> tuple[int, ...]: ...
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]: ...
+    def encode_batch(self, texts: Sequence[str], *, threads: int = -1) -> list[list[int]]: ...
     def sample(self, text: str, strength: float, generator: np.random.Generator) -> list[int]: ...
     def to_bytes(self) -> bytes: ...
 
@@ -127,18 +136,24 @@ class PairStore:
     fingerprint: str
     tokenizer_hash: str  # sha256 of the tokenizers that the pairs were encoded with
     skipped: Mapping[str, int] = field(default_factory=dict)
+    order: str = SORTED
+    """How epochs are laid out: `batch_plan.py`, or `feistel_plan.py` for large stores."""
 
     def __len__(self) -> int:
         return len(self.source.offsets) - 1
 
     @cached_property
     def source_lengths(self) -> NDArray[np.int32]:
-        special_tokens = SOURCE_SPECIAL_TOKENS if self.source.ids.ndim == 1 else 0  # a picture has no </s>
-        return self.source.token_counts + np.int32(special_tokens)
+        return self.source.token_counts + np.int32(self.special_tokens[0])
 
     @cached_property
     def target_lengths(self) -> NDArray[np.int32]:
         return self.target.token_counts + np.int32(TARGET_SPECIAL_TOKENS)
+
+    @property
+    def special_tokens(self) -> tuple[int, int]:
+        """Special tokens that a batch adds to a source and to a target; a picture has no </s>."""
+        return (SOURCE_SPECIAL_TOKENS if self.source.ids.ndim == 1 else 0), TARGET_SPECIAL_TOKENS
 
     @property
     def has_text(self) -> bool:
@@ -199,6 +214,7 @@ def open_store(folder: Path, *, verify_content: bool = True) -> PairStore:
             fingerprint=manifest["fingerprint"],
             tokenizer_hash=manifest["vocabulary"],
             skipped=manifest["skipped"],
+            order=manifest.get("order", SORTED),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise _damage_error(folder, f"{MANIFEST} has been changed ({error!r})") from None
@@ -251,23 +267,25 @@ class _SideWriter:
             if file:
                 file.append(np.zeros(1, "<i8").tobytes())
 
-    def append(self, texts: list[str], ids: list[Any]) -> None:
-        if self._ids_dtype == _PIXEL_DTYPE:
-            for patches in ids:
-                self._ids.append(patches.tobytes())
-        else:
-            flat = np.fromiter(chain.from_iterable(ids), self._ids_dtype, count=sum(map(len, ids)))
-            self._ids.append(flat.tobytes())
-        self._tokens = _append_offsets(self._offsets, self._tokens, map(len, ids))
+    def append(self, side: EncodedSide) -> None:
         if self._text and self._text_offsets:
-            encoded = [text.encode("utf-8") for text in texts]
-            self._text.append(b"".join(encoded))
-            self._bytes = _append_offsets(self._text_offsets, self._bytes, map(len, encoded))
+            encoded = [text.encode("utf-8") for text in side.texts]
+            self.append_text(b"".join(encoded), np.fromiter(map(len, encoded), "<i8", count=len(encoded)))
+        self.append_ids(side.ids.tobytes(), side.counts)
+
+    def append_ids(self, data: bytes, counts: NDArray[np.int64]) -> None:
+        self._ids.append(data)
+        self._tokens = _append_offsets(self._offsets, self._tokens, counts)
+
+    def append_text(self, data: bytes, counts: NDArray[np.int64]) -> None:
+        if self._text and self._text_offsets:
+            self._text.append(data)
+            self._bytes = _append_offsets(self._text_offsets, self._bytes, counts)
 
 
-def _append_offsets(file: _AppendedFile, end: int, lengths: Iterable[int]) -> int:
+def _append_offsets(file: _AppendedFile, end: int, counts: NDArray[np.int64]) -> int:
     """Append the ends of the next sentences, given the `end` of the last one; return the new end."""
-    ends = end + np.cumsum(np.fromiter(lengths, "<i8"), dtype="<i8")
+    ends = end + np.cumsum(counts, dtype="<i8")
     file.append(ends.tobytes())
     return int(ends[-1]) if len(ends) else end
 
@@ -292,7 +310,11 @@ def _write_contents(
     first = 0
     try:
         for corpus in corpora:
-            end = first + _append_corpus(corpus, writers, tokenizers, max_tokens, skipped)
+            if isinstance(corpus.pairs, SpooledPairs):
+                message = _encoding_message(corpus.pairs, tokenizers, max_tokens, store_text)
+                end = first + _append_spooled(corpus.pairs, writers, message, skipped)
+            else:
+                end = first + _append_corpus(corpus, writers, tokenizers, max_tokens, skipped)
             ranges.append({"name": corpus.name, "weight": corpus.weight, "first": first, "last": end})
             first = end
         files = {file.path.name: file.finish() for file in open_files}
@@ -317,8 +339,28 @@ def _write_contents(
         "fingerprint": _fingerprint(files),
         "files": files,
         **({"token_shapes": shapes} if shapes else {}),  # only for pictures
+        **({"order": FEISTEL} if first > MAX_SORTED_PAIRS else {}),
     }
     write_and_sync(folder / MANIFEST, json_with_checksum(manifest))
+
+
+def _encoding_message(
+    corpus: SpooledPairs, tokenizers: TokenizerPairLike, max_tokens: int, store_text: bool
+) -> dict[str, Any]:
+    """Return the first message for the workers that encode; the tokenizers are files in the spool."""
+    from jumok.text.tokenizer import TokenizerPair  # start-up
+    from jumok.text.tokenizer_files import tokenizers_to_files  # start-up
+
+    if not isinstance(tokenizers, TokenizerPair):
+        raise StorageError(f"Pairs on disk are encoded by tokenizers of jumok. Received: {tokenizers!r}.")
+    for name, data in tokenizers_to_files(tokenizers).items():
+        (corpus.spool.folder / name).write_bytes(data)
+    return {
+        "folder": str(corpus.spool.folder),
+        "shared": tokenizers.shared,
+        "max_tokens": max_tokens,
+        "store_text": store_text,
+    }
 
 
 def _append_corpus(
@@ -331,25 +373,104 @@ def _append_corpus(
     """Encode one corpus block by block; return how many of its pairs were stored."""
     num_stored = 0
     for block in _blocks(corpus.pairs):
-        sources = [pair.source for pair in block]
-        targets = [pair.target for pair in block]
-        source_ids = tokenizers.source.encode_batch(sources)
-        target_ids = tokenizers.target.encode_batch(targets)
-        valid: list[int] = []  # indices in the block
-        for index, (source, target) in enumerate(zip(source_ids, target_ids, strict=True)):
-            # The source of plain text is empty, which is valid. A picture is never too long: the recipe sets
-            # the number of patches for all pictures.
-            source_length = 1 if tokenizers.source.token_shape else len(source)
-            if not target or (not source_length and sources[index]):
-                skipped[NO_TOKENS] += 1
-            elif source_length > max_tokens or len(target) > max_tokens:
-                skipped[TOO_MANY_TOKENS] += 1
-            else:
-                valid.append(index)
-        writers["source"].append([sources[i] for i in valid], [source_ids[i] for i in valid])
-        writers["target"].append([targets[i] for i in valid], [target_ids[i] for i in valid])
-        num_stored += len(valid)
+        encoded = encode_pairs(
+            [pair.source for pair in block], [pair.target for pair in block], tokenizers, max_tokens
+        )
+        writers["source"].append(encoded.source)
+        writers["target"].append(encoded.target)
+        skipped.update(encoded.skipped)
+        num_stored += len(encoded.source.counts)
     return num_stored
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedSide:
+    """One side of some pairs: their texts, the ids of all of them, and how many each has."""
+
+    texts: list[str]
+    ids: NDArray[Any]
+    counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPairs:
+    """Pairs that fit, encoded, and how many did not."""
+
+    source: EncodedSide
+    target: EncodedSide
+    skipped: Counter[str]
+
+
+def encode_pairs(
+    sources: list[str], targets: list[str], tokenizers: TokenizerPairLike, max_tokens: int, **options: int
+) -> EncodedPairs:
+    """Encode pairs. Those without tokens or with more than `max_tokens` on a side are skipped and counted.
+
+    `options` are for the tokenizers: `threads`.
+    """
+    source_ids = tokenizers.source.encode_batch(sources, **options)
+    target_ids = tokenizers.target.encode_batch(targets, **options)
+    valid: list[int] = []
+    skipped: Counter[str] = Counter()
+    for index, (source, target) in enumerate(zip(source_ids, target_ids, strict=True)):
+        # The source of plain text is empty, which is valid. A picture is never too long: the recipe sets
+        # the number of patches for all pictures.
+        source_length = 1 if tokenizers.source.token_shape else len(source)
+        if not target or (not source_length and sources[index]):
+            skipped[NO_TOKENS] += 1
+        elif source_length > max_tokens or len(target) > max_tokens:
+            skipped[TOO_MANY_TOKENS] += 1
+        else:
+            valid.append(index)
+    return EncodedPairs(
+        _encoded_side([sources[i] for i in valid], [source_ids[i] for i in valid], tokenizers.source),
+        _encoded_side([targets[i] for i in valid], [target_ids[i] for i in valid], tokenizers.target),
+        skipped,
+    )
+
+
+def _encoded_side(texts: list[str], ids: list[Any], tokenizer: TokenizerLike) -> EncodedSide:
+    counts, dtype = np.fromiter(map(len, ids), "<i8", count=len(ids)), _ids_dtype(tokenizer)
+    if dtype == _PIXEL_DTYPE:
+        pixels = np.frombuffer(b"".join(patches.tobytes() for patches in ids), np.uint8)
+        return EncodedSide(texts, pixels, counts)
+    flat = np.fromiter(chain.from_iterable(ids), dtype, count=int(counts.sum()))
+    return EncodedSide(texts, flat, counts)
+
+
+def _append_spooled(
+    corpus: SpooledPairs, writers: Mapping[str, _SideWriter], message: dict[str, Any], skipped: Counter[str]
+) -> int:
+    """Encode one corpus of a spool on all cores, and append its blocks in order."""
+    blocks = corpus.blocks()
+    workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
+        SPOOL_WORKER_CODE, count=available_cores(), first={**message, "threshold": corpus.hold_out.threshold}
+    )
+    num_stored, done = 0, set[int]()
+    next_blocks = iter(blocks)
+    next_block = next(next_blocks, None)
+    for block, answer in workers.map((block, {"number": block.number}) for block in blocks):
+        skipped.update(answer["skipped"])
+        done.add(block.number)
+        while next_block is not None and next_block.number in done:
+            num_stored += _append_block(next_block, writers)
+            next_block = next(next_blocks, None)
+    return num_stored
+
+
+def _append_block(block: SpooledBlock, writers: Mapping[str, _SideWriter]) -> int:
+    """Append an encoded block, and remove its files; return how many pairs it has."""
+    count = 0
+    for name, writer in writers.items():
+        counts = block.array(f"{name}-counts", "<i8")
+        writer.append_ids(block.path(f"{name}-ids").read_bytes(), counts)
+        if block.path(f"{name}-text").exists():
+            text_counts = block.array(f"{name}-text-counts", "<i8")
+            writer.append_text(block.path(f"{name}-text").read_bytes(), text_counts)
+        for kind in ("ids", "counts", "text", "text-counts"):
+            block.path(f"{name}-{kind}").unlink(missing_ok=True)
+        count = len(counts)
+    return count
 
 
 def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

@@ -8,15 +8,18 @@ little more memory than one million: some bytes per pair, for hashes.
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, compress, filterfalse, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.config.derive import CorpusFacts
 from jumok.data.cleaning import Cleaner
 from jumok.data.hold_out import HoldOut, hold_out_from_hashes, sentence_key, source_hashes
 from jumok.data.picture_corpora import typical_picture
+from jumok.data.spool import Spool, SpooledPairs, should_spool
 from jumok.data.store import CorpusPairs
 from jumok.errors import DataError
 from jumok.text.words import split_words
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from jumok.data.corpora import Corpus
+    from jumok.data.faults import Fault
+    from jumok.training.run.inputs import Inputs
 
 __all__ = ["Sentences", "read_sentences"]
 
@@ -47,10 +52,19 @@ class Sentences:
     hold_out: HoldOut
     cached: Sequence[Sequence[Pair]] | None = field(repr=False)
     """The training pairs of each corpus; None if there are too many for memory."""
+    spool: Spool | None = field(default=None, repr=False)
+    """The clean pairs on disk, if the files are large."""
+    inputs: Inputs | None = field(default=None, repr=False)
+    """What was read."""
 
     def corpus_pairs(self) -> list[CorpusPairs]:
         """Return the training pairs and the weight of each corpus. Read the streams once, in order."""
-        streams: Sequence[Iterable[Pair]] = self.cached if self.cached is not None else self._read_again()
+        streams: Sequence[Iterable[Pair]]
+        if self.spool is not None:
+            numbers = range(len(self.corpora))
+            streams = [SpooledPairs(self.spool, number, self.hold_out) for number in numbers]
+        else:
+            streams = self.cached if self.cached is not None else self._read_again()
         return [
             CorpusPairs(corpus.file_names, stream, corpus.weight)
             for corpus, stream in zip(self.corpora, streams, strict=True)
@@ -64,12 +78,19 @@ class Sentences:
         return chain.from_iterable(corpus.pairs for corpus in self.corpus_pairs())
 
 
-def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_out_pairs: int) -> Sentences:
+def read_sentences(
+    corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_out_pairs: int, work: Path | None = None
+) -> Sentences:
     """Read all corpora once. Sentences of the validation set are never trained on.
 
-    The validation set is `valid`; without it, about `held_out_pairs` pairs of the corpora.
+    The validation set is `valid`; without it, about `held_out_pairs` pairs of the corpora. The clean pairs of
+    large files are kept in the folder `work`, by default in the system's folder for temporary files.
     """
-    reader = CorpusReader(corpora, valid)
+    reader: CorpusReader
+    if should_spool(corpora):
+        reader = SpoolReader(corpora, valid, work or Path(tempfile.mkdtemp(prefix="jumok-")))
+    else:
+        reader = CorpusReader(corpora, valid)
     validation_pairs = [
         pair for corpus in valid for pair in corpus.pairs() if (pair.source or corpus.plain) and pair.target
     ]
@@ -88,6 +109,7 @@ def read_sentences(corpora: Sequence[Corpus], valid: Sequence[Corpus], *, held_o
         skipped=reader.skipped,
         hold_out=split.hold_out,
         cached=split.training,
+        spool=reader.spool,
     )
 
 
@@ -105,6 +127,7 @@ class CorpusReader:
     def __init__(self, corpora: Sequence[Corpus], valid: Sequence[Corpus]) -> None:
         self.corpora, self.valid = corpora, valid
         self.cached: list[list[Pair]] | None = []  # by corpus; None if there are too many for memory
+        self.spool: Spool | None = None
         self.num_pairs = 0
         self.skipped: dict[str, int] = {}
         self._has_alignments = False
@@ -118,7 +141,10 @@ class CorpusReader:
                 self.cached.append([])
             while block := list(islice(stream, BLOCK_PAIRS)):
                 self._add_block(block)
-        self.skipped = {fault.title: count for fault, count in self._cleaner.skipped.items() if count}
+        self._count_skipped(self._cleaner.skipped)
+
+    def _count_skipped(self, skipped: Mapping[Fault, int]) -> None:
+        self.skipped = {fault.title: count for fault, count in skipped.items() if count}
         if not self.num_pairs:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
             raise DataError(
@@ -141,6 +167,10 @@ class CorpusReader:
 
     def _read_again(self) -> Iterator[Pair]:
         return chain.from_iterable(_clean_streams(self.corpora, Cleaner(exclude=self.valid)))
+
+    def every(self, stride: int) -> Iterator[Pair]:
+        """Yield one of every `stride` pairs."""
+        return islice(self.pairs(), 0, None, stride)
 
     def add_to_fingerprint(self, pairs: Sequence[Pair]) -> None:
         text = "".join(f"{pair.source_identity}\t{pair.target}\n" for pair in pairs)
@@ -179,9 +209,9 @@ class CorpusReader:
 
         They are counted on an evenly spaced sample of at least `SAMPLE_PAIRS` pairs, or on all.
         """
-        stride = max(self.num_pairs // SAMPLE_PAIRS, 1)
+        sample = self.every(max(self.num_pairs // SAMPLE_PAIRS, 1))
         source_units, target_units, num_counted = Counter[str](), Counter[str](), 0
-        for pair in islice(self.pairs(), 0, None, stride):
+        for pair in sample:
             num_counted += 1
             if pair.picture is None:
                 source_units.update(pair.source.split())
@@ -213,6 +243,40 @@ class CorpusReader:
             f"{len(self.valid)} validation files. Give a validation set with --valid, or at least ten "
             "pairs with different sources."
         )
+
+
+class SpoolReader(CorpusReader):
+    """Reads the files of large corpora once, on all cores; afterwards the clean pairs are read from a spool.
+
+    The pairs, their order and the fingerprint are those of a `CorpusReader`.
+    """
+
+    def __init__(self, corpora: Sequence[Corpus], valid: Sequence[Corpus], work: Path) -> None:
+        super().__init__(corpora, valid)
+        self.cached = None
+        self._work = work
+
+    def read(self) -> None:
+        spool = Spool.read(self._work, self.corpora, exclude=self.valid, with_keys=not self.valid)
+        self.spool, self.num_pairs, self._has_alignments = spool, spool.kept, spool.has_alignments
+        for block in spool.blocks:
+            for lines in block.lines():
+                self._digest.update(lines)
+        self._count_skipped(spool.skipped)
+
+    def pairs(self) -> Iterator[Pair]:
+        return iter(()) if self.spool is None else self.spool.pairs()
+
+    def every(self, stride: int) -> Iterator[Pair]:
+        return iter(()) if self.spool is None else self.spool.every(stride)
+
+    def split(self, count: int) -> Split:
+        if self.spool is None:
+            return Split(HoldOut(0), [], None)
+        hold_out = self.spool.choose_hold_out(count)
+        if self._has_alignments:  # a spool has no alignments
+            return Split(hold_out, [pair for pair in self._read_again() if pair in hold_out], None)
+        return Split(hold_out, list(self.spool.held_out(hold_out)), None)
 
 
 def _clean_streams(corpora: Sequence[Corpus], cleaner: Cleaner) -> list[Iterator[Pair]]:

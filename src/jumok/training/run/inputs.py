@@ -7,10 +7,11 @@ masked tokens, with pictures their classes. Pictures with captions are pairs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jumok.data.corpora import (
     Corpus,
@@ -22,14 +23,23 @@ from jumok.data.corpora import (
     open_texts,
 )
 from jumok.data.picture_corpora import holds_pictures
-from jumok.errors import DataError, RecipeError, UnsupportedError
+from jumok.errors import DataError, ModelFolderError, RecipeError, UnsupportedError
 from jumok.models.validate import check_reads_pictures
+from jumok.storage.folders import json_with_checksum, read_json_with_checksum, write_file
 from jumok.types import Pair
 
 if TYPE_CHECKING:
     from jumok.config.resolve import Overrides
 
-__all__ = ["CorpusInput", "InputItems", "Inputs", "list_inputs", "open_inputs"]
+__all__ = [
+    "CorpusInput",
+    "InputItems",
+    "Inputs",
+    "has_same_sources",
+    "list_inputs",
+    "open_inputs",
+    "write_sources",
+]
 
 CorpusInput = str | Path | Corpus
 """A file of pairs or of plain text, or an open corpus. Two parallel text files are two items in a row."""
@@ -45,6 +55,39 @@ class Inputs:
     valid: Sequence[CorpusInput] = ()
     columns: str = ""
     encoding: str = ""
+
+
+def describe_sources(inputs: Inputs | None) -> dict[str, Any] | None:
+    """Return the files of a run with their sizes and times; None if they are not all files."""
+    if inputs is None:
+        return None
+    files = []
+    for source in (*inputs.pairs, *inputs.valid):
+        path = None if isinstance(source, Corpus) else Path(re.sub(r":[\d.]+$", "", str(source)))
+        if path is None or not path.is_file():
+            return None
+        status = path.stat()
+        files.append([str(source), str(path.resolve()), status.st_size, status.st_mtime_ns])
+    return {
+        "files": files,
+        "pairs": len(inputs.pairs),
+        "columns": inputs.columns,
+        "encoding": inputs.encoding,
+    }
+
+
+def write_sources(path: Path, inputs: Inputs | None) -> None:
+    """Remember what a run has read, so that it is not read again while its files are the same."""
+    if (sources := describe_sources(inputs)) is not None:
+        write_file(path, json_with_checksum(sources))
+
+
+def has_same_sources(path: Path, inputs: Inputs) -> bool:
+    """Whether the files are those of `write_sources`: the same names, sizes and times."""
+    try:
+        return path.exists() and read_json_with_checksum(path) == describe_sources(inputs)
+    except ModelFolderError:  # damaged: the files are read again
+        return False
 
 
 def list_inputs(items: InputItems) -> list[CorpusInput]:

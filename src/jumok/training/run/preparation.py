@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from jumok.config.derive import derive, derive_schedule, derive_search, step_limit, this_machine
 from jumok.config.resolve import DerivedSetting, Overrides, with_settings
+from jumok.data.spool import spool_folder
 from jumok.data.store import open_store, write_store
 from jumok.errors import DataError, StorageError
 from jumok.models.validate import check_overrides, check_recipe
@@ -30,7 +31,7 @@ from jumok.training.run.corpus_reader import read_sentences
 from jumok.training.run.device import derive_device
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
 from jumok.training.run.fine_tuning import NUM_VALIDATIONS
-from jumok.training.run.inputs import open_inputs
+from jumok.training.run.inputs import has_same_sources, open_inputs, write_sources
 from jumok.training.run.pretrained_encoder import read_encoder
 from jumok.training.run.run_folder import RunRecord, no_more_tokens
 from jumok.training.run.speed import (
@@ -128,10 +129,11 @@ def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
     return None
 
 
-def read_inputs(inputs: Inputs, overrides: Overrides) -> Sentences:
+def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sentences:
     corpora, validation = open_inputs(inputs, overrides)
     held_out_pairs = overrides.with_defaults().training.held_out_pairs
-    return read_sentences(corpora, validation, held_out_pairs=held_out_pairs)
+    work = spool_folder(folder.path)
+    return read_sentences(corpora, validation, held_out_pairs=held_out_pairs, work=work)
 
 
 # --- the three kinds of run ---
@@ -146,7 +148,9 @@ def _prepare_resumed(
     """Read what the first session prepared; encode the pairs again if they were deleted."""
     started, recipe = time.perf_counter(), record.recipe
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
-    sentences = yield from _read(inputs, Overrides.from_recipe(recipe), started)
+    if has_same_sources(folder.sources_file, inputs) and folder.data.exists():
+        return prepare_from_folder(folder, _with_processes(record, overrides))
+    sentences = yield from _read(inputs, Overrides.from_recipe(recipe), folder, started)
     folder.check_same_sentences(sentences.fingerprint, record)
     record = _with_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
@@ -185,7 +189,7 @@ def _prepare_new(
     folder: RunFolder, overrides: Overrides, inputs: Inputs
 ) -> Generator[Event, None, PreparedRun]:
     started = time.perf_counter()
-    sentences = yield from _read(inputs, overrides, started)
+    sentences = yield from _read(inputs, overrides, folder, started)
     resolved = derive(overrides, sentences.facts, this_machine())
     check_recipe(resolved.recipe)  # what is derived for pictures may not go with an override
     yield StageStarted("learning vocabulary")
@@ -207,7 +211,7 @@ def _prepare_from(
     decided = initial.decided_settings(overrides)
     overrides = overrides.updated({setting.name: setting.value for setting in decided})
     check_overrides(overrides)
-    sentences = yield from _read(inputs, overrides, started)
+    sentences = yield from _read(inputs, overrides, folder, started)
     resolved = initial.adjust(derive(overrides, sentences.facts, this_machine()))
     recipe = resolved.recipe
     initial.check_languages(recipe.languages)
@@ -235,9 +239,11 @@ class _NewRun:
     started: float
 
 
-def _read(inputs: Inputs, overrides: Overrides, started: float) -> Generator[Event, None, Sentences]:
+def _read(
+    inputs: Inputs, overrides: Overrides, folder: RunFolder, started: float
+) -> Generator[Event, None, Sentences]:
     yield StageStarted("reading")
-    sentences = read_inputs(inputs, overrides)
+    sentences = replace(read_inputs(inputs, overrides, folder), inputs=inputs)
     yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
 
@@ -342,6 +348,8 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
         validation_seconds=costs.validation_seconds,
         finish_seconds=costs.finish_seconds,
     )
+    if sentences.spool is not None:  # a large corpus is not read again
+        write_sources(folder.sources_file, sentences.inputs)
     folder.write_record(record)
     warning = warn_about_plan(resolved.recipe.training, steps, costs)
     return PreparedRun(data, record, new_run.started, group, warning)

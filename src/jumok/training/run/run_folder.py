@@ -109,6 +109,11 @@ class RunFolder:
         return self.path / "validation.jsonl"
 
     @property
+    def sources_file(self) -> Path:
+        """The sizes and times of the files that a large corpus was read from."""
+        return self.path / "sources.json"
+
+    @property
     def encoder(self) -> Path:
         return self.path / "encoder"
 

@@ -30,7 +30,7 @@ from jumok.training.parallel.follower import follow
 from jumok.training.run.best_model import BestModel
 from jumok.training.run.fine_tuning import read_fine_tuning
 from jumok.training.run.finish import finish_run, interrupted_event
-from jumok.training.run.inputs import Inputs, list_inputs
+from jumok.training.run.inputs import Inputs, has_same_sources, list_inputs
 from jumok.training.run.more_training import (
     check_is_more,
     extend_record,
@@ -201,8 +201,8 @@ def _check_same_run(folder: RunFolder, overrides: Overrides, inputs: Inputs) -> 
     record = folder.record()
     if record is not None:
         folder.check_same_settings(overrides, record)
-    if record is not None and inputs.pairs:
-        sentences = read_inputs(inputs, Overrides.from_recipe(record.recipe))
+    if record is not None and inputs.pairs and not has_same_sources(folder.sources_file, inputs):
+        sentences = read_inputs(inputs, Overrides.from_recipe(record.recipe), folder)
         folder.check_same_sentences(sentences.fingerprint, record)
 
 

@@ -1,0 +1,189 @@
+"""The plan of batches for large stores: a keyed permutation names the pair of each slot.
+
+`batch_plan.py` sorts all pairs anew for each epoch, in about 100 bytes per pair. Here the pairs are sorted by
+length class once, in four bytes per pair. The slots of a class hold its pairs in the order of a Feistel
+network whose key is (seed, epoch, class): a bijection, so each pair is used once per epoch (or as often as
+its weight says), and the pair of any slot is computed alone. Batches are taken in the order of another such
+network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jumok.data.batch_plan import (
+    MAX_EXACT_SOURCE,
+    MAX_EXACT_TARGET,
+    ORDER_STREAM,
+    SHUFFLE_STREAM,
+    SOURCE_TOKENS_FACTOR,
+    class_keys,
+    length_classes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from jumok.data.store import PairStore, StoredCorpus
+
+_ROUNDS = 4
+_CHUNK_PAIRS = 1 << 20
+_LENGTH_BITS = 16
+
+
+class Permutation:
+    """A bijection of 0 … count - 1, given by a key.
+
+    A balanced Feistel network permutes the numbers below an even power of two; a result that is not below
+    `count` is permuted again until it is (cycle walking), at most a few times.
+    """
+
+    def __init__(self, count: int, key: Sequence[int]) -> None:
+        self._count = np.uint64(count)
+        half = (max(2, (count - 1).bit_length()) + 1) // 2
+        self._half, self._mask = np.uint64(half), np.uint64((1 << half) - 1)
+        self._keys = np.random.PCG64(np.random.SeedSequence(list(key))).random_raw(_ROUNDS)
+
+    def __call__(self, indices: NDArray[Any]) -> NDArray[np.int64]:
+        permuted = self._permute(indices.astype(np.uint64))
+        outside = np.flatnonzero(permuted >= self._count)
+        while len(outside):
+            permuted[outside] = self._permute(permuted[outside])
+            outside = outside[permuted[outside] >= self._count]
+        return permuted.astype(np.int64)
+
+    def _permute(self, values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        left, right = values >> self._half, values & self._mask
+        for key in self._keys:
+            left, right = right, left ^ (_mix(right + key) & self._mask)
+        return (left << self._half) | right
+
+
+def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return well-mixed bits: the finaliser of splitmix64 (Steele et al. 2014). Overflow wraps around."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class FeistelLayout:
+    """Slots sorted by length class; class c has the slots class_starts[c] … class_starts[c + 1] - 1."""
+
+    order: NDArray[np.uint32]  # (slots,) the pairs, sorted by class
+    class_starts: NDArray[np.int64]  # (classes + 1,)
+    starts: NDArray[np.int64]  # (batches + 1,) the slot where each batch begins
+
+    def pairs_of(self, seed: int, epoch: int, index: int) -> NDArray[np.int64]:
+        """Return the pairs of the batch at an index of an epoch."""
+        in_order = Permutation(len(self.starts) - 1, (seed, epoch, ORDER_STREAM))
+        batch = int(in_order(np.array([index]))[0])
+        start, end = int(self.starts[batch]), int(self.starts[batch + 1])
+        pairs: list[NDArray[np.int64]] = []
+        while start < end:
+            length_class = int(np.searchsorted(self.class_starts, start, side="right")) - 1
+            first, class_end = self.class_starts[length_class : length_class + 2].tolist()
+            shuffle = Permutation(class_end - first, (seed, epoch, SHUFFLE_STREAM, length_class))
+            stop = min(end, class_end)
+            slots = first + shuffle(np.arange(start - first, stop - first))
+            pairs.append(self.order[slots].astype(np.int64))
+            start = stop
+        return np.concatenate(pairs)
+
+
+def has_whole_weights(corpora: Sequence[StoredCorpus]) -> bool:
+    """Whether each pair is used a whole number of times per epoch."""
+    return all(corpus.weight == int(corpus.weight) for corpus in corpora)
+
+
+def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0) -> FeistelLayout:
+    """Lay out slots and batches; sentences count as `stretch` times as long as they are."""
+    counts: dict[int, int] = {}
+    for _, classes in _chunks(store, stretch):
+        for value, count in zip(
+            *(array.tolist() for array in np.unique(classes, return_counts=True)), strict=True
+        ):
+            counts[value] = counts.get(value, 0) + count
+    distinct = np.array(sorted(counts), dtype=np.int64)
+    source, target = distinct & ((1 << _LENGTH_BITS) - 1), distinct >> _LENGTH_BITS
+    ranked = np.argsort(class_keys(source, target), kind="stable")  # neighbours are similar
+    rank_of = np.empty(len(ranked), np.int64)
+    rank_of[ranked] = np.arange(len(ranked))
+    sizes = np.array([counts[value] for value in distinct[ranked].tolist()], dtype=np.int64)
+    class_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    order = np.empty(class_starts[-1], np.uint32)
+    free = class_starts[:-1].copy()
+    for pairs, classes in _chunks(store, stretch):
+        ranks = rank_of[np.searchsorted(distinct, classes)]
+        sorted_chunk = np.argsort(ranks, kind="stable")
+        ranks, begins = np.unique(ranks[sorted_chunk], return_index=True)
+        bounds = np.append(begins, len(sorted_chunk))
+        for rank, begin, end in zip(ranks.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            order[free[rank] : free[rank] + end - begin] = pairs[sorted_chunk[begin:end]]
+            free[rank] += end - begin
+    starts = _form_batches(class_starts, source[ranked], target[ranked], batch_tokens)
+    return FeistelLayout(order, class_starts, starts)
+
+
+def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield pairs, as often as their weight says, and their classes: target length and source length."""
+    special_tokens = store.special_tokens
+    for corpus in store.corpora:
+        for first in range(corpus.first, corpus.end, _CHUNK_PAIRS):
+            end = min(first + _CHUNK_PAIRS, corpus.end)
+            sides = []
+            for side, added, max_exact in (
+                (store.source, special_tokens[0], MAX_EXACT_SOURCE),
+                (store.target, special_tokens[1], MAX_EXACT_TARGET),
+            ):
+                lengths = np.diff(side.offsets[first : end + 1]) + added
+                classes = length_classes(np.ceil(lengths * stretch) if stretch != 1 else lengths, max_exact)
+                sides.append(np.minimum(classes, (1 << _LENGTH_BITS) - 1))
+            repeats = int(corpus.weight)
+            pairs = np.repeat(np.arange(first, end), repeats)
+            yield pairs, np.repeat(sides[1] << _LENGTH_BITS | sides[0], repeats)
+
+
+def _form_batches(
+    class_starts: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64], batch_tokens: int
+) -> NDArray[np.int64]:
+    """Return where each batch begins, as `batch_plan` does; batches within a class are counted at once."""
+    total, starts, start = int(class_starts[-1]), [np.zeros(1, np.int64)], 0
+    while start < total:
+        length_class = int(np.searchsorted(class_starts, start, side="right")) - 1
+        window = max(1, batch_tokens // int(target[length_class]))
+        rows = max(1, min(window, SOURCE_TOKENS_FACTOR * batch_tokens // int(source[length_class])))
+        left = int(class_starts[length_class + 1]) - start
+        if left >= window:  # batches that begin with a window of this class alone
+            full = (left - window) // rows + 1
+            ends = start + rows * np.arange(1, full + 1, dtype=np.int64)
+        else:
+            ends = np.array([start + _mixed_rows(class_starts, source, target, start, batch_tokens)])
+        starts.append(ends)
+        start = int(ends[-1])
+    return np.concatenate(starts)
+
+
+def _mixed_rows(
+    class_starts: NDArray[np.int64],
+    source: NDArray[np.int64],
+    target: NDArray[np.int64],
+    start: int,
+    batch_tokens: int,
+) -> int:
+    """Return how many slots from `start` on fit into a batch that reaches into the next classes."""
+    first = int(np.searchsorted(class_starts, start, side="right")) - 1
+    end = min(start + max(1, batch_tokens // int(target[first])), int(class_starts[-1]))
+    classes = np.searchsorted(class_starts, np.arange(start, end), side="right") - 1
+    rows = np.arange(1, end - start + 1)
+    longest_target = np.maximum.accumulate(target[classes])
+    longest_source = np.maximum.accumulate(source[classes])
+    fits = (rows * longest_target <= batch_tokens) & (
+        rows * longest_source <= SOURCE_TOKENS_FACTOR * batch_tokens
+    )
+    return max(1, int(fits.sum()))

@@ -1,0 +1,276 @@
+"""Pairs of corpora that are too large for memory: read once, cleaned on all cores, and kept on disk.
+
+    spool = Spool.read(folder, corpora, exclude=validation, with_keys=True)
+    spool.kept, spool.skipped           counts of pairs
+    spool.pairs(corpus)                 the clean pairs of a corpus, in order, any number of times
+
+One process reads the files and sends blocks of pairs to workers (`spool_worker.py`), which find the faults of
+each pair, hash it, and write what has no fault to the disk. Duplicates are then found by hashes alone, one
+share of all hashes after the other, so that memory does not grow with the corpus; of equal pairs the first is
+kept, as `cleaning.py` does in one process. Hashes are those of blake2b: every process computes the same.
+
+    000017.text       source, tab, target and line end of each pair without faults of its own
+    000017.lengths    (pair, 2) bytes of the source and of the target
+    000017.faults     of every pair that was read: 0, or 1 + index of the first fault that skips it
+    000017.hashes     of every pair that was read
+    000017.keys       hash of the source without case and punctuation, for the hold-out
+    000017.leaked     whether that source is in a validation or test set
+    000017.keep       whether the pair is trained on or held out
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import weakref
+from collections import Counter
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jumok.data.cleaning import SKIPPING_FAULTS, leak_keys
+from jumok.data.faults import CleaningLimits, Fault, Inspector
+from jumok.data.hold_out import MIN_PAIRS_PER_HELD_OUT, HoldOut, key_hash
+from jumok.storage.folders import disk_errors, make_folder
+from jumok.system.processes import available_cores
+from jumok.system.worker_processes import WorkerProcesses
+from jumok.types import Pair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from jumok.data.corpora import Corpus
+
+BLOCK_PAIRS = 32_768
+FIRST_BLOCK_PAIRS = 8192
+"""Pairs of the block that the script of an unknown language is taken from, as in `cleaning.py`."""
+MIN_SPOOLED_BYTES = 64 * 2**20
+"""Smaller corpora are read by one process and kept in memory."""
+MAX_COMPARED_HASHES = 8 * 2**20
+"""Hashes that are compared at a time."""
+COMPRESSED_FACTOR = 4  # about what gzip saves
+WORKER_CODE = "from jumok.data.spool_worker import main; main()"
+_HISTOGRAM_BITS = 16
+
+
+def should_spool(corpora: Sequence[Corpus]) -> bool:
+    """Whether corpora are files of text that are too large for memory."""
+    if any(corpus.pictures for corpus in corpora):
+        return False
+    return sum(corpus.num_bytes(COMPRESSED_FACTOR) for corpus in corpora) >= MIN_SPOOLED_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledBlock:
+    """Some pairs of one corpus. `first` is the number of the first pair that was read, of all corpora."""
+
+    folder: Path
+    number: int
+    corpus: int
+    first: int
+    read: int
+
+    def path(self, kind: str) -> Path:
+        return self.folder / f"{self.number:06d}.{kind}"
+
+    def array(self, kind: str, dtype: str) -> NDArray[Any]:
+        return np.fromfile(self.path(kind), dtype=dtype)
+
+    def lengths(self) -> NDArray[np.uint32]:
+        return self.array("lengths", "<u4").reshape(-1, 2)
+
+    def ends(self) -> NDArray[np.int64]:
+        """Return where each pair ends in the text, in bytes."""
+        return np.cumsum(self.lengths().sum(axis=1, dtype=np.int64) + 2)
+
+    def kept(self) -> NDArray[np.bool_]:
+        return self.array("keep", "?")
+
+    def trained(self, hold_out: HoldOut) -> NDArray[np.bool_]:
+        """Return which pairs are trained on: kept, and not held out."""
+        if not hold_out.threshold:
+            return self.kept()
+        return self.kept() & ~hold_out.mask(self.array("keys", "<u8"))
+
+    def texts(self, mask: NDArray[np.bool_]) -> tuple[list[str], list[str]]:
+        """Return the sources and targets of some pairs."""
+        data, ends, lengths = self.path("text").read_bytes(), self.ends(), self.lengths()
+        starts = (ends - lengths.sum(axis=1, dtype=np.int64) - 2)[mask].tolist()
+        middles, last = lengths[mask, 0].tolist(), (ends - 1)[mask].tolist()
+        places = list(zip(starts, middles, last, strict=True))
+        if data.isascii():
+            text = data.decode("ascii")
+            sources = [text[start : start + middle] for start, middle, _ in places]
+            return sources, [text[start + middle + 1 : end] for start, middle, end in places]
+        return (
+            [data[start : start + middle].decode("utf-8", "surrogatepass") for start, middle, _ in places],
+            [
+                data[start + middle + 1 : end].decode("utf-8", "surrogatepass")
+                for start, middle, end in places
+            ],
+        )
+
+    def lines(self) -> Iterator[memoryview]:
+        """Yield the bytes of the kept pairs, in order and in runs as long as possible."""
+        data, ends = memoryview(self.path("text").read_bytes()), self.ends()
+        kept = np.concatenate([[False], self.kept(), [False]]).astype(np.int8)
+        bounds = np.concatenate([[0], ends])
+        [starts], [stops] = np.nonzero(np.diff(kept) == 1), np.nonzero(np.diff(kept) == -1)
+        for start, stop in zip(bounds[starts].tolist(), bounds[stops].tolist(), strict=True):
+            yield data[start:stop]
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledPairs:
+    """The training pairs of one corpus of a spool, in order."""
+
+    spool: Spool
+    corpus: int
+    hold_out: HoldOut
+
+    def blocks(self) -> list[SpooledBlock]:
+        return [block for block in self.spool.blocks if block.corpus == self.corpus]
+
+    def __iter__(self) -> Iterator[Pair]:
+        for block in self.blocks():
+            yield from map(Pair, *block.texts(block.trained(self.hold_out)))
+
+
+class Spool:
+    """Clean pairs on disk, in the order of their corpora. The folder is removed with this object."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.blocks: list[SpooledBlock] = []
+        self.skipped: Counter[Fault] = Counter()
+        self.kept = 0
+        self.has_alignments = False
+        with disk_errors(folder, "The corpus itself is intact."):
+            shutil.rmtree(folder, ignore_errors=True)
+            make_folder(folder)
+        self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+    @classmethod
+    def read(
+        cls, folder: Path, corpora: Sequence[Corpus], *, exclude: Sequence[Corpus] = (), with_keys: bool
+    ) -> Spool:
+        """Read and clean corpora; pairs whose source is in a corpus of `exclude` are skipped."""
+        spool = cls(folder)
+        excluded = [key_hash(key) for corpus in exclude for key in leak_keys(corpus)]
+        first = {"folder": str(folder), "excluded": excluded, "with_keys": with_keys}
+        workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
+            WORKER_CODE, count=available_cores(), first=first
+        )
+        with disk_errors(folder, "The corpus itself is intact."):
+            for block, _ in workers.map(spool._requests(corpora)):
+                spool.blocks.append(block)
+            spool.blocks.sort(key=lambda block: block.number)
+            spool._decide()
+        return spool
+
+    def _requests(self, corpora: Sequence[Corpus]) -> Iterator[tuple[SpooledBlock, dict[str, Any]]]:
+        number = first = 0
+        for index, corpus in enumerate(corpora):
+            inspector = Inspector(
+                corpus.source_language, corpus.target_language, CleaningLimits(), plain=corpus.plain
+            )
+            numbered = corpus.numbered_pairs()
+            while pairs := [pair for _, pair in islice(numbered, BLOCK_PAIRS)]:
+                self.has_alignments = self.has_alignments or any(pair.alignment is not None for pair in pairs)
+                sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+                ratio = inspector.learn_ratio(sources[:FIRST_BLOCK_PAIRS], targets[:FIRST_BLOCK_PAIRS])
+                message = {
+                    "number": number,
+                    "languages": [corpus.source_language, corpus.target_language],
+                    "plain": corpus.plain,
+                    "expected_ratio": ratio,
+                    "sources": sources,
+                    "targets": targets,
+                }
+                yield SpooledBlock(self.folder, number, index, first, len(pairs)), message
+                number, first = number + 1, first + len(pairs)
+
+    def _decide(self) -> None:
+        """Find duplicates, count what is skipped, and write which pairs are kept."""
+        duplicates = self._duplicates()
+        for block in self.blocks:
+            faults = block.array("faults", "u1")
+            duplicate = duplicates[block.first : block.first + block.read][faults == 0]
+            leaked = block.array("leaked", "?")
+            keep = ~duplicate & ~leaked
+            keep.tofile(block.path("keep"))
+            self.kept += int(keep.sum())
+            counts = np.bincount(faults, minlength=len(SKIPPING_FAULTS) + 1)[1:].tolist()
+            self.skipped.update(dict(zip(SKIPPING_FAULTS, counts, strict=True)))
+            self.skipped[Fault.DUPLICATE] += int(duplicate.sum())
+            self.skipped[Fault.LEAKED] += int((leaked & ~duplicate).sum())
+
+    def _duplicates(self) -> NDArray[np.bool_]:
+        """Return which of all pairs that were read are the same as an earlier one."""
+        total = sum(block.read for block in self.blocks)
+        duplicates = np.zeros(total, dtype=bool)
+        shares = -(-total // MAX_COMPARED_HASHES)
+        for share in range(shares):
+            hashes, numbers = [], []
+            for block in self.blocks:
+                values = block.array("hashes", "<u8")
+                mine = np.flatnonzero(values % np.uint64(shares) == share) if shares > 1 else slice(None)
+                hashes.append(values[mine])
+                numbers.append(np.arange(block.first, block.first + block.read)[mine])
+            compared, number = np.concatenate(hashes), np.concatenate(numbers)
+            is_first = np.zeros(len(compared), dtype=bool)
+            is_first[np.unique(compared, return_index=True)[1]] = True
+            duplicates[number[~is_first]] = True
+        return duplicates
+
+    def pairs(self, corpus: int | None = None) -> Iterator[Pair]:
+        """Yield the clean pairs of a corpus, or of all."""
+        for block in self.blocks:
+            if corpus in (None, block.corpus):
+                yield from map(Pair, *block.texts(block.kept()))
+
+    def every(self, stride: int) -> Iterator[Pair]:
+        """Yield one of every `stride` clean pairs, beginning with the first."""
+        seen = 0
+        for block in self.blocks:
+            places = np.flatnonzero(block.kept())
+            chosen = np.zeros(len(block.lengths()), dtype=bool)
+            chosen[places[-seen % stride :: stride]] = True
+            seen += len(places)
+            if chosen.any():
+                yield from map(Pair, *block.texts(chosen))
+
+    def held_out(self, hold_out: HoldOut) -> Iterator[Pair]:
+        """Yield the clean pairs that are held out."""
+        for block in self.blocks:
+            held_out = block.kept() & ~block.trained(hold_out)
+            if held_out.any():
+                yield from map(Pair, *block.texts(held_out))
+
+    def choose_hold_out(self, count: int) -> HoldOut:
+        """Choose as `hold_out_from_hashes` does: first the right 65,536th of all hashes, then in it."""
+        max_pairs = min(count, self.kept // MIN_PAIRS_PER_HELD_OUT)
+        if max_pairs <= 0:
+            return HoldOut(0)
+        shift = np.uint64(64 - _HISTOGRAM_BITS)
+        histogram = np.zeros(1 << _HISTOGRAM_BITS, dtype=np.int64)
+        for keys in self._keys():
+            histogram += np.bincount((keys >> shift).astype(np.int64), minlength=len(histogram))
+        below = np.cumsum(histogram)
+        bucket = int(np.searchsorted(below, max_pairs, side="right"))
+        inside = np.concatenate([keys[keys >> shift == bucket] for keys in self._keys()])
+        rank = max_pairs - (int(below[bucket - 1]) if bucket else 0)
+        return HoldOut(int(np.partition(inside, rank)[rank]))
+
+    def _keys(self) -> Iterator[NDArray[np.uint64]]:
+        return (block.array("keys", "<u8")[block.kept()] for block in self.blocks)
+
+
+def spool_folder(run: Path) -> Path:
+    """Return the folder of a spool in a run folder. What a killed process leaves there is removed."""
+    return run / f"reading.tmp-{os.getpid()}"

@@ -1,0 +1,148 @@
+"""Large corpora: cleaning by a spool on all cores gives the pairs, counts and store of one process."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from jumok.config.recipe import TextSettings
+from jumok.data import spool as spool_module
+from jumok.data.cleaning import Cleaner
+from jumok.data.corpora import open_corpora
+from jumok.data.faults import Fault
+from jumok.data.hold_out import choose_hold_out
+from jumok.data.spool import Spool, SpooledPairs
+from jumok.data.store import CorpusPairs, open_store, write_store
+from jumok.text.tokenizer_training import train_tokenizers
+from jumok.training.run import corpus_reader
+from jumok.training.run.corpus_reader import read_sentences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.data.corpora import Corpus
+
+WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+WÖRTER = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
+
+
+def write_corpus(path: Path, count: int, seed: int = 1) -> Path:
+    """Pairs with every kind of fault, duplicates across the file, and odd characters."""
+    generator = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        digits = [generator.randrange(10) for _ in range(generator.randint(1, 4))]
+        source, target = (" ".join(words[digit] for digit in digits) for words in (WORDS, WÖRTER))
+        kind = generator.randrange(40)
+        source, target = {
+            0: ("", target),
+            1: (source, source),
+            2: (source + " \ufffd", target),
+            3: (source, target * 30),
+            4: (source, "Ã©tÃ© " + target),
+            5: (source + "\x07", target),
+            6: (source.upper() + "!", target + " 🙂"),
+        }.get(kind, (source, target))
+        lines.append(f"{source}\t{target}\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Corpus]:
+    monkeypatch.setattr(spool_module, "BLOCK_PAIRS", 700)
+    monkeypatch.setattr(spool_module, "MAX_COMPARED_HASHES", 1000)
+    files = [
+        write_corpus(tmp_path / "a.en-de.tsv", 3000),
+        write_corpus(tmp_path / "b.en-de.tsv", 900, seed=2),
+    ]
+    return open_corpora(list(map(str, files)))
+
+
+@pytest.mark.medium
+def test_a_spool_keeps_what_one_process_keeps(corpora: list[Corpus], tmp_path: Path) -> None:
+    valid = open_corpora([str(write_corpus(tmp_path / "valid.en-de.tsv", 40, seed=3))])
+    cleaner = Cleaner(exclude=valid)
+    expected = [[(pair.source, pair.target) for pair in cleaner.clean(corpus)] for corpus in corpora]
+    spool = Spool.read(tmp_path / "spool", corpora, exclude=valid, with_keys=True)
+    found = [[(pair.source, pair.target) for pair in spool.pairs(number)] for number in range(2)]
+    assert found == expected
+    assert spool.kept == sum(map(len, expected))
+    assert {fault: count for fault, count in spool.skipped.items() if count} == {
+        fault: count for fault, count in cleaner.skipped.items() if count
+    }
+    assert {Fault.DUPLICATE, Fault.LEAKED, Fault.EMPTY, Fault.MOJIBAKE, Fault.CONTROL} <= set(cleaner.skipped)
+    pairs = [pair for number in range(2) for pair in spool.pairs(number)]
+    for count in (1, 7, 50, 10_000):
+        assert spool.choose_hold_out(count) == choose_hold_out(pairs, count=count)
+    hold_out = choose_hold_out(pairs, count=50)
+    assert list(spool.held_out(hold_out)) == [pair for pair in pairs if pair in hold_out]
+    assert list(spool.every(7)) == pairs[::7]
+    folder = spool.folder
+    assert folder.exists()
+    del spool
+    assert not folder.exists()
+
+
+@pytest.mark.medium
+def test_sentences_and_store_are_the_same_by_either_way(
+    corpora: list[Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = read_sentences(corpora, [], held_out_pairs=50)
+    monkeypatch.setattr(spool_module, "MIN_SPOOLED_BYTES", 1)
+    monkeypatch.setattr(corpus_reader, "SAMPLE_PAIRS", 100)
+    again = read_sentences(corpora, [], held_out_pairs=50)
+    spooled = read_sentences(corpora, [], held_out_pairs=50, work=tmp_path / "work")
+    assert spooled.spool is not None
+    assert plain.spool is None
+    assert spooled.fingerprint == plain.fingerprint
+    assert spooled.validation_pairs == plain.validation_pairs
+    assert spooled.skipped == plain.skipped
+    assert list(spooled.pairs()) == list(plain.pairs())
+    assert again.facts == spooled.facts
+    sources, targets = zip(*((pair.source, pair.target) for pair in plain.pairs()), strict=True)
+    tokenizers = train_tokenizers(sources, targets, TextSettings(), 300)
+    stores = [
+        write_store(tmp_path / name, sentences.corpus_pairs(), tokenizers, max_tokens=12, store_text=True)
+        for name, sentences in (("plain", plain), ("spooled", spooled))
+    ]
+    assert stores[0].fingerprint == stores[1].fingerprint  # the same bytes in every file
+    assert stores[0].corpora == stores[1].corpora
+    assert stores[0].skipped == stores[1].skipped
+    assert stores[0].skipped
+
+
+@pytest.mark.medium
+def test_a_run_reads_its_files_once(
+    corpora: list[Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool_module, "MIN_SPOOLED_BYTES", 1)
+    passes = 0
+    reader = corpora[0].reader
+
+    def counted(dropped):  # type: ignore[no-untyped-def]
+        nonlocal passes
+        passes += 1
+        return reader(dropped)
+
+    from dataclasses import replace
+
+    sentences = read_sentences(
+        [replace(corpora[0], reader=counted)], [], held_out_pairs=20, work=tmp_path / "work"
+    )
+    pairs = list(sentences.pairs())
+    assert list(sentences.pairs()) == pairs
+    assert passes == 1
+
+
+def test_pairs_without_faults_and_without_duplicates_need_no_workers_to_be_read_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    assert list(spool.pairs()) == []
+    assert list(SpooledPairs(spool, 0, choose_hold_out([], count=1))) == []
+    assert np.array_equal(spool._duplicates(), np.zeros(0, dtype=bool))
+    assert CorpusPairs("none", []).weight == 1.0
+    with pytest.raises(Exception, match="no store"):
+        open_store(spool.folder)

@@ -1,0 +1,58 @@
+"""Runs on large files: read once, the same weights as by one process, and no text is read to resume."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+
+from jumok.data import spool
+from jumok.errors import RunFolderError
+from jumok.storage.model_folder import read_model_with_weights
+from jumok.training.events import Finished, Saved
+from jumok.training.run import preparation
+from jumok.training.run.training_run import training_events
+from support.digit_lines import digit_lines, write_tsv
+from support.digits import TINY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS: dict[str, Any] = {
+    **TINY,
+    "training.steps": 6,
+    "training.validate_every": 3,
+    "training.warmup_steps": 2,
+}
+
+
+def refuse_to_read(*_: Any, **__: Any) -> Any:
+    raise AssertionError("the text was read again")
+
+
+@pytest.mark.medium
+def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
+    list(training_events(pairs, out=tmp_path / "small", **SETTINGS))
+    monkeypatch.setattr(spool, "MIN_SPOOLED_BYTES", 1)
+    out = tmp_path / "large"
+    for event in training_events(pairs, out=out, **SETTINGS):
+        if isinstance(event, Saved):
+            break
+    assert (out / "sources.json").exists()
+    assert not list(out.glob("reading*"))
+    with monkeypatch.context() as patched:
+        patched.setattr(preparation, "read_sentences", refuse_to_read)
+        assert any(isinstance(event, Finished) for event in training_events(pairs, out=out, **SETTINGS))
+        list(training_events(pairs, out=out, **SETTINGS))  # a finished run reads nothing either
+    weights = [read_model_with_weights(tmp_path / name / "model")[1] for name in ("small", "large")]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    os.utime(pairs, ns=(1, 1))  # another time: the text is read and compared
+    list(training_events(pairs, out=out, **SETTINGS))
+    pairs.write_text(pairs.read_text().replace("zero", "none"))
+    with pytest.raises(RunFolderError):
+        list(training_events(pairs, out=out, **SETTINGS))
