@@ -11,9 +11,12 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import socket
 import sys
+import time
 import traceback
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +40,7 @@ from jumok.training.run.training_run import training_events
 from support.digits import TINY, digit_corpus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from jumok.training.parallel.protocol import ParallelBackend
 
@@ -246,7 +249,83 @@ def other_code(folder: Path, world_size: int) -> object:
     return run_ranks(world_size, run)
 
 
+def one_copy(folder: Path, world_size: int) -> object:
+    """All ranks but 0 are on another host, whose first rank is slow to write its copy of the files."""
+    has_files, new_folder = run_files._has_files, run_files.new_folder
+
+    @contextmanager
+    def slow_folder(*arguments: Any, **options: Any) -> Iterator[Path]:
+        with new_folder(*arguments, **options) as temporary:
+            yield temporary
+            time.sleep(2)
+
+    def run(rank: int) -> object:
+        if rank:
+            run_files._has_files = lambda path, files: path != folder.absolute() and has_files(path, files)
+            run_files.new_folder = slow_folder
+            os.environ["LOCAL_RANK"] = str(rank - 1)
+        os.environ["JUMOK_CACHE"] = str(folder.parent / f"cache-{min(rank, 1)}")
+        list(training_events(digit_corpus(300), out=folder, **SETTINGS))
+        return {"rank": rank}
+
+    return run_ranks(world_size, run)
+
+
+def two_trainings(folder: Path, world_size: int) -> object:
+    """A script that trains twice."""
+
+    def run(rank: int) -> object:
+        for name in ("first", "second"):
+            list(training_events(digit_corpus(300), out=folder / name, **SETTINGS))
+        return {"rank": rank}
+
+    return {
+        "ranks": run_ranks(world_size, run),
+        "digests": [model_digest(folder / name) for name in ("first", "second")],
+    }
+
+
+def dead_host(folder: Path, world_size: int) -> object:
+    """Rank 0 is stopped, as if its host had died; the others get Ctrl-C twice."""
+
+    def run(rank: int) -> object:
+        if rank == 0:
+            with cluster.joined_cluster() as joined:
+                assert joined is not None
+                joined.check_run_is_on_rank_0(has_run=False)
+                time.sleep(1)  # until the others have got this answer too
+                (folder / "rank-0").write_text(str(os.getpid()))
+                os.kill(os.getpid(), signal.SIGSTOP)
+            return {}
+        (folder / f"rank-{rank}").write_text(str(os.getpid()))
+        list(training_events(digit_corpus(300), out=folder / "run", **SETTINGS))
+        return {}
+
+    folder.mkdir(parents=True, exist_ok=True)
+    watcher = os.fork()
+    if watcher == 0:
+        while len(list(folder.glob("rank-*"))) < world_size:
+            time.sleep(0.05)
+        time.sleep(2)
+        pids = [int((folder / f"rank-{rank}").read_text()) for rank in range(world_size)]
+        for _ in range(2):  # a signal and, at once, torchrun's repetition of it
+            os.kill(pids[1], signal.SIGINT)
+        time.sleep(1)
+        (folder / "alive").write_text(str(Path(f"/proc/{pids[1]}/exe").exists()))
+        time.sleep(2)
+        os.kill(pids[1], signal.SIGINT)
+        time.sleep(1)
+        os.kill(pids[0], signal.SIGKILL)
+        os._exit(0)
+    ranks = run_ranks(world_size, run)
+    os.waitpid(watcher, 0)
+    return {"ranks": ranks, "alive": (folder / "alive").read_text()}
+
+
 TASKS = {
+    "one_copy": one_copy,
+    "two_trainings": two_trainings,
+    "dead_host": dead_host,
     "backends": backends,
     "run_and_resume": run_and_resume,
     "shares": shares,

@@ -88,6 +88,26 @@ def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: P
 
 
 @pytest.mark.slow
+def test_ranks_of_a_host_wait_for_its_copy_and_remove_it_once(tmp_path: Path) -> None:
+    assert run_driver("one_copy", tmp_path / "run", 3) == [{"rank": rank} for rank in range(3)]
+    assert list(tmp_path.glob("cache-1/runs/*")) == []
+
+
+@pytest.mark.slow
+def test_a_script_may_train_twice(tmp_path: Path) -> None:
+    result = run_driver("two_trainings", tmp_path, 2)
+    assert result["ranks"] == [{"rank": 0}, {"rank": 1}]
+    assert result["digests"][0] == result["digests"][1]
+
+
+@pytest.mark.slow
+def test_a_second_signal_ends_a_rank_that_rank_0_has_left_alone(tmp_path: Path) -> None:
+    result = run_driver("dead_host", tmp_path / "dead", 2, seconds=60)
+    assert result["alive"] == "True"  # the first is left to rank 0
+    assert result["ranks"] == [{"killed": True}, {"killed": True}]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("world_size", [2, 3, 4, 5, 6])
 def test_shares_give_the_same_bits_for_any_number_of_processes(folder: Path, world_size: int) -> None:
     result = run_driver("shares", folder, world_size)

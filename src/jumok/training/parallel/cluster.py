@@ -166,6 +166,8 @@ class Cluster:
 
 
 _current: list[Cluster] = []
+_stores: list[Store] = []
+"""The store of each cluster that this process has joined, one after the other: always the same."""
 
 
 def current_cluster() -> Cluster | None:
@@ -216,9 +218,10 @@ def _join(address: ClusterAddress) -> Cluster:
             f"{address.hosts} hosts. Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 before `torchrun` on each host."
         )
     _choose_interface(address)
-    store = _open_store(address)
-    if address.agent_store:  # the store outlives a restart of the workers
-        store = PrefixStore(f"jumok/{address.restart_count}", store)
+    # The store outlives a restart of the workers if it is torchrun's, and every training of a script.
+    number = len(_stores)
+    _stores.append(_stores[-1] if _stores else _open_store(address))
+    store = PrefixStore(f"jumok/{address.restart_count}/{number}", _stores[-1])
     _compare_versions(store, address)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     timeout = timedelta(seconds=UPDATE_SECONDS)

@@ -9,8 +9,11 @@ end         the run is over, or rank 0 has failed
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import threading
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["follow"]
 
+SAME_SIGNAL_SECONDS = 2.0
+
 
 def follow(cluster: Cluster) -> None:
     """Follow the orders of rank 0 until it ends; raise if it has ended with an error."""
@@ -44,7 +49,7 @@ def follow(cluster: Cluster) -> None:
     torch.set_num_threads(1)
     worker: Worker | None = None
     folder = path = Path()
-    with _signals_ignored():
+    with _signals_deferred():
         while (order := cluster.receive_order())["kind"] != "end":
             if order["kind"] == "start":
                 path = Path(order["folder"])
@@ -60,7 +65,7 @@ def follow(cluster: Cluster) -> None:
                 worker.backend.collect_optimiser()
     if order["failed"]:
         raise TrainingError("Rank 0 of this training has ended with an error, which its own output shows.")
-    remove_copy(folder, path)
+    remove_copy(cluster, folder, path)
 
 
 def _make_worker(cluster: Cluster, folder: Path, order: Message) -> Worker:
@@ -82,17 +87,42 @@ def _make_worker(cluster: Cluster, folder: Path, order: Message) -> Worker:
 
 
 @contextmanager
-def _signals_ignored() -> Iterator[None]:
-    """Ignore Ctrl-C and SIGTERM, which every rank gets: rank 0 finishes its update, saves, and ends the run.
+def _signals_deferred() -> Iterator[None]:
+    """Leave Ctrl-C and SIGTERM, which every rank gets, to rank 0: it finishes its update, saves, and ends.
 
-    If rank 0 ends without an order, the connection is closed, and `receive_order` raises.
+    If rank 0 ends without an order, the connection is closed, and `receive_order` raises. Its host may be
+    dead without closing it: then a second signal ends this rank. A rank that waits for an order runs no
+    Python, so a thread reads the signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    watch = threading.Thread(target=_end_on_second_signal, args=(reading,), daemon=True)
+    before = {number: signal.signal(number, _leave_to_rank_0) for number in (signal.SIGINT, signal.SIGTERM)}
+    wakeup = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    watch.start()
     try:
         yield
     finally:
+        signal.set_wakeup_fd(wakeup)
         for number, handler in before.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+        writing.close()
+        watch.join()
+        reading.close()
+
+
+def _leave_to_rank_0(number: int, frame: object) -> None:
+    """Do nothing: the thread has read the signal."""
+
+
+def _end_on_second_signal(signals: socket.socket) -> None:
+    """End this process on the second signal. Signals within a moment are one: torchrun repeats Ctrl-C."""
+    first: float | None = None
+    while signals.recv(1):
+        now = time.monotonic()
+        if first is not None and now - first > SAME_SIGNAL_SECONDS:
+            os.kill(os.getpid(), signal.SIGKILL)  # only the main thread could restore another signal
+        first = now if first is None else first

@@ -25,7 +25,7 @@ __all__ = ["RunFiles", "list_files", "receive_folder", "send_folder"]
 
 # Of a run folder: what only rank 0 reads.
 OWN_NAMES = {"run.json", "run.lock", "recipe.toml", "metrics.jsonl", "checkpoints", "model", "tensorboard"}
-OWN_NAMES |= {"corpus", "validation.jsonl"}
+OWN_NAMES |= {"corpus", "validation.jsonl", "sources.json"}
 CHUNK_BYTES = 16 * 2**20
 
 RunFiles = dict[str, dict[str, Any]]
@@ -59,6 +59,7 @@ def send_folder(cluster: Cluster, folder: RunFolder, files: RunFiles) -> None:
         with (folder.path / name).open("rb") as file:
             while chunk := file.read(CHUNK_BYTES):
                 cluster.send_bytes(chunk)
+    cluster.gather_answers("")
 
 
 def receive_folder(cluster: Cluster, path: Path, files: RunFiles) -> Path:
@@ -67,12 +68,13 @@ def receive_folder(cluster: Cluster, path: Path, files: RunFiles) -> Path:
     needs_copy = cluster.local_rank == 0 and not _has_files(folder, files)  # one copy per machine
     if any(cluster.gather_answers("send" if needs_copy else "")):
         _receive_files(cluster, folder if needs_copy else None, files)
+        cluster.gather_answers("")  # until every copy has its name, which other ranks of its machine open
     return folder
 
 
-def remove_copy(folder: Path, path: Path) -> None:
-    """Remove the copy of a finished run's files; `path` is the run folder itself."""
-    if folder != path and folder.exists():
+def remove_copy(cluster: Cluster, folder: Path, path: Path) -> None:
+    """Remove the copy of a finished run's files, once per machine; `path` is the run folder itself."""
+    if cluster.local_rank == 0 and folder != path and folder.exists():
         remove_folder(folder)
 
 
