@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TOPICS = ("training", "decoding", "startup", "corpus", "quality", "pictures", "fine_tuning")
+PROGRAMS = ("device", "large_corpus", "scale")
+"""Topics with options of their own, which compare nothing: `python -m benchmarks device --help`."""
 ON_TATOEBA = {"fine_tuning"}
 ON_MULTI30K = {"training", "decoding", "quality"}
 NEEDED = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en", "test_2016_flickr.de")
@@ -32,6 +34,9 @@ ROUNDS = 3
 
 
 def main() -> None:
+    if sys.argv[1:2] and sys.argv[1] in PROGRAMS:
+        import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])
+        return
     options = _arguments()
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     try:
@@ -52,7 +57,8 @@ def _arguments() -> argparse.Namespace:
         "topics",
         nargs="*",
         metavar="TOPIC",
-        help=f"{', '.join(TOPICS)}; all but the last, which has other data, if none is named",
+        help=f"{', '.join(TOPICS)}; all but the last, which has other data, if none is named. Programs of "
+        f"their own: {', '.join(PROGRAMS)}",
     )
     parser.add_argument(
         "--data",

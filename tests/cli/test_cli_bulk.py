@@ -184,3 +184,17 @@ def test_ray_survives_a_killed_actor_and_a_killed_driver(model: Path, tmp_path: 
     assert second.returncode == 0, second.stderr
     assert f"{total - done} parts were done now, {done} were there" in second.stderr.decode()
     assert out.read_bytes() == plain
+
+
+@pytest.mark.slow
+def test_many_lines_in_shards_in_any_order_one_of_them_twice(model: Path, tmp_path: Path) -> None:
+    text = write_lines(tmp_path / "in.txt", int(os.environ.get("JUMOK_BULK_LINES", "20000")))
+    out, plain, done = tmp_path / "out.txt", translate_plainly(model, text), []
+    for shard in ("3/4", "1/4", "4/4", "1/4", "2/4"):
+        assert not out.exists()
+        result = spawn("translate", model, text, "--out", out, "--shard", shard)
+        assert result.returncode == 0, result.stderr
+        done.append(int(result.stderr.split(b" parts were done now")[0].split()[-1]))
+    assert done[3] == 0
+    assert sum(done) == len(list((tmp_path / "out.txt.parts").glob("*.part")))
+    assert out.read_bytes() == plain

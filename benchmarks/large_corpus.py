@@ -1,0 +1,168 @@
+"""`python -m benchmarks large_corpus --pairs 10000000 --work FOLDER`: from files to the first batch, at size.
+
+    make      distinct synthetic pairs, and tokenizers learnt on the first of them (not measured)
+    encode    read, clean, deduplicate, hold out and encode them: pairs per second, and the peak of memory
+    resume    a new process opens the store, plans the epoch and computes one update of a tiny model
+
+Without a stage, all of them run, each in a process of its own; the folder keeps what `make` made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SYLLABLES = ["ba", "do", "ki", "lo", "me", "nu", "pa", "ri", "so", "tu", "va", "we", "xi", "yo", "za", "fu"]
+NUM_WORDS = 20_000
+WORDS_PER_SENTENCE = (5, 15)
+CHUNK = 100_000
+LEARNT_PAIRS = 50_000
+VOCABULARY = 8_000
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks large_corpus", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=10_000_000)
+    parser.add_argument("--work", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--stage", choices=["make", "encode", "resume"])
+    options = parser.parse_args(arguments)
+    options.work.mkdir(parents=True, exist_ok=True)
+    if options.stage is not None:
+        print(json.dumps(STAGES[options.stage](options)))
+        return
+    results: dict[str, Any] = {"pairs": options.pairs}
+    for stage in STAGES:
+        command = [sys.executable, "-m", "benchmarks", "large_corpus", "--stage", stage]
+        command += ["--pairs", str(options.pairs), "--work", str(options.work)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(f"benchmarks: the stage {stage} failed.\n{done.stderr}")
+        results[stage] = json.loads(done.stdout.splitlines()[-1])
+    print(json.dumps(results, indent=1))
+
+
+def corpus_file(options: argparse.Namespace) -> Path:
+    return Path(options.work / f"pairs-{options.pairs}.en-de.tsv")
+
+
+def make(options: argparse.Namespace) -> dict[str, Any]:
+    """Write the corpus, unless it is there. Sentences have words of a Zipf distribution and their number."""
+    from jumok.config.recipe import TextSettings
+    from jumok.text.tokenizer_files import tokenizers_to_files
+    from jumok.text.tokenizer_training import train_tokenizers
+
+    path = corpus_file(options)
+    generator = np.random.default_rng(1)
+    sides = [_words(generator), _words(generator)]
+    weights = 1 / np.arange(1, NUM_WORDS + 1)
+    cumulated = np.cumsum(weights) / weights.sum()
+    if not path.exists():
+        temporary = path.with_suffix(".part")
+        with temporary.open("w", encoding="ascii") as file:
+            for first in range(0, options.pairs, CHUNK):
+                file.writelines(_lines(first, min(CHUNK, options.pairs - first), sides, cumulated, generator))
+        temporary.rename(path)
+    with path.open(encoding="ascii") as file:
+        learnt = [next(file).rstrip("\n").split("\t") for _ in range(min(LEARNT_PAIRS, options.pairs))]
+    sources, targets = zip(*learnt, strict=True)
+    tokenizers = train_tokenizers(sources, targets, TextSettings(), VOCABULARY)
+    for name, data in tokenizers_to_files(tokenizers).items():
+        (options.work / name).write_bytes(data)
+    return {"bytes": path.stat().st_size, "shared": tokenizers.shared}
+
+
+def _words(generator: np.random.Generator) -> list[str]:
+    words: dict[str, None] = {}
+    while len(words) < NUM_WORDS:
+        words["".join(generator.choice(SYLLABLES, generator.integers(1, 5)))] = None
+    return list(words)
+
+
+def _lines(
+    first: int, count: int, sides: list[list[str]], cumulated: Any, generator: np.random.Generator
+) -> list[str]:
+    lengths = generator.integers(*WORDS_PER_SENTENCE, count)
+    ranks = np.searchsorted(cumulated, generator.random(int(lengths.sum()))).tolist()
+    lines, place = [], 0
+    for number, length in enumerate(lengths.tolist(), first):
+        chosen, place = ranks[place : place + length], place + length
+        source, target = (" ".join([words[rank] for rank in chosen]) for words in sides)
+        lines.append(f"{source} {number}\t{target} {number}\n")  # its number makes a pair distinct
+    return lines
+
+
+def encode(options: argparse.Namespace) -> dict[str, Any]:
+    from jumok.data.corpora import open_corpora
+    from jumok.data.store import write_store
+    from jumok.text.tokenizer_files import read_tokenizers
+    from jumok.training.run.corpus_reader import read_sentences
+
+    tokenizers = read_tokenizers(options.work, shared=(options.work / "pieces.model").exists())
+    started = time.perf_counter()
+    corpora = open_corpora([str(corpus_file(options))])
+    sentences = read_sentences(corpora, [], held_out_pairs=2_000, work=options.work / "reading")
+    read = time.perf_counter()
+    store = write_store(options.work / "data", sentences.corpus_pairs(), tokenizers, max_tokens=200)
+    ended = time.perf_counter()
+    return {
+        "pairs": len(store),
+        "held out": len(sentences.validation_pairs),
+        "skipped": {**sentences.skipped, **store.skipped},
+        "seconds to read, clean and deduplicate": round(read - started, 1),
+        "seconds to encode": round(ended - read, 1),
+        "pairs per second": round(options.pairs / (ended - started)),
+        "peak MB": _peak_megabytes(),
+    }
+
+
+def resume(options: argparse.Namespace) -> dict[str, Any]:
+    started = time.perf_counter()
+    from jumok.config.recipe import TrainingSettings, TransformerSettings
+    from jumok.data.batching import Batches
+    from jumok.data.store import open_store
+    from jumok.models.build import build_model
+    from jumok.text.tokenizer_files import read_tokenizers
+    from jumok.training.loop.update import Worker
+    from jumok.training.parallel.single import SingleProcess
+
+    tokenizers = read_tokenizers(options.work, shared=(options.work / "pieces.model").exists())
+    store = open_store(options.work / "data")
+    opened = time.perf_counter()
+    batches = Batches(store, batch_tokens=4_096, seed=1, tokenizers=tokenizers)
+    planned = time.perf_counter()
+    model = build_model(
+        TransformerSettings(width=128, heads=4, feed_forward=512, encoder_layers=2, decoder_layers=2),
+        source_vocab_size=tokenizers.source.vocab_size,
+        target_vocab_size=tokenizers.target.vocab_size,
+        shared=tokenizers.shared,
+    )
+    worker = Worker(model, batches, TrainingSettings(batch_tokens=4_096), SingleProcess(model))
+    worker.update(3 * batches.per_epoch + 1, 1e-3)
+    ended = time.perf_counter()
+    return {
+        "seconds to open": round(opened - started, 1),
+        "seconds to plan": round(planned - opened, 1),
+        "seconds to the first update": round(ended - started, 1),
+        "batches per epoch": batches.per_epoch,
+        "peak MB": _peak_megabytes(),
+    }
+
+
+def _peak_megabytes() -> dict[str, int]:
+    """Return the peaks of this process and of its largest child; mapped pages of files are counted too."""
+    kinds = {"this process": resource.RUSAGE_SELF, "largest worker": resource.RUSAGE_CHILDREN}
+    return {name: resource.getrusage(kind).ru_maxrss // 1024 for name, kind in kinds.items()}
+
+
+STAGES = {"make": make, "encode": encode, "resume": resume}

@@ -1,0 +1,50 @@
+"""The programs of `python -m benchmarks` that measure scale run, on small numbers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.scale import estimate, num_parameters, table
+
+PROJECT = Path(__file__).parents[2]
+
+
+def run(*arguments: str) -> str:
+    command = [sys.executable, "-m", "benchmarks", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_arithmetic_of_many_hosts() -> None:
+    one, two, many = (estimate("base", hosts, 1) for hosts in (1, 2, 1000))
+    assert one.efficiency == 1
+    assert one.sent_megabytes == 0
+    assert two.sent_megabytes == pytest.approx(4 * num_parameters("base") / 1e6)
+    assert many.sent_megabytes < 2 * two.sent_megabytes
+    assert many.memory_megabytes < one.memory_megabytes  # Adam's state is divided
+    assert one.tokens_per_second < two.tokens_per_second < 2 * one.tokens_per_second
+
+
+def test_the_table_of_the_page_is_the_computed_one() -> None:
+    page = (PROJECT / "docs/scale.md").read_text(encoding="utf-8")
+    assert "\n".join(table([1, 10, 100, 1000], [1, 10])) in page
+
+
+@pytest.mark.slow
+def test_a_large_corpus_is_measured(tmp_path: Path) -> None:
+    found = json.loads(run("large_corpus", "--pairs", "1200000", "--work", str(tmp_path)))
+    assert found["encode"]["pairs"] + found["encode"]["held out"] == 1_200_000
+    assert found["encode"]["skipped"] == {}
+    assert found["resume"]["batches per epoch"] > 1000
+
+
+@pytest.mark.slow
+def test_every_family_agrees_with_itself_on_the_cpu() -> None:
+    found = json.loads(run("device", "--device", "cpu", "--seconds", "0.1"))
+    assert all(family["agrees"] for family in found["families"].values()), found["families"]
