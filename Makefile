@@ -13,7 +13,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-web test-all format reference bench web screenshots browser clean
+.PHONY: help demo check test test-web test-all format reference docs docs-live bench web screenshots browser clean
 
 help: ## say what can be made
 	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
@@ -48,6 +48,14 @@ format: $(READY) ## format the sources and sort their imports
 reference: $(READY) ## write docs/python.md from the docstrings
 	$(BIN)/python docs/make_python_reference.py
 
+docs: $(READY) ## build the site of docs/ in English and Korean into site/
+	$(BIN)/sphinx-build -q -W --keep-going -c docs/site -d site/.cache/en docs site
+	$(BIN)/sphinx-build -q -W --keep-going -c docs/site -d site/.cache/ko -D language=ko docs site/ko
+	@echo "open site/index.html or site/ko/index.ko.html"
+
+docs-live: docs ## serve site/ on this machine; after a change of docs/, run make docs again
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site $(ARGS)
+
 bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
 
@@ -67,7 +75,7 @@ browser: ## install Chromium, Firefox and a Hangul font for the tests, where the
 	} || echo "Firefox is missing and could not be installed: its one test is skipped."
 
 clean: ## remove caches and builds; runs/ and .venv/ stay
-	rm -rf build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	rm -rf build dist site htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find $(SOURCES) -type d -name __pycache__ -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt

@@ -1,0 +1,45 @@
+"""The order of the pages: the course in teaching order, then guides and references."""
+
+from __future__ import annotations
+
+__all__ = ["COURSE", "SECTIONS"]
+
+COURSE = (
+    "before-attention",
+    "sequence-to-sequence",
+    "additive",
+    "luong",
+    "look-up",
+    "self-attention",
+    "scaled-dot",
+    "multi-head",
+    "masks",
+    "positions",
+    "block",
+    "decoder-and-training",
+    "cost",
+    "efficient",
+    "linear",
+    "restricted",
+    "local",
+    "offspring",
+    "graph",
+)
+"""Pages of docs/explain in the order in which one rests on the other."""
+
+SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("Course", "강의", ("explain/index", *(f"explain/{page}" for page in COURSE))),
+    (
+        "Beside the course",
+        "강의 밖에서",
+        ("explain/classic-examples", "explain/common-mistakes", "explain/tools", "explain/out-of-scope"),
+    ),
+    (
+        "Guides",
+        "안내서",
+        ("tutorial", "texts", "documents", "pictures", "page", "models", "serve", "scale", "quality"),
+    ),
+    ("Reference", "참고 자료", ("python", "explanation-format", "engines", "performance")),
+    ("Project", "프로젝트", ("design", "renames", "log")),
+)
+"""Caption in English and Korean, and the pages below it."""

@@ -1,0 +1,75 @@
+"""Which pages a language has, their order, links to other files, and the link to the other language."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from navigation import SECTIONS
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+
+LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^)\s]*)?\)")
+KOREAN = ".ko"
+
+
+def choose_pages(app: Sphinx, config: Config) -> None:
+    """Build the pages of one language; Korean takes the English page where there is no Korean one."""
+    if config.language == "ko":
+        config.root_doc = f"index{KOREAN}"
+        folder = Path(app.srcdir)
+        translated = [path.relative_to(folder) for path in folder.glob(f"**/*{KOREAN}.md")]
+        config.exclude_patterns += [str(path).replace(f"{KOREAN}.md", ".md") for path in translated]
+    else:
+        config.exclude_patterns.append(f"**{KOREAN}.md")
+
+
+def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
+    """Turn links to sources and to pages outside docs/ into text that names the file."""
+
+    def resolve(found: re.Match[str]) -> str:
+        place = posixpath.normpath(posixpath.join(posixpath.dirname(name), found["target"]))
+        english = place.replace(f"{KOREAN}.md", ".md")
+        korean = english.removesuffix(".md") + f"{KOREAN}.md"
+        pages = [korean, english] if app.config.language == "ko" else [english]
+        for page in pages:
+            if page.removesuffix(".md") in app.env.found_docs:
+                target = posixpath.relpath(page, posixpath.dirname(name) or ".")
+                return f"[{found['text']}]({target}{found['anchor'] or ''})"
+        return f"{found['text']} (`{posixpath.normpath(posixpath.join('docs', place))}`)"
+
+    source[0] = LINK.sub(resolve, source[0])
+
+
+def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
+    """Append the order of the pages to the first page, where code hosts do not show it."""
+    if name != app.config.root_doc:
+        return
+    korean = app.config.language == "ko"
+    for english_caption, korean_caption, pages in SECTIONS:
+        names = [f"{page}{KOREAN}" if f"{page}{KOREAN}" in app.env.found_docs else page for page in pages]
+        caption = korean_caption if korean else english_caption
+        source[0] += (
+            "\n\n" + "\n".join(("```{toctree}", ":hidden:", f":caption: {caption}", *names, "```")) + "\n"
+        )
+
+
+def link_other_language(app: Sphinx, name: str, template: str, context: dict[str, Any], tree: object) -> None:
+    up = "../" * name.count("/")
+    if app.config.language == "ko":
+        context["other_language"] = ("en", "English", f"{up}../{name.removesuffix(KOREAN)}.html")
+    else:
+        has_korean = (Path(app.srcdir) / f"{name}{KOREAN}.md").is_file()
+        context["other_language"] = ("ko", "한국어", f"{up}ko/{name}{KOREAN if has_korean else ''}.html")
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("config-inited", choose_pages)
+    app.connect("source-read", resolve_links)
+    app.connect("source-read", add_navigation)
+    app.connect("html-page-context", link_other_language)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,56 @@
+"""The site of docs/ is built without a warning, and no page of it needs another host or a script of one."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+PROJECT = Path(__file__).parent.parent.parent
+LANGUAGES = {"en": ".", "ko": "ko"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("furo", reason="the extra `docs` is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    for language, place in LANGUAGES.items():
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs/site"]
+        command += [
+            "-d",
+            str(folder / f".{language}"),
+            "-D",
+            f"language={language}",
+            "docs",
+            str(folder / place),
+        ]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.medium
+def test_both_languages_are_built_and_stay_on_the_site(site: Path) -> None:
+    pages = sorted(site.glob("**/*.html"))
+    assert len(pages) > 80
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        expected = 'lang="ko"' if (site / "ko") in page.parents else 'lang="en"'
+        assert expected in text[:200], page
+        fetched = re.findall(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)"', text)
+        fetched += re.findall(r'<link[^>]*\shref="([^"]*)"', text)
+        assert not [address for address in fetched if "//" in address], page
+        for address in (*fetched, *re.findall(r'<a[^>]*\shref="([^"#:?]+)[#?"]', text)):
+            target = page.parent / unquote(address.partition("?")[0].partition("#")[0])
+            assert target.exists(), f"{page.relative_to(site)} leads to {address}, which is not there"
+
+
+@pytest.mark.medium
+def test_formulas_are_mathml(site: Path) -> None:
+    text = (site / "explain" / "scaled-dot.html").read_text(encoding="utf-8")
+    assert "<msqrt>" in text
+    assert "\\frac" not in re.sub(r'alttext="[^"]*"', "", text)
