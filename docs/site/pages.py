@@ -39,7 +39,8 @@ def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
         for page in pages:
             if page.removesuffix(".md") in app.env.found_docs:
                 target = posixpath.relpath(page, posixpath.dirname(name) or ".")
-                return f"[{found['text']}]({target}{found['anchor'] or ''})"
+                translated = page != place  # whose headings have other names
+                return f"[{found['text']}]({target}{'' if translated else found['anchor'] or ''})"
         return f"{found['text']} (`{posixpath.normpath(posixpath.join('docs', place))}`)"
 
     source[0] = LINK.sub(resolve, source[0])
