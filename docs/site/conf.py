@@ -22,6 +22,7 @@ html_theme = "furo"
 html_math_renderer = "mathml"
 html_static_path = ["static"]
 html_css_files = ["book.css"]
+html_js_files = ["figures.js"]
 templates_path = ["templates"]
 html_copy_source = False
 html_show_sphinx = False

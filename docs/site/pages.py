@@ -68,9 +68,22 @@ def link_other_language(app: Sphinx, name: str, template: str, context: dict[str
         context["other_language"] = ("ko", "한국어", f"{up}ko/{name}{KOREAN if has_korean else ''}.html")
 
 
+def make_accessible(app: Sphinx, name: str, template: str, context: dict[str, Any], tree: object) -> None:
+    """Let keyboards reach code and tables that scroll, and give the captions of the navigation a level."""
+    if "body" in context:
+        body = context["body"].replace("<pre>", '<pre tabindex="0">')
+        context["body"] = body.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
+    navigation = context.get("furo_navigation_tree")
+    if navigation:
+        context["furo_navigation_tree"] = navigation.replace(
+            'role="heading"', 'role="heading" aria-level="2"'
+        )
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", choose_pages)
     app.connect("source-read", resolve_links)
     app.connect("source-read", add_navigation)
     app.connect("html-page-context", link_other_language)
+    app.connect("html-page-context", make_accessible, priority=900)  # after the theme
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,128 @@
+"""The site of docs/ in a browser: every page in both languages, and every interactive figure."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from page_browser import assert_accessible
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+pytestmark = [pytest.mark.web, pytest.mark.slow]
+
+PROJECT = Path(__file__).parent.parent.parent
+LANGUAGES = {"en": ".", "ko": "ko"}
+MIN_FIGURES = 15
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("furo", reason="the extra `docs` is not installed")
+    folder = tmp_path_factory.mktemp("site")
+    for language, place in LANGUAGES.items():
+        command = [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-q",
+            "-W",
+            "-c",
+            "docs/site",
+            "-d",
+            str(folder / f".{language}"),
+        ]
+        command += ["-D", f"language={language}", "docs", str(folder / place)]
+        subprocess.run(command, cwd=PROJECT, check=True)
+    return folder
+
+
+def pages_of(site: Path, language: str) -> list[Path]:
+    folder = site / LANGUAGES[language]
+    pages = [
+        page for page in folder.glob("**/*.html") if language == "ko" or (site / "ko") not in page.parents
+    ]
+    return sorted(pages)
+
+
+def open_page(browser: Browser, path: Path, **options: object) -> tuple[Page, list[str]]:
+    """Return the page and the list of its errors and of its requests to other hosts."""
+    page = browser.new_page(**options)  # type: ignore[arg-type]
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.on(
+        "request", lambda sent: None if sent.url.startswith(("file:", "data:")) else faults.append(sent.url)
+    )
+    page.goto(path.as_uri())
+    return page, faults
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_page_opens_without_an_error_or_another_host(
+    browser: Browser, site: Path, axe: str, language: str
+) -> None:
+    pages = pages_of(site, language)
+    assert len(pages) > 40
+    for path in pages:
+        page, faults = open_page(browser, path)
+        assert page.locator("h1").count() == 1 or path.stem in {"genindex", "search"}, path.name
+        if path.parent.name == "explain":
+            assert_accessible(page, axe)
+        assert faults == [], path.name
+        page.close()
+
+
+def change(figure: Locator) -> None:
+    """Do what a reader would do first: move a slider, press a button, type."""
+    if figure.locator("input[type=range]").count():
+        slider = figure.locator("input[type=range]").first
+        slider.focus()
+        slider.press("End" if slider.input_value() != slider.get_attribute("max") else "Home")
+    elif figure.locator("button").count() > 1:
+        figure.locator("button:not([aria-pressed=true])").nth(1).click()
+    else:
+        figure.locator("input[type=text]").fill("I go home.")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_figure_computes(browser: Browser, site: Path, language: str) -> None:
+    seen = 0
+    for path in pages_of(site, language):
+        if "data-figure" not in path.read_text(encoding="utf-8"):
+            continue
+        page, faults = open_page(browser, path)
+        for figure in page.locator(".book-figure").all():
+            figure.locator("table, svg, p.translation, .figure-body p").first.wait_for()
+            page.wait_for_function("figure => !figure.innerText.includes('…')", arg=figure.element_handle())
+            before = figure.locator(".figure-body").inner_html()
+            change(figure)
+            page.wait_for_function(
+                "([figure, before]) => figure.querySelector('.figure-body').innerHTML !== before",
+                arg=[figure.element_handle(), before],
+            )
+            seen += 1
+        assert faults == [], path.name
+        page.close()
+    assert seen >= MIN_FIGURES
+
+
+def test_hiding_a_word_changes_the_translation(browser: Browser, site: Path) -> None:
+    page, _ = open_page(browser, site / "explain" / "masks.html")
+    figure = page.locator("[data-figure=hide-word]")
+    translation = figure.locator(".translation")
+    translation.wait_for()
+    assert "학생" in translation.inner_text()
+    figure.get_by_role("button", name="student", exact=True).click()
+    assert "학생" not in translation.inner_text()
+
+
+def test_a_phone_shows_a_page_without_scrolling_sideways(browser: Browser, site: Path) -> None:
+    page, _ = open_page(
+        browser, site / "ko" / "explain" / "scaled-dot.ko.html", viewport={"width": 320, "height": 700}
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -1,0 +1,141 @@
+/** Figures that compute a formula: nothing is learned in them. */
+
+import { bars, digits, element, heatMap, say, slider, softmax } from "./dom";
+
+/** How much of the first word is left after n steps of a plain and of a gated network. */
+export function forgetting(root: HTMLElement): void {
+  const draw = () => {
+    const [u, gate] = [weight.value(), forget.value()];
+    const lengths = [2, 5, 10, 20, 50];
+    out.replaceChildren(
+      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 순환: 첫 단어의 남은 정도" })),
+      bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => u ** (n - 1)), (value) => value.toPrecision(2)),
+      element("p", {}, say({ en: "LSTM cell", ko: "LSTM 셀" })),
+      bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => gate ** (n - 1)), (value) => value.toPrecision(2)),
+    );
+  };
+  const weight = slider({ en: "U", ko: "U" }, { min: 0.1, max: 1.2, step: 0.05, value: 0.5 }, (v) => digits(v), () => draw());
+  const forget = slider({ en: "forget gate", ko: "망각 게이트" }, { min: 0.5, max: 1, step: 0.01, value: 0.95 }, (v) => digits(v), () => draw());
+  const out = element("div");
+  root.append(weight.row, forget.row, out);
+  draw();
+}
+
+const POINTS: [number, number][] = [[0, 0], [1, 10], [2, 40]];
+const KERNELS: Record<string, (distance: number) => number> = {
+  triangular: (distance) => Math.max(0, 1 - distance),
+  boxcar: (distance) => (distance <= 1 ? 1 : 0),
+  gaussian: (distance) => Math.exp(-(distance ** 2) / 2),
+};
+
+/** Nadaraya–Watson regression through three points: move the query. */
+export function kernels(root: HTMLElement): void {
+  const choice = element("select", { "aria-label": say({ en: "kernel", ko: "커널" }) }, ...Object.keys(KERNELS).map((name) => element("option", {}, name)));
+  const draw = () => {
+    const x = query.value();
+    const similarities = POINTS.map(([place]) => KERNELS[choice.value](Math.abs(x - place)));
+    const sum = similarities.reduce((a, b) => a + b, 0);
+    const weights = similarities.map((k) => (sum ? k / sum : 0));
+    const answer = weights.reduce((total, weight, i) => total + weight * POINTS[i][1], 0);
+    out.replaceChildren(
+      bars(POINTS.map(([place, value]) => `x = ${place}, y = ${value}`), weights),
+      element("p", {}, `f(${digits(x)}) = ${digits(answer)}`),
+    );
+  };
+  const query = slider({ en: "query x", ko: "쿼리 x" }, { min: -1, max: 9, step: 0.05, value: 0.25 }, (v) => digits(v), () => draw());
+  choice.addEventListener("change", draw);
+  const out = element("div", { "aria-live": "polite" });
+  root.append(query.row, element("label", { class: "control" }, `${say({ en: "kernel", ko: "커널" })} `, choice), out);
+  draw();
+}
+
+/** The additive score of the page's example: one query, two keys. */
+export function additive(root: HTMLElement): void {
+  const draw = () => {
+    const scores = [0, Math.log(3) / 2].map((key) => energy.value() * Math.tanh(query.value() + key));
+    const weights = softmax(scores);
+    out.replaceChildren(
+      bars(["k₁ = 0", "k₂ = 0.549"], weights),
+      element("p", {}, `scores ${scores.map((score) => digits(score, 3)).join(", ")} · context ${digits(weights[0] * 1 + weights[1] * 3, 3)}`),
+    );
+  };
+  const query = slider({ en: "query q", ko: "쿼리 q" }, { min: -3, max: 3, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
+  const energy = slider({ en: "v", ko: "v" }, { min: -8, max: 8, step: 0.1, value: 2 * Math.log(3) }, (v) => digits(v), () => draw());
+  const out = element("div", { "aria-live": "polite" });
+  root.append(query.row, energy.row, out);
+  draw();
+}
+
+/** The gradient at the first of n layers, with and without the residual connection. */
+export function residual(root: HTMLElement): void {
+  const draw = () => {
+    const [n, slope] = [layers.value(), derivative.value()];
+    out.replaceChildren(
+      element("p", {}, `${say({ en: "without add", ko: "더하지 않을 때" })}: ${(slope ** n).toExponential(1)}`),
+      element("p", {}, `${say({ en: "with add", ko: "더할 때" })}: ${((1 + slope) ** n).toPrecision(3)}`),
+    );
+  };
+  const layers = slider({ en: "layers", ko: "층" }, { min: 1, max: 48, step: 1, value: 12 }, (v) => `${v}`, () => draw());
+  const derivative = slider({ en: "F′", ko: "F′" }, { min: 0.01, max: 1, step: 0.01, value: 0.1 }, (v) => digits(v), () => draw());
+  const out = element("div", { "aria-live": "polite" });
+  root.append(layers.row, derivative.row, out);
+  draw();
+}
+
+/** Multiplications of each layer type for n tokens. */
+export function cost(root: HTMLElement): void {
+  const rows: [string, (n: number, d: number) => number][] = [
+    ["self-attention n²·d", (n, d) => n * n * d],
+    ["restricted r·n·d, r = 64", (n, d) => 64 * n * d],
+    ["efficient, linear n·d² / 8", (n, d) => (n * d * d) / 8],
+    ["recurrent n·d²", (n, d) => n * d * d],
+    ["convolutional k·n·d², k = 3", (n, d) => 3 * n * d * d],
+  ];
+  const draw = () => {
+    const n = 2 ** length.value();
+    const counts = rows.map(([, operations]) => operations(n, 512));
+    const most = Math.max(...counts);
+    out.replaceChildren(bars(rows.map(([name]) => name), counts.map((count) => count / most), (share) => Math.round(share * most).toLocaleString("en")));
+  };
+  const length = slider({ en: "tokens n", ko: "토큰 n" }, { min: 4, max: 14, step: 1, value: 7 }, (v) => `${2 ** v}`, () => draw());
+  const out = element("div", { "aria-live": "polite" });
+  root.append(length.row, out);
+  draw();
+}
+
+/** Sines and cosines of a position: hands of clocks. */
+export function clocks(root: HTMLElement): void {
+  const draw = () => {
+    const hands = [1, 100].map((period) => {
+      const angle = position.value() / period;
+      return `<g transform="translate(${period === 1 ? 60 : 180} 60)"><circle r="50" fill="none" stroke="currentColor"/><line x2="${50 * Math.cos(angle)}" y2="${-50 * Math.sin(angle)}" stroke="#3b5bdb" stroke-width="3"/><text y="75" text-anchor="middle" fill="currentColor" font-size="12">(${digits(Math.sin(angle), 3)}, ${digits(Math.cos(angle), 3)})</text></g>`;
+    });
+    out.innerHTML = `<svg viewBox="0 0 240 145" width="300" role="img" aria-label="sin, cos">${hands.join("")}</svg>`;
+  };
+  const position = slider({ en: "position p", ko: "위치 p" }, { min: 0, max: 100, step: 1, value: 0 }, (v) => `${v}`, () => draw());
+  const out = element("div");
+  root.append(position.row, out);
+  draw();
+}
+
+/** Efficient and softmax attention on the same two keys. */
+export function efficient(root: HTMLElement): void {
+  const keys = [[0, 0], [Math.log(3), 0]];
+  const draw = () => {
+    const query = [first.value(), second.value()];
+    const shares = softmax(query);
+    const maps = [0, 1].map((feature) => softmax(keys.map((key) => key[feature])));
+    const implied = [0, 1].map((key) => shares[0] * maps[0][key] + shares[1] * maps[1][key]);
+    const dots = softmax(keys.map((key) => (key[0] * query[0] + key[1] * query[1]) / Math.SQRT2));
+    const context = (weights: number[]) => digits(10 * weights[0] + 20 * weights[1]);
+    out.replaceChildren(
+      heatMap(["efficient", "scaled dot"], ["k₁", "k₂"], (row, column) => (row ? dots : implied)[column]),
+      element("p", {}, `context: ${context(implied)} · ${context(dots)}`),
+    );
+  };
+  const first = slider({ en: "q₁", ko: "q₁" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
+  const second = slider({ en: "q₂", ko: "q₂" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
+  const out = element("div", { "aria-live": "polite" });
+  root.append(first.row, second.row, out);
+  draw();
+}

@@ -1,0 +1,36 @@
+/** The interactive figures of the book: each element with `data-figure` gets one below its still picture. */
+
+import { additive, clocks, cost, efficient, forgetting, kernels, residual } from "./formulas";
+import { crossMap, divisor, hideWord, nextTokens, rollOut, selfAttention, silenceHeads, wordOrder } from "./model_figures";
+import { element, say } from "./dom";
+
+const FIGURES: Record<string, (root: HTMLElement) => void> = {
+  additive,
+  clocks,
+  cost,
+  "cross-map": crossMap,
+  divisor,
+  efficient,
+  forgetting,
+  "hide-word": hideWord,
+  kernels,
+  "next-tokens": nextTokens,
+  residual,
+  "roll-out": rollOut,
+  "self-attention": selfAttention,
+  "silence-heads": silenceHeads,
+  "word-order": wordOrder,
+};
+
+function start(): void {
+  for (const place of document.querySelectorAll<HTMLElement>("[data-figure]")) {
+    const figure = FIGURES[place.dataset.figure ?? ""];
+    if (!figure) continue;
+    const root = element("div", { class: "figure-body", role: "group", "aria-label": say({ en: "Interactive figure", ko: "움직이는 그림" }) });
+    place.append(root);
+    figure(root);
+  }
+}
+
+if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+else start();

@@ -1,0 +1,256 @@
+/** Figures in which a small trained translator runs: the model of _static/model.js, English to Korean. */
+
+import { Engine } from "../engine/engine";
+import type { StoredModel } from "../engine/model_file";
+import type { Change } from "../lib/changes";
+import { floats, weights, type Cell, type CellSteps, type Explanation, type Site } from "../lib/format";
+import { displayToken, tokenLabels } from "../lib/maps";
+import { bars, button, digits, element, heatMap, say, slider, softmax, textBox } from "./dom";
+
+const SENTENCE = "The student reads two books at the library.";
+const TYPING_MS = 150;
+
+declare global {
+  interface Window {
+    jumokModel?: { description: StoredModel; weights: string };
+  }
+}
+
+const folder = document.currentScript instanceof HTMLScriptElement ? new URL(".", document.currentScript.src).href : "";
+let loading: Promise<Engine> | null = null;
+
+function loadEngine(): Promise<Engine> {
+  loading ??= new Promise((resolve, reject) => {
+    const script = element("script", { src: `${folder}model.js` });
+    script.onload = () => (window.jumokModel ? resolve(new Engine(window.jumokModel.description, window.jumokModel.weights)) : reject(new Error("model.js has no model.")));
+    script.onerror = () => reject(new Error("model.js could not be read."));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+function answer<Result>(engine: Engine, operation: string, request: Parameters<Engine["answer"]>[1]): Result {
+  const progress = engine.answer(operation, request);
+  for (;;) {
+    const { done, value } = progress.next();
+    if (done) return value as Result;
+  }
+}
+
+const explain = (engine: Engine, sentence: string, changes: Change[] = [], prefix: number[] = []) =>
+  answer<Explanation>(engine, "explain", { sentence, changes, prefix, beam: 1 });
+
+/** A token as a word: without the dot that stands for a space before it. */
+const plain = (token: string) => token.replace(/^·(?=.)/, "");
+
+interface Layer {
+  rows: string[];
+  columns: string[];
+  layers: number;
+  heads: number;
+  at(layer: number, head: number, row: number, column: number): number;
+}
+
+function attentionOf(explanation: Explanation, site: Site): Layer {
+  const packed = explanation.attention[site];
+  if (!packed) throw new Error(`This model has no attention "${site}".`);
+  const [layers, heads, queries, keys] = packed.shape;
+  const values = weights(packed);
+  const [rows, columns] = tokenLabels(explanation, site).map((names) => names.map(plain));
+  return { rows, columns, layers, heads, at: (layer, head, row, column) => values[((layer * heads + head) * queries + row) * keys + column] };
+}
+
+function mean(map: Layer, row: number, column: number): number {
+  let sum = 0;
+  for (let layer = 0; layer < map.layers; layer++) for (let head = 0; head < map.heads; head++) sum += map.at(layer, head, row, column);
+  return sum / (map.layers * map.heads);
+}
+
+/** A figure with a sentence to type and a part that is drawn again for it. */
+function withSentence(root: HTMLElement, draw: (engine: Engine, sentence: string, out: HTMLElement) => void): void {
+  const out = element("div", { class: "result", "aria-live": "polite" }, say({ en: "Loading the model …", ko: "모델을 불러오는 중 …" }));
+  let timer = 0;
+  let sentence = SENTENCE;
+  const refresh = () =>
+    loadEngine()
+      .then((engine) => draw(engine, sentence.trim() || SENTENCE, out))
+      .catch((error: unknown) => out.replaceChildren(error instanceof Error ? error.message : String(error)));
+  root.append(
+    textBox({ en: "sentence", ko: "문장" }, SENTENCE, (text) => {
+      sentence = text;
+      clearTimeout(timer);
+      timer = window.setTimeout(refresh, TYPING_MS);
+    }),
+    out,
+  );
+  void refresh();
+}
+
+const translationLine = (explanation: Explanation) => element("p", { class: "translation", lang: "ko" }, `→ ${explanation.target.text}`);
+
+/** The map of cross-attention, the mean over all heads. */
+export function crossMap(root: HTMLElement): void {
+  withSentence(root, (engine, sentence, out) => {
+    const explanation = explain(engine, sentence);
+    const map = attentionOf(explanation, "cross");
+    out.replaceChildren(translationLine(explanation), heatMap(map.rows, map.columns, (row, column) => mean(map, row, column)));
+  });
+}
+
+/** What one word of the source attends to in the encoder, per head. */
+export function selfAttention(root: HTMLElement): void {
+  let word = 1;
+  withSentence(root, (engine, sentence, out) => {
+    const map = attentionOf(explain(engine, sentence), "encoder");
+    const draw = () => {
+      const row = Math.min(word, map.rows.length - 1);
+      const heads = Array.from({ length: map.layers * map.heads }, (_, i) => [Math.floor(i / map.heads), i % map.heads]);
+      out.replaceChildren(
+        element("p", { class: "choices" }, ...map.rows.map((name, i) => button(name, () => ((word = i), draw()), i === row))),
+        heatMap(heads.map(([layer, head]) => `${layer + 1} · ${head + 1}`), map.columns, (index, column) => map.at(heads[index][0], heads[index][1], row, column)),
+      );
+    };
+    draw();
+  });
+}
+
+/** Switch heads of cross-attention off and read the new translation. */
+export function silenceHeads(root: HTMLElement): void {
+  const silenced = new Set<string>();
+  withSentence(root, (engine, sentence, out) => {
+    const draw = () => {
+      const changes: Change[] = [...silenced].map((key) => ({ kind: "silence", site: "cross", layer: Number(key[0]), head: Number(key[2]) }));
+      const explanation = explain(engine, sentence, changes);
+      const packed = explanation.attention.cross;
+      const [layers, heads] = packed ? packed.shape : [0, 0];
+      const toggles = Array.from({ length: layers * heads }, (_, i) => {
+        const key = `${Math.floor(i / heads)} ${i % heads}`;
+        const toggle = () => {
+          if (!silenced.delete(key)) silenced.add(key);
+          draw();
+        };
+        return button(`${Math.floor(i / heads) + 1} · ${(i % heads) + 1}`, toggle, silenced.has(key));
+      });
+      const before = explanation.before;
+      const change = before?.log_prob != null && before.log_prob_changed != null ? before.log_prob_changed - before.log_prob : 0;
+      out.replaceChildren(
+        element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "끌 헤드 (층 · 헤드): " }), ...toggles),
+        translationLine(explanation),
+        element("p", {}, say({ en: `Log-probability of the translation before: ${digits(change)}`, ko: `바꾸기 전 번역의 로그 확률 변화: ${digits(change)}` })),
+      );
+    };
+    draw();
+  });
+}
+
+/** The scores of one query of the model, divided by a number that the reader chooses. */
+export function divisor(root: HTMLElement): void {
+  withSentence(root, (engine, sentence, out) => {
+    const explanation = explain(engine, sentence);
+    const map = attentionOf(explanation, "cross");
+    const { rows, columns } = map;
+    // A row with a middling weight shows most of what the divisor does.
+    const strongest = (row: number) => Math.max(...columns.map((_, column) => map.at(0, 0, row, column)));
+    const query = rows.reduce((best, _, row) => (Math.abs(strongest(row) - 0.6) < Math.abs(strongest(best) - 0.6) ? row : best), 0);
+    const cell: Cell = { site: "cross", layer: 0, head: 0, query, key: 0 };
+    const { steps } = answer<CellSteps>(engine, "steps", { sentence, beam: 1, cell });
+    const scores = steps.filter((step) => step.over === "keys").map((step) => ({ name: step.name, values: [...floats(step)] }));
+    const scaled = scores.find(({ name }) => name.includes("score")) ?? scores[0];
+    const width = floats(steps.find(({ name }) => name === "query") ?? steps[0]).length;
+    const raw = scaled.values.map((score) => score * Math.sqrt(width));
+    const by = slider({ en: "divide by", ko: "나누는 수" }, { min: 0.5, max: width, step: 0.1, value: Math.sqrt(width) }, (v) => digits(v, 1), () => draw());
+    const result = element("div");
+    const draw = () => result.replaceChildren(bars(columns, softmax(raw.map((score) => score / by.value()))));
+    out.replaceChildren(
+      element("p", {}, say({ en: `The scores q·k of “${rows[cell.query]}” in head 1 of layer 1, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `층 1 헤드 1에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
+      by.row,
+      result,
+    );
+    draw();
+  });
+}
+
+/** Hide a word of the source from cross-attention: its weights become 0 at every step. */
+export function hideWord(root: HTMLElement): void {
+  let hidden = -1;
+  withSentence(root, (engine, sentence, out) => {
+    const plain = explain(engine, sentence);
+    const { words, word_of_token: wordOf } = plain.source;
+    const draw = () => {
+      const keys = wordOf.flatMap((word, key) => (word === hidden ? [key] : []));
+      const queries = Array.from({ length: plain.target.ids.length + 1 }, (_, query) => query);
+      const changes: Change[] = queries.flatMap((query) => keys.map((key): Change => ({ kind: "paint", site: "cross", layer: null, head: null, query, key, weight: 0 })));
+      out.replaceChildren(
+        element("p", { class: "choices" }, say({ en: "Hide: ", ko: "가릴 단어: " }), ...words.map((word, i) => button(word, () => ((hidden = hidden === i ? -1 : i), draw()), hidden === i))),
+        translationLine(explain(engine, sentence, changes)),
+      );
+    };
+    draw();
+  });
+}
+
+/** The order of the words is the reader's: move a word and read the translation. */
+export function wordOrder(root: HTMLElement): void {
+  let words = "The teacher gave the student a book .".split(" ");
+  const out = element("div", { "aria-live": "polite" });
+  root.append(out);
+  const draw = (engine: Engine) => {
+    const move = (i: number) => {
+      words = [...words.slice(0, i - 1), words[i], words[i - 1], ...words.slice(i + 1)];
+      draw(engine);
+    };
+    out.replaceChildren(
+      element("p", { class: "choices" }, ...words.map((word, i) => button(i ? `← ${word}` : word, () => i && move(i)))),
+      translationLine(explain(engine, words.join(" ").replace(" .", "."))),
+    );
+  };
+  loadEngine().then(draw, (error: unknown) => out.replaceChildren(String(error)));
+}
+
+/** What the decoder could write next; a click writes it, and the model goes on from there. */
+export function nextTokens(root: HTMLElement): void {
+  let prefix: number[] = [];
+  withSentence(root, (engine, sentence, out) => {
+    prefix = [];
+    const draw = () => {
+      const explanation = explain(engine, sentence, [], prefix);
+      const candidates = explanation.candidates[prefix.length] ?? [];
+      const write = (id: number) => {
+        prefix = [...prefix, id];
+        draw();
+      };
+      out.replaceChildren(
+        translationLine(explanation),
+        element("p", { class: "choices" }, say({ en: "Next token: ", ko: "다음 토큰: " }), ...candidates.slice(0, 6).map(([id, token, probability]) => button(`${plain(displayToken(token))} ${digits(probability)}`, () => write(id)))),
+        button(say({ en: "Start again", ko: "처음부터" }), () => ((prefix = []), draw())),
+      );
+    };
+    draw();
+  });
+}
+
+/** The roll-out of the encoder after one layer, two layers … */
+export function rollOut(root: HTMLElement): void {
+  withSentence(root, (engine, sentence, out) => {
+    const map = attentionOf(explain(engine, sentence), "encoder");
+    const n = map.rows.length;
+    const result = element("div");
+    const draw = () => {
+      let product = Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) => Number(i === j)));
+      for (let layer = 0; layer < depth.value(); layer++) {
+        const mixed = Array.from({ length: n }, (_, i) =>
+          Array.from({ length: n }, (_, j) => {
+            let sum = 0;
+            for (let head = 0; head < map.heads; head++) sum += map.at(layer, head, i, j);
+            return 0.5 * (sum / map.heads) + (i === j ? 0.5 : 0);
+          }),
+        );
+        product = mixed.map((row) => row.map((_, j) => row.reduce((total, value, k) => total + value * product[k][j], 0)));
+      }
+      result.replaceChildren(heatMap(map.rows, map.columns, (row, column) => product[row][column]));
+    };
+    const depth = slider({ en: "layers", ko: "층" }, { min: 0, max: map.layers, step: 1, value: map.layers }, (v) => `${v}`, () => draw());
+    out.replaceChildren(depth.row, result);
+    draw();
+  });
+}
