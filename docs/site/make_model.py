@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jumok
 from jumok.analysis.live_file import pack_model
-from jumok.storage import read_card
+from jumok.storage.model_folder import read_card
 
 OUT = Path(__file__).parent / "static" / "model.js"
 

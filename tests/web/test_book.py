@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from page_browser import assert_accessible
+
+from support.page_browser import assert_accessible
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
