@@ -21,7 +21,9 @@ from jumok.data import unequal_lines as unequal
 from jumok.data.alignments import parse_alignment
 from jumok.data.corpora import Corpus, corpus_of_pairs, open_corpora, open_corpus
 from jumok.data.encodings import find_utf16, name_binary_file
-from jumok.data.readers import PAIR_FORMATS, HeaderWarning, PairFile, ReadOptions, holds_pairs
+from jumok.data.formats.columns import HeaderWarning
+from jumok.data.formats.pair_file import PairFile, ReadOptions
+from jumok.data.readers import PAIR_FORMATS, holds_pairs
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
 

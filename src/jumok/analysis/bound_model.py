@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from jumok.models.model import TranslationModel
     from jumok.types import ReadOut
 
-__all__ = ["BoundModel"]
-
 MAX_BATCH_TOKENS = 4096
 """Target tokens in one batch, padding included."""
 MAX_BATCH_WEIGHTS = 8_000_000

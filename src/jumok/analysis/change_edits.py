@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     HeadGroup = tuple[str, Sequence[tuple[int, int]]]
     """A site, and (layer, head) of some of its heads."""
 
-__all__ = ["check_changes", "edit_from_changes", "silence_per_row"]
-
 
 @dataclass(frozen=True, slots=True)
 class Window:

@@ -18,18 +18,6 @@ from jumok.errors import DataError, suggest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = [
-    "AnyChange",
-    "Change",
-    "ChangeList",
-    "Paint",
-    "Pin",
-    "Silence",
-    "change_from_json",
-    "change_to_json",
-    "first_error",
-]
-
 Index = Annotated[int, Field(strict=True, ge=0, le=10_000)]
 Indices = Annotated[tuple[Index, ...], Field(min_length=1, max_length=100)]
 Weight = Annotated[float, Field(strict=True, ge=0, le=1)]

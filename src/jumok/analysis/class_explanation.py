@@ -15,8 +15,6 @@ from jumok.pictures.reading import picture_name
 if TYPE_CHECKING:
     from jumok.inference.picture_classifier import PictureClassifier
 
-__all__ = ["explain_class"]
-
 
 def explain_class(classifier: PictureClassifier, path: str, *, candidates: int = 8) -> Explanation:
     """Return the explanation of the class of a picture, a path or a data: URL.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from jumok.models.model import TranslationModel
 
-__all__ = ["CostLimits", "count_weights"]
-
 
 @dataclass(frozen=True, slots=True)
 class CostLimits:

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from jumok.models.model import State, TranslationModel
     from jumok.types import Batch, LogProbs
 
-__all__ = ["ExplanationOptions", "explain"]
-
 SYMMETRISATIONS: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-final")
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Alignment, AttentionMap
 
-__all__ = ["BeforeChange", "Explanation", "GroupEffect", "NextToken", "PatchedPicture", "WordAlignment"]
-
 
 @dataclass(frozen=True, slots=True)
 class NextToken:

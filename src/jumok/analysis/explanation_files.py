@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from jumok.analysis.explanation import Explanation
 
-__all__ = ["explanation_page", "open_explanation", "save_explanation", "show_explanation"]
-
 _DOCUMENT = "document"
 _SITE = "attention_"
 # What numpy and zipfile raise for an empty file, a file of one array, and damaged bytes of an archive.

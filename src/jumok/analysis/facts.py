@@ -14,8 +14,6 @@ from jumok.models.transformer import Transformer
 if TYPE_CHECKING:
     from jumok.models.model import Model
 
-__all__ = ["model_facts"]
-
 
 def model_facts(model: Model) -> dict[str, Any]:
     """Return the family, the catalogue name of each site's mechanism, and how the model is built."""

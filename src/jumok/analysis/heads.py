@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from jumok.analysis.explanation import PatchedPicture
     from jumok.types import AttentionMap
 
-__all__ = ["HeadStatistics", "head_statistics"]
-
 
 @dataclass(frozen=True, slots=True)
 class HeadStatistics:

@@ -37,19 +37,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "FORMAT",
-    "VERSION",
-    "cell_to_document",
-    "explanation_from_document",
-    "explanation_from_json",
-    "explanation_to_document",
-    "explanation_to_json",
-    "layers_to_document",
-    "measures_to_document",
-    "statistics_document",
-]
-
 FORMAT, VERSION = "jumok-explanation", 2
 _DECIMALS = 5  # of a stored number
 MAX_FOUR_DECIMAL_WEIGHTS = 100_000

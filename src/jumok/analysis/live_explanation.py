@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     Heads = tuple[tuple[int, int], ...]
 
-__all__ = ["LiveExplanation", "complete_explanation"]
-
 MIDDLING = 0.2  # how far from a half the weight of a cell may be that stands for its head
 
 

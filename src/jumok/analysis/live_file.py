@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.text.protocol import AnyTokenizer
 
-__all__ = ["MAX_WEIGHT_BYTES", "QUANTIZATIONS", "model_page", "pack_model", "round_weights"]
-
 Quantization = Literal["float16", "int8"]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float16", "int8")
 MAX_WEIGHT_BYTES = 24 * 2**20

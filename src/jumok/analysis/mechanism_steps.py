@@ -31,8 +31,6 @@ from jumok.attention.contract import Call
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["HeadInputs", "number", "over_keys", "score_steps", "vector"]
-
 
 @dataclass(frozen=True, slots=True)
 class HeadInputs:

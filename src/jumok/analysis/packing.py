@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["pack_floats", "pack_weights", "unpack_floats", "unpack_weights"]
-
 _FINE_STEPS = 254  # steps of the second byte between two codes, −127 … 127
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.types import AttentionMap, PatchGrid
 
-__all__ = ["PictureView", "view_picture"]
-
 
 @dataclass(frozen=True, slots=True)
 class PictureView:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from jumok.text.protocol import AnyTokenizer
     from jumok.types import ReadOut
 
-__all__ = ["SearchRecorder"]
-
 
 class SearchRecorder:
     """Callback of the search for one sentence; collects its steps.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Cell", "CellSteps", "Step"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

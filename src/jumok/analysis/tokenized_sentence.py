@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from jumok.text.protocol import AnyTokenizer
 
-__all__ = ["TokenizedSentence", "word_map"]
-
 
 @dataclass(frozen=True, slots=True)
 class TokenizedSentence:

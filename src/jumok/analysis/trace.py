@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from jumok.models.transformer import DecoderBlock, EncoderBlock
     from jumok.types import Batch
 
-__all__ = ["joint_states", "trace_cell"]
-
 
 @dataclass(frozen=True, slots=True)
 class AttentionCall:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from jumok.types import Link, Pair
 
-__all__ = ["describe_links_out_of_range", "parse_alignment", "swap_alignment"]
-
 _LINK = re.compile(r"(\d+)([-?p])(\d+)", re.ASCII)
 _FINAL_PUNCTUATION = re.compile(r"(?<=\w)[.,!?](?=\s|\Z)")
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-__all__ = ["EpochPlan", "SlotLayout", "class_keys", "layout_slots", "length_classes", "random_uint64"]
-
 # Random streams: the uses of random numbers per epoch (for masking, per batch).
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
-__all__ = ["Batches", "ClassBatches", "class_batch", "padded_batch"]
-
 _STRETCH_SAMPLE = 256  # pairs that are segmented at random to measure how much longer they become
 _STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are not longer than planned
 

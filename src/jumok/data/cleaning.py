@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jumok.data.corpora import Corpus
-    from jumok.data.readers import NumberedPair
+    from jumok.data.formats.pair_file import NumberedPair
     from jumok.types import Pair
-
-__all__ = ["SKIPPING_FAULTS", "Cleaner", "InspectedBlock", "clean_pairs", "leak_keys"]
 
 _BLOCK_PAIRS = 8192
 SKIPPING_FAULTS = [fault for fault in Fault if fault.skips]

@@ -25,17 +25,12 @@ from typing import TYPE_CHECKING
 
 from jumok.data.alignments import swap_alignment
 from jumok.data.encodings import check_encoding
+from jumok.data.formats.pair_file import ReadOptions, no_pairs_error
+from jumok.data.formats.parallel import read_parallel, read_text
 from jumok.data.input_files import InputFile, spool, without_compression
 from jumok.data.lines import read_lines
 from jumok.data.picture_corpora import holds_pictures, open_picture_reader
-from jumok.data.readers import (
-    PAIR_FORMATS,
-    ReadOptions,
-    find_pair_format,
-    no_pairs_error,
-    read_parallel,
-    read_text,
-)
+from jumok.data.readers import PAIR_FORMATS, find_pair_format
 from jumok.errors import DataError
 from jumok.text.languages import find_language, language_code, language_name
 from jumok.types import Pair
@@ -43,18 +38,7 @@ from jumok.types import Pair
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from jumok.data.readers import NumberedPair, OpenPairs, PairReader
-
-__all__ = [
-    "Corpus",
-    "corpus_of_pairs",
-    "is_pair",
-    "open_corpora",
-    "open_corpus",
-    "open_held_out",
-    "open_pairs_or_text",
-    "open_texts",
-]
+    from jumok.data.formats.pair_file import NumberedPair, OpenPairs, PairReader
 
 STANDARD_INPUT = "-"
 PARALLEL = " + "  # between the names of two parallel texts

@@ -33,15 +33,6 @@ if TYPE_CHECKING:
     from jumok.data.corpora import Corpus
     from jumok.text.scripts import Characters
 
-__all__ = [
-    "CorpusReport",
-    "CorpusSummary",
-    "Example",
-    "FaultReport",
-    "SideReport",
-    "check_corpora",
-]
-
 _MAX_EXAMPLES = 3  # per fault
 _MAX_CACHED_WORD_COUNTS = 1_000_000
 _SAMPLE_PAIRS = 200  # to find out which side is in which language

@@ -19,15 +19,6 @@ from jumok.errors import DataError, suggest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = [
-    "Encoding",
-    "check_encoding",
-    "encoding_advice",
-    "find_utf16",
-    "guess_encoding",
-    "name_binary_file",
-]
-
 _MIN_COMMON_SHARE = 0.8  # of the characters that are not ASCII
 _MIN_KANA_SHARE = 0.1
 _MAX_CONTROL_SHARE = 0.02  # of the bytes; text has tabs and line ends only

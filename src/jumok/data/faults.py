@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["CleaningLimits", "Fault", "Findings", "Inspector"]
-
 
 class Fault(Enum):
     """A fault: its title, whether training skips the pairs that have it, and its meaning.

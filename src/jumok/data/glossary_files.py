@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import PairFile
     from jumok.types import Pair
 
-__all__ = ["read_glossary"]
-
 _TABLES = (".tsv", ".tab", ".txt", ".csv")
 
 

@@ -13,8 +13,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["HashSet"]
-
 
 class HashSet:
     """A set of hashes as sorted runs, which are merged when they have about the same size."""

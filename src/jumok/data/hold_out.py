@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     from jumok.types import Pair
 
-__all__ = [
-    "HoldOut",
-    "choose_hold_out",
-    "fingerprint_pairs",
-    "hold_out_from_hashes",
-    "key_hash",
-    "sentence_key",
-    "source_hashes",
-]
-
 MIN_PAIRS_PER_HELD_OUT = 10  # at most one pair in ten is held out
 # Spaces and punctuation of Latin, general, East Asian and full-width blocks.
 _PUNCTUATION = re.compile(

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jumok.data.encodings import Encoding
     from jumok.data.input_files import InputFile
 
-__all__ = ["MAX_LINE_BYTES", "read_lines", "read_transcoded"]
-
 MAX_LINE_BYTES = 1 << 20
 BYTE_ORDER_MARK, CARRIAGE_RETURN, NO_FINAL_NEWLINE = "byte order mark", "carriage return", "no final newline"
 OLD_MAC_LINE_END = "old Mac line end"

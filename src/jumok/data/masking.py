@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, TokenizerPairLike
 
-__all__ = ["MaskedBatches", "mask_tokens", "random_uint64_by_sentence"]
-
 CHOSEN_SHARE, MASKED_SHARE, RANDOM_SHARE = 0.15, 0.8, 0.1
 _FIRST_TOKEN = END + 1  # after the special tokens
 

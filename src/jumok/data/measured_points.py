@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-__all__ = ["MEASURED_POINTS", "MeasuredPoint", "nearest_points"]
-
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:

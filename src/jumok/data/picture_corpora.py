@@ -32,15 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from jumok.data.corpora import Corpus
-    from jumok.data.readers import NumberedPair, PairReader
-
-__all__ = [
-    "format_regions",
-    "holds_pictures",
-    "open_picture_reader",
-    "typical_picture",
-    "unreadable_pictures",
-]
+    from jumok.data.formats.pair_file import NumberedPair, PairReader
 
 OTHER_FILE = "file that is not a picture"
 MIN_MEASURED = 100  # pictures, evenly spaced; the stride is rounded down, so up to twice as many are measured

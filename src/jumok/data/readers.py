@@ -22,18 +22,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from jumok.data.formats.archives import open_zip
-from jumok.data.formats.columns import HeaderWarning
 from jumok.data.formats.delimited import has_tab_columns, open_csv, open_tsv
 from jumok.data.formats.json_lines import open_jsonl
-from jumok.data.formats.pair_file import (
-    NumberedPair,
-    OpenPairs,
-    PairFile,
-    PairReader,
-    ReadOptions,
-    no_pairs_error,
-)
-from jumok.data.formats.parallel import read_parallel, read_text
 from jumok.data.formats.po import open_po
 from jumok.data.formats.spreadsheets import open_ods, open_xlsx
 from jumok.data.formats.tmx import open_tmx
@@ -42,22 +32,8 @@ from jumok.data.input_files import without_compression
 from jumok.data.lines import read_lines
 
 if TYPE_CHECKING:
+    from jumok.data.formats.pair_file import OpenPairs, PairFile, ReadOptions
     from jumok.data.input_files import InputFile
-
-__all__ = [
-    "PAIR_FORMATS",
-    "HeaderWarning",
-    "NumberedPair",
-    "OpenPairs",
-    "PairFile",
-    "PairReader",
-    "ReadOptions",
-    "find_pair_format",
-    "holds_pairs",
-    "no_pairs_error",
-    "read_parallel",
-    "read_text",
-]
 
 
 def _open_archive(file: InputFile, options: ReadOptions) -> PairFile:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from jumok.data.spool import SpooledBlock
 
-__all__ = ["CorpusPairs", "PairStore", "TokenizerLike", "TokenizerPairLike", "open_store", "write_store"]
-
 FORMAT = 2
 MANIFEST = "store.json"
 # A source row ends with </s>; a target row also begins with <s>.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from jumok.data.input_files import InputFile
 
-__all__ = ["first_suspicious_line", "unequal_lines_error"]
-
 # Kolmogorov's statistic exceeds this in one of a hundred files without a shift.
 _SIGNIFICANT = 1.63
 

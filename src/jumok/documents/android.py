@@ -16,8 +16,6 @@ from jumok.documents.xml_reader import XmlReader, escape_xml
 if TYPE_CHECKING:
     from jumok.documents.xml_tree import XmlNode
 
-__all__ = ["ANDROID"]
-
 _PREFIXES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff", "http://schemas.android.com/tools": "tools"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {"n": LINE_BREAK, "t": " "}

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-__all__ = ["Document", "DocumentFormat", "SegmentTranslation", "SpanLink"]
-
 SpanLink = tuple["Span", "Span"]
 """A character span of the source and the span of the translation it is aligned to."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
-__all__ = ["EPUB"]
-
 _PREFIXES = {
     "urn:oasis:names:tc:opendocument:xmlns:container": "",
     "http://www.idpf.org/2007/opf": "opf",

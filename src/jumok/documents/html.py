@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = ["HTML", "HtmlFile", "set_html_language"]
-
 _ROOT = re.compile(r"<html(?=[\s>])[^<>]*+>", re.IGNORECASE)
 
 

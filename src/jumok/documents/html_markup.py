@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = ["INLINE", "MAX_DEPTH", "VOID", "HtmlMarkup", "OpenNames", "read_markup", "read_tokens"]
-
 INLINE = frozenset(
     [
         "a",

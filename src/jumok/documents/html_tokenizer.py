@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HtmlToken", "TokenKind", "tokenize"]
-
 # Quoted values may contain ">". A "<" outside quotes means that the text before it is no tag. The quantifiers
 # are possessive ("*+"): backtracking would try every length of an unfinished name.
 _TAG = re.compile(r"""</?([a-zA-Z][^\s/>"'<]*+)(?:[^"'<>]++|"[^"]*+"|'[^']*+')*+>""")

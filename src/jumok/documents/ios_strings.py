@@ -14,8 +14,6 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from jumok.documents.text_document import TextTemplate
 
-__all__ = ["STRINGS"]
-
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _ENTRY = re.compile(
     rf"(?P<skipped>\s++|/\*.*?\*/|//[^\n]*+)|(?:{_STRING}|[\w.$-]++)\s*+=\s*+(?P<value>{_STRING})\s*+;",

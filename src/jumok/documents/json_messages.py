@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextEncoding, TextTemplate
 
-__all__ = ["ARB", "JSON", "XCSTRINGS"]
-
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]|[^\s{}\[\],:"]++')
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["east_asian_font", "is_east_asian", "is_right_to_left", "locale_of"]
-
 _RIGHT_TO_LEFT = frozenset(["ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"])
 # Fonts that Word and LibreOffice know on every system, or replace by one of the same script.
 _EAST_ASIAN_FONTS = {

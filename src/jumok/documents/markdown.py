@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
-__all__ = ["MARKDOWN"]
-
 # In this order: marks of block quotes and list items, a check box, marks of a heading or a footnote's label.
 _PREFIX = re.compile(
     r"[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+"

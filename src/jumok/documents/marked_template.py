@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Render = Callable[[Sequence[str | Tag]], str]
 
-__all__ = ["MarkedTemplate", "SegmentMark", "render_tags"]
-
 _MARK = re.compile("\0([0-9]+)\0")  # the text itself contains no NUL
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = ["EncodedMessage", "Message", "add_message", "has_same_placeholders", "join_surrogates", "pair_up"]
-
 # Without the space flag of printf: "100% sure" has no placeholder.
 _PRINTF = (
     r"%(?:\(\w++\))?+(?:\d++\$)?+[-#0+']*+(?:\d++|\*)?+(?:\.(?:\d++|\*))?+(?:hh?|ll?|[Lqzjt])?[@a-zA-Z%]"

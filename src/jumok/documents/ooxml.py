@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from jumok.documents.segment import Segment
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
-__all__ = ["DOCX", "PPTX", "XLSX"]
-
 _PREFIXES = {
     "http://schemas.openxmlformats.org/wordprocessingml/2006/main": "w",
     "http://purl.oclc.org/ooxml/wordprocessingml/main": "w",

@@ -13,8 +13,6 @@ from jumok.documents.languages import east_asian_font, is_east_asian, is_right_t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["set_ooxml_language"]
-
 
 def set_ooxml_language(name: str, data: bytes, language: str) -> bytes:
     """Return a part with its language set; parts that declare none are returned as they are."""

@@ -22,8 +22,6 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
-__all__ = ["ODP", "ODT"]
-
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style")}
 _PREFIXES["http://openoffice.org/2009/office"] = "officeooo"

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = ["PLAIN_TEXT"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlainText:

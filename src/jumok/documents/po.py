@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
-__all__ = ["PO"]
-
 _STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
 
 

@@ -24,19 +24,6 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation, SpanLink
     from jumok.text.words import Span
 
-__all__ = [
-    "LINE_BREAK",
-    "MAX_DEPTH",
-    "TAB",
-    "Ancestors",
-    "Element",
-    "Segment",
-    "SegmentBuilder",
-    "Tag",
-    "has_letters",
-    "place",
-]
-
 MAX_DEPTH = 32
 """How deep inline elements of a segment are nested at most: each word is compared with all around it."""
 LINE_BREAK = "\n"

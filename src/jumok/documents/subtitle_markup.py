@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = ["Cue", "Utterance", "read_cue"]
-
 _LINE_BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
 # {\an8} of SubStation, {i} and {y:i} of older formats, karaoke times; other words in braces are text.
 _CODE = r"\{(?:\\[^{}]*+|/?[bius]|[a-zA-Z]:[^{}]*+)\}|<\d++:[\d:.,]++>"

@@ -17,8 +17,6 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from jumok.documents.text_document import TextTemplate
 
-__all__ = ["SRT", "VTT"]
-
 _TIME = re.compile(r"^\s*(?:\d+:)?\d\d?:\d\d[,.]\d+\s*-->")
 
 

@@ -18,18 +18,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-__all__ = [
-    "CompositeTemplate",
-    "TextDocument",
-    "TextEncoding",
-    "TextTemplate",
-    "declare_utf8",
-    "decode_text",
-    "line_end_of",
-    "read_text",
-    "split_lines",
-]
-
 _BYTE_ORDER_MARK = "\ufeff"
 
 

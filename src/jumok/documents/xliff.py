@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from jumok.documents.segment import Tag
     from jumok.documents.xml_tree import XmlNode
 
-__all__ = ["XLIFF"]
-
 _PREFIXES = {
     "urn:oasis:names:tc:xliff:document:1.1": "",
     "urn:oasis:names:tc:xliff:document:1.2": "",

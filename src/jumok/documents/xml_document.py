@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from jumok.documents.xml_reader import XmlReader
     from jumok.documents.xml_tree import XmlSource
 
-__all__ = ["XmlDocument", "read_xml_file"]
-
 
 @dataclass(frozen=True, slots=True)
 class XmlDocument:

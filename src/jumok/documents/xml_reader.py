@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
-__all__ = ["TextElementReader", "XmlReader", "escape_xml", "remove_invalid_characters", "render_xml"]
-
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 

@@ -17,8 +17,6 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["XmlNode", "XmlSource", "decode_xml", "read_xml"]
-
 MAX_XML_DEPTH = 200
 _DECLARED_ENCODING = re.compile(rb"""<\?xml[^>]*?encoding\s*=\s*["']([\w.:-]+)""")
 _CHUNK_BYTES = 2**20

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
-__all__ = ["YAML"]
-
 _QUOTED = re.compile(r'"(?:[^"\\]++|\\.)*+"' + r"|'(?:[^']++|'')*+'")
 _KEY_END = re.compile(r":(?:\s|$)")
 _COMMENT = re.compile(r"\s#")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
-__all__ = ["ArchivePart", "ZipDocument", "open_archive", "read_part", "unpack_parts"]
-
 MAX_DIRECTORY_BYTES = 2**20
 """Size of the list of parts, about a hundred bytes per part; documents have some hundreds of parts."""
 MAX_PART_BYTES = 128 * 2**20

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BEGIN_LABEL", "END_LABEL", "label_maps"]
-
 BEGIN_LABEL, END_LABEL = "<s>", "</s>"
 
 

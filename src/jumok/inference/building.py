@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.storage.model_folder import StoredModel
     from jumok.text.tokenizer import TokenizerPair
 
-__all__ = ["build_for_tokenizers", "load_model"]
-
 
 def build_for_tokenizers(settings: ModelSettings, tokenizers: TokenizerPair) -> Model:
     """Return a new model for the tokens of these tokenizers."""

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from jumok.text.picture_tokenizer import PictureTokenizer
     from jumok.types import Batch
 
-__all__ = ["Classification", "PictureClassifier", "classify_batches"]
-
 CLASS_LABEL = "<class>"
 
 

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["LOOK_AHEAD", "block_sizes", "read_ahead"]
-
 LOOK_AHEAD = 4096
 """Lines of a stream that are in memory at most."""
 # Blocks have 1/2 of `look_ahead` lines; the first has fewer, so that the search starts at once.

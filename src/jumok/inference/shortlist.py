@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from jumok.text.tokenizer import TokenizerPair
 
-__all__ = ["Shortlist"]
-
 
 @dataclass(frozen=True, slots=True)
 class Shortlist:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.types import Pair
 
-__all__ = ["learn_shortlist"]
-
 MAX_PER_SOURCE_TOKEN = 32
 MAX_ALWAYS = 300
 MIN_WEIGHT = 0.05

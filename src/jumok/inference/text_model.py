@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from jumok.text.protocol import AnyTokenizer
     from jumok.types import AttentionMap, Batch
 
-__all__ = ["TextModel", "text_batches"]
-
 MAX_BLOCK_TOKENS = 4 * BATCH_TOKENS
 """Tokens of the texts that are continued in parallel: their keys and values are all in memory."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Segment
     from jumok.types import Hypothesis
 
-__all__ = ["find_notes", "is_note_on"]
-
 MIN_REPEATS = 4
 """A sequence of tokens that stands this many times in a row is a repetition that people do not write."""
 MAX_REPEATED_TOKENS = 4

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from jumok.types import PatchGrid, Region
 
-__all__ = ["cut_patches", "join_patches", "patches_in_region"]
-
 
 def cut_patches(picture: NDArray[np.uint8], patch_size: int) -> NDArray[np.uint8]:
     """Cut a picture (height, width, channel), whose sides are multiples of `patch_size`: (patch, value)."""

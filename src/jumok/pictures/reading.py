@@ -27,16 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "PICTURE_SUFFIXES",
-    "PictureFacts",
-    "measure_picture",
-    "picture_data_url",
-    "picture_name",
-    "read_picture",
-    "write_picture",
-]
-
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm")
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 MAX_FILE_BYTES = 64 * 2**20

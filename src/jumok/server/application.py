@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from jumok.server.service import Service
 
-__all__ = ["Application"]
-
 ROUTES = (*API_ROUTES, *pages.ROUTES)
 METHODS = frozenset(("GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH"))
 

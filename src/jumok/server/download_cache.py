@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from jumok.documents.document import DocumentFormat
     from jumok.server.limits import Limits
 
-__all__ = ["CachedFile", "DownloadCache"]
-
 
 @dataclass(frozen=True, slots=True)
 class CachedFile:

@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import TextIO
 
-__all__ = ["configure_logging", "log_error", "log_event"]
-
 _logger = logging.getLogger("jumok.server")
 
 

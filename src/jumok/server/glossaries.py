@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     Languages = tuple[str, str]
 
-__all__ = ["NamedGlossaries"]
-
 
 class NamedGlossaries:
     """Glossaries by name. A file that names its languages serves both directions between them."""

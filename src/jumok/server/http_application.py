@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["HttpApplication"]
-
 CLIENT_DISCONNECTED = 499  # nginx's status; only in the log and metrics, since nobody receives it
 CORS_HEADERS = {
     b"vary": b"Origin",

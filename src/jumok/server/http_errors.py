@@ -7,8 +7,6 @@ from math import ceil
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-__all__ = ["NOT_FOUND", "bad_request", "error_response", "retry_later"]
-
 NOT_FOUND = "There is nothing at this address."
 
 

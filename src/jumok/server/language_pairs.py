@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Recipe
     from jumok.text.sentences import Sentences
 
-__all__ = ["LanguagePair", "LanguagePairs", "PivotPath", "read_language_pairs"]
-
 
 _LANGUAGE_CODE = re.compile(r"(?!auto$)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 

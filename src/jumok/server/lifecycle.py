@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     OnListening = Callable[[str, Callable[[], None]], None]
 
-__all__ = ["allow_connections", "run_server"]
-
 Result = TypeVar("Result")
 
 SWITCH_SECONDS = 0.0005

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from jumok.server.http_protocol import BoundedHttpProtocol
     from jumok.server.limits import Limits
 
-__all__ = ["listen", "server_config"]
-
 BACKLOG = 2048
 """Connections that may wait to be accepted."""
 

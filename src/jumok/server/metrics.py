@@ -10,8 +10,6 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["METRICS_MEDIA_TYPE", "Metrics"]
-
 METRICS_MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 SECONDS_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 SENTENCES_BUCKETS = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Schema = dict[str, Any]
 
-__all__ = ["openapi_document"]
-
 _ERRORS = {
     "400": "The request is invalid or not supported",
     "403": "The key, the host or the origin is not allowed",

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from jumok.server.limits import Limits
 
-__all__ = ["BodyMemoryBudget", "ClientDisconnectedError", "RequestFields", "parse_request", "read_body"]
-
 LARGE_FORM_BYTES = 64 * 2**10
 """Larger forms are decoded in a thread: 2 MB of `%41` take a third of a second."""
 MAX_FIELDS = 20

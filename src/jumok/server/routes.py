@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.server.api.fields import ApiModel
     from jumok.server.service import Service
 
-__all__ = ["GET", "JSON_TYPE", "POST", "ApiRequest", "Endpoint", "unless_disconnected"]
-
 Result = TypeVar("Result")
 
 GET, POST = ["GET"], ["POST"]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from starlette.datastructures import Headers
 
-__all__ = ["ApiKeys", "HostOriginPolicy", "RateLimiter", "client_network", "is_loopback", "read_api_keys"]
-
 MAX_CLIENTS = 10_000
 MIN_KEY_LENGTH = 16
 _HOST = re.compile(r"(?:\[([0-9a-f:.]++)\]|([^\s\[\]:/@?#\\]*[^\s\[\]:/@?#\\.])\.?)(?::[0-9]*+)?")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.server.language_pairs import LanguagePairs
     from jumok.server.service import ServerSettings
 
-__all__ = ["describe_server", "security_warnings", "server_url"]
-
 
 def describe_server(settings: ServerSettings) -> list[str]:
     """Return a description of the server in lines; raise if a model cannot be read."""

@@ -21,19 +21,6 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Recipe
     from jumok.config.resolve import DerivedSetting
 
-__all__ = [
-    "Event",
-    "Finished",
-    "Progress",
-    "Sample",
-    "Saved",
-    "Stage",
-    "StageStarted",
-    "Started",
-    "Validated",
-    "Warned",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StageStarted:

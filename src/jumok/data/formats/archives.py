@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import OpenPairs
     from jumok.data.input_files import InputFile
 
-__all__ = ["open_zip"]
-
 _MAX_NAMES_LISTED = 8
 _ARCHIVES = {".zip", ".xlsx", ".xlsm", ".ods"}  # an archive in an archive is not opened
 

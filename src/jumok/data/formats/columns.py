@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair, ReadOptions
     from jumok.data.input_files import InputFile
 
-__all__ = ["HeaderWarning", "Row", "Table", "header_languages", "open_table", "parse_links"]
-
 Row = tuple[int, list[str]]
 """The number of a row, counted from 1, and its cells."""
 

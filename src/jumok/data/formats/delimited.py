@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import PairFile, ReadOptions
     from jumok.data.input_files import InputFile
 
-__all__ = ["has_tab_columns", "open_csv", "open_tsv"]
-
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _SAMPLE_LINES = 50
 _SEPARATOR_MARK = "sep="  # Excel reads the separator from a first line such as `sep=;`

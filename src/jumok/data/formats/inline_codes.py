@@ -14,8 +14,6 @@ import re
 from jumok.data.formats.xml_events import MAX_TEXT
 from jumok.errors import DataError
 
-__all__ = ["INLINE_CODE", "SegmentText"]
-
 INLINE_CODE = "inline code"
 _WITH_CONTENT = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
 _EMPTY = frozenset({"x", "bx", "ex", "sc", "ec"})

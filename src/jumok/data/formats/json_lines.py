@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair, ReadOptions
     from jumok.data.input_files import InputFile
 
-__all__ = ["open_jsonl"]
-
 
 def open_jsonl(file: InputFile, options: ReadOptions) -> PairFile:
     """Open JSON objects, one per line; languages come from the keys of the first."""

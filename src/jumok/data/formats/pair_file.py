@@ -10,20 +10,6 @@ from jumok.data.input_files import InputFile
 from jumok.errors import DataError
 from jumok.types import Pair
 
-__all__ = [
-    "NumberedPair",
-    "OpenPairs",
-    "PairFile",
-    "PairReader",
-    "ReadOptions",
-    "line_error",
-    "make_pair",
-    "no_pairs_error",
-    "refuse_columns",
-    "shorten",
-    "valid_unicode",
-]
-
 NumberedPair = tuple[int, Pair]
 """A pair and the line (or row), counted from 1, on which it begins."""
 PairReader = Callable[[Counter[str]], Iterator[NumberedPair]]

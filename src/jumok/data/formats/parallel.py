@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair
     from jumok.data.input_files import InputFile
 
-__all__ = ["read_parallel", "read_text"]
-
 
 def read_parallel(source: InputFile, target: InputFile, dropped: Counter[str]) -> Iterator[NumberedPair]:
     """Yield the pairs of two texts, line by line. Unequal line counts are refused where the shorter ends."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from jumok.data.formats.pair_file import NumberedPair, ReadOptions
 
-__all__ = ["open_po"]
-
 FUZZY, OBSOLETE, UNTRANSLATED = "fuzzy entry", "obsolete entry", "entry without a translation"
 _STRING = re.compile(r'(?:(msgctxt|msgid_plural|msgid|msgstr(?:\[\d+\])?)\s*)?"((?:[^"\\]|\\.)*)"')
 _ESCAPE = re.compile(r"\\(.)")

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import PairFile, ReadOptions
     from jumok.data.input_files import InputFile
 
-__all__ = ["open_ods", "open_xlsx"]
-
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _WORKBOOK, _SHARED_STRINGS, _CONTENT = "xl/workbook.xml", "xl/sharedStrings.xml", "content.xml"
 _MAX_COLUMNS = 256

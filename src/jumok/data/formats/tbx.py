@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair, ReadOptions
     from jumok.data.input_files import InputFile
 
-__all__ = ["open_tbx"]
-
 _ENTRIES, _LANGUAGES = ("termEntry", "conceptEntry"), ("langSet", "langSec")
 NOT_IN_BOTH = "concept without both languages"
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair, ReadOptions
     from jumok.data.input_files import InputFile
 
-__all__ = ["open_tmx"]
-
 _UNITS_TO_FIND_LANGUAGES = 1000
 _MAX_PAIRS_PER_UNIT = 64
 NOT_IN_BOTH, TOO_MANY_VARIANTS = "unit without both languages", "pair of variants beyond the 64th of a unit"

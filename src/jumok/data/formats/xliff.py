@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair, ReadOptions
     from jumok.data.input_files import InputFile
 
-__all__ = ["open_xliff"]
-
 UNTRANSLATED, DO_NOT_TRANSLATE = "unit without a translation", "unit that is not to be translated"
 OTHER_LANGUAGES = "unit in other languages"
 _NOT_TRANSLATED = frozenset({"new", "needs-translation", "initial"})

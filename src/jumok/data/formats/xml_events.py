@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from jumok.data.input_files import InputFile
 
-__all__ = ["MAX_TEXT", "XmlHandler", "read_xml"]
-
 MAX_TEXT = 1 << 20  # characters of one sentence or cell
 _MAX_TOKEN_BYTES = 1 << 21  # of a tag or comment, which expat keeps in memory
 _MAX_DEPTH = 200

@@ -43,17 +43,6 @@ MIN_GAIN_PER_HEAD = 0.003
 MIN_SOURCE_WEIGHTS = (0.1, 0.15, 0.2, 0.3, 0.4)
 """The values of `min_source_weight` that are tried."""
 
-__all__ = [
-    "AttendedPair",
-    "choose_read_out",
-    "default_read_out",
-    "head_errors",
-    "last_layer_read_out",
-    "links_in_both_directions",
-    "read_alignment",
-    "read_out_map",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class AttendedPair:

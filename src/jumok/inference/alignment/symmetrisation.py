@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from jumok.types import Link
 
-__all__ = ["Symmetrisation", "symmetrise"]
-
 Symmetrisation = Literal["intersection", "union", "grow-diagonal", "grow-diagonal-final"]
 
 # Koehn's order, (target, source): the four sides, then the corners.

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["CachedModel", "cached_models", "evict", "get_or_create", "remove_cached"]
-
 MAX_UNUSED_SECONDS = 60 * 24 * 3600
 """Entries that were not used for this long are removed when another one is created."""
 

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from jumok.inference.search.plan import Sampling, SearchPlan
     from jumok.inference.shortlist import Shortlist
 
-__all__ = ["ISA_VARIABLE", "CTranslate2Engine", "request_avx512", "require_ctranslate2"]
-
 BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128  # source tokens per batch, with a beam of 1
 SMALL_MODEL_BYTES = 8 * 2**20  # about what the caches of a core hold
 ISA_VARIABLE = "CT2_FORCE_CPU_ISA"

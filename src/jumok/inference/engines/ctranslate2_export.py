@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
     from jumok.models.model import TranslationModel
 
-__all__ = ["TokenNames", "export", "unsupported_reason"]
-
 _KNOWN_MODULES = {
     Transformer,
     EncoderBlock,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SPECIAL_TOKENS", "token_names"]
-
 SPECIAL_TOKENS = ("<pad>", "<unk>", "<s>", "</s>")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     SearchResult = tuple[Sequence[int], Sequence[list[Hypothesis]]]
     """Indices of sentences, and the hypotheses of each, best first."""
 
-__all__ = ["Engine", "OnToken", "length_buckets"]
-
 OnToken = Callable[[int, Sequence[int]], None]
 """Receives, after every step, the index of a sentence and the tokens of its translation so far."""
 

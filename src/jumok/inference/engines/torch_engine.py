@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from jumok.models.model import TranslationModel
     from jumok.types import Batch, Hypothesis
 
-__all__ = ["TorchEngine"]
-
 BATCH_TOKENS = 2048
 
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from jumok.inference.search.stepper import Stepper
     from jumok.types import Batch, Hypothesis, LogProbs
 
-__all__ = ["beam_search"]
-
 State = TypeVar("State")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from jumok.inference.search.plan import SearchPlan
     from jumok.types import LogProbs
 
-__all__ = ["NEG_INF", "Prefixes", "columns_of", "mask_disallowed", "tokens_of"]
-
 NEG_INF = float("-inf")
 MAX_LOST = 0.5
 """If more probability than this is masked, the row gets a new softmax: 1 - lost has too few digits."""

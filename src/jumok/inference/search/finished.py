@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from jumok.inference.search.plan import SearchPlan
     from jumok.types import Batch
 
-__all__ = ["FinishedHypotheses", "initial_coverage", "rank_hypotheses", "ranking_scores"]
-
 
 @dataclass(frozen=True, slots=True)
 class FinishedHypotheses:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from jumok.inference.search.stepper import Stepper
     from jumok.types import Batch, Hypothesis, LogProbs
 
-__all__ = ["greedy_search", "sample"]
-
 State = TypeVar("State")
 ChooseColumns = Callable[["Tensor"], "Tensor"]
 """From log-probabilities (row, column) to the chosen column of each row: (row,)."""

@@ -23,8 +23,6 @@ MAX_LENGTH_PENALTY = 20
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
 _SEED_STEP = 1_000_003  # between blocks: so large that nearby seeds share no block
 
-__all__ = ["OnStep", "Sampling", "SearchOverrides", "SearchPlan", "SearchStep"]
-
 
 class SearchOverrides(TypedDict, total=False):
     """Values in place of the recipe's `search.*`, under the same names; None keeps the recipe's value."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from jumok.types import Batch, LogProbs
 
-__all__ = ["AttendingStepper", "Stepper", "advance"]
-
 State = TypeVar("State")
 
 

@@ -15,8 +15,6 @@ import torch
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["top_k"]
-
 _CHUNK = 32
 
 

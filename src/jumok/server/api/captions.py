@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
     from jumok.server.service import Service
 
-__all__ = ["ROUTES"]
-
 PICTURE_SCHEMA = {"description": "A picture: PNG, JPEG, GIF, BMP, WebP, TIFF or PPM", "minItems": 1}
 
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
     from jumok.server.viewer.service import ExplanationService
 
-__all__ = ["VIEWER_LIMITS", "ViewerServer"]
-
 Result = TypeVar("Result")
 
 ADDRESS = "127.0.0.1"

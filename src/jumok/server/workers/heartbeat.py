@@ -12,8 +12,6 @@ import struct
 import threading
 import time
 
-__all__ = ["HEARTBEAT", "HEARTBEAT_SECONDS", "start_heartbeats"]
-
 HEARTBEAT_SECONDS = 0.5
 HEARTBEAT = struct.Struct("<d")
 """The CPU time of the process, in seconds."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from jumok.server.limits import Limits
     from jumok.server.workers.pending import Pending, Work
 
-__all__ = ["WorkQueue"]
-
 GATHER_SECONDS = 0.003
 FEW_SENTENCES = 16
 """A free worker waits for more if fewer are waiting; batches of at least this many measure its speed."""

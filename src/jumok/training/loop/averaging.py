@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["average_weights", "update_moving_average"]
-
 
 def average_weights(weights: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """Return the mean of several sets of weights, summed in float64 in the given order."""

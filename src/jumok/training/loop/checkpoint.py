@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = [
-    "Checkpoint",
-    "load_checkpoint_weights",
-    "load_newest_checkpoint",
-    "remove_old_checkpoints",
-    "save_checkpoint",
-    "saved_steps",
-]
-
 _NAME = re.compile(r"step-(\d+)")
 MIN_CHECKPOINTS = 2
 

@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 
     from jumok.training.loop.state import ValidationRecord
 
-__all__ = [
-    "Evidence",
-    "Finding",
-    "byte_token_share",
-    "flatness",
-    "run_detectors",
-    "training_diverged",
-    "unigram_entropy",
-]
-
 # A run is late after this many steps, and after this share of the planned steps or, if no end is planned,
 # this many validations.
 LATE_STEPS, LATE_SHARE, LATE_VALIDATIONS = 200, 0.33, 4

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-__all__ = ["MAX_LOSS", "SHARES", "MeasuredPoint", "choose_point", "interpolate_weights"]
-
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)
 """The values of α that are tried."""
 MAX_LOSS = 0.5

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["CurveWriter", "Metrics", "read_metrics", "tensorboard_writer"]
-
 _FAILURE_NOTE = "All checkpoints are intact."
 
 

@@ -21,17 +21,6 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TrainingSettings
 
-__all__ = [
-    "clip_gradients",
-    "make_optimiser",
-    "optimiser_tensors",
-    "reset_optimiser",
-    "restore_optimiser",
-    "squared_norm",
-    "squared_norms",
-    "trainable_parameters",
-]
-
 _STATE_KEYS = ("exp_avg", "exp_avg_sq", "step")
 
 

@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jumok.config.recipe import TrainingSettings
 
-__all__ = ["Phase", "Plan", "learning_rate"]
-
 
 @dataclass(frozen=True, slots=True)
 class Phase:

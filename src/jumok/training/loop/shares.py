@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from jumok.training.parallel.protocol import ParallelBackend
 
-__all__ = ["Node", "merge_nodes", "nodes_of_rank", "reduce_nodes", "shares_of_rank"]
-
 
 @dataclass(frozen=True, slots=True)
 class Node:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TrainingSettings
 
-__all__ = ["USELESS_RATIO", "RunState", "ValidationRecord"]
-
 USELESS_RATIO = 4.0
 """Validation loss / loss of equal probabilities above which a validation ranks next to last, whatever its
 score. It is higher than `DIVERGED_RATIO` (detectors.py): a model that overfits a tiny corpus is confidently

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from jumok.training.validation.protocol import Validation, ValidationResult
     from jumok.types import AttentionMap
 
-__all__ = ["Budget", "RunFiles", "Trainer"]
-
 STEPS_BETWEEN_REPORTS = 20
 SECONDS_BETWEEN_REPORTS = 2.0
 SECONDS_BETWEEN_SAVES = 120.0

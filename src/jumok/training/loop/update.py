@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from jumok.models.model import Model
     from jumok.training.parallel.protocol import ParallelBackend
 
-__all__ = ["Update", "Worker", "num_statistics", "seed_step"]
-
 FP16_LOSS_SCALE = 1024.0
 """Factor of the loss in fp16, whose smallest number is 6e-8. A fixed one needs no state in checkpoints."""
 

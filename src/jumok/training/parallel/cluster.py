@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
     from jumok.system.messages import Message
 
-__all__ = ["Cluster", "ClusterAddress", "check_world_size", "current_cluster", "joined_cluster"]
-
 JOIN_SECONDS = 300.0  # until all ranks have met
 UPDATE_SECONDS = 900.0  # that an exchange of an update may take
 ORDER_SECONDS = (

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
     from jumok.training.parallel.cluster import Cluster
 
-__all__ = ["follow"]
-
 SAME_SIGNAL_SECONDS = 2.0
 
 

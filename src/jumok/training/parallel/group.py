@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from jumok.training.parallel.cluster import Cluster
     from jumok.training.parallel.protocol import ParallelBackend
 
-__all__ = ["DataParallelGroup", "worker_main"]
-
 WORKER_CODE = (
     "from jumok.training.parallel.group import worker_main; worker_main(sys.stdin.buffer, sys.stdout.buffer)"
 )

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-__all__ = ["Network", "connection_errors", "first_sentence"]
-
 
 class Network:
     """The backend of one rank among several that are connected by torch's default process group."""

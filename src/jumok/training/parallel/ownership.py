@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["aligned", "assign_owners"]
-
 ALIGNMENT = 16  # floats: every parameter starts on a cache line
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-__all__ = ["ParallelBackend", "gradient_or_zeros"]
-
 
 class ParallelBackend(Protocol):
     """The processes that train one model together, seen from one of them."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.training.parallel.cluster import Cluster
     from jumok.training.run.run_folder import RunFolder
 
-__all__ = ["RunFiles", "list_files", "receive_folder", "send_folder"]
-
 # Of a run folder: what only rank 0 reads.
 OWN_NAMES = {"run.json", "run.lock", "recipe.toml", "metrics.jsonl", "checkpoints", "model", "tensorboard"}
 OWN_NAMES |= {"corpus", "validation.jsonl", "sources.json"}

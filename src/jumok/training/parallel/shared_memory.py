@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-__all__ = ["SharedMemory", "can_share_memory"]
-
 
 def can_share_memory() -> bool:
     """Whether this system has anonymous shared memory, which a crash cannot leave behind (Linux)."""

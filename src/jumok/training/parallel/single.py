@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor, nn
 
-__all__ = ["SingleProcess"]
-
 
 class SingleProcess:
     """The backend of a process that trains alone: it owns every parameter and has nothing to sum."""

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from jumok.training.loop.trainer import Trainer
     from jumok.training.run.preparation import TrainingData
 
-__all__ = ["BestModel"]
-
 
 class BestModel:
     """Keeps `model/` up to date while the trainer trains."""

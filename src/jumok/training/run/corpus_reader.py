@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from jumok.data.faults import Fault
     from jumok.training.run.inputs import Inputs
 
-__all__ = ["Sentences", "read_sentences"]
-
 MAX_CACHED_PAIRS = 1_000_000
 SAMPLE_PAIRS = 50_000
 BLOCK_PAIRS = 8192

@@ -10,8 +10,6 @@ from jumok.system.device import choose_device
 if TYPE_CHECKING:
     from jumok.config.resolve import Resolved
 
-__all__ = ["derive_device"]
-
 
 def derive_device(resolved: Resolved) -> Resolved:
     """Choose device and precision, except what the person set."""

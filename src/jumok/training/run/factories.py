@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from jumok.training.validation.protocol import Validation
     from jumok.types import Pair
 
-__all__ = ["fresh_model", "make_batches", "make_validation"]
-
 
 def make_batches(recipe: Recipe, store: PairStore, tokenizers: TokenizerPair) -> Batches:
     """Return the training batches for the model's task."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from jumok.training.run.start_model import StoredStart
     from jumok.training.validation.protocol import Validation, ValidationResult
 
-__all__ = ["FineTuning", "read_fine_tuning"]
-
 MAX_KEEP_LOSS = 1.0
 """In points of the score. A model that loses more on the pairs to keep gets a warning."""
 _WORSE_ON_NEW = "Train for longer, on more pairs, or with a lower training.learning_rate."

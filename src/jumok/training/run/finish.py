@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from jumok.training.validation.translation import TranslationValidation
     from jumok.types import Pair, ReadOut
 
-__all__ = ["finish_run", "interrupted_event"]
-
 MAX_READ_OUT_PAIRS = 200
 
 

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.run_folder import RunFolder
 
-__all__ = [
-    "INITIAL_WEIGHTS",
-    "InitialModel",
-    "load_initial_weights",
-    "refuse_contradictions",
-]
-
 INITIAL_WEIGHTS = "weights.safetensors"
 
 

@@ -31,16 +31,6 @@ from jumok.types import Pair
 if TYPE_CHECKING:
     from jumok.config.resolve import Overrides
 
-__all__ = [
-    "CorpusInput",
-    "InputItems",
-    "Inputs",
-    "has_same_sources",
-    "list_inputs",
-    "open_inputs",
-    "write_sources",
-]
-
 CorpusInput = str | Path | Corpus
 """A file of pairs or of plain text, or an open corpus. Two parallel text files are two items in a row."""
 InputItems = CorpusInput | Iterable[CorpusInput] | Iterable[Pair | Sequence[str]]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.training.run.preparation import TrainingData
     from jumok.types import ReadOut
 
-__all__ = ["BEST_STEP", "VALIDATION_FINGERPRINT", "make_model_card", "source_facts"]
-
 VALIDATION_FINGERPRINT = "validation_fingerprint"
 """The model card's fact that says which pairs training validated on (`data.fingerprint_pairs`)."""
 BEST_STEP = "best_step"

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from jumok.training.loop.checkpoint import Checkpoint
     from jumok.training.run.run_folder import RunRecord
 
-__all__ = ["check_is_more", "extend_record", "must_complete_first", "requested_limits"]
-
 NAMES = ("steps", "epochs", "minutes")
 MIN_RATE = 1e-3  # share of the peak; a lower rate has fallen to zero, but for rounding
 Limits = dict[str, float]

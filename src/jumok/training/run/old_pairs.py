@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.inputs import Inputs
 
-__all__ = ["Collector", "OldPairs", "collect_old_pairs"]
-
 MAX_REPLAY_PAIRS = 50_000
 """Pairs that are stored for replay at most: an epoch uses about as many as there are new ones."""
 MAX_TRANSLATED_PAIRS, TRANSLATED_KEEP_PAIRS = 2000, 400

@@ -15,8 +15,6 @@ from jumok.training.run.start_model import check_fine_tuning
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["make_overrides"]
-
 
 def make_overrides(recipe: Overrides | Recipe | None, settings: Mapping[str, Any]) -> Overrides:
     """Return the overrides in `recipe`, updated with `settings` and checked.

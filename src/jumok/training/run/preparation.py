@@ -59,8 +59,6 @@ if TYPE_CHECKING:
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
 
-__all__ = ["PreparedRun", "TrainingData", "prepare_from_folder", "prepare_run", "read_inputs"]
-
 MIN_VOCAB_SETTING = 64  # the least that the setting allows; an alphabet without byte fallback may need less
 MIN_SECONDS_FOR_PROCESSES = 60.0  # of training: worker processes take some seconds to start
 

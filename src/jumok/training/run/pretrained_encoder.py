@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from jumok.training.run.corpus_reader import Sentences
     from jumok.training.run.run_folder import RunFolder
 
-__all__ = ["PretrainedEncoder", "read_encoder"]
-
 # The translator takes over every setting that both models have, except these.
 _NOT_FROM_ENCODER = {"family", "dropout", "attention_dropout", "attention_init", "tied"}
 _TRANSLATOR_NAMES = {"layers": "encoder_layers", "attention": "encoder_attention"}

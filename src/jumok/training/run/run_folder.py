@@ -52,8 +52,6 @@ if TYPE_CHECKING:
 
     from jumok.config.resolve import Overrides
 
-__all__ = ["RunFolder", "RunRecord"]
-
 FORMAT = 2
 LIMITS = ("training.steps", "training.epochs", "training.minutes")
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}

@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from jumok.training.parallel.group import DataParallelGroup
     from jumok.training.validation.protocol import Validation
 
-__all__ = [
-    "estimate_costs",
-    "measure_costs",
-    "measure_update_seconds",
-    "num_measured_updates",
-    "warn_about_plan",
-]
-
 MAX_UPDATES, WARM_UP_UPDATES = 60, 2
 MAX_SHARE, MAX_SECONDS = 0.015, 15.0  # of a run; how long the updates are measured, whichever is less
 # Finishing a run takes as long as this many validations, plus the conversion of the model.

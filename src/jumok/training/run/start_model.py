@@ -46,16 +46,6 @@ if TYPE_CHECKING:
     from jumok.training.run.inputs import Inputs
     from jumok.training.run.run_folder import RunFolder
 
-__all__ = [
-    "StartModel",
-    "StoredStart",
-    "check_fine_tuning",
-    "freeze_weights",
-    "read_start",
-    "read_start_card",
-    "read_stored_start",
-]
-
 RATE_DIVISOR = 10.0
 EPOCHS = 10.0
 """Passes over the pairs if no limit is set: a trained model needs few of them."""

@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from jumok.training.run.inputs import InputItems
     from jumok.training.run.preparation import PreparedRun
 
-__all__ = ["finish_events", "train", "training_events"]
-
 
 def train(
     pairs: InputItems = (),

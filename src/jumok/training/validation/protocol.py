@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from jumok.training.events import Sample
     from jumok.types import AttentionMap, Pair
 
-__all__ = ["MAX_PAIRS", "Validation", "ValidationResult", "drop_too_long", "evenly_spaced", "never_stop"]
-
 Item = TypeVar("Item")
 
 MAX_PAIRS = 2000

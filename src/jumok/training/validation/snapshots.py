@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.training.events import Sample
     from jumok.types import AttentionMap
 
-__all__ = ["cross_attention_map", "mean_word_map", "pick_snapshot_sentence", "snapshot_to_json"]
-
 MAX_TOKENS = 16  # of the sentence whose attention is shown
 MAX_CHARACTERS = 300  # of each text of a sample
 

@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from jumok.text.tokenizer import TokenizerPair
     from jumok.types import AttentionMap, Batch, Pair
 
-__all__ = ["TranslationValidation", "validation_loss"]
-
 MAX_TRANSLATED = 400
 NUM_SAMPLES = 3
 FLATNESS_PAIRS = 16
