@@ -130,9 +130,11 @@ def test_a_damaged_file_of_a_folder_does_not_stop_the_others(call: Call, page: P
     folder.mkdir()
     page.rename(folder / "page.html")
     (folder / "damaged.docx").write_bytes(b"nothing")
-    message = call("translate", MODEL, folder, "--out", tmp_path / "out").err
+    memory = tmp_path / "memory.tmx"
+    message = call("translate", MODEL, folder, "--out", tmp_path / "out", "--save-memory", memory).err
     assert "1 documents could not be translated" in message
     assert "damaged.docx" in message
+    assert memory.read_bytes().count(b"<tu ") == 2
     assert (tmp_path / "out" / "page.html").read_text(encoding="utf-8") == TRANSLATED
 
 

@@ -266,6 +266,8 @@ TRANSLATING = [
     Attempt(0, "translate small.tsv MODEL", 2, ("The model comes first: jumok translate ",)),
     Attempt(0, "translate MODEL lines.txt.gz", 0),
     Attempt(0, "translate MODEL nine.tsv", 0, ("nine.tsv is a table", "with separators")),
+    Attempt(0, "translate MODEL nine.tsv --out a.tsv", 2, (".tsv files cannot be tr", "save it as .xlsx")),
+    Attempt(0, "check https://example.com/pairs.tsv", 2, ("There is no file https://", "Download it first")),
     Attempt(0, "translate MODEL empty.docx --out new.docx", 2, ("empty.docx is empty.",)),
     Attempt(0, "translate MODEL cp949.srt --out a.srt", 2,
             ("not UTF-8 text (line 3)", "CP949 (Korean)", "add --encoding cp949"), LATIN1),

@@ -42,7 +42,7 @@ def make_job(
     glossary = options.get("glossary")
     others = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
-    key = make_key(read_stored_model(model).digest, others, terms, remembered, loaded)
+    key = make_key(read_stored_model(model).digest, others, terms, remembered, encoding, loaded)
     return DocumentJob(options, remembered, encoding, key)
 
 
@@ -71,12 +71,15 @@ def translate_plan(
     """Translate documents to files, or the one document to standard output."""
     if save_memory is not None:
         _check_memory_file(save_memory, translator, overwrite=overwrite)
+    failures: list[str] = []
     if to_files:
-        translated = _translate_files(translator, plan, job, overwrite=overwrite)
+        translated, failures = _translate_files(translator, plan, job, overwrite=overwrite)
     else:
         translated = _print_document(translator, plan.files[0][0], job)
     if save_memory is not None:
         _write_memory(save_memory, translator, translated)
+    if failures:
+        raise DataError(f"{len(failures):,} documents could not be translated. " + " ".join(failures))
 
 
 def _check_memory_file(path: Path, translator: Translator, *, overwrite: bool) -> None:
@@ -103,11 +106,12 @@ def _write_memory(path: Path, translator: Translator, translated: Mapping[str, s
 
 
 def _translate_files(
-    translator: Translator, plan: FilePlan, job: DocumentJob, *, overwrite: bool = False
-) -> dict[str, str]:
-    """Translate the files of a plan, and say what was left out; return sentences with their translations.
+    translator: Translator, plan: FilePlan, job: DocumentJob, *, overwrite: bool
+) -> tuple[dict[str, str], list[str]]:
+    """Translate the files of a plan, and say what was left out.
 
-    Of a folder, the files that an interrupted command has translated are not translated again.
+    Return all sentences with their translations, and why files could not be translated. Of a folder, the
+    files that an interrupted command has translated are not translated again.
     """
     progress = None if plan.folder is None else PartFile(plan.folder, make_key(job.key))
     failures = []
@@ -138,8 +142,8 @@ def _translate_files(
     if job.memory:
         message = f"{num_from_memory:,} segments and sentences were taken from the translation memory."
         typer.echo(message, err=True)
-    _report_folder(plan, failures, num_done_before)
-    return translated
+    _report_folder(plan, len(failures), num_done_before)
+    return translated, failures
 
 
 def _digest(path: Path) -> str:
@@ -149,17 +153,15 @@ def _digest(path: Path) -> str:
         return ""
 
 
-def _report_folder(plan: FilePlan, failures: list[str], num_done_before: int) -> None:
-    """Say how many documents were translated, and which were not."""
+def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> None:
+    """Say how many documents were translated, and which were left out."""
     if len(plan.files) > 1:
         before = f", {num_done_before:,} of them before the interruption" if num_done_before else ""
-        typer.echo(f"{len(plan.files) - len(failures):,} documents were translated{before}.", err=True)
+        typer.echo(f"{len(plan.files) - num_failures:,} documents were translated{before}.", err=True)
     if plan.left_out:
         names = ", ".join(path.name for path in plan.left_out[:5])
         more = f" and {len(plan.left_out) - 5:,} more" if len(plan.left_out) > 5 else ""
         typer.echo(f"Left out, because their type is not known: {names}{more}.", err=True)
-    if failures:
-        raise DataError(f"{len(failures):,} documents could not be translated. " + " ".join(failures))
 
 
 def _translate_one(

@@ -100,7 +100,8 @@ def _opened(file: InputFile) -> Iterator[IO[bytes]]:
         with file.path.open("rb") as raw:
             yield raw
     except FileNotFoundError:
-        raise DataError(f"There is no file {file.name}.") from None
+        advice = " Download it first: jumok reads files." if "://" in file.name else ""
+        raise DataError(f"There is no file {file.name}.{advice}") from None
     except IsADirectoryError:
         raise DataError(f"{file.name} is a folder. Name the files in it.") from None
     except OSError as error:

@@ -62,15 +62,20 @@ _BY_SUFFIX = {
 }
 
 
+_SAVE_AS = "Open it in {program} or LibreOffice, save it as {suffix}, and translate that."
 _ADVICE = {
     ".pdf": "A PDF has no paragraphs, only placed characters. Translate the document it was made from, or "
     "open it in Word or LibreOffice, save it as .docx, and translate that.",
-    ".doc": "Open it in Word or LibreOffice, save it as .docx, and translate that.",
-    ".xls": "Open it in Excel or LibreOffice, save it as .xlsx, and translate that.",
-    ".ppt": "Open it in PowerPoint or LibreOffice, save it as .pptx, and translate that.",
-    ".rtf": "Open it in Word or LibreOffice, save it as .docx, and translate that.",
+    **{suffix: _SAVE_AS.format(program="Word", suffix=".docx") for suffix in (".doc", ".rtf", ".docm")},
+    **{suffix: _SAVE_AS.format(program="Excel", suffix=".xlsx") for suffix in (".xls", ".xlsm", ".ods")},
+    **{suffix: _SAVE_AS.format(program="PowerPoint", suffix=".pptx") for suffix in (".ppt", ".pptm")},
 }
 """What to do with files of known types that are not translated."""
+_ADVICE_ON_LINES = {
+    **{suffix: _SAVE_AS.format(program="Excel", suffix=".xlsx") for suffix in (".csv", ".tsv")},
+    ".gz": "Decompress it, and translate the file that was in it.",
+}
+"""The same for files whose lines can be translated."""
 
 
 class DocumentTooLargeError(DataError):
@@ -84,7 +89,7 @@ def find_format(file_name: str) -> DocumentFormat:
         return _BY_SUFFIX[suffix]
     except KeyError:
         known = ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS)
-        advice = _ADVICE.get(suffix, f"Known types: {known}.")
+        advice = (_ADVICE | _ADVICE_ON_LINES).get(suffix, f"Known types: {known}.")
         raise DataError(f"{suffix[:20]} files cannot be translated. {advice}") from None
 
 
