@@ -18,6 +18,7 @@ import jumok
 from jumok.analysis.explainer import explain
 from jumok.analysis.explanation_files import open_explanation
 from jumok.analysis.json_format import explanation_to_json
+from jumok.analysis.live_explanation import complete_explanation
 from jumok.cli.look import _names
 from jumok.errors import DataError
 from jumok.text.tokenizer import Tokenizer
@@ -117,7 +118,7 @@ def test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts(
 def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "one.json"
     assert call("look", model, "one two", "--out", file).code == 0
-    explanation = explain(jumok.load(model), "one two").with_effects().with_steps()
+    explanation = complete_explanation(explain(jumok.load(model), "one two"))
     assert file.read_text(encoding="utf-8") == explanation_to_json(explanation)
     assert json.loads(explanation_to_json(explanation))["version"] == 2
 
