@@ -122,6 +122,7 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
         "seconds to read, clean and deduplicate": round(read - started, 1),
         "seconds to encode": round(ended - read, 1),
         "pairs per second": round(options.pairs / (ended - started)),
+        "CPU µs per pair": _cpu_microseconds(options.pairs),
         "peak MB": _peak_megabytes(),
     }
 
@@ -157,6 +158,13 @@ def resume(options: argparse.Namespace) -> dict[str, Any]:
         "batches per epoch": batches.per_epoch,
         "peak MB": _peak_megabytes(),
     }
+
+
+def _cpu_microseconds(pairs: int) -> dict[str, float]:
+    """Return the CPU time per pair of this process and of its workers; a busy machine changes it little."""
+    kinds = {"this process": resource.RUSAGE_SELF, "workers": resource.RUSAGE_CHILDREN}
+    used = {name: resource.getrusage(kind) for name, kind in kinds.items()}
+    return {name: round(1e6 * (one.ru_utime + one.ru_stime) / pairs, 2) for name, one in used.items()}
 
 
 def _peak_megabytes() -> dict[str, int]:

@@ -66,7 +66,7 @@ class Translation:
         return Alignment(frozenset(links))
 
     def as_line(self) -> str:
-        """Return the text on one line; it may have line breaks other than \\n, such as U+2028."""
+        """Return the text on one line: other line breaks in it, such as U+2028, become spaces."""
         return " ".join(self.text.splitlines())
 
     def as_json(self, *, align: bool = False) -> str:
