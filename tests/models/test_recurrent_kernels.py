@@ -235,7 +235,9 @@ def test_gradients_of_an_encoder_layer_equal_finite_differences(cell):
     assert torch.autograd.gradcheck(run, (inputs, *layer.parameters()))
 
 
-@every_cell
+@pytest.mark.parametrize(
+    "cell", ["lstm", *(pytest.param(cell, marks=pytest.mark.slow) for cell in ("rnn", "gru"))]
+)
 @pytest.mark.usefixtures("several_backward_passes")
 def test_gradients_of_the_bahdanau_decoder_equal_finite_differences(cell):
     settings = {"width": 4, "embedding": 2, "attention": AttentionSettings(kind="bahdanau", units=3)}
@@ -282,8 +284,9 @@ def count_tensors():
     return sum(type(candidate) is torch.Tensor for candidate in gc.get_objects())
 
 
-@every_cell
-@pytest.mark.parametrize("kind", ["bahdanau", "luong-general"])
+@pytest.mark.parametrize(
+    ("cell", "kind"), [("gru", "bahdanau"), ("lstm", "bahdanau"), ("lstm", "luong-general")]
+)
 @pytest.mark.usefixtures("no_garbage_collection")
 def test_an_update_leaves_no_reference_cycles(cell, kind, activations):
     model = make_model(torch.float64, cell=cell, decoder_layers=2, attention=AttentionSettings(kind=kind))
