@@ -220,11 +220,6 @@ def require_utf8(text: str | None) -> str | None:
     return text
 
 
-def setting_help(settings: Any, name: str) -> str:
-    """Return the description of a setting, as the help of its option."""
-    return str(settings.model_fields[name].description)
-
-
 def parse_assignments(assignments: list[str]) -> dict[str, Any]:
     """`training.steps=100` → {"training.steps": 100}. A value that is not TOML is a string."""
     import tomllib  # start-up

@@ -16,9 +16,8 @@ from jumok.cli.arguments import (
     ToOption,
     parse_assignments,
     require_utf8,
-    setting_help,
 )
-from jumok.config.recipe import Size, TrainingSettings, TransformerSettings
+from jumok.config.recipe import Size, TrainingSettings, TransformerSettings, setting_help
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

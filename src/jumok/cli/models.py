@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.wrapped_text import echo_wrapped
-from jumok.config.recipe import named_recipes
+from jumok.config.recipe import named_recipes, setting_help
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,7 +81,7 @@ def _facts() -> dict[str, Any]:
             for setting, needs in settings.items()
             if not missing(*needs)
         ]
-        options = {field: info.description for field, info in entry.settings.model_fields.items()}
+        options = {field: setting_help(entry.settings, field) for field in entry.settings.model_fields}
         mechanisms[name] = {"paper": entry.paper, "sites": sites, "places": sites, "options": options}
     positions = {
         name: {

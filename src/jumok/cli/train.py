@@ -16,7 +16,6 @@ from jumok.cli.arguments import (
     PrecisionOption,
     ToOption,
     parse_assignments,
-    setting_help,
 )
 from jumok.cli.status_line import status_line
 from jumok.config.recipe import (
@@ -25,6 +24,7 @@ from jumok.config.recipe import (
     TrainingSettings,
     TransformerSettings,
     read_recipe,
+    setting_help,
 )
 from jumok.config.resolve import Overrides
 from jumok.errors import UnsupportedError

@@ -34,7 +34,6 @@ from jumok.cli.arguments import (
     report_notes,
     require_utf8,
     sampling_options,
-    setting_help,
 )
 from jumok.cli.bulk import (
     BulkOptions,
@@ -46,7 +45,7 @@ from jumok.cli.bulk import (
     translate_files,
 )
 from jumok.cli.input_lines import InputLines, count_lines
-from jumok.config.recipe import SearchSettings
+from jumok.config.recipe import SearchSettings, setting_help
 from jumok.errors import DataError, RecipeError
 from jumok.storage.folders import standard_input
 

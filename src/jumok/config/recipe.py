@@ -11,6 +11,8 @@ from __future__ import annotations
 import copy
 import json
 import tomllib
+from functools import cache
+from itertools import dropwhile, pairwise, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
@@ -65,7 +67,7 @@ token, to predict masked tokens, or to name the class of a picture."""
 class Settings(BaseModel):
     """Settings are frozen; an unknown name is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     section: ClassVar[str] = ""
     """The name of these settings' section in the recipe."""
@@ -523,12 +525,48 @@ def setting_names() -> list[str]:
     return list(dict.fromkeys(f"{section}.{name}" for section, kind in classes for name in kind.model_fields))
 
 
+def setting_help(settings: type[BaseModel], name: str) -> str:
+    """Return the docstring below a field: the help of a setting; "" if there is none."""
+    classes = [base for base in settings.__mro__ if issubclass(base, Settings)]
+    return next((found[name] for found in map(_field_docstrings, classes) if name in found), "")
+
+
+@cache
+def _field_docstrings(settings: type[BaseModel]) -> dict[str, str]:
+    """Return the docstrings below the fields of one class, from its source; none without the source.
+
+    Pydantic would read those of all classes whenever this module is imported, which takes 20 ms. Only the
+    lines of the class are parsed: `inspect.getsource` parses the whole file to find them.
+    """
+    import ast  # start-up
+    import inspect  # start-up
+    import linecache  # start-up
+
+    lines = linecache.getlines(inspect.getfile(settings))
+    from_class = dropwhile(lambda line: not line.startswith(f"class {settings.__name__}("), lines)
+    head = next(from_class, "")
+    body = takewhile(lambda line: not line.strip() or line.startswith(" "), from_class)
+    statements = [
+        statement
+        for tree in ast.parse("".join((head, *body))).body
+        if isinstance(tree, ast.ClassDef)
+        for statement in tree.body
+    ]
+    return {
+        field.target.id: inspect.cleandoc(below.value.value)
+        for field, below in pairwise(statements)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+        if isinstance(below.value.value, str)
+    }
+
+
 def _toml_lines(settings: Settings) -> list[str]:
     lines: list[str] = []
-    for name, info in type(settings).model_fields.items():
+    for name in type(settings).model_fields:
         value = getattr(settings, name)
         if value is not None:
-            lines.append(f"# {' '.join((info.description or '').split())}")
+            lines.append(f"# {' '.join(setting_help(type(settings), name).split())}")
             lines.append(f"{name} = {_toml(value)}")
     return lines
 

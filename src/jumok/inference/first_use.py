@@ -8,8 +8,6 @@ list cannot be written, every use is a first use.
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from typing import TYPE_CHECKING
 
 from jumok.errors import ModelFolderError, StorageError
@@ -84,6 +82,8 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
     After any other failure (no memory, a bug) the folder is not remembered, and the caller goes on: it
     will meet the same error, with its message.
     """
+    import subprocess  # start-up
+
     try:
         child = subprocess.run(command, input=data, capture_output=True, check=False, timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
@@ -110,6 +110,8 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
 def _name_of_end(code: int) -> str:
     if code > 0:
         return f"exit code {code}"
+    import signal  # start-up
+
     try:
         return signal.Signals(-code).name
     except ValueError:

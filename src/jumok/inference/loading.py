@@ -20,13 +20,9 @@ from jumok.inference.engines.cache import evict, get_or_create
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
 from jumok.inference.first_use import check_conversion, check_tokenizers
 from jumok.inference.search.plan import SearchPlan
-from jumok.inference.shortlist import Shortlist
 from jumok.inference.translator import LazyModel, ModelFacts, Translator
 from jumok.storage.model_folder import read_stored_model
 from jumok.storage.user_cache import private_folder
-from jumok.system.device import choose_device
-from jumok.text.class_names import ClassNames
-from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.sentences import sentences_for_scores, sentences_for_texts
 from jumok.text.tokenizer_files import tokenizers_from_files
 
@@ -36,6 +32,7 @@ if TYPE_CHECKING:
     from jumok.config.recipe import Recipe
     from jumok.inference.engines.protocol import Engine
     from jumok.inference.picture_classifier import PictureClassifier
+    from jumok.inference.shortlist import Shortlist
     from jumok.inference.text_model import TextModel
     from jumok.models.model import TranslationModel
     from jumok.storage.model_folder import ModelCard, StoredModel
@@ -114,6 +111,7 @@ def load_text_model(folder: str | Path, *, device: str = "auto", precision: str 
     """Return the language model or the encoder in a model folder; verified as in `load`."""
     from jumok.inference.building import load_model  # start-up
     from jumok.inference.text_model import TextModel  # start-up
+    from jumok.system.device import choose_device  # start-up
 
     stored = read_stored_model(Path(folder))
     recipe = stored.card.recipe
@@ -140,6 +138,9 @@ def load_picture_classifier(
     """Return the classifier of pictures in a model folder; verified as in `load`."""
     from jumok.inference.building import load_model  # start-up
     from jumok.inference.picture_classifier import PictureClassifier  # start-up
+    from jumok.system.device import choose_device  # start-up
+    from jumok.text.class_names import ClassNames  # start-up
+    from jumok.text.picture_tokenizer import PictureTokenizer  # start-up
 
     stored = read_stored_model(Path(folder))
     tokenizers = open_tokenizers(stored)
@@ -165,9 +166,11 @@ def _check_pictures(stored: StoredModel, tokenizers: TokenizerPair) -> None:
     """Raise if the tokenizer reads pictures of another size than the recipe says, or text instead."""
     settings, source = stored.card.recipe.source, tokenizers.source
     if settings.kind == "pictures":
+        from jumok.text.picture_tokenizer import PictureTokenizer  # start-up
+
         fits = source == PictureTokenizer.from_settings(settings)
     else:
-        fits = not isinstance(source, PictureTokenizer)
+        fits = not source.token_shape
     if not fits:
         raise ModelFolderError(
             f"{stored.folder} cannot be used: its recipe and its source tokenizer do not fit. Received: "
@@ -195,6 +198,8 @@ def choose_shortlist(
             f"The model in {stored.folder} has no shortlist. Learn one with `jumok shortlist {stored.folder} "
             "PAIRS`, from the pairs that it was trained on."
         )
+    from jumok.inference.shortlist import Shortlist  # start-up
+
     return Shortlist.from_bytes(stored.shortlist, tokenizers)
 
 
@@ -251,6 +256,7 @@ def _build(
     stored: StoredModel, tokenizers: TokenizerPair, device: str = "cpu", precision: str = "fp32"
 ) -> TranslationModel:
     from jumok.inference.building import load_model  # start-up
+    from jumok.system.device import choose_device  # start-up
 
     model = cast("TranslationModel", load_model(stored, tokenizers))
     return choose_device(device, precision).place(model)

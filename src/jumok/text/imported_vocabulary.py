@@ -1,0 +1,61 @@
+"""The tokenizer files of an imported model: two SentencePiece models, and the tokens by id as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from jumok.errors import ModelFolderError
+from jumok.storage.model_folder import IMPORTED_VOCABULARY
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
+from jumok.text.tokenizer import TokenizerPair
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SOURCE, _TARGET, _VOCABULARY = IMPORTED_VOCABULARY
+
+
+class _StoredVocabulary(BaseModel):
+    """The content of `vocabulary.json`. `target` is None if both sides have the tokens of `source`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source: list[str]
+    target: list[str] | None
+    normaliser: str
+    code: str
+
+
+def imported_to_files(
+    source: JointVocabularyTokenizer, target: JointVocabularyTokenizer, *, shared: bool
+) -> dict[str, bytes]:
+    """Return file name → bytes."""
+    vocabulary = {
+        "source": source.vocabulary,
+        "target": None if shared else target.vocabulary,
+        "normaliser": source.normaliser,
+        "code": source.code,
+    }
+    text = json.dumps(vocabulary, ensure_ascii=False, indent=0)
+    return {_SOURCE: source.sentencepiece, _TARGET: target.sentencepiece, _VOCABULARY: text.encode()}
+
+
+def imported_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
+    """Return the tokenizers; the inverse of `imported_to_files`."""
+    try:
+        stored = _StoredVocabulary.model_validate_json(files[_VOCABULARY])
+    except ValidationError as error:
+        reason = error.errors()[0]["msg"]
+        raise ModelFolderError(
+            f"{_VOCABULARY} cannot be used: {reason}. Copy the folder again from its origin."
+        ) from None
+    options: dict[str, Any] = {"normaliser": stored.normaliser}
+    target_tokens = stored.source if stored.target is None else stored.target
+    return TokenizerPair(
+        source=JointVocabularyTokenizer(files[_SOURCE], stored.source, code=stored.code, **options),
+        target=JointVocabularyTokenizer(files[_TARGET], target_tokens, is_source=False, **options),
+        shared=stored.target is None,
+    )
