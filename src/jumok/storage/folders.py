@@ -20,6 +20,7 @@ import secrets
 import shutil
 import stat
 import sys
+import weakref
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -315,6 +316,31 @@ def read_listed_file(folder: Path, name: str, entry: object) -> bytes:
     if hashlib.sha256(data).hexdigest() != entry.get("sha256"):
         raise ModelFolderError(damage_message(path, "its sha256 is not the recorded one"))
     return data
+
+
+class OpenFile:
+    """A regular file that can be read again, also after its folder was replaced or removed.
+
+    Unix keeps such a file until nobody has it open. Windows would refuse to replace the folder instead, so
+    there it is not opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor: int | None = None
+        if os.name == "posix":
+            with suppress(OSError):
+                self._descriptor = os.open(path, os.O_RDONLY | UNTRUSTED)
+                weakref.finalize(self, os.close, self._descriptor)
+
+    def read(self, entry: Mapping[str, Any]) -> bytes | None:
+        """Return the content if it is the one that a manifest lists with this entry."""
+        if self._descriptor is None:
+            return None
+        blocks: list[bytes] = []
+        while block := os.pread(self._descriptor, 2**24, sum(map(len, blocks))):
+            blocks.append(block)
+        data = b"".join(blocks)
+        return data if hashlib.sha256(data).hexdigest() == entry.get("sha256") else None
 
 
 def damage_message(path: Path, reason: str) -> str:

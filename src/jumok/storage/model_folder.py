@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from jumok.config.recipe import Recipe, make_stored_recipe
 from jumok.errors import JumokError, ModelFolderError, RecipeError, StorageError, UnsupportedError
 from jumok.storage.folders import (
+    OpenFile,
     check_file_name,
     checksum,
     damage_message,
@@ -23,8 +24,6 @@ from jumok.storage.folders import (
     write_file,
     write_folder,
 )
-from jumok.storage.foreign_formats import foreign_model_hint, hub_hint
-from jumok.storage.readme import describe_model
 from jumok.storage.tensors import check_finite, tensors_from_bytes, tensors_to_bytes
 from jumok.storage.user_cache import is_checked, remember_checked
 from jumok.types import ReadOut  # noqa: TC001 - pydantic needs the type at run time
@@ -118,8 +117,11 @@ def save_model(
     _check_tokenizers(folder, tokenizers)
     if folder.exists() and not replace:
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
-    text = describe_model(card) if readme is None else readme
-    files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights)), (README, text.encode())]
+    if readme is None:
+        from jumok.storage.readme import describe_model  # start-up
+
+        readme = describe_model(card)
+    files = [*tokenizers.items(), (WEIGHTS, tensors_to_bytes(weights)), (README, readme.encode())]
     metadata = card_to_json(card)
     write_folder(folder, files, metadata=metadata, manifest=CARD, failure_note=failure_note, replace=replace)
     if checked:
@@ -160,6 +162,8 @@ class StoredModel:
     shortlist: bytes | None = None
     converted: Mapping[str, bytes] | None = None
     """The files of a model that only CTranslate2 runs; such a model has no weights of its own."""
+    weights_file: OpenFile | None = None
+    """The file of the weights, if their bytes were dropped: a run may replace its model meanwhile."""
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
@@ -178,6 +182,8 @@ class StoredModel:
         try:
             return read_listed_file(self.folder, WEIGHTS, self.weights_entry)
         except ModelFolderError:
+            if self.weights_file and (data := self.weights_file.read(self.weights_entry)) is not None:
+                return data
             if checksum(read_manifest(self.folder / CARD)) == self.digest:
                 raise
             raise ModelFolderError(
@@ -190,8 +196,9 @@ class StoredModel:
         return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:
-        """Return a copy without the bytes of the weights, to free their memory."""
-        return replace(self, weights_bytes=None)
+        """Return a copy without the bytes of the weights, to free their memory; their file stays open."""
+        weights_file = None if self.converted else OpenFile(self.folder / WEIGHTS)
+        return replace(self, weights_bytes=None, weights_file=weights_file)
 
 
 def read_model_with_weights(folder: Path) -> tuple[ModelCard, dict[str, Tensor], dict[str, bytes]]:
@@ -321,6 +328,8 @@ def _check_tokenizers(folder: Path, tokenizers: Mapping[str, bytes]) -> None:
 
 
 def _refuse_foreign_folder(folder: Path) -> None:
+    from jumok.storage.foreign_formats import foreign_model_hint, hub_hint  # start-up
+
     if not folder.exists() and folder.name == MODEL and (folder.parent / RUN_RECORD).is_file():
         raise ModelFolderError(
             f"The run in {folder.parent} has no model yet: it gets one at its first validation, and a better "
