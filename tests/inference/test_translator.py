@@ -7,7 +7,7 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import pytest
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from torch import Tensor
+
+    from jumok.inference import SearchPlan
 
 WORDS = [
     "the",
@@ -482,3 +484,33 @@ def test_a_sentence_that_is_translated_again_has_the_notes_of_its_new_translatio
     assert "was cut" in cut.notes[0]
     [whole] = echo_translator(tokenizers).translate([text], max_length_ratio=0.1)
     assert (whole.text, whole.notes) == (text, ())
+
+
+def test_a_sentence_that_is_translated_again_keeps_prefix_beam_and_sampling(
+    tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translator = echo_translator(tokenizers)
+    searches = []
+    search = translator.engine.search
+
+    def recorded(sources: Any, plan: SearchPlan, **options: Any) -> Any:
+        searches.append((plan, options["sampling"]))
+        return search(sources, plan, **options)
+
+    monkeypatch.setattr(translator.engine, "search", recorded)
+    lost = "{" + "x" * 60 + "}"
+    text = f"see {lost} now"
+    [translation] = translator.translate([text], prefix="the old", beam=2, max_length_ratio=0.1)
+    assert translation.text.startswith("the old")
+    assert lost in translation.text
+    sampling = Sampling(top_k=1, seed=3)
+    assert lost in translator.translate([text], sampling=sampling, max_length_ratio=0.1)[0].text
+    assert [(plan.beam, how) for plan, how in searches] == [(2, None)] * 2 + [(4, sampling)] * 2
+
+
+def test_alternatives_that_are_translated_again_stay_different(tokenizers: TokenizerPair) -> None:
+    lost = "{" + "x" * 60 + "}"
+    [translation] = echo_translator(tokenizers).translate([f"see {lost} now"], n_best=3, max_length_ratio=0.1)
+    texts = [translation.text, *(text for text, _ in translation.alternatives)]
+    assert len(set(texts)) == len(texts) > 1
+    assert all(lost in text for text in texts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.part_file import PartFile, make_key
 from jumok.errors import UnsupportedError
-from jumok.inference.terminology import find_terms, place_in_pairs
+from jumok.inference.terminology import LackingPair, find_terms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE, separate_options
 from jumok.server.pipeline import Candidate, TranslatedText
 from jumok.text.sentences import text_spans
@@ -163,16 +163,21 @@ class SegmentTranslator:
         """Return the translations that lack a term of their source, with it; `texts` is source → text."""
         found = [(source, text, find_terms(source, self._handling)) for source, text in texts.items()]
         lacking = [
-            (Pair(source, text), matches)
+            LackingPair(Pair(source, text), matches)
             for source, text, matches in found
             if not has_all_terms(text, matches)
         ]
-        placed = place_in_pairs(lacking, self._translator)
+        placed = place_in_pairs(lacking, self._translator, self._retranslate)
         self.notes += [note for one in placed for note in term_notes(one)]
         return {
-            pair.source: Candidate(one.text, score=0.0, links=one.links)
-            for (pair, _), one in zip(lacking, placed, strict=True)
+            before.pair.source: Candidate(one.text, score=0.0, links=one.links)
+            for before, one in zip(lacking, placed, strict=True)
         }
+
+    def _retranslate(self, sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:
+        return self._translator.translate(
+            sentences, prefix=prefixes, scores=False, **LINE_BY_LINE, **self._search
+        )
 
     def _links(self, pairs: Sequence[Pair]) -> Sequence[Links | None]:
         """Return the word links of each pair. Aligning is the second half of the progress of a block."""

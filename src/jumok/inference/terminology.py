@@ -26,7 +26,7 @@ from jumok.text.words import split_words
 from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from jumok.inference.text_options import TextHandling
     from jumok.inference.translation import Translation
@@ -34,24 +34,37 @@ if TYPE_CHECKING:
     from jumok.text.glossary import TermMatch
     from jumok.text.term_placement import PlacedTerms
 
-__all__ = ["find_terms", "place_in_pairs", "place_terms"]
+    Retranslate = Callable[[Sequence[str], Sequence[str]], list[Translation]]
+    """Translates sentences, each with its prefix, by the search that found the first translations."""
+
+__all__ = ["LackingPair", "find_terms", "place_in_pairs", "place_terms"]
 
 MAX_KNOWN_TERMS = 10_000
 """Words for terms that a translator remembers: clients of a server send terms of their own."""
 
 
 @dataclass(frozen=True, slots=True)
+class LackingPair:
+    """A sentence with a translation that lacks terms."""
+
+    pair: Pair
+    matches: Sequence[TermMatch]
+    prefix: str = ""
+    """What its translation begins with."""
+    rank: int = 0
+    """0 for the best translation of the sentence, 1 for its first alternative, and so on."""
+
+
+@dataclass(frozen=True, slots=True)
 class LackingSentence:
     """A sentence whose translation lacks terms: the index of its translation, and which part it is.
 
-    `part` is None for an alternative, which `alternative` numbers.
+    `part` is None for an alternative.
     """
 
     translation: int
     part: int | None
-    alternative: int
-    pair: Pair
-    matches: Sequence[TermMatch]
+    lacking: LackingPair
 
 
 def find_terms(sentence: str, handling: TextHandling) -> Sequence[TermMatch]:
@@ -61,13 +74,21 @@ def find_terms(sentence: str, handling: TextHandling) -> Sequence[TermMatch]:
 
 
 def place_terms(
-    translations: list[Translation], handling: TextHandling, translator: Translator
+    translations: list[Translation],
+    handling: TextHandling,
+    translator: Translator,
+    retranslate: Retranslate,
+    prefixes: Sequence[str],
 ) -> list[Translation]:
     """Return the translations with the terms that their sources ask for."""
-    lacking = [one for index, t in enumerate(translations) for one in _lacking_sentences(index, t, handling)]
+    lacking = [
+        one
+        for index, (translation, prefix) in enumerate(zip(translations, prefixes, strict=True))
+        for one in _lacking_sentences(index, translation, handling, prefix)
+    ]
     if not lacking:
         return translations
-    results = place_in_pairs([(one.pair, one.matches) for one in lacking], translator)
+    results = place_in_pairs([one.lacking for one in lacking], translator, retranslate)
     placed_in: dict[int, list[tuple[LackingSentence, PlacedTerms]]] = {}
     for one, placed in zip(lacking, results, strict=True):
         placed_in.setdefault(one.translation, []).append((one, placed))
@@ -77,54 +98,70 @@ def place_terms(
     ]
 
 
-def _lacking_sentences(index: int, translation: Translation, handling: TextHandling) -> list[LackingSentence]:
+def _lacking_sentences(
+    index: int, translation: Translation, handling: TextHandling, prefix: str
+) -> list[LackingSentence]:
     lacking = []
     for part, (source, text) in enumerate(translation.parts):
         matches = find_terms(source, handling)
         if not matches:
             continue
+        part_prefix = "" if part else prefix  # a prefix begins the first sentence
         if not has_all_terms(text, matches):
-            lacking.append(LackingSentence(index, part, 0, Pair(source, text), matches))
+            lacking.append(
+                LackingSentence(index, part, LackingPair(Pair(source, text), matches, part_prefix))
+            )
         if len(translation.parts) == 1:
             lacking += [
-                LackingSentence(index, None, number, Pair(source, alternative), matches)
-                for number, (alternative, _) in enumerate(translation.alternatives)
+                LackingSentence(
+                    index, None, LackingPair(Pair(source, alternative), matches, part_prefix, rank)
+                )
+                for rank, (alternative, _) in enumerate(translation.alternatives, start=1)
                 if not has_all_terms(alternative, matches)
             ]
     return lacking
 
 
 def place_in_pairs(
-    pairs: Sequence[tuple[Pair, Sequence[TermMatch]]], translator: Translator
+    pairs: Sequence[LackingPair], translator: Translator, retranslate: Retranslate
 ) -> list[PlacedTerms]:
     """Return the target of each pair with the terms of its source.
 
-    If it has lost an address or a placeholder, the sentence is translated again without them.
+    If it has lost an address or a placeholder, the sentence is translated again without them, and the
+    translation of the same rank takes its place.
     """
     if not pairs:  # nothing is worth loading torch for
         return []
     words_for = _words_for(pairs, translator)
     again = {
-        index: without_protected(pair.source, matches)
-        for index, (pair, matches) in enumerate(pairs)
-        if lost_protected(pair.target, matches)
+        index: without_protected(one.pair.source, one.matches)
+        for index, one in enumerate(pairs)
+        if lost_protected(one.pair.target, one.matches)
     }
-    texts = list(dict.fromkeys(text for text, _ in again.values()))  # alternatives have one source
-    by_text = dict(zip(texts, translator.translate(texts, **LINE_BY_LINE), strict=True))
-    translations = {index: by_text[text] for index, (text, _) in again.items()}
+    # Alternatives have one source, which is translated once.
+    inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in again.items()))
+    translated = retranslate([text for text, _ in inputs], [prefix for _, prefix in inputs]) if inputs else []
+    by_input = dict(zip(inputs, translated, strict=True))
+    translations = {index: by_input[text, pairs[index].prefix] for index, (text, _) in again.items()}
     aligned = [
-        Pair(again[index][0], translations[index].text) if index in again else pair
-        for index, (pair, _) in enumerate(pairs)
+        Pair(again[index][0], _of_rank(translations[index], one.rank)) if index in again else one.pair
+        for index, one in enumerate(pairs)
     ]
     placed = []
     for index, evidence in enumerate(_evidence(aligned, translator)):
-        pair, matches = pairs[index]
+        source, matches = pairs[index].pair.source, pairs[index].matches
         if index in again:
-            evidence = evidence.of_original(again[index][1], len(split_words(pair.source)))
+            evidence = evidence.of_original(again[index][1], len(split_words(source)))
         known = replace(evidence, words_for=words_for)
-        one = place_terms_in_sentence(pair.source, aligned[index].target, known, matches)
+        one = place_terms_in_sentence(source, aligned[index].target, known, matches)
         placed.append(replace(one, notes=translations[index].notes) if index in again else one)
     return placed
+
+
+def _of_rank(translation: Translation, rank: int) -> str:
+    """Return the best translation, or an alternative; the last one if there are fewer."""
+    texts = [translation.text, *(text for text, _ in translation.alternatives)]
+    return texts[min(rank, len(texts) - 1)]
 
 
 def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidence]:
@@ -137,22 +174,19 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
     return [WordEvidence(weights.tolist(), sorted(alignment.sure)) for weights, alignment in maps]
 
 
-def _words_for(
-    pairs: Sequence[tuple[Pair, Sequence[TermMatch]]], translator: Translator
-) -> dict[str, Sequence[str]]:
+def _words_for(pairs: Sequence[LackingPair], translator: Translator) -> dict[str, Sequence[str]]:
     """Return the words that the model writes for each term alone. They are stored: a term is used often."""
     terms = {
-        pair.source[slice(*match.span)].lower()
-        for pair, matches in pairs
-        for match in matches
+        one.pair.source[slice(*match.span)].lower()
+        for one in pairs
+        for match in one.matches
         if not match.protected
     }
     known = translator.words_for_terms
-    new = sorted(terms - known.keys())
-    for term, translation in zip(
-        new, translator.translate([f"{term}." for term in new], **LINE_BY_LINE), strict=True
-    ):
-        known[term] = tuple(dict.fromkeys(split_words(translation.text)))
+    if new := sorted(terms - known.keys()):
+        translations = translator.translate([f"{term}." for term in new], **LINE_BY_LINE)
+        for term, translation in zip(new, translations, strict=True):
+            known[term] = tuple(dict.fromkeys(split_words(translation.text)))
     words = {term: known[term] for term in terms}
     while len(known) > MAX_KNOWN_TERMS:  # the oldest first
         del known[next(iter(known))]
@@ -183,7 +217,8 @@ def _with_terms(
             notes.extend(term_notes(new))
     for one, new in placed:
         if one.part is None:
-            alternatives[one.alternative] = (new.text, alternatives[one.alternative][1])
+            alternative = one.lacking.rank - 1
+            alternatives[alternative] = (new.text, alternatives[alternative][1])
     distinct = {other: score for other, score in reversed(alternatives) if other != text}
     align = translation.align
     return replace(

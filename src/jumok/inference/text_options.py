@@ -31,7 +31,7 @@ class TextOptions(SearchOverrides, total=False):
 class LineByLine(TypedDict):
     """The type of `LINE_BY_LINE`."""
 
-    sentences: str
+    sentences: Sentences
     protect: bool
 
 

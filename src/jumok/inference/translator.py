@@ -18,7 +18,7 @@ from jumok.inference.attention_maps import label_maps
 from jumok.inference.engines.protocol import length_buckets
 from jumok.inference.read_ahead import LOOK_AHEAD, block_sizes, read_ahead
 from jumok.inference.search.plan import Sampling, SearchPlan
-from jumok.inference.text_options import TextHandling, separate_options
+from jumok.inference.text_options import LINE_BY_LINE, TextHandling, separate_options
 from jumok.inference.translation import Translation
 from jumok.inference.translation_notes import find_notes
 from jumok.text.long_lines import split_line
@@ -71,6 +71,9 @@ class PendingBatch:
     plan: SearchPlan
     results: Iterator[SearchResult]
     handling: TextHandling
+    prefixes: Sequence[str]
+    retranslate: Callable[[Sequence[str], Sequence[str]], list[Translation]]
+    """Translates other sentences with other prefixes, and otherwise as these lines."""
 
 
 class LazyModel:
@@ -405,6 +408,12 @@ class Translator:
         """Tokenize the texts and start the search."""
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
+
+        def retranslate(sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:
+            options: dict[str, Any] = {"sampling": sampling, "scores": scores, "batch_tokens": batch_tokens}
+            handling = TextHandling(**LINE_BY_LINE)
+            return self._collect(self._submit(sentences, plan, prefix=prefixes, handling=handling, **options))
+
         segments = self._segments(texts, prefixes, handling.sentences)
         max_prefix_length = max((len(segment.prefix) for segment in segments), default=0)
         results = self._engine_for(sampling, plan, max_prefix_length).search(
@@ -416,7 +425,7 @@ class Translator:
             batch_tokens=batch_tokens,
             on_token=None if on_partial is None else self._decode_partial(segments, on_partial),
         )
-        return PendingBatch(texts, segments, plan, results, handling)
+        return PendingBatch(texts, segments, plan, results, handling, prefixes, retranslate)
 
     def _decode_partial(self, segments: Sequence[Segment], on_partial: OnPartial) -> OnToken:
         """Return a callback that passes tokens on as text, only for lines that are not split."""
@@ -458,7 +467,7 @@ class Translator:
             return in_order
         from jumok.inference.terminology import place_terms  # start-up
 
-        return place_terms(in_order, pending.handling, self)
+        return place_terms(in_order, pending.handling, self, pending.retranslate, pending.prefixes)
 
     def _translation(
         self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan

@@ -31,7 +31,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import DataError, JumokError, ModelFolderError, UnsupportedError
 from jumok.inference.loading import load
-from jumok.inference.terminology import place_in_pairs
+from jumok.inference.terminology import LackingPair, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE
 from jumok.server.event_log import configure_logging, log_error
 from jumok.server.workers.heartbeat import start_heartbeats
@@ -45,6 +45,7 @@ from jumok.types import Pair
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from jumok.inference.terminology import Retranslate
     from jumok.inference.translation import Translation
     from jumok.inference.translator import Translator
     from jumok.server.viewer.service import ExplanationService
@@ -175,10 +176,16 @@ def _translate(
     """Return the candidates of each text, best first, with their scores and, if requested, word links."""
     n_best = int(message["n_best"])
     beam = 1 if message["greedy"] else max(translator.search.beam, n_best)
-    # The server has split the texts, and puts terms into the translations.
-    translations = translator.translate(
-        message["texts"], beam=beam, n_best=n_best, on_partial=on_partial, **LINE_BY_LINE
-    )
+
+    def translate(
+        texts: Sequence[str], prefixes: Sequence[str] | str = "", on_partial: OnPartial | None = None
+    ) -> list[Translation]:
+        # The server has split the texts, and puts terms into the translations.
+        return translator.translate(
+            texts, beam=beam, n_best=n_best, prefix=prefixes, on_partial=on_partial, **LINE_BY_LINE
+        )
+
+    translations = translate(message["texts"], on_partial=on_partial)
     candidates: list[list[dict[str, Any]]] = [
         [{"text": text, "score": score} for text, score in ((best.text, best.score), *best.alternatives)]
         for best in translations
@@ -189,26 +196,29 @@ def _translate(
     if message["align"]:
         _add_links(translator, translations, candidates)
     if any(message.get("terms", ())):
-        _place_terms(translator, message, candidates)
+        _place_terms(translator, message, candidates, translate)
     return candidates
 
 
 def _place_terms(
-    translator: Translator, message: Message, candidates: Sequence[list[dict[str, Any]]]
+    translator: Translator,
+    message: Message,
+    candidates: Sequence[list[dict[str, Any]]],
+    retranslate: Retranslate,
 ) -> None:
     """Put the terms of each text into its candidates, with word links and notes on missing ones."""
-    lacking: list[tuple[dict[str, Any], Pair, list[TermMatch]]] = []
+    lacking: list[tuple[dict[str, Any], LackingPair]] = []
     for text, terms, of_text in zip(message["texts"], message["terms"], candidates, strict=True):
         matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
         lacking += [
-            (candidate, Pair(text, candidate["text"]), matches)
-            for candidate in of_text
+            (candidate, LackingPair(Pair(text, candidate["text"]), matches, rank=rank))
+            for rank, candidate in enumerate(of_text)
             if not has_all_terms(candidate["text"], matches)
         ]
     if not lacking:
         return
-    placed = place_in_pairs([(pair, matches) for _, pair, matches in lacking], translator)
-    for (candidate, *_), terms in zip(lacking, placed, strict=True):
+    placed = place_in_pairs([pair for _, pair in lacking], translator, retranslate)
+    for (candidate, _), terms in zip(lacking, placed, strict=True):
         earlier = candidate.pop("notes", ())
         notes = [*(earlier if terms.notes is None else terms.notes), *term_notes(terms)]
         candidate.update(text=terms.text, links=terms.links, **({"notes": notes} if notes else {}))
