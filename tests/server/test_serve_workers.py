@@ -45,6 +45,7 @@ from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
 from jumok.server.workers.worker import ServerGoneError, work
 from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
+from jumok.text.glossary import Glossary, TermMatch
 from support.serve_models import make_digits, sentences
 from support.serve_process import Served, restored_logging, serving, serving_in_thread, wait_until
 
@@ -539,6 +540,41 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
             batch = await queue.take()
             queue.complete(batch, 0.2 * len(pending_items(batch)), 0.2)
         assert queue.speed.seconds_of_texts(best, [SENTENCE]) == pytest.approx(0.2, rel=0.1)
+
+    asyncio.run(run())
+
+
+def test_work_for_terms_counts_before_a_request_is_accepted() -> None:
+    async def run() -> None:
+        limits = Limits()
+        queue = with_speed(WorkQueue(limits, workers=1), 10_000)
+        pipeline = TranslationPipeline(queue, limits)
+        paths = [(LanguagePair(0, "en", "de"),)] * 600
+        plain = [SENTENCE] * 600  # 6 of 8 seconds
+        with pipeline.open_request("client") as request:
+            pipeline.admit(request, plain, paths, TranslateOptions())
+        glossaries = {paths[0]: Glossary({"xx": "yy"})}
+        addresses = ["{a} " + SENTENCE[4:]] * 600
+        for texts, terms in ((plain, glossaries), (addresses, {})):
+            with pipeline.open_request("client") as request, pytest.raises(RequestTooLargeError):
+                pipeline.admit(request, texts, paths, TranslateOptions(), terms)
+
+    asyncio.run(run())
+
+
+def test_sentences_with_terms_have_a_speed_of_their_own() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
+        request = open_request(queue)
+        for _ in range(30):
+            sentences = pending(request, *[SENTENCE] * 20)
+            for sentence in sentences:
+                sentence.terms = [TermMatch((0, 2), "yy", protected=False)]
+            queue.add(sentences)
+            batch = await queue.take()
+            queue.complete(batch, 0.05 * len(pending_items(batch)), 0.05)
+        assert queue.speed.seconds_of_texts(KEY, [SENTENCE], terms=True) == pytest.approx(0.05, rel=0.1)
+        assert queue.speed.seconds_of_texts(KEY, [SENTENCE]) < 0.025
 
     asyncio.run(run())
 

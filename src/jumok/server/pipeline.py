@@ -24,6 +24,7 @@ from jumok.server.workers.pending import (
 )
 from jumok.server.workers.speed import CHARACTERS_PER_SENTENCE
 from jumok.text.glossary import find_protected
+from jumok.text.protected_strings import may_have_protected
 from jumok.text.sentences import replace_sentences, text_spans
 from jumok.text.term_placement import (
     has_all_terms,
@@ -149,15 +150,14 @@ class TranslationPipeline:
         texts: Sequence[str],
         pivot_paths: Sequence[PivotPath],
         options: TranslateOptions,
+        glossaries: Glossaries = MappingProxyType({}),
     ) -> None:
         """Accept the work of a request, or raise before it begins if it cannot be done in time."""
         seconds, characters = 0.0, 0
         for path, indices in _group_by_path(pivot_paths).items():
             texts_of_path = [texts[index] for index in indices]
             characters += sum(map(len, texts_of_path)) if path else 0
-            seconds += sum(
-                self._queue.speed.seconds_of_texts(key, texts_of_path) for key in _batch_keys(path, options)
-            )
+            seconds += self._estimate(texts_of_path, _batch_keys(path, options), path in glossaries)
         self._queue.check_size(seconds)
         sentences = min(MAX_AHEAD, len(texts) + characters // CHARACTERS_PER_SENTENCE)
         self._queue.admit(
@@ -166,6 +166,18 @@ class TranslationPipeline:
             sentences=sentences,
             characters=min(characters, sentences * CHARACTERS_PER_SENTENCE),
         )
+
+    def _estimate(self, texts: Sequence[str], keys: Sequence[BatchKey], has_glossary: bool) -> float:
+        """Return the seconds of work of texts that are translated along one pivot path.
+
+        A text with terms takes longer: they are put where the words that they replace are, which is found by
+        attention, and a sentence that has lost an address is translated again.
+        """
+        seconds = 0.0
+        for text in texts:
+            terms = has_glossary or may_have_protected(text)
+            seconds += sum(self._queue.speed.seconds_of_texts(key, [text], terms=terms) for key in keys)
+        return seconds
 
     def check_room(self, client: str, num_characters: int) -> None:
         """Refuse a document before it is read if its client has too much work waiting already."""
@@ -188,7 +200,7 @@ class TranslationPipeline:
         """
         by_path = _group_by_path(pivot_paths)
         with self.open_request(client) as request:
-            self.admit(request, texts, pivot_paths, options)
+            self.admit(request, texts, pivot_paths, options, glossaries)
             if len(by_path) == 1:
                 return await self._translate(texts, pivot_paths[0], options, request, glossaries)
             tasks = [
@@ -341,8 +353,9 @@ class TranslationPipeline:
                         PendingSentence(key, text, request, terms.get(index, ()))
                         for index, text in islice(remaining, MAX_AHEAD - len(ahead))
                     ]
-                    self._queue.add(more)
-                    ahead.extend(more)
+                    if more:
+                        self._queue.add(more)
+                        ahead.extend(more)
                 if not ahead:
                     return
                 yield ahead[0]
@@ -361,6 +374,8 @@ def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int
 
 def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
     """Return the key of each model on a path: all but the last give one candidate, which is not streamed."""
+    if len(path) == 1:
+        return [BatchKey(path[0].model_index, options)]
     pivot_options = options._replace(n_best=1, stream=False)
     return [BatchKey(pair.model_index, options if pair is path[-1] else pivot_options) for pair in path]
 
@@ -396,7 +411,7 @@ def _find_terms(sentences: Sequence[str], glossary: Glossary | None) -> Terms:
 
 def _with_links(options: TranslateOptions, path: PivotPath, terms: Terms) -> TranslateOptions:
     """Return the options with word links if terms are placed by those of several models."""
-    return options._replace(align=options.align or (len(path) > 1 and bool(terms)))
+    return options._replace(align=True) if terms and len(path) > 1 else options
 
 
 def _place_terms(

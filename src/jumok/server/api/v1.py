@@ -142,7 +142,7 @@ async def _events(
         return events
 
     with pipeline.open_request(request.client_id) as opened:
-        pipeline.admit(opened, texts, plan.pivot_paths, options)
+        pipeline.admit(opened, texts, plan.pivot_paths, options, plan.glossaries)
         # Adjacent texts with the same path are queued together: with one source language, all of them.
         for path, group in groupby(range(len(texts)), key=lambda index: plan.pivot_paths[index]):
             indices = list(group)

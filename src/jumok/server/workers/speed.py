@@ -1,4 +1,4 @@
-"""How long sentences take: measured on batches, per model and options.
+"""How long sentences take: measured on batches, per model and options, with and without terms.
 
 Seconds are CPU seconds of a worker, so that other work on the machine does not make texts seem slower.
 """
@@ -12,7 +12,10 @@ from jumok.server.workers.pending import PendingSentence
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from jumok.server.workers.pending import BatchKey, Pending, TranslateOptions
+    from jumok.server.workers.pending import BatchKey, Pending
+
+    WorkKind = tuple[BatchKey, bool]
+    """Model and options, and whether the translations need terms of a glossary, or addresses."""
 
 __all__ = ["WorkSpeed", "text_size"]
 
@@ -41,7 +44,7 @@ class WorkSpeed:
     """Estimates the seconds that one worker needs. Until anything is measured, everything takes 0 seconds."""
 
     def __init__(self) -> None:
-        self._of_key: dict[BatchKey, float] = {}  # letters per second
+        self._of_kind: dict[WorkKind, float] = {}  # letters per second
         self._of_model: dict[int, float] = {}  # letters per second with the default options
         self._of_operation: dict[str, float] = {}  # seconds of an explanation or a caption
 
@@ -54,29 +57,35 @@ class WorkSpeed:
         """Return the estimated seconds of one sentence in a batch, of an explanation or of a caption."""
         if not isinstance(item, PendingSentence):
             return self._of_operation.get(item.operation, FIRST_EXPLANATION_SECONDS)
-        return text_size(item.text) * self._seconds_per_letter(item.key)
+        return text_size(item.text) * self._seconds_per_letter((item.key, bool(item.terms)))
 
-    def seconds_of_texts(self, key: BatchKey, texts: Iterable[str]) -> float:
-        """Return the estimated seconds of texts that have not been split into sentences yet."""
+    def seconds_of_texts(self, key: BatchKey, texts: Iterable[str], *, terms: bool = False) -> float:
+        """Return the estimated seconds of texts that have not been split into sentences yet.
+
+        `terms` says that their translations may need terms.
+        """
         size = sum(text_size(text) + _sentence_breaks(text) * SENTENCE_SIZE for text in texts)
-        return size * self._seconds_per_letter(key)
+        return size * self._seconds_per_letter((key, terms))
 
     def measure_batch(self, batch: Sequence[PendingSentence], seconds: float) -> None:
-        key = batch[0].key
+        key, num_with_terms = batch[0].key, sum(bool(item.terms) for item in batch)
+        if 0 < num_with_terms < len(batch):
+            return  # how much of the time either kind took is not known
+        kind = (key, num_with_terms > 0)
         speed = sum(text_size(item.text) for item in batch) / max(seconds, 1e-3)
-        self._of_key[key] = _smoothed(self._of_key.get(key), speed)
-        of_model = speed * _relative_work(key.options)
+        self._of_kind[kind] = _smoothed(self._of_kind.get(kind), speed)
+        of_model = speed * _relative_work(*kind)
         self._of_model[key.model_index] = _smoothed(self._of_model.get(key.model_index), of_model)
 
     def measure_explanation(self, operation: str, seconds: float) -> None:
         before = self._of_operation.get(operation, FIRST_EXPLANATION_SECONDS)
         self._of_operation[operation] = _smoothed(before, seconds)
 
-    def _seconds_per_letter(self, key: BatchKey) -> float:
-        if speed := self._of_key.get(key):
+    def _seconds_per_letter(self, kind: WorkKind) -> float:
+        if speed := self._of_kind.get(kind):
             return 1 / speed
-        speed = self._of_model.get(key.model_index)
-        return _relative_work(key.options) / speed if speed else 0.0
+        speed = self._of_model.get(kind[0].model_index)
+        return _relative_work(*kind) / speed if speed else 0.0
 
 
 def _sentence_breaks(text: str) -> int:
@@ -89,7 +98,9 @@ def _smoothed(before: float | None, new: float) -> float:
     return new if before is None else before + SMOOTHING * (new - before)
 
 
-def _relative_work(options: TranslateOptions) -> float:
-    """Return a guess of the work with these options, relative to the default ones, until it is measured."""
+def _relative_work(key: BatchKey, terms: bool) -> float:
+    """Return a guess of the work of this kind, relative to the default options, until it is measured."""
+    options = key.options
     work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
-    return work + 0.4 * options.n_best if options.align else work  # each of them is aligned
+    align = 0.4 * options.n_best if options.align or terms else 0.0  # each of them is aligned
+    return (2 * work if terms else work) + align  # without its addresses, a sentence is translated again
