@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _logger = logging.getLogger("jumok.server")
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 
 class _JsonFormatter(logging.Formatter):
@@ -28,7 +29,7 @@ class _JsonFormatter(logging.Formatter):
         fields = getattr(record, "fields", None) or {"from": record.name, "event": first_line}
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         head = {"time": f"{when}.{int(record.msecs):03d}Z", "level": record.levelname.lower()}
-        return json.dumps({**head, **fields}, ensure_ascii=False)
+        return _JSON.encode({**head, **fields})
 
 
 def configure_logging(stream: TextIO) -> None:
@@ -47,7 +48,10 @@ def configure_logging(stream: TextIO) -> None:
 
 
 def log_event(event: str, **fields: object) -> None:
-    _logger.info(event, extra={"fields": {"event": event, **fields}})
+    if _logger.isEnabledFor(logging.INFO):
+        # `_logger.info` would look for the file and line of its caller, which is as much work as the rest.
+        extra = {"fields": {"event": event, **fields}}
+        _logger.handle(_logger.makeRecord(_logger.name, logging.INFO, "", 0, event, (), None, extra=extra))
 
 
 def log_error(event: str, error: BaseException, **fields: object) -> None:

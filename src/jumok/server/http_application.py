@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -47,7 +46,6 @@ class HttpApplication:
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
-        self._checked = ExceptionMiddleware(self._check, dict.fromkeys(self.error_types, self.error_response))
 
     def check_sender(self, headers: Headers) -> str:
         """Raise an HTTPException if Host or Origin is not allowed; return an allowed foreign one, or ""."""
@@ -79,7 +77,13 @@ class HttpApplication:
             await send(message)
 
         try:
-            await self._checked(scope, receive, send_with_headers)
+            try:
+                await self._check(scope, receive, send_with_headers)
+            except self.error_types as error:
+                if is_sent:
+                    raise
+                response = await self.error_response(Request(scope), error)
+                await response(scope, receive, send_with_headers)
         except ClientDisconnectedError:
             pass
         except asyncio.CancelledError:

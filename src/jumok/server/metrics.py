@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -21,7 +22,8 @@ class Metrics:
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
         labels = ("method", "route", "status")
-        self._requests = Counter("jumok_requests", "Responses", labels, registry=registry)
+        requests = Counter("jumok_requests", "Responses", labels, registry=registry)
+        self._count_of = cache(requests.labels)  # the labels are few, and finding their counter takes long
         self.characters = Counter("jumok_characters", "Characters of text received", registry=registry)
         self.worker_deaths = Counter("jumok_worker_deaths", "Workers that died or hung", registry=registry)
         self.reloads = Counter("jumok_reloads", "Reloads of the models", registry=registry)
@@ -37,7 +39,7 @@ class Metrics:
         Gauge(f"jumok_{name}", documentation, registry=self._registry).set_function(read)
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
-        self._requests.labels(method, route, status).inc()
+        self._count_of(method, route, status).inc()
         self._request_seconds.observe(seconds)
 
     def to_text(self) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from starlette.datastructures import UploadFile
+from starlette.datastructures import Headers, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
@@ -74,8 +74,8 @@ async def parse_request(
     run_in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> RequestFields:
     """Return the fields of a request whose body has been read. A large form is decoded in a thread."""
-    request = Request(scope)
-    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    headers = Headers(scope=scope)
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     query = _parse_urlencoded(scope["query_string"])
     query.pop("api_key", None)  # URLs end up in logs and histories; a key must not
     fields = RequestFields()
@@ -96,7 +96,7 @@ async def parse_request(
     if _is_too_large(fields.by_name, limits):
         raise bad_request(BODY_TOO_LARGE)
     fields.by_name = {name: _replace_surrogates(value) for name, value in fields.by_name.items()}
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    scheme, _, token = headers.get("authorization", "").partition(" ")
     bearer_token = token.strip() if scheme.lower() == "bearer" else ""
     api_key = fields.by_name.pop("api_key", None)
     if api_key is not None and not isinstance(api_key, str):  # clients without a key send null
@@ -109,7 +109,7 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits, budget: Body
     """Read the body and reserve its bytes in `budget`; the caller releases them, unless this raises."""
     body = bytearray()
     try:
-        await _read_into(body, Request(scope), receive, limits, budget)
+        await _read_into(body, Headers(scope=scope), receive, limits, budget)
     except BaseException:
         budget.release(len(body))
         raise
@@ -117,14 +117,11 @@ async def read_body(scope: Scope, receive: Receive, limits: Limits, budget: Body
 
 
 async def _read_into(
-    body: bytearray, request: Request, receive: Receive, limits: Limits, budget: BodyMemoryBudget
+    body: bytearray, headers: Headers, receive: Receive, limits: Limits, budget: BodyMemoryBudget
 ) -> None:
-    too_large = HTTPException(
-        413, f"The request is too large. At most {limits.max_body_bytes:,} bytes are allowed."
-    )
-    length = request.headers.get("content-length", "0")
+    length = headers.get("content-length", "0")
     if not length.isdecimal() or len(length) > 18 or int(length) > limits.max_body_bytes:
-        raise too_large
+        raise _too_large(limits)
     try:
         async with asyncio.timeout(limits.body_timeout):
             while True:
@@ -133,7 +130,7 @@ async def _read_into(
                     raise ClientDisconnectedError
                 chunk = message.get("body", b"")
                 if len(body) + len(chunk) > limits.max_body_bytes:
-                    raise too_large
+                    raise _too_large(limits)
                 budget.reserve(len(chunk))
                 body += chunk
                 if not message.get("more_body", False):
@@ -144,6 +141,12 @@ async def _read_into(
         # connection is closed would not see the response.
         reason = "The request did not arrive in time."
         raise HTTPException(408, reason, {"Connection": "close"}) from None
+
+
+def _too_large(limits: Limits) -> HTTPException:
+    return HTTPException(
+        413, f"The request is too large. At most {limits.max_body_bytes:,} bytes are allowed."
+    )
 
 
 def _parse_json(body: bytes, limits: Limits) -> dict[str, Any]:
@@ -197,6 +200,8 @@ _JSON = json.JSONDecoder(parse_float=_parse_number, parse_constant=_refuse_const
 
 
 def _parse_urlencoded(data: bytes) -> dict[str, Any]:
+    if not data:
+        return {}
     try:
         pairs = parse_qsl(
             data.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS
@@ -231,6 +236,8 @@ async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> Request
 def _replace_surrogates(value: Any) -> Any:
     """Replace unpaired surrogates, which JSON can spell and UTF-8 cannot encode, with U+FFFD."""
     if isinstance(value, str):
+        if value.isascii():
+            return value
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
         return [_replace_surrogates(item) if isinstance(item, str) else item for item in value]

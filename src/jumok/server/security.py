@@ -12,6 +12,7 @@ import hmac
 import re
 import time
 from collections import OrderedDict
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ MIN_KEY_LENGTH = 16
 _HOST = re.compile(r"(?:\[([0-9a-f:.]++)\]|([^\s\[\]:/@?#\\]*[^\s\[\]:/@?#\\.])\.?)(?::[0-9]*+)?")
 
 
+@lru_cache(maxsize=64)
 def is_loopback(host: str) -> bool:
     """Return whether an address can be reached from this machine only."""
     if host == "localhost":
@@ -94,6 +96,7 @@ class HostOriginPolicy:
             return False
 
 
+@lru_cache(maxsize=64)
 def _host_name(header: str) -> str:
     """Return the name in a Host header, without port and final dot; "" if it is malformed."""
     match = _HOST.fullmatch(header.lower())
@@ -119,6 +122,7 @@ class ApiKeys:
         return received.hex() if self._digests else ""
 
 
+@lru_cache(maxsize=256)
 def client_network(address: str) -> str:
     """Return what identifies a client: its IPv4 address, or its IPv6 /64 network, which is one customer's."""
     try:
