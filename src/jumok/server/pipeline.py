@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, closing, contextmanager
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from types import MappingProxyType
@@ -36,7 +36,7 @@ from jumok.text.word_mapping import diagonal_links
 from jumok.text.words import split_words, word_spans
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
 
     from jumok.documents.document import SpanLink
     from jumok.server.language_pairs import LanguagePair, PivotPath
@@ -300,14 +300,11 @@ class TranslationPipeline:
         candidates: list[tuple[Candidate, ...]] = []
         for key in keys:
             candidates = []
-            async with (
-                asyncio.timeout_at(request.deadline),
-                aclosing(
-                    self._queued_in_order(sentences, key, request, terms if len(keys) == 1 else {})
-                ) as queued,
-            ):
-                async for sentence in queued:
-                    candidates.append(_to_candidates(await sentence.future))
+            own_terms = terms if len(keys) == 1 else {}
+            with closing(self._queued_in_order(sentences, key, request, own_terms)) as queued:
+                async with asyncio.timeout_at(request.deadline):
+                    for sentence in queued:
+                        candidates.append(_to_candidates(await sentence.future))
             if best:
                 pairs = zip(best, candidates, strict=True)
                 candidates = [_compose_pivot(pivot, of_pivot) for pivot, of_pivot in pairs]
@@ -326,9 +323,8 @@ class TranslationPipeline:
         best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request, {})]
         texts = [candidate.text for candidate in best] if pivot_keys else sentences
         own_terms = {} if pivot_keys else terms
-        async with aclosing(self._queued_in_order(texts, key, request, own_terms)) as queued:
-            index = 0
-            async for sentence in queued:
+        with closing(self._queued_in_order(texts, key, request, own_terms)) as queued:
+            for index, sentence in enumerate(queued):
                 async with aclosing(_partial_texts(sentence, request.deadline)) as partials:
                     async for text in partials:
                         yield text
@@ -338,11 +334,10 @@ class TranslationPipeline:
                     composed = _compose_pivot(best[index], candidates)
                     candidates = _place_terms(sentences[index], composed, terms.get(index, ()))
                 yield candidates
-                index += 1
 
-    async def _queued_in_order(
+    def _queued_in_order(
         self, texts: Sequence[str], key: BatchKey, request: OpenRequest, terms: Terms
-    ) -> AsyncGenerator[PendingSentence]:
+    ) -> Generator[PendingSentence]:
         """Yield the sentences in order. At most `MAX_AHEAD` of them are in the queue."""
         remaining = enumerate(texts)
         ahead: deque[PendingSentence] = deque()

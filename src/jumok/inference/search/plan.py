@@ -74,8 +74,9 @@ class SearchPlan:
         cls, settings: SearchSettings, *, n_best: int = 1, **overrides: Unpack[SearchOverrides]
     ) -> Self:
         """Return the plan of a recipe with overrides."""
-        changed = {f"search.{name}": value for name, value in overrides.items()}
-        settings = make_recipe({"search": settings.model_dump()}, **changed).search
+        if any(value is not None for value in overrides.values()):
+            changed = {f"search.{name}": value for name, value in overrides.items()}
+            settings = make_recipe({"search": settings.model_dump()}, **changed).search
         if overrides.get("patience_factor") is not None and settings.beam == 1:
             raise UnsupportedError(
                 "A beam of 1 ends with its first translation, so patience_factor would be ignored. Use a "

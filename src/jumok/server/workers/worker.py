@@ -175,7 +175,7 @@ def _translate(
 ) -> list[list[dict[str, Any]]]:
     """Return the candidates of each text, best first, with their scores and, if requested, word links."""
     n_best = int(message["n_best"])
-    beam = 1 if message["greedy"] else max(translator.search.beam, n_best)
+    beam = 1 if message["greedy"] else n_best if n_best > translator.search.beam else None
 
     def translate(
         texts: Sequence[str], prefixes: Sequence[str] | str = "", on_partial: OnPartial | None = None
