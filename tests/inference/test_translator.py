@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from jumok.inference import SearchPlan
+    from jumok.inference.search.plan import SearchPlan
 
 WORDS = [
     "the",
