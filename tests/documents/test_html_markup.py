@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from jumok.datasets.english_korean import generate
 from jumok.documents.document import SegmentTranslation
-from jumok.documents.html_markup import INLINE, MAX_DEPTH, VOID, read_markup
+from jumok.documents.html_markup import INLINE, VOID, read_markup
 from jumok.documents.html_tokenizer import TokenKind, tokenize
+from jumok.documents.segment import MAX_DEPTH
 from jumok.text.words import split_words, word_spans
 
 if TYPE_CHECKING:

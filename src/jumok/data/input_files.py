@@ -26,8 +26,6 @@ from jumok.storage.folders import standard_input
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["COMPRESSIONS", "InputFile", "member_names", "read_blocks", "spool", "without_compression"]
-
 _BLOCK_BYTES = 1 << 18
 _COMPRESSED_CHUNK_BYTES = 1 << 9  # small: even a zip bomb expands to only a few megabytes at a time
 _MAX_EXPANSION = 500  # text compresses 3 to 10 times; one endlessly repeated sentence, perhaps 300 times

@@ -26,15 +26,6 @@ from jumok.errors import DataError
 if TYPE_CHECKING:
     from jumok.documents.document import Document, DocumentFormat
 
-__all__ = [
-    "DOCUMENT_FORMATS",
-    "DocumentTooLargeError",
-    "find_format",
-    "is_document",
-    "is_refused",
-    "read_document",
-]
-
 DOCUMENT_FORMATS = (
     PLAIN_TEXT,
     MARKDOWN,

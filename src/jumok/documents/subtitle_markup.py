@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from jumok.documents.html_markup import INLINE, MAX_DEPTH, HtmlMarkup, OpenNames, read_tokens
+from jumok.documents.html_markup import INLINE, HtmlMarkup, OpenNames, read_tokens
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
+from jumok.documents.segment import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

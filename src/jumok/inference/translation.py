@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-__all__ = ["Translation"]
-
 
 @dataclass(frozen=True)
 class Translation:
