@@ -231,7 +231,8 @@ class WorkerHandle:
         """Return sentences to the queue, unless they have failed twice. An explanation is given up."""
         if isinstance(work, PendingExplanation):
             self._queue.release_explanation()
-            _fail(work, "The explanation took too long, or its worker was lost. Try a shorter sentence.")
+            what, less = ("caption", "smaller picture") if work.picture else ("explanation", "shorter text")
+            _fail(work, f"The {what} took too long, or its worker was lost. Try a {less}.")
             return
         for sentence in work:
             if sentence.failed:

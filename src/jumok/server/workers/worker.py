@@ -271,8 +271,9 @@ def _explain_safely(
     except JumokError as error:
         return {"kind": "refused", "message": str(error)}
     except Exception as error:
-        log_error("explanation_failed", error)
-        return {"kind": "refused", "message": "The explanation failed; see the server log."}
+        what = "caption" if message["operation"] == "caption" else "explanation"
+        log_error(f"{what}_failed", error)
+        return {"kind": "refused", "message": f"The {what} failed; see the server log."}
     return {"kind": "explanation", "answer": answer}
 
 
