@@ -117,8 +117,8 @@ def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:
     listed = "; ".join(f"{what}{'' if met else ' (NOT as required)'}" for met, what in verdicts)
     return [
         f"A round is a seed; the start models were trained for {START_STEPS:,} steps, everything else for "
-        f"{STEPS:,}, all of size tiny. Plain fine-tuning has neither replay nor interpolation. Scores with "
-        "the recipe's beam, sacreBLEU's tokenizer 13a.",
+        f"{STEPS:,}, all of size tiny with {LAYERS} layers per side. Plain fine-tuning has no replay and no "
+        "interpolation. Scores with the recipe's beam, sacreBLEU's tokenizer 13a.",
         f"With old pairs, `--start-from` {listed}. The largest difference between two seeds of one system is "
         f"{spread['new']:.1f} BLEU on the new domain and {spread['keep']:.1f} on what was kept. Required: an "
         f"advantage above that difference, a loss of at most {MAX_KEEP_LOSS:g}, a gain of at least "
