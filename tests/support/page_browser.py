@@ -120,7 +120,7 @@ def assert_accessible(page: Page, axe: str) -> None:
         for fault in found
         if fault["impact"] in {"serious", "critical"}
     ]
-    assert serious == []
+    assert serious == [], serious
 
 
 def assert_every_panel_shows(page: Page, *, attends: bool = True, axe: str = "") -> None:

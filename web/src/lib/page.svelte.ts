@@ -106,6 +106,8 @@ class Page {
   text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
   theme = $derived<Theme>(this.printing ? "light" : this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
+  /** What is changed in the explanation that is shown. */
+  shownChanges = $derived<Change[]>(this.live ? this.changes : (this.explanation?.changes ?? []));
   /** Whether nobody chose the first tokens: they stay as they were, because what is changed comes later. */
   keepsPrefix = $derived.by(() => {
     const { forced, changes } = this.explanation ?? { forced: 0, changes: [] };
