@@ -491,7 +491,7 @@ def test_score_candidates_and_effect_belong_to_the_selected_hypothesis(
     wait_for_responses(page)
     score = page.get_by_test_id("score").inner_text()
     go(page, "beam")
-    expect(page.locator("g.node.chosen")).to_have_attribute("aria-label", re.compile(f"{score} score,"))
+    expect(page.locator("g.node.chosen")).to_have_attribute("aria-label", re.compile(f"score {score},"))
     expect(page.locator("#panel ol")).to_be_visible()
     expect(page.get_by_text(re.compile("Without (this head|these . heads), the model"))).to_be_visible()
     page.locator("g.node:not(.best)").last.click()
