@@ -400,6 +400,8 @@ def test_a_modest_client_is_next_however_much_a_greedy_one_has_waiting() -> None
         queue.add(pending(greedy, *[SENTENCE] * 1000))
         await work_for(queue, 20, 10_000)
         for _ in range(10):
+            for _ in range(5):  # older requests, which have received nothing
+                queue.add(pending(open_request(queue, "greedy", seconds=0.01), SENTENCE))
             modest = open_request(queue, "modest", seconds=0.01)
             [sentence] = pending(modest, "short")
             queue.add([sentence])
