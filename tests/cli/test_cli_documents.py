@@ -275,7 +275,7 @@ class TestResuming:
         assert (out / "c.txt").read_text(encoding="utf-8") == "mine"
 
 
-@pytest.mark.medium
+@pytest.mark.slow
 def test_a_killed_translation_of_a_long_document_continues(call: Call, tmp_path: Path) -> None:
     """SIGKILL as soon as a block is stored; the same command ends with the same document."""
     generator = random.Random(3)

@@ -126,7 +126,12 @@ def test_an_attempt_in_a_shell(row: ShellAttempt, model: Path, tmp_path: Path) -
     )
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["sh", "-c", line], capture_output=True, check=False, timeout=300, env=environment(PATH=path)
+        ["sh", "-c", line],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        cwd=tmp_path,
+        env=environment(PATH=path),
     )
     said = " ".join((done.stdout + done.stderr).decode().split(" "))
     assert done.returncode == row.code, said

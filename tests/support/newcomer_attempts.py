@@ -297,19 +297,27 @@ SHELL = [
     ShellAttempt(47, "echo one | jumok translate MODEL > /dev/full", ("disk is full",), 2),
     ShellAttempt(48, '(jumok train --help; echo "exit $?" >&2) | head -1', ("exit ", "Usage: jumok train")),
     ShellAttempt(49, '(jumok corpus english-korean; echo "exit $?" >&2) | head -1', ("exit ", "en\tko\t")),
-    ShellAttempt(50, "echo two | LC_ALL= LANG=C jumok translate KOREAN", ("이",)),
-    ShellAttempt(51, "echo two | PYTHONUTF8=0 PYTHONIOENCODING=ascii jumok translate KOREAN", ("이",)),
-    ShellAttempt(52, "LC_ALL=C jumok look KOREAN two", ("이", "≥ 0.05")),
-    ShellAttempt(53, "echo two | env -u HOME -u JUMOK_CACHE jumok translate KOREAN", ("이",)),
-    ShellAttempt(54, "echo two | env -u JUMOK_CACHE HOME=/nonexistent/x jumok translate KOREAN", ("이",)),
+    ShellAttempt(50, "echo two four. | LC_ALL= LANG=C jumok translate KOREAN", ("이 사.",)),
     ShellAttempt(
-        55, "echo two | env -u JUMOK_CACHE HOME=/proc jumok translate KOREAN", ("이", "could not be written")
+        51, "echo two four. | PYTHONUTF8=0 PYTHONIOENCODING=ascii jumok translate KOREAN", ("이 사.",)
+    ),
+    ShellAttempt(52, "LC_ALL=C jumok look KOREAN 'two four.'", ("이 사.", "≥ 0.05")),
+    ShellAttempt(
+        53, "echo two four. | env -u HOME -u JUMOK_CACHE XDG_CACHE_HOME=$PWD jumok translate KOREAN",
+        ("이 사.",),
     ),
     ShellAttempt(
-        56, "echo two | env -u JUMOK_CACHE HOME=/etc/passwd jumok translate KOREAN",
-        ("이", "could not be written"),
+        54, "echo two four. | env -u JUMOK_CACHE HOME=$PWD/missing jumok translate KOREAN", ("이 사.",)
     ),
-    ShellAttempt(57, "NO_COLOR=1 jumok look KOREAN two", ("이", "≥ 0.05")),
+    ShellAttempt(
+        55, "echo two four. | env -u JUMOK_CACHE HOME=/proc jumok translate KOREAN",
+        ("이 사.", "could not be written"),
+    ),
+    ShellAttempt(
+        56, "echo two four. | env -u JUMOK_CACHE HOME=$PWD/jumok jumok translate KOREAN",
+        ("이 사.", "could not be written"),
+    ),
+    ShellAttempt(57, "NO_COLOR=1 jumok look KOREAN 'two four.'", ("이 사.", "≥ 0.05")),
     ShellAttempt(58, "COLUMNS=20 jumok train --help", ("Usage: jumok train",)),
 ]  # fmt: skip
 
