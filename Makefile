@@ -59,7 +59,7 @@ docs-live: docs ## serve site/ on this machine; after a change of docs/, run mak
 bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
 
-web: ## build the page and the engine of web/ into src/jumok/plots/, figures into docs/site/; needs Node
+web: ## build web/: pages and engine into src/jumok/plots/ and server/, figures into docs/site/; needs Node
 	cd web && npm ci --silent && npm run --silent check && npm run --silent build
 
 screenshots: $(READY) ## pictures of every panel into runs/screenshots; needs a browser

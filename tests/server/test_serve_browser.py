@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -96,12 +95,12 @@ def test_the_browser_would_run_an_unescaped_attack(page: Page) -> None:
 
 def test_the_page_shows_translations_as_text(page: Page) -> None:
     page.fill("#text", "one two")
-    expect(page.locator("#result")).to_have_value(re.compile(re.escape(ATTACK)), timeout=TIMEOUT_MS)
+    expect(page.locator("#result")).to_contain_text(ATTACK, timeout=TIMEOUT_MS)
 
 
 def test_the_page_without_javascript_shows_translations_as_text(page: Page, malicious_server: Served) -> None:
     page.evaluate(SUBMIT_FORM, ["/", REQUEST])
-    expect(page.locator("#result")).to_have_value(re.compile(re.escape(ATTACK)), timeout=TIMEOUT_MS)
+    expect(page.locator("#result")).to_contain_text(ATTACK, timeout=TIMEOUT_MS)
     assert html.escape(ATTACK) in malicious_server.post_form("/", REQUEST).text
 
 
@@ -163,11 +162,10 @@ def test_the_layout_has_two_columns_on_wide_screens_and_never_overflows(
             opened.locator(f"#{name}").bounding_box() or pytest.fail(f"{name} is not visible")
             for name in ("source", "target", "text", "result")
         )
-        assert source["x"] == text["x"] < 30
-        assert target["x"] == result["x"]
-        assert source["width"] == text["width"] == target["width"] == result["width"]
         wide = width > 1000
-        assert (target["y"] == source["y"], result["y"] == text["y"]) == (wide, wide)
+        assert target["y"] == source["y"]
+        assert (result["x"] > text["x"] + text["width"]) is wide
+        assert (result["y"] > text["y"] + text["height"]) is not wide
         if not without_javascript:
             expect(opened.locator("#drop")).to_be_visible(timeout=TIMEOUT_MS)
             assert opened.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
@@ -190,8 +188,8 @@ def test_the_page_shows_pivot_languages(
     expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
     expect(opened.locator("#show-attention")).to_be_hidden()
     opened.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
-    expect(opened.locator("#file-notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
-    opened.click("#switch-language")
+    expect(opened.locator("#file-status")).to_contain_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
+    opened.select_option("#language", other)
     expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[other])
     opened.select_option("#target", "de")
     expect(opened.locator("#notice")).to_be_empty(timeout=TIMEOUT_MS)

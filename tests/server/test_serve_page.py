@@ -11,6 +11,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,12 +21,14 @@ from jumok.analysis.json_format import explanation_from_json
 from jumok.cli import main
 from jumok.inference.shortlist import Shortlist
 from jumok.storage.model_folder import store_shortlist
+from jumok.text.words import split_words
 from support.serve_process import serving
 
 if TYPE_CHECKING:
     from support.serve_process import Served
 
-REQUEST = {"q": "one two. three four. five", "source": "en", "target": "de"}
+LANGUAGES = {"source": "en", "target": "de"}
+REQUEST = {"q": "one two. three four. five", **LANGUAGES}
 SCHEMATHESIS_HOOKS = '''
 import schemathesis
 
@@ -82,6 +85,70 @@ def test_v1_returns_scores_alternatives_and_alignments(served: Served) -> None:
         assert one["text"][slice(*link["target"])].strip()
     pivoted = served.post("/v1/translate", {**REQUEST, "target": "fr"}).json
     assert pivoted["translations"][0]["pivot"] == ["de"]
+
+
+def test_v1_returns_the_probability_of_each_word(served: Served) -> None:
+    request = {**REQUEST, "words": True, "n_best": 2, "alignment": True}
+    [one] = served.post("/v1/translate", request).json["translations"]
+    for ranked in (one, *one["alternatives"]):
+        words = [ranked["text"][slice(*word["span"])] for word in ranked["words"]]
+        assert words == split_words(ranked["text"])
+        assert all(0 <= word["probability"] <= 1 for word in ranked["words"])
+        targets = {tuple(link["target"]) for link in ranked["alignment"]}
+        assert targets <= {tuple(word["span"]) for word in ranked["words"]}
+    [through] = served.post("/v1/translate", {**request, "target": "fr"}).json["translations"]
+    assert all(0 <= word["probability"] <= 1 for word in through["words"])
+
+
+def test_candidates_are_other_words_with_the_rest_of_the_translation(served: Served) -> None:
+    request = {"q": "one two three", "source": "en", "target": "de"}
+    text = served.post("/v1/translate", request).json["translations"][0]["text"]
+    prefix = split_words(text)[0]
+    found = served.post("/v1/candidates", {**request, "prefix": prefix, "count": 3}).json["candidates"]
+    assert 0 < len(found) <= 3
+    for one in found:
+        words = split_words(one["text"])
+        assert words[:2] == [prefix, one["word"]]
+        assert one["words"][1]["probability"] == one["probability"]
+        assert all(request["q"][slice(*link["source"])] for link in one["alignment"])
+    refused = served.post("/v1/candidates", {**request, "target": "fr"})
+    assert (refused.status, "no single model" in refused.json["error"]) == (400, True)
+
+
+def test_a_tag_that_the_model_lacks_is_refused(served: Served) -> None:
+    for path in ("/v1/translate", "/v1/translate/stream", "/v1/candidates"):
+        answer = served.post(path, {"q": "one", "source": "en", "target": "de", "tags": ["<rude>"]})
+        assert answer.status == 400
+        assert "has no tag '<rude>'. It has no tags" in answer.json["error"]
+    answer = served.post("/v1/translate", {**REQUEST, "tags": "<a>" * 9 + ""})
+    assert answer.status == 400
+    assert served.post("/v1/translate", {**REQUEST, "tags": 3}).status == 400
+    assert served.post("/v1/translate", {**REQUEST, "tags": []}).status == 200
+
+
+def test_a_file_is_translated_with_its_progress(served: Served) -> None:
+    answer = served.post_file("a.txt", b"one two.\nthree", path="/v1/translate_file/stream", **LANGUAGES)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *progress, file = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    assert all(name == "event: progress" for name, _ in progress)
+    assert file[0] == "event: file"
+    url = json.loads(file[1].removeprefix("data: "))["translatedFileUrl"]
+    plain = served.post_file("a.txt", b"one two.\nthree", **LANGUAGES).json["translatedFileUrl"]
+    paths = [urlsplit(one).path for one in (url, plain)]
+    assert served.get(paths[0]).body == served.get(paths[1]).body
+    refused = served.post_file("a.xyz", b"one", path="/v1/translate_file/stream", **LANGUAGES)
+    assert refused.status == 400
+    assert "error" in refused.json
+
+
+def test_sentences_of_a_stream_say_where_they_stand(served: Served) -> None:
+    text = "  One two.  Three four.\n\nfive\n"
+    events = stream(served, q=text)
+    sentences = [data for name, data in events if name == "sentence"]
+    assert [text[slice(*data["span"])] for data in sentences] == ["One two.", "Three four.", "five"]
+    [whole] = [data["text"] for name, data in events if name == "text"]
+    joined = "".join(data["before"] + data["text"] for data in sentences)
+    assert whole == joined + text[sentences[-1]["span"][1] :]
 
 
 def stream(served: Served, **fields: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -211,7 +278,7 @@ def test_the_attention_page_is_live(served: Served) -> None:
         unused = served.post(f"/attention/en_de/{operation}", {**request, "unused": "x" * 70_000})
         assert (unused.status, "65,536" in unused.json["error"]) == (413, True)
     assert served.post("/attention/en_de/explain", request).status == 200  # the worker is still there
-    assert 'data-models="en_de de_fr"' in served.get("/").text
+    assert html.escape('"models": {"en_de": [], "de_fr": []}') in served.get("/").text
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.server.application import Application
 from jumok.server.language_pairs import read_language_pairs
 from jumok.server.limits import Limits
@@ -202,17 +203,21 @@ def test_everything_on_the_korean_page_is_korean(model: Path, keys: Path) -> Non
     }
     assert {'<html lang="ko">' in pages["ko"], '<html lang="en">' in pages["en"]} == {True}
     for language, strings in STRINGS.items():
-        named = re.findall(r'<[^<]*data-(?:string|label)="(\w+)"[^<]*', pages[language])
-        elements = re.findall(r'<[^<]*data-(?:string|label)="\w+"[^<]*', pages[language])
+        named = re.findall(r'<[^<]*data-(?:string|label)="([\w-]+)"[^<]*', pages[language])
+        elements = re.findall(r'<[^<]*data-(?:string|label)="[\w-]+"[^<]*', pages[language])
         assert len(named) > 10
-        assert all(strings[name] in element for name, element in zip(named, elements, strict=True))
+        assert all(
+            html.escape(strings[name]) in element for name, element in zip(named, elements, strict=True)
+        )
     names = {"en": ("English", "영어"), "de": ("German", "독일어")}
     for code, (english, korean) in names.items():
         assert f'<option value="{code}">{english}<' in pages["en"]
         assert f'<option value="{code}">{korean}<' in pages["ko"]
     assert '<option value="auto">언어 감지<' in pages["ko"]
     visible = re.sub(r"<script>.*</script>|<style>.*</style>|<[^>]*>", "", pages["ko"], flags=re.DOTALL)
-    assert set(re.findall(r"[A-Za-z]{2,}", visible)) == {"jumok", "API", "English"}
+    formats = {document_format.suffix[1:].upper() for document_format in DOCUMENT_FORMATS}
+    known = {"jumok", "API", "English", "Ctrl", "Enter", "Esc", *formats}
+    assert set(re.findall(r"[A-Za-z]{2,}", html.unescape(visible))) == known
 
 
 def test_both_languages_have_the_same_strings_and_names_for_all_languages() -> None:

@@ -17,8 +17,8 @@ DIGITS = {
 }
 
 
-def make_digits(folder: Path, source: str, target: str) -> Path:
-    """Make a model folder with random weights."""
+def make_digits(folder: Path, source: str, target: str, tag: str = "") -> Path:
+    """Make a model folder with random weights, whose sources may begin with a tag."""
     import torch
 
     from jumok.config.recipe import TextSettings, make_recipe
@@ -32,7 +32,7 @@ def make_digits(folder: Path, source: str, target: str) -> Path:
         " ".join(generator.choices(DIGITS[code], k=generator.randint(2, 5)))
         for code in (source, target)
         for _ in range(60)
-    ]
+    ] + [f"{tag} one"] * 10 * bool(tag)
     tokenizer = train_tokenizer(lines, TextSettings(), vocab_size=300)
     recipe = make_recipe({"languages": {"source": source, "target": target}}, **TINY)
     torch.manual_seed(1)

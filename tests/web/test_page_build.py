@@ -11,7 +11,11 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 WEB = PROJECT / "web"
-STORED = PROJECT / "src" / "jumok" / "plots"
+STORED = PROJECT / "src" / "jumok"
+BUILT = {
+    "JUMOK_PAGE_FOLDER": ("plots", ("page.html", "engine.js")),
+    "JUMOK_SERVER_FOLDER": ("server", ("page.js", "page.css")),
+}
 
 
 @pytest.mark.slow
@@ -20,7 +24,8 @@ STORED = PROJECT / "src" / "jumok" / "plots"
 def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
     sources = tmp_path / "web"
     shutil.copytree(WEB, sources, ignore=shutil.ignore_patterns("node_modules"))
-    environment = {**os.environ, "JUMOK_PAGE_FOLDER": str(tmp_path / "built")}
+    folders = {variable: str(tmp_path / folder) for variable, (folder, _) in BUILT.items()}
+    environment = {**os.environ, **folders}
     for command in (
         ["npm", "ci", "--silent"],
         ["npm", "run", "--silent", "check"],
@@ -30,11 +35,12 @@ def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
             command, cwd=sources, env=environment, capture_output=True, text=True, check=False
         )
         assert process.returncode == 0, process.stdout + process.stderr
-    for name in ("page.html", "engine.js"):
-        built = (tmp_path / "built" / name).read_text(encoding="utf-8")
-        assert built == (STORED / name).read_text(encoding="utf-8"), (
-            "web/ has changed since the last `make web`"
-        )
+    for folder, names in BUILT.values():
+        for name in names:
+            built = (tmp_path / folder / name).read_text(encoding="utf-8")
+            assert built == (STORED / folder / name).read_text(encoding="utf-8"), (
+                "web/ has changed since the last `make web`"
+            )
 
 
 def test_the_lockfile_names_no_registry() -> None:

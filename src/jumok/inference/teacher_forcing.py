@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Ids = Sequence[int]
 
-__all__ = ["cross_entropies", "next_log_probs", "site_weights"]
+__all__ = ["cross_entropies", "next_log_probs", "site_weights", "token_log_probs"]
 
 
 @torch.inference_mode()
@@ -58,12 +58,20 @@ def next_log_probs(model: TranslationModel, source: Ids, target: Ids, *, edit: E
         return model.output.log_probs(states)[0].cpu()
 
 
-@torch.inference_mode()
 def cross_entropies(
     model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, batch_tokens: int = 1024
 ) -> list[float]:
     """Return H(y|x) = -1/|y| · log p(y|x) of each pair of token ids, in nats per token, `</s>` included."""
-    entropies = [0.0] * len(sources)
+    log_probs = token_log_probs(model, sources, targets, batch_tokens=batch_tokens)
+    return [-sum(of_target) / len(of_target) for of_target in log_probs]
+
+
+@torch.inference_mode()
+def token_log_probs(
+    model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, batch_tokens: int = 1024
+) -> list[list[float]]:
+    """Return the log-probability of each token of each target, `</s>` included."""
+    found: list[list[float]] = [[]] * len(sources)
     lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
     for rows in length_buckets(lengths, batch_tokens):
         batch = padded_batch([sources[i] for i in rows], [targets[i] for i in rows])
@@ -74,7 +82,6 @@ def cross_entropies(
         with model.autocast():
             every = model.output.log_probs(states).cpu()  # (row, target, token)
         log_probs = every.gather(-1, padded[:, :, None]).squeeze(-1)
-        sums = log_probs.masked_fill(padded == PAD, 0.0).sum(dim=1)
-        for row, total in zip(rows, sums.tolist(), strict=True):
-            entropies[row] = -total / (len(targets[row]) + 1)
-    return entropies
+        for row, of_row in zip(rows, log_probs.tolist(), strict=True):
+            found[row] = of_row[: len(targets[row]) + 1]
+    return found

@@ -1,7 +1,8 @@
-"""The page at `/`, the live attention page, the list of API routes at `/docs`, and the OpenAPI document.
+"""The page at `/`, the live attention page, the page about the API at `/docs`, and the OpenAPI document.
 
-The page is a plain form, and its script is optional. Text of a user or a model is escaped, and the
-content security policy names the digests of the page's one script and one style: no other script runs.
+The page is a plain form, and its script is optional. Script and style of both pages are built from `web/`
+(`page.js`, `page.css`). Text of a user or a model is escaped, and the content security policy names the
+digests of the one script and the one style: no other script runs.
 """
 
 from __future__ import annotations
@@ -9,12 +10,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from functools import cache
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -23,24 +23,36 @@ from starlette.routing import Route
 from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.plots.page import page_with_data
 from jumok.server.api.attention import named_pair
-from jumok.server.api.fields import AUTO, ApiModel, Source, Target, Text
-from jumok.server.api.parameters import check_size, find_pivot_paths
+from jumok.server.api.fields import AUTO, ApiModel, Source, Tags, Target, Text
+from jumok.server.api.libretranslate import FRONTEND_TIMEOUT
+from jumok.server.api.parameters import check_size, check_tags, find_pivot_paths
+from jumok.server.api_examples import describe_values, example_requests, request_schema
 from jumok.server.openapi import openapi_document
 from jumok.server.routes import GET, POST, Endpoint
 from jumok.server.ui_strings import ERROR_MESSAGES, STRINGS, localized_language_name, negotiate_language
 from jumok.server.workers.pending import TranslateOptions
+from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from jumok.server.api.parameters import LanguagePlan
+    from jumok.server.api_examples import ExampleRequest
     from jumok.server.routes import ApiRequest
+    from jumok.server.service import Service
 
 __all__ = ["ROUTES"]
+
+
+WAY_BACK_STYLE = ".way-back{max-width:100rem;margin:0 auto;padding:.6rem 1.25rem 0;font-size:.875rem}"
+WAY_BACK_STYLE += ".way-back a{color:var(--accent)}@media print{.way-back{display:none}}"
 
 
 class PageForm(ApiModel):
     q: Text
     source: Source
     target: Target
+    tags: Tags = ()
 
 
 async def show_page(request: ApiRequest) -> Response:
@@ -52,8 +64,10 @@ async def translate_on_page(request: ApiRequest) -> Response:
     form, service = PageForm.read(request), request.service
     check_size([form.q], service)
     plan = await find_pivot_paths([form.q], form.source, form.target, service)
+    check_tags(form.tags, plan.pivot_paths, service)
+    options = TranslateOptions(tags=tuple(form.tags))
     [translated] = await service.pipeline.translate_all(
-        [form.q], plan.pivot_paths, TranslateOptions(), request.client_id
+        [form.q], plan.pivot_paths, options, request.client_id
     )
     notice = _plan_notice(plan, _ui_language(request))
     return _render(request, result=translated.text(), notice=notice)
@@ -81,14 +95,23 @@ async def show_attention_page(request: ApiRequest) -> Response:
     data = json.loads(await request.service.pipeline.explain(pair, "page", "", request.client_id))
     sentence = request.fields.get("q", "")
     data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
+    html = _with_way_back(page_with_data(data), STRINGS[_ui_language(request)]["back"])
     # The page has its own policy, which allows its one script.
-    return HTMLResponse(page_with_data(data), headers={"Content-Security-Policy": "frame-ancestors 'none'"})
+    return HTMLResponse(html, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
+
+
+def _with_way_back(html: str, label: str) -> str:
+    """Return the attention page with a link to the page to translate on, whose style its policy allows."""
+    link = f'<style>{WAY_BACK_STYLE}</style><nav class="way-back"><a href="/">{escape(label)}</a></nav>'
+    allowed = html.replace("style-src ", f"style-src '{_digest(WAY_BACK_STYLE)}' ", 1)
+    return allowed.replace('<div id="page">', f'{link}<div id="page">', 1)
 
 
 def show_error(request: ApiRequest, error: HTTPException) -> Response:
     """Show the page with the error, and with the entered text if it was read."""
     messages = ERROR_MESSAGES[_ui_language(request)]
-    template = messages.get(error.detail) or messages.get(error.status_code, "{message}")
+    known = (text for part, text in messages.items() if isinstance(part, str) and part in error.detail)
+    template = next(known, messages.get(error.status_code, "{message}"))
     headers = error.headers or {}
     message = template.format(message=error.detail, seconds=headers.get("Retry-After"))
     response = _render(request, message=message)
@@ -106,25 +129,67 @@ def _render(request: ApiRequest, *, result: str = "", notice: str = "", message:
     pairs = service.language_pairs
     sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
     targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
-    with_attention = () if service.api_keys else pairs.all
-    text = fields.get("q", "")
-    template, policy = _template()
-    html = template.substitute(
+    text, target = fields.get("q", ""), fields.get("target")
+    tags = dict.fromkeys(tag for pair in pairs.all for tag in service.tags(pair))
+    return _show(
+        "page.html",
+        ui_language,
+        nav='<a href="/docs">API</a>',
         sources=_options([AUTO, *sources], fields.get("source"), ui_language),
-        targets=_options(targets, fields.get("target"), ui_language),
+        targets=_options(targets, target, ui_language),
+        target=escape(str(target or next(iter(targets), ""))),
         text=escape(text if isinstance(text, str) else ""),
         result=escape(result),
         notice=escape(notice),
         message=escape(message),
-        language=ui_language,
-        limit=service.limits.max_characters,
-        key="" if service.api_keys else "hidden",
-        files=",".join(document_format.suffix for document_format in DOCUMENT_FORMATS),
-        models=escape(" ".join(pair.name for pair in with_attention)),
-        strings=escape(json.dumps(STRINGS, ensure_ascii=False)),
-        **{f"string_{name}": escape(string) for name, string in STRINGS[ui_language].items()},
+        tags=_tag_switches(list(tags), fields.get("tags"), ui_language),
+        no_tags="" if tags else "hidden",
+        no_key="" if service.api_keys else "hidden",
+        suffixes=",".join(suffix for each in DOCUMENT_FORMATS for suffix in each.suffixes),
+        formats=", ".join(each.suffix[1:].upper() for each in DOCUMENT_FORMATS),
+        settings=_to_attribute(_page_settings(service)),
+        errors=_to_attribute(ERROR_MESSAGES),
+    )
+
+
+def _page_settings(service: Service) -> dict[str, Any]:
+    """Return what the page's script needs to know of the server."""
+    pairs = service.language_pairs
+    return {
+        "limit": service.limits.max_characters,
+        "delay": FRONTEND_TIMEOUT,
+        "targets": {code: pairs.targets(code) for code in pairs.codes},
+        "names": {code: language_name(code) for code in pairs.codes},
+        "models": {pair.name: service.tags(pair) for pair in pairs.all},
+        "attentionPages": not service.api_keys,
+    }
+
+
+def _show(template: str, ui_language: str, *, nav: str, **values: str) -> Response:
+    """Return one of the pages, with the strings of a language and the policy that allows script and style."""
+    script, style = _read("page.js").strip(), _read("page.css").strip()
+    values |= {
+        "script": script,
+        "style": style,
+        "language": ui_language,
+        "strings": _to_attribute(STRINGS),
+        **{
+            f"string_{name.replace('-', '_')}": escape(string)
+            for name, string in STRINGS[ui_language].items()
+        },
+    }
+    header = Template(_read("page_header.html")).substitute(values, nav=nav)
+    html = Template(_read(template)).substitute(values, header=header)
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
+        "require-trusted-types-for 'script'"
     )
     return HTMLResponse(html, headers={"Content-Security-Policy": policy})
+
+
+def _to_attribute(value: Any) -> str:
+    return escape(json.dumps(value, ensure_ascii=False))
 
 
 def _options(codes: list[str], selected: object, ui_language: str) -> str:
@@ -138,20 +203,22 @@ def _options(codes: list[str], selected: object, ui_language: str) -> str:
     )
 
 
-@cache
-def _template() -> tuple[Template, str]:
-    """Return the page and the policy that allows its own script and style only."""
-    html = files("jumok.server").joinpath("page.html").read_text(encoding="utf-8")
-    script, style = (_digest(html, tag) for tag in ("script", "style"))
-    policy = (
-        f"default-src 'none'; script-src '{script}'; style-src '{style}'; connect-src 'self'; img-src data:; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+def _tag_switches(tags: list[str], selected: object, ui_language: str) -> str:
+    names = {tag: STRINGS[ui_language].get(f"tag-{tag[1:-1].lower()}", tag) for tag in tags}
+    return "".join(
+        f'<label class="switch" title="{escape(tag)}"><input type="checkbox" name="tags" '
+        f'value="{escape(tag)}"{" checked" * (tag == selected)}>{escape(name)}</label>'
+        for tag, name in names.items()
     )
-    return Template(html), policy
 
 
-def _digest(html: str, tag: str) -> str:
-    content = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[0]
+@cache
+def _read(name: str) -> str:
+    return files("jumok.server").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
@@ -160,20 +227,49 @@ async def openapi(request: ApiRequest) -> Response:
 
 
 async def docs(request: ApiRequest) -> Response:
-    """Show a table of the routes in the OpenAPI document, with their summaries."""
-    document = openapi_document(request.service)
-    rows = [
-        f"<tr><td><code>{method.upper()} {escape(path)}</code><td>{escape(operation['summary'])}"
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-    ]
-    html = (
-        '<!doctype html><html lang="en"><meta charset="utf-8"><title>jumok API</title><h1>jumok API</h1>'
-        "<p>The API of LibreTranslate, and more under /v1/. "
-        'The OpenAPI document is at <a href="/spec">/spec</a>.</p>'
-        f"<table>{''.join(rows)}</table></html>"
+    """Show every route of the OpenAPI document: its fields, and examples to copy."""
+    service, ui_language = request.service, _ui_language(request)
+    pair = service.language_pairs.all[0]
+    examples = example_requests(
+        openapi_document(service),
+        f"{request.scope['scheme']}://{request.headers['host']}",
+        (pair.source, pair.target),
+        key="YOUR-KEY" if service.api_keys else "",
     )
-    return HTMLResponse(html)
+    routes = list(examples)
+    return _show(
+        "api_page.html",
+        ui_language,
+        nav=f'<a href="/">{escape(STRINGS[ui_language]["translate"])}</a>',
+        contents="".join(
+            f'<li><a href="#{escape(operation["operationId"])}"><code>{method} {escape(path)}</code></a></li>'
+            for method, path, operation, _ in routes
+        ),
+        routes="\n".join(_route_html(*route, ui_language) for route in routes),
+    )
+
+
+def _route_html(
+    method: str, path: str, operation: Mapping[str, Any], example: ExampleRequest | None, ui_language: str
+) -> str:
+    schema, strings = request_schema(operation), STRINGS[ui_language]
+    rows = "".join(
+        f"<tr><td><code>{escape(name)}</code>"
+        f"<td>{escape(strings['required']) if name in schema.get('required', ()) else ''}"
+        f"<td><code>{escape(describe_values(values))}</code>"
+        for name, values in schema.get("properties", {}).items()
+    )
+    head = "".join(f"<th>{escape(strings[name])}" for name in ("field", "required", "values"))
+    table = f'<div class="scroll"><table><tr>{head}{rows}</table></div>' if rows else ""
+    blocks = "".join(
+        f'<div class="example" data-example="{escape(name)}"><pre><code>{escape(code)}</code></pre></div>'
+        for name, code in (example.examples() if example else {}).items()
+    )
+    return (
+        f'<article id="{escape(operation["operationId"])}">'
+        f'<h2><span class="method">{method}</span> <code>{escape(path)}</code></h2>'
+        f'<p lang="en">{escape(operation["summary"])}</p>{table}{blocks}</article>'
+    )
 
 
 ATTENTION_PAGE = Endpoint(show_attention_page, error_page=show_error)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from contextlib import aclosing, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,15 @@ from jumok.text.word_mapping import diagonal_links
 from jumok.text.words import split_words, word_spans
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping, Sequence
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Callable,
+        Generator,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from jumok.documents.document import SpanLink
     from jumok.server.language_pairs import LanguagePair, PivotPath
@@ -49,8 +57,9 @@ if TYPE_CHECKING:
     WordLink = tuple[int, int]
     Glossaries = Mapping[PivotPath, Glossary]
     Terms = dict[int, Sequence[TermMatch]]
+    OnProgress = Callable[[int, int], None]
 
-__all__ = ["Candidate", "TranslatedText", "TranslationPipeline"]
+__all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "to_candidates"]
 
 MARKUP_FACTOR = 4
 """A document has at most about this many characters per character of its text."""
@@ -68,6 +77,8 @@ class Candidate:
     """Word links; None if the model has none."""
     notes: tuple[str, ...] = ()
     """What a reader should know: that it was cut, that it repeats itself, that a term is missing."""
+    probabilities: tuple[float, ...] | None = None
+    """The last model's probability of each word; None if it was not computed, or a term was placed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +94,13 @@ class TranslatedText:
         """Join the candidates of this rank; a sentence with fewer candidates contributes its last one."""
         return "".join(self._parts(rank))
 
-    def alternatives(self) -> list[tuple[str, float]]:
-        """Return the other translations with their scores, without duplicates."""
+    def other_ranks(self) -> list[int]:
+        """Return the ranks of the other translations, without duplicates."""
         num_ranks = max((len(candidates) for candidates in self.sentences), default=1)
         if num_ranks == 1:
             return []
-        ranked = {self.text(rank): self.score(rank) for rank in reversed(range(num_ranks))}
-        ranked.pop(self.text(), None)
-        return list(reversed(ranked.items()))
+        first_ranks = {self.text(rank): rank for rank in reversed(range(num_ranks))}
+        return sorted(rank for rank in first_ranks.values() if rank)
 
     def score(self, rank: int = 0) -> float:
         """Return the mean score of the sentences; 0 if there are none."""
@@ -104,21 +114,32 @@ class TranslatedText:
     def links(self, rank: int = 0) -> list[SpanLink]:
         """Return word links as character spans in the source and in the translation."""
         span_links: list[SpanLink] = []
-        # The parts alternate: gap, sentence, gap, …, gap. A sentence starts where the gap before it ends.
-        starts = list(accumulate(map(len, self._parts(rank))))[:-1:2]
         for (start, end), target_start, candidate in zip(
-            self.spans, starts, self._candidates(rank), strict=True
+            self.spans, self._target_starts(rank), self._candidates(rank), strict=True
         ):
             source, target = word_spans(self.source[start:end]), word_spans(candidate.text)
             links = diagonal_links(len(source), len(target)) if candidate.links is None else candidate.links
             span_links.extend((_shift(source[i], start), _shift(target[j], target_start)) for i, j in links)
         return span_links
 
+    def words(self, rank: int = 0) -> list[tuple[Span, float | None]]:
+        """Return the span of each word of the translation and the model's probability of it, if known."""
+        found: list[tuple[Span, float | None]] = []
+        for target_start, candidate in zip(self._target_starts(rank), self._candidates(rank), strict=True):
+            spans = [_shift(span, target_start) for span in word_spans(candidate.text)]
+            found.extend(zip(spans, candidate.probabilities or [None] * len(spans), strict=True))
+        return found
+
     def segment_translation(self, rank: int = 0) -> SegmentTranslation:
         return SegmentTranslation(self.text(rank), self.links(rank))
 
     def _candidates(self, rank: int) -> list[Candidate]:
         return [candidates[min(rank, len(candidates) - 1)] for candidates in self.sentences]
+
+    def _target_starts(self, rank: int) -> list[int]:
+        """Return where each sentence starts in the translation."""
+        # The parts alternate: gap, sentence, gap, …, gap. A sentence starts where the gap before it ends.
+        return list(accumulate(map(len, self._parts(rank))))[:-1:2]
 
     def _parts(self, rank: int) -> list[str]:
         translations = [candidate.text for candidate in self._candidates(rank)]
@@ -193,16 +214,21 @@ class TranslationPipeline:
         options: TranslateOptions,
         client: str,
         glossaries: Glossaries = MappingProxyType({}),
+        *,
+        on_progress: OnProgress | None = None,
     ) -> list[TranslatedText]:
         """Translate each text along its own pivot path; texts with the same path are queued together.
 
         `glossaries` has the terms for the texts of a path. Addresses and placeholders always survive.
+        If all texts have the same path, `on_progress(done, total)` counts sentences, per model of the path.
         """
         by_path = _group_by_path(pivot_paths)
         with self.open_request(client) as request:
             self.admit(request, texts, pivot_paths, options, glossaries)
             if len(by_path) == 1:
-                return await self._translate(texts, pivot_paths[0], options, request, glossaries)
+                return await self._translate(
+                    texts, pivot_paths[0], options, request, glossaries, on_progress=on_progress
+                )
             tasks = [
                 asyncio.create_task(
                     self._translate([texts[index] for index in indices], path, options, request, glossaries)
@@ -228,18 +254,22 @@ class TranslationPipeline:
         options: TranslateOptions,
         request: OpenRequest,
         glossaries: Glossaries,
+        *,
+        on_progress: OnProgress | None = None,
     ) -> list[TranslatedText]:
         """Translate texts along one pivot path."""
         spans = [tuple(text_spans(text, path[0].sentences)) if path else () for text in texts]
         sentences = [
-            text[start:end]
+            _with_tags(text[start:end], options)
             for text, text_spans in zip(texts, spans, strict=True)
             for start, end in text_spans
         ]
         terms = _find_terms(sentences, glossaries.get(path))
         options = _with_links(options, path, terms)
-        candidates = await self._run_path(sentences, _batch_keys(path, options), request, terms)
-        remaining = iter(candidates)
+        candidates = await self._run_path(
+            sentences, _batch_keys(path, options), request, terms, on_progress=on_progress
+        )
+        remaining = (_without_tags(of_sentence, len(options.tags)) for of_sentence in candidates)
         return [
             _translated_text(text, text_spans, [next(remaining) for _ in text_spans], path)
             for text, text_spans in zip(texts, spans, strict=True)
@@ -263,7 +293,7 @@ class TranslationPipeline:
             for text_index, text in enumerate(texts)
             for sentence_index, (start, end) in enumerate(text_spans(text, path[0].sentences))
         ]
-        sentence_texts = [sentence for *_, sentence in sentences]
+        sentence_texts = [_with_tags(sentence, options) for *_, sentence in sentences]
         terms = _find_terms(sentence_texts, glossaries.get(path))
         options = _with_links(options, path, terms)
         results = self._stream_path(sentence_texts, _batch_keys(path, options), request, terms)
@@ -271,7 +301,8 @@ class TranslationPipeline:
             for text_index, sentence_index, sentence in sentences:
                 while isinstance(result := await anext(results), str):
                     yield text_index, sentence_index, result
-                translated = _translated_text(sentence, ((0, len(sentence)),), [result], path)
+                candidates = _without_tags(result, len(options.tags))
+                translated = _translated_text(sentence, ((0, len(sentence)),), [candidates], path)
                 yield text_index, sentence_index, translated
 
     async def explain(
@@ -289,7 +320,13 @@ class TranslationPipeline:
                 return await pending.future
 
     async def _run_path(
-        self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest, terms: Terms
+        self,
+        sentences: list[str],
+        keys: Sequence[BatchKey],
+        request: OpenRequest,
+        terms: Terms,
+        *,
+        on_progress: OnProgress | None = None,
     ) -> list[tuple[Candidate, ...]]:
         """Return the candidates of each sentence. All models but the last give one candidate.
 
@@ -298,13 +335,15 @@ class TranslationPipeline:
         originals = sentences
         best: list[Candidate] = []
         candidates: list[tuple[Candidate, ...]] = []
-        for key in keys:
+        for index, key in enumerate(keys):
             candidates = []
             own_terms = terms if len(keys) == 1 else {}
             with closing(self._queued_in_order(sentences, key, request, own_terms)) as queued:
                 async with asyncio.timeout_at(request.deadline):
                     for sentence in queued:
-                        candidates.append(_to_candidates(await sentence.future))
+                        candidates.append(to_candidates(await sentence.future))
+                        if on_progress is not None:
+                            on_progress(index * len(sentences) + len(candidates), len(keys) * len(sentences))
             if best:
                 pairs = zip(best, candidates, strict=True)
                 candidates = [_compose_pivot(pivot, of_pivot) for pivot, of_pivot in pairs]
@@ -329,7 +368,7 @@ class TranslationPipeline:
                     async for text in partials:
                         yield text
                 async with asyncio.timeout_at(request.deadline):
-                    candidates = _to_candidates(await sentence.future)
+                    candidates = to_candidates(await sentence.future)
                 if pivot_keys:
                     composed = _compose_pivot(best[index], candidates)
                     candidates = _place_terms(sentences[index], composed, terms.get(index, ()))
@@ -369,10 +408,25 @@ def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int
 
 def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
     """Return the key of each model on a path: all but the last give one candidate, which is not streamed."""
+    last = options.of_model()
     if len(path) == 1:
-        return [BatchKey(path[0].model_index, options)]
-    pivot_options = options._replace(n_best=1, stream=False)
-    return [BatchKey(pair.model_index, options if pair is path[-1] else pivot_options) for pair in path]
+        return [BatchKey(path[0].model_index, last)]
+    pivot_options = last._replace(n_best=1, words=False, stream=False)
+    return [BatchKey(pair.model_index, last if pair is path[-1] else pivot_options) for pair in path]
+
+
+def _with_tags(sentence: str, options: TranslateOptions) -> str:
+    return " ".join((*options.tags, sentence))
+
+
+def _without_tags(candidates: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
+    """Return candidates whose links count the words of the sentence, without its tags."""
+    if not count:
+        return candidates
+    return tuple(
+        replace(one, links=one.links and tuple((i - count, j) for i, j in one.links if i >= count))
+        for one in candidates
+    )
 
 
 async def _partial_texts(sentence: PendingSentence, deadline: float) -> AsyncGenerator[str]:
@@ -426,16 +480,19 @@ def _place_terms(
     return tuple(placed)
 
 
-def _to_candidates(records: list[dict[str, Any]]) -> tuple[Candidate, ...]:
-    return tuple(
+def to_candidates(records: list[dict[str, Any]], num_tags: int = 0) -> tuple[Candidate, ...]:
+    """Return the candidates that a worker has found for a sentence that begins with so many tags."""
+    candidates = tuple(
         Candidate(
             record["text"],
             record["score"],
-            tuple((i, j) for i, j in record["links"]) if "links" in record else None,
+            None if record.get("links") is None else tuple((i, j) for i, j in record["links"]),
             tuple(record.get("notes", ())),
+            tuple(record["probabilities"]) if "probabilities" in record else None,
         )
         for record in records
     )
+    return _without_tags(candidates, num_tags)
 
 
 def _compose_pivot(pivot: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
@@ -449,7 +506,8 @@ def _compose_pivot(pivot: Candidate, candidates: tuple[Candidate, ...]) -> tuple
         if pivot.links is not None and candidate.links is not None:
             links = tuple(sorted({(i, k) for j, k in candidate.links for i in sources_of.get(j, ())}))
         notes = (*pivot.notes, *candidate.notes)
-        composed.append(Candidate(candidate.text, pivot.score + candidate.score, links, notes))
+        score = pivot.score + candidate.score
+        composed.append(replace(candidate, score=score, links=links, notes=notes))
     return tuple(composed)
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from jumok.server.language_pairs import LanguagePairs
+    from jumok.server.language_pairs import LanguagePair, LanguagePairs
 
 __all__ = ["ServerSettings", "Service"]
 
@@ -84,6 +84,11 @@ class Service:
         self.metrics.add_gauge("workers", "Workers that are ready", lambda: len(self.pool.pids))
         self._reload_lock = asyncio.Lock()
         self._thread_slot = asyncio.Semaphore(1)
+
+    def tags(self, pair: LanguagePair) -> tuple[str, ...]:
+        """Return the tags that a source sentence of a model may begin with."""
+        tags = self.pool.tags
+        return tags[pair.model_index] if tags else ()
 
     async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run what takes long for a large text, such as reading a document, beside the event loop.

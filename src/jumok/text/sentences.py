@@ -118,12 +118,17 @@ def replace_sentences(
     parts: list[str] = []
     previous_end = 0
     for (start, end), sentence in zip(spans, translated, strict=True):
-        between = text[previous_end:start]
-        if previous_end and not between.strip(" "):
-            between = sentence_separator(language) if sentence else ""
-        parts.extend([between, sentence])
+        parts.extend([text_before(text, previous_end, start, sentence, language), sentence])
         previous_end = end
     return [*parts, text[previous_end:]]
+
+
+def text_before(text: str, previous_end: int, start: int, sentence: str, language: str) -> str:
+    """Return what stands before a translated sentence: `replace_sentences` for one sentence at a time."""
+    between = text[previous_end:start]
+    if previous_end and not between.strip(" "):
+        return sentence_separator(language) if sentence else ""
+    return between
 
 
 def _spans_of_line(text: str, start: int, end: int) -> list[Span]:

@@ -55,6 +55,11 @@ class Tokenizer(TokenTable):
         """SHA-256 of the model in hexadecimal."""
         return hashlib.sha256(self._data).hexdigest()
 
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """Tags such as `<polite>` that have a token of their own."""
+        return tuple(text[1:] for text in self._tokens if text.startswith("▁<") and text.endswith(">"))
+
     def encode(self, text: str) -> list[int]:
         """Return the token ids of the best segmentation, without `<s>` and `</s>`."""
         ids: list[int] = self._processor.encode(escape(normalise(text)), out_type=int)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
     from jumok.server.service import Service
 
-__all__ = ["NO_SINGLE_MODEL", "ROUTES", "named_pair"]
+__all__ = ["NO_SINGLE_MODEL", "ROUTES", "Sentence", "named_pair", "require_single_model", "single_model"]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps")
@@ -50,7 +50,12 @@ def _check_sentence(value: Any, service: Service) -> str:
     return text
 
 
-def _require_single_model(schema: dict[str, Any]) -> None:
+Sentence = Annotated[
+    str, Checked(_check_sentence, lambda _: {**STRING, "minLength": 1, "maxLength": MAX_CHARACTERS})
+]
+
+
+def require_single_model(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [
         {"properties": {"source": {"const": pair.source}, "target": {"const": pair.target}}}
         for pair in described_service.get().language_pairs.all
@@ -58,11 +63,9 @@ def _require_single_model(schema: dict[str, Any]) -> None:
 
 
 class ExplainRequest(ApiModel):
-    model_config = ConfigDict(extra="forbid", json_schema_extra=_require_single_model)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=require_single_model)
 
-    q: Annotated[
-        str, Checked(_check_sentence, lambda _: {**STRING, "minLength": 1, "maxLength": MAX_CHARACTERS})
-    ]
+    q: Sentence
     source: Target
     target: Target
     translation: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
@@ -82,7 +85,7 @@ async def explain(request: ApiRequest) -> Response:
     One sentence by one model; the answer is what `explanation_to_json` writes.
     """
     fields = ExplainRequest.read(request)
-    pair = _single_model(request, fields.source, fields.target)
+    pair = single_model(request, fields.source, fields.target)
     changes = [change_to_json(change) for change in fields.changes]
     body = {"sentence": fields.q, "changes": changes, "index": fields.index}
     if fields.translation is not None:
@@ -131,7 +134,7 @@ def named_pair(request: ApiRequest) -> LanguagePair:
     raise HTTPException(400, NO_SINGLE_MODEL)
 
 
-def _single_model(request: ApiRequest, source: str, target: str) -> LanguagePair:
+def single_model(request: ApiRequest, source: str, target: str) -> LanguagePair:
     """Return the language pair of the model that translates directly; refuse if none does."""
     path = request.service.language_pairs.pivot_path(source, target)
     if path is None or len(path) != 1:

@@ -8,6 +8,7 @@ check.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -37,6 +38,7 @@ __all__ = [
     "Flag",
     "GlossaryField",
     "Source",
+    "Tags",
     "Target",
     "Text",
     "TextOrTexts",
@@ -154,6 +156,25 @@ TextOrTexts = Annotated[str | list[str], Checked(_check_texts, _describe_texts)]
 Flag = Annotated[
     bool, Checked(_check_flag, lambda _: {"anyOf": [{"type": "boolean"}, {"enum": ["true", "false"]}]})
 ]
+MAX_TAGS = 8
+
+
+def _check_tags(value: Any, service: Service) -> list[str]:
+    """Return tags; a form has one as text."""
+    tags = [value] if isinstance(value, str) and value else value or []
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags) or len(tags) > MAX_TAGS:
+        raise invalid(f"is not an array of at most {MAX_TAGS} tags")
+    return tags
+
+
+def _describe_tags(service: Service) -> Schema:
+    known = sorted({tag for pair in service.language_pairs.all for tag in service.tags(pair)})
+    items = {"items": {"enum": known}, "maxItems": MAX_TAGS} if known else {"maxItems": 0}
+    return {"type": "array", **items}
+
+
+Tags = Annotated[Sequence[str], Checked(_check_tags, _describe_tags)]
+"""Tags such as `<polite>` that every sentence begins with; `parameters.check_tags` knows the models' own."""
 Source = Annotated[
     str, Checked(check_string, lambda service: {"enum": [AUTO, *service.language_pairs.codes]})
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
@@ -36,12 +37,13 @@ from jumok.text.languages import language_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jumok.documents.document import Document, DocumentFormat
     from jumok.documents.html_markup import HtmlMarkup
     from jumok.server.api.parameters import LanguagePlan
-    from jumok.server.pipeline import TranslatedText
+    from jumok.server.pipeline import OnProgress, TranslatedText
     from jumok.server.routes import ApiRequest
 
-__all__ = ["ROUTES"]
+__all__ = ["FRONTEND_TIMEOUT", "ROUTES", "FileToTranslate", "TranslateFileRequest", "read_file"]
 
 TEXT_FORMATS = ("text", "html")
 FRONTEND_TIMEOUT = 500  # milliseconds that a page waits for the next key press before it sends a request
@@ -113,8 +115,7 @@ async def translate(request: ApiRequest) -> Response:
             texts, plan.pivot_paths, TranslateOptions(n_best), request.client_id, plan.glossaries
         )
         ranked = [
-            [translation.text(), *(text for text, _ in translation.alternatives())]
-            for translation in translated
+            [translation.text(rank) for rank in (0, *translation.other_ranks())] for translation in translated
         ]
     return JSONResponse(_to_answer(fields, ranked, plan), headers=_pivot_header(plan))
 
@@ -172,6 +173,42 @@ async def detect(request: ApiRequest) -> Response:
 
 async def translate_file(request: ApiRequest) -> Response:
     """Translate a file."""
+    file = await read_file(request)
+    return JSONResponse(await file.translate(), headers=_pivot_header(file.plan))
+
+
+@dataclass(frozen=True, slots=True)
+class FileToTranslate:
+    """The file of a request, and how it is translated."""
+
+    request: ApiRequest
+    document_format: DocumentFormat
+    document: Document
+    plan: LanguagePlan
+
+    async def translate(self, on_progress: OnProgress | None = None) -> dict[str, str]:
+        """Return the answer, with the address of the translated file."""
+        request, document = self.request, self.document
+        service, target = request.service, request.fields["target"]
+        paths = self.plan.pivot_paths * len(document.segments)
+        translated = await service.pipeline.translate_all(
+            document.segments,
+            paths,
+            TranslateOptions(align=True),
+            request.client_id,
+            self.plan.glossaries,
+            on_progress=on_progress,
+        )
+        data = await service.run_in_thread(
+            lambda: document.write([text.segment_translation() for text in translated], target)
+        )
+        name = service.download_cache.put(data, self.document_format)
+        url = f"{request.scope['scheme']}://{request.headers['host']}/download_file/{name}"
+        return {"translatedFileUrl": url}
+
+
+async def read_file(request: ApiRequest) -> FileToTranslate:
+    """Read the file of a request, or refuse it with the reason."""
     content, service = request.content, request.service
     fields = TranslateFileRequest.read(request, file=content.file)
     service.pipeline.check_room(request.client_id, len(fields.file))
@@ -182,19 +219,10 @@ async def translate_file(request: ApiRequest) -> Response:
         raise HTTPException(413, str(error)) from None
     except DataError as error:
         raise bad_request(str(error)) from None
-    segments = document.segments
-    check_size(["".join(segments)], service)
-    text = "\n".join(segments)
+    check_size(["".join(document.segments)], service)
+    text = "\n".join(document.segments)
     plan = await find_pivot_paths([text], fields.source, fields.target, service, fields.glossary)
-    paths = plan.pivot_paths * len(segments)
-    options, client = TranslateOptions(align=True), request.client_id
-    translated = await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries)
-    data = await service.run_in_thread(
-        lambda: document.write([text.segment_translation() for text in translated], fields.target)
-    )
-    name = service.download_cache.put(data, document_format)
-    url = f"{request.scope['scheme']}://{request.headers['host']}/download_file/{name}"
-    return JSONResponse({"translatedFileUrl": url}, headers=_pivot_header(plan))
+    return FileToTranslate(request, document_format, document, plan)
 
 
 async def download_file(request: ApiRequest) -> Response:

@@ -23,8 +23,16 @@ if TYPE_CHECKING:
     from jumok.server.language_pairs import LanguagePairs, PivotPath
     from jumok.server.service import Service
 
-__all__ = ["DetectedLanguage", "LanguagePlan", "check_languages", "check_size", "find_pivot_paths"]
+__all__ = [
+    "DetectedLanguage",
+    "LanguagePlan",
+    "check_languages",
+    "check_size",
+    "check_tags",
+    "find_pivot_paths",
+]
 
+NOT_RECOGNISED = "the language of this text was not recognised"
 _TERM = {"source", "target"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -51,6 +59,20 @@ def check_languages(source: str, target: str, service: Service) -> None:
     for code in (target,) if source == AUTO else (source, target):
         if code not in service.language_pairs.codes:
             raise HTTPException(400, f"{code[:40]} is not supported")
+
+
+def check_tags(tags: Sequence[str], pivot_paths: Sequence[PivotPath], service: Service) -> None:
+    """Refuse a tag that the first model of a path does not have: it would be translated as text."""
+    if not tags:
+        return
+    for path in {path for path in pivot_paths if path}:
+        known = service.tags(path[0])
+        for tag in tags:
+            if tag not in known:
+                raise bad_request(
+                    f"tags parameter: the model from {path[0].source} to {path[0].target} has no tag "
+                    f"{tag[:40]!r}. It has {', '.join(known) or 'no tags'}"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +106,7 @@ async def find_pivot_paths(
     for text, (_, confidence) in zip(texts, best, strict=True):
         if not confidence and any(character.isalpha() for character in text):
             raise bad_request(
-                f"the language of this text was not recognised: {text[:40]!r}. "
-                f"Set source to one of: {', '.join(candidates)}"
+                f"{NOT_RECOGNISED}: {text[:40]!r}. Set source to one of: {', '.join(candidates)}"
             )
     detected: list[DetectedLanguage] = [
         {"confidence": confidence, "language": code} for code, confidence in best

@@ -5,31 +5,32 @@
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from pydantic import ConfigDict
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
+from jumok.server.api.event_stream import EVENT_STREAM, event, stream_events
 from jumok.server.api.fields import (
     ApiModel,
     Flag,
     GlossaryField,
     Source,
+    Tags,
     Target,
     TextOrTexts,
     bounded_integer,
     known_pair,
 )
-from jumok.server.api.parameters import DetectedLanguage, check_size, find_pivot_paths
+from jumok.server.api.parameters import DetectedLanguage, check_size, check_tags, find_pivot_paths
 from jumok.server.http_errors import bad_request
 from jumok.server.routes import POST, Endpoint
-from jumok.server.workers.pending import BusyError, RequestTooLargeError, TranslateOptions
-from jumok.text.sentences import replace_sentences, text_spans
+from jumok.server.workers.pending import TranslateOptions
+from jumok.text.sentences import text_before, text_spans
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -38,10 +39,6 @@ if TYPE_CHECKING:
     from jumok.server.language_pairs import PivotPath
     from jumok.server.pipeline import TranslatedText
     from jumok.server.routes import ApiRequest
-
-__all__ = ["ROUTES", "ScoredText", "scored_json"]
-
-EVENT_STREAM = "text/event-stream"
 
 
 def _require_one_if_greedy(schema: dict[str, Any]) -> None:
@@ -61,7 +58,9 @@ class ScoredRequest(ApiModel):
     target: Target
     n_best: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives + 1)] = 1
     alignment: Flag = False
+    words: Flag = False
     greedy: Flag = False
+    tags: Tags = ()
     glossary: GlossaryField = ""
 
 
@@ -76,12 +75,21 @@ class SpanLink(TypedDict):
     target: tuple[int, int]
 
 
-class ScoredTranslation(ScoredText):
+class ScoredWord(TypedDict):
+    span: tuple[int, int]
+    probability: float | None
+
+
+class RankedText(ScoredText):
+    alignment: NotRequired[list[SpanLink]]
+    words: NotRequired[list[ScoredWord]]
+
+
+class ScoredTranslation(RankedText):
     source: str
     detectedLanguage: NotRequired[DetectedLanguage]
     pivot: list[str]
-    alternatives: list[ScoredText]
-    alignment: NotRequired[list[SpanLink]]
+    alternatives: list[RankedText]
     notes: NotRequired[list[str]]
 
 
@@ -98,7 +106,7 @@ async def translate_with_scores(request: ApiRequest) -> Response:
     )
     target = request.fields["target"]
     translations = [
-        {**_plan_json(plan, index, target), **_translation_json(translation, options)}
+        {**_plan_json(plan, index, target), **translation_json(translation, options)}
         for index, translation in enumerate(translated)
     ]
     return JSONResponse({"target": target, "translations": translations})
@@ -111,18 +119,7 @@ async def translate_as_stream(request: ApiRequest) -> Response:
     """
     texts, plan, options = await _read_request(request)
     events = _events(request, texts, plan, options._replace(stream=True))
-    first = await anext(events)  # a request that is refused gets its status before the stream begins
-    headers = {"X-Accel-Buffering": "no"}  # else nginx would hold events back until its buffer is full
-    return StreamingResponse(_prepend(first, events), media_type=EVENT_STREAM, headers=headers)
-
-
-async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]:
-    yield first
-    try:
-        async for event in events:
-            yield event
-    except (BusyError, RequestTooLargeError) as error:
-        yield _event("error", {"error": str(error)})
+    return await stream_events(events)
 
 
 async def _events(
@@ -130,16 +127,17 @@ async def _events(
 ) -> AsyncIterator[str]:
     pipeline, target = request.service.pipeline, request.fields["target"]
     num_done = 0  # texts whose events have all been sent
-    sentences: dict[int, list[str]] = {}  # text index → its sentences that have been translated
+    streamed = {index: _StreamedText(text, plan.pivot_paths[index]) for index, text in enumerate(texts)}
 
     def text_events(end: int) -> list[str]:
         """Return the `text` events of the texts from `num_done` to `end`."""
-        events = []
-        for index in range(num_done, end):
-            text = _join_sentences(texts[index], sentences.pop(index, []), plan.pivot_paths[index])
-            data = {"index": index, "text": text, **_plan_json(plan, index, target)}
-            events.append(_event("text", data))
-        return events
+        return [
+            event(
+                "text",
+                {"index": index, "text": streamed.pop(index).text(), **_plan_json(plan, index, target)},
+            )
+            for index in range(num_done, end)
+        ]
 
     with pipeline.open_request(request.client_id) as opened:
         pipeline.admit(opened, texts, plan.pivot_paths, options, plan.glossaries)
@@ -151,27 +149,41 @@ async def _events(
             )
             async for group_index, sentence_index, result in results:
                 text_index = indices[group_index]
-                for event in text_events(text_index):
-                    yield event
+                for each in text_events(text_index):
+                    yield each
                 num_done = text_index
                 location = {"index": text_index, "sentence": sentence_index}
                 if isinstance(result, str):
-                    yield _event("partial", {**location, "text": result})
+                    yield event("partial", {**location, "text": result})
                 else:
-                    sentences.setdefault(text_index, []).append(result.text())
-                    yield _event("sentence", {**location, **_translation_json(result, options)})
-            for event in text_events(indices[-1] + 1):
-                yield event
+                    location |= streamed[text_index].add(result.text())
+                    yield event("sentence", {**location, **translation_json(result, options)})
+            for each in text_events(indices[-1] + 1):
+                yield each
             num_done = indices[-1] + 1
-    yield _event("done", {"texts": len(texts)})
+    yield event("done", {"texts": len(texts)})
 
 
-def _join_sentences(text: str, sentences: Sequence[str], path: PivotPath) -> str:
-    """Return a text whose sentences were streamed, with the characters between them."""
-    if not path:
-        return text
-    spans = text_spans(text, path[0].sentences)
-    return "".join(replace_sentences(text, spans, sentences, path[-1].target))
+class _StreamedText:
+    """A text whose sentences are translated one after another, with the characters between them."""
+
+    def __init__(self, source: str, path: PivotPath) -> None:
+        self._source = source
+        self._spans = iter(text_spans(source, path[0].sentences)) if path else iter(())
+        self._language = path[-1].target if path else ""
+        self._parts: list[str] = []
+        self._end = 0
+
+    def add(self, sentence: str) -> dict[str, Any]:
+        """Add the next sentence; return its span in the source, and what stands before its translation."""
+        start, end = next(self._spans, (0, len(self._source)))
+        before = text_before(self._source, self._end, start, sentence, self._language)
+        self._parts += [before, sentence]
+        self._end = end
+        return {"span": [start, end], "before": before}
+
+    def text(self) -> str:
+        return "".join(self._parts) + self._source[self._end :]
 
 
 async def _read_request(request: ApiRequest) -> tuple[list[str], LanguagePlan, TranslateOptions]:
@@ -181,7 +193,11 @@ async def _read_request(request: ApiRequest) -> tuple[list[str], LanguagePlan, T
         raise bad_request("greedy finds one translation: n_best parameter must be 1")
     check_size(texts, request.service)
     plan = await find_pivot_paths(texts, fields.source, fields.target, request.service, fields.glossary)
-    return texts, plan, TranslateOptions(fields.n_best, fields.alignment, fields.greedy)
+    check_tags(fields.tags, plan.pivot_paths, request.service)
+    options = TranslateOptions(
+        fields.n_best, fields.alignment, fields.words, fields.greedy, tags=tuple(fields.tags)
+    )
+    return texts, plan, options
 
 
 def _plan_json(plan: LanguagePlan, index: int, target: str) -> dict[str, Any]:
@@ -195,16 +211,26 @@ def _plan_json(plan: LanguagePlan, index: int, target: str) -> dict[str, Any]:
     }
 
 
-def _translation_json(translation: TranslatedText, options: TranslateOptions) -> dict[str, Any]:
-    data: dict[str, Any] = {
-        **scored_json(translation.text(), translation.score()),
-        "alternatives": [scored_json(text, score) for text, score in translation.alternatives()],
+def translation_json(translation: TranslatedText, options: TranslateOptions) -> dict[str, Any]:
+    data = {
+        **_ranked_json(translation, 0, options),
+        "alternatives": [_ranked_json(translation, rank, options) for rank in translation.other_ranks()],
     }
     if notes := translation.notes():
         data["notes"] = notes
+    return data
+
+
+def _ranked_json(translation: TranslatedText, rank: int, options: TranslateOptions) -> dict[str, Any]:
+    data = scored_json(translation.text(rank), translation.score(rank))
     if options.align:
         data["alignment"] = [
-            {"source": list(source), "target": list(target)} for source, target in translation.links()
+            {"source": list(source), "target": list(target)} for source, target in translation.links(rank)
+        ]
+    if options.words:
+        data["words"] = [
+            {"span": list(span), "probability": None if probability is None else round(probability, 5)}
+            for span, probability in translation.words(rank)
         ]
     return data
 
@@ -221,11 +247,6 @@ def scored_json(text: str, score: float) -> dict[str, Any]:
         "score": round(score, 5) if is_finite else None,
         "confidence": round(min(1.0, math.exp(score)), 5) if is_finite else 0.0,
     }
-
-
-def _event(name: str, data: dict[str, Any]) -> str:
-    # JSON contains no line break, so nothing that a model generates can end the event.
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=True)}\n\n"
 
 
 STREAM = Endpoint(translate_as_stream, dict[str, str], ScoredRequest, answer_types=(EVENT_STREAM,))

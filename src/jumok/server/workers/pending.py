@@ -51,10 +51,18 @@ class TranslateOptions(NamedTuple):
 
     n_best: int = 1
     align: bool = False
+    words: bool = False
+    """Whether the probability of each word is computed."""
     greedy: bool = False
     """Take the most likely token at each step, instead of the model's own search."""
     stream: bool = False
     """Report the translation while it is being generated."""
+    tags: tuple[str, ...] = ()
+    """What each source sentence begins with, such as `<polite>`; the worker gets it with the sentence."""
+
+    def of_model(self) -> TranslateOptions:
+        """Return what a worker is told: sentences with different tags go into one batch."""
+        return self._replace(tags=())
 
 
 class BatchKey(NamedTuple):

@@ -74,6 +74,11 @@ class WorkerPool:
         """The ids of the processes that are ready for work."""
         return [handle.pid for handle in self._handles if handle.pid]
 
+    @property
+    def tags(self) -> list[tuple[str, ...]]:
+        """The tags of each model, such as `<polite>`; none before the workers are ready."""
+        return self._handles[0].tags if self._handles else []
+
     async def start(self) -> None:
         """Start the workers and wait until each has loaded every model."""
         self._handles = await self._start_workers()
@@ -125,6 +130,7 @@ class WorkerHandle:
         self._restart_delay = 0.0
         self._has_torch = False
         self.pid = 0
+        self.tags: list[tuple[str, ...]] = []
 
     async def start(self) -> None:
         """Start the process, wait until it has loaded its models, and feed it."""
@@ -200,7 +206,8 @@ class WorkerHandle:
         if isinstance(work, PendingExplanation):
             needs_torch, estimate, timeout = True, math.inf, self._limits.explanation_timeout
         else:
-            needs_torch = work[0].key.options.align or any(sentence.terms for sentence in work)
+            options = work[0].key.options
+            needs_torch = options.align or options.words or any(sentence.terms for sentence in work)
             estimate, timeout = sum(item.seconds for item in items), self._limits.batch_timeout
         with self._heartbeats.working(estimate, may_load=needs_torch and not self._has_torch):
             async with asyncio.timeout(timeout):
@@ -286,6 +293,7 @@ class WorkerHandle:
         if answer["kind"] == "failed":
             raise ModelFolderError(answer["message"])
         self._queue.speed.set_first(answer["speeds"])
+        self.tags = [tuple(tags) for tags in answer["tags"]]
         self._heartbeats.excuse()
         self.pid = self._heartbeats.pid = answer["pid"]
         self._on_event("worker_ready", pid=self.pid)

@@ -102,5 +102,6 @@ def _relative_work(key: BatchKey, terms: bool) -> float:
     """Return a guess of the work of this kind, relative to the default options, until it is measured."""
     options = key.options
     work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
-    align = 0.4 * options.n_best if options.align or terms else 0.0  # each of them is aligned
-    return (2 * work if terms else work) + align  # without its addresses, a sentence is translated again
+    passes = (options.align or terms) + options.words  # each hypothesis is aligned, its words are scored
+    # Without its addresses, a sentence is translated again.
+    return (2 * work if terms else work) + 0.4 * options.n_best * passes

@@ -4,8 +4,9 @@ It reads messages from its standard input and answers each on its standard outpu
 It ends when its input is closed, because the server has ended.
 
     {"kind": "load", models, language_pairs, shortlist}   the first message
-        → {"kind": "ready", pid, speeds: letters per second of each model} | {"kind": "failed", message}
-    {"kind": "translate", model, texts, terms of each text, n_best, align, greedy, stream}
+        → {"kind": "ready", pid, speeds: letters per second of each model, tags of each model}
+          | {"kind": "failed", message}
+    {"kind": "translate", model, texts, terms of each text, n_best, align, words, greedy, stream}
         → any number of {"kind": "partial", index, text} if streamed, then
           {"kind": "translations", translations, cpu_seconds, seconds} | {"kind": "failed", message}
     {"kind": "explain", model, operation, body, picture}  `body` and `answer` are JSON texts; `picture` is a
@@ -26,7 +27,7 @@ import os
 import signal
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import DataError, JumokError, ModelFolderError, UnsupportedError
@@ -40,6 +41,7 @@ from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import TermMatch
 from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 from jumok.text.term_placement import has_all_terms, term_notes
+from jumok.text.tokenizer import Tokenizer
 from jumok.types import Pair
 
 if TYPE_CHECKING:
@@ -88,13 +90,14 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
     except (JumokError, OSError) as error:
         send({"kind": "failed", "message": str(error)})
         return
-    send({"kind": "ready", "pid": os.getpid(), "speeds": speeds})
+    tags = [_tags(translator) for translator in translators]
+    send({"kind": "ready", "pid": os.getpid(), "speeds": speeds, "tags": tags})
     services: dict[int, ExplanationService] = {}
     warmed_up: set[int] = set()  # models whose alignment has been warmed up
     while (message := read_message(requests)) is not None:
         index = message["model"]
-        needs_links = message.get("align") or any(message.get("terms", ()))
-        if needs_links and index not in warmed_up:
+        needs_torch = message.get("align") or message.get("words") or any(message.get("terms", ()))
+        if needs_torch and index not in warmed_up:
             warmed_up.add(index)
             _warm_up_alignment(translators[index])
         started, cpu_started = time.monotonic(), time.process_time()
@@ -136,6 +139,12 @@ def _warm_up_alignment(translator: Translator) -> None:
     """Load torch before the first aligned batch is timed, which would otherwise seem many times slower."""
     with contextlib.suppress(JumokError):
         translator.align_all([Pair(WARM_UP_TEXTS[0], WARM_UP_TEXTS[0])])
+
+
+def _tags(translator: Translator) -> list[str]:
+    """Return the tags that a source may begin with; an imported model has none that we know of."""
+    source = translator.tokenizers.source
+    return list(source.tags) if isinstance(source, Tokenizer) else []
 
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
@@ -195,6 +204,8 @@ def _translate(
             text_candidates[0]["notes"] = list(translation.notes)
     if message["align"]:
         _add_links(translator, translations, candidates)
+    if message["words"]:
+        _add_probabilities(translator, translations, candidates)
     if any(message.get("terms", ())):
         _place_terms(translator, message, candidates, translate)
     return candidates
@@ -221,6 +232,7 @@ def _place_terms(
     for (candidate, _), terms in zip(lacking, placed, strict=True):
         earlier = candidate.pop("notes", ())
         notes = [*(earlier if terms.notes is None else terms.notes), *term_notes(terms)]
+        candidate.pop("probabilities", None)  # the model has not written this text
         candidate.update(text=terms.text, links=terms.links, **({"notes": notes} if notes else {}))
 
 
@@ -245,6 +257,36 @@ def _add_links(
             text_candidates[0]["links"] = sorted(translation.alignment.sure)
 
 
+def _add_probabilities(
+    translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
+) -> None:
+    """Add the probability of each word, except to a sentence that was too long and translated in parts."""
+    from jumok.inference.word_candidates import word_probabilities  # start-up
+
+    unsplit = [
+        (Pair(translation.source, candidate["text"]), candidate)
+        for translation, text_candidates in zip(translations, candidates, strict=True)
+        if len(translation.parts) == 1
+        for candidate in text_candidates
+    ]
+    found = word_probabilities(translator, [pair for pair, _ in unsplit])
+    for (_, candidate), probabilities in zip(unsplit, found, strict=True):
+        candidate["probabilities"] = probabilities
+
+
+def _find_candidates(translator: Translator, body: str) -> str:
+    """Answer a request for other words at a place of a translation; both are JSON."""
+    from jumok.inference.word_candidates import word_candidates  # start-up
+
+    request = json.loads(body)
+    found = word_candidates(translator, request["sentence"], request["prefix"], count=request["count"])
+    pairs = [Pair(request["sentence"], candidate.text) for candidate in found]
+    links: list[list[tuple[int, int]] | None] = [None] * len(found)
+    with contextlib.suppress(UnsupportedError):  # a model without attention
+        links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
+    return json.dumps([asdict(one) | {"links": of_one} for one, of_one in zip(found, links, strict=True)])
+
+
 # --- Explanations -------------------------------------------------------------------------------------------
 
 
@@ -264,7 +306,9 @@ def _explain_safely(
             return {"kind": "explanation", "answer": json.dumps(_caption(translator, message["picture"]))}
         if (service := services.get(message["model"])) is None:
             service = services[message["model"]] = _explanation_service(translator)
-        if message["operation"] == "page":
+        if message["operation"] == "candidates":
+            answer = _find_candidates(translator, message["body"])
+        elif message["operation"] == "page":
             answer = json.dumps(service.page_data(), ensure_ascii=False)
         else:
             answer = service.handle(message["operation"], message["body"].encode()).decode()

@@ -1,0 +1,90 @@
+"""Other words at a place of a translation, each with the translation that follows: `/v1/candidates`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from typing_extensions import TypedDict
+
+from jumok.errors import DataError
+from jumok.server.api.attention import Sentence, require_single_model, single_model
+from jumok.server.api.fields import ApiModel, Tags, Target, bounded_integer
+from jumok.server.api.parameters import check_size, check_tags
+from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_json
+from jumok.server.pipeline import TranslatedText, to_candidates
+from jumok.server.routes import POST, Endpoint
+from jumok.server.workers.pending import TranslateOptions
+
+if TYPE_CHECKING:
+    from jumok.server.routes import ApiRequest
+
+MAX_PREFIX_CHARACTERS = 2_000
+DEFAULT_COUNT = 6
+
+
+class CandidatesRequest(ApiModel):
+    model_config = ConfigDict(json_schema_extra=require_single_model)
+
+    q: Sentence
+    source: Target
+    target: Target
+    prefix: str = Field("", max_length=MAX_PREFIX_CHARACTERS)
+    """What the translation begins with: the words before the place."""
+    count: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives)] = DEFAULT_COUNT
+    tags: Tags = ()
+
+
+class CandidateWord(ScoredText):
+    word: str
+    probability: float
+    alignment: list[SpanLink]
+    words: list[ScoredWord]
+
+
+class CandidatesAnswer(TypedDict):
+    candidates: list[CandidateWord]
+
+
+async def find_candidates(request: ApiRequest) -> Response:
+    """Find other words at a place of a translation.
+
+    For each of the most probable words after `prefix`, the answer has the translation that begins with both.
+    """
+    fields, service = CandidatesRequest.read(request), request.service
+    pair = single_model(request, fields.source, fields.target)
+    check_size([fields.q, fields.prefix], service)
+    check_tags(fields.tags, [(pair,)], service)
+    body = {
+        "sentence": " ".join((*fields.tags, fields.q)),
+        "prefix": fields.prefix,
+        "count": fields.count,
+    }
+    try:
+        answer = await service.pipeline.explain(pair, "candidates", json.dumps(body), request.client_id)
+    except DataError as error:
+        raise HTTPException(409, str(error)) from None
+    records = json.loads(answer)
+    options = TranslateOptions(align=True, words=True)
+    span = (0, len(fields.q))
+    candidates = []
+    for record, candidate in zip(records, to_candidates(records, len(fields.tags)), strict=True):
+        text = TranslatedText(fields.q, (span,), ((candidate,),), pair.target)
+        described = translation_json(text, options)
+        del described["alternatives"]
+        word = {"word": record["word"], "probability": round(record["probability"], 5)}
+        candidates.append({**word, **described})
+    return JSONResponse({"candidates": candidates})
+
+
+ROUTES = [
+    Route(
+        "/v1/candidates",
+        Endpoint(find_candidates, CandidatesAnswer, CandidatesRequest, more_errors=("409",)),
+        methods=POST,
+    ),
+]

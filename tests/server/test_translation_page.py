@@ -1,0 +1,456 @@
+"""The page to translate on, in a real browser: words, candidates, sentences, files, and what it remembers."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from jumok.text.words import split_words
+from support.page_browser import FLAGS, find_browser
+from support.serve_models import make_digits, sentences
+from support.serve_process import serving_in_thread
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Page
+
+    from support.serve_process import Served
+
+pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+TWO = "One two three. Four five six seven."
+TIMEOUT_MS = 45_000
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """English → German with a tag, and German → French."""
+    first = make_digits(tmp_path_factory.mktemp("first"), "en", "de", tag="<polite>")
+    second = make_digits(tmp_path_factory.mktemp("second"), "de", "fr")
+    with serving_in_thread(tmp_path_factory.mktemp("server"), first, second) as served:
+        served.post("/v1/translate", {"q": "one", "source": "en", "target": "de", "words": True})
+        yield served
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = find_browser()
+    if found is None:
+        pytest.skip("no browser is installed: `make browser` installs one")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(server: Served, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Yield a function that opens the page in a fresh context; an error of its script fails the test."""
+    errors: list[str] = []
+    contexts = []
+
+    def open_one(path: str = "", **options: Any) -> Page:
+        context = browser.new_context(**{"locale": "en-GB", **options})
+        context.set_default_timeout(TIMEOUT_MS)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(f"{server.url}/{path}")
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert errors == []
+
+
+def translate(page: Page, text: str, source: str = "en", target: str = "de") -> str:
+    """Type a text, wait for its translation, and return that."""
+    page.select_option("#source", source)
+    page.select_option("#target", target)
+    page.fill("#text", text)
+    expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
+    return page.inner_text("#result")
+
+
+def posts(page: Page) -> list[str]:
+    """Return a list to which the page's requests are added."""
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.post_data) if request.method == "POST" else None)
+    return sent
+
+
+def test_the_translation_is_that_of_the_api_and_its_words_are_lit_on_both_sides(
+    server: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    shown = translate(page, TWO)
+    request = {"q": TWO, "source": "en", "target": "de", "alignment": True, "words": True}
+    [answer] = server.post("/v1/translate", request).json["translations"]
+    assert shown == answer["text"]
+    words = page.locator("#result .word")
+    assert words.all_inner_texts() == [answer["text"][slice(*word["span"])] for word in answer["words"]]
+    link = answer["alignment"][0]
+    source, target = TWO[slice(*link["source"])], answer["text"][slice(*link["target"])]
+    starts = [word["span"][0] for word in answer["words"]]
+    words.nth(starts.index(link["target"][0])).hover()
+    expect(page.locator("#result .word.lit")).to_have_text(target)
+    assert source in page.locator("#mirror .word.partner").all_inner_texts()
+    expect(page.locator("#word-note")).to_contain_text("raw probability")
+    box = page.locator("#mirror .word", has_text=source).first.bounding_box() or pytest.fail("no word")
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.locator("#mirror .word.lit")).to_have_text(source)
+    assert target in page.locator("#result .word.partner").all_inner_texts()
+
+
+def test_words_are_tinted_by_their_probability_unless_one_does_not_want_it(
+    server: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    translate(page, TWO)
+    request = {"q": TWO, "source": "en", "target": "de", "words": True}
+    [answer] = server.post("/v1/translate", request).json["translations"]
+    for index, word in enumerate(answer["words"]):
+        probability = word["probability"]
+        step = next((step for step, least in enumerate((0.75, 0.5, 0.25)) if probability >= least), 3)
+        expect(page.locator("#result .word").nth(index)).to_have_class(re.compile(rf"\btint-{step}\b"))
+    expect(page.locator("#tint-legend")).to_contain_text("no measure of quality")
+    page.uncheck("#tint")
+    expect(page.locator("#result")).not_to_have_class(re.compile("tinted"))
+    expect(page.locator("#tint-legend")).to_be_hidden()
+
+
+def test_another_word_is_chosen_and_the_rest_is_rewritten(
+    server: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    translate(page, TWO)
+    request = {"q": TWO, "source": "en", "target": "de", "words": True}
+    own = server.post("/v1/translate", request).json["translations"][0]
+    words = page.locator("#result .word")
+    words.nth(1).focus()
+    with page.expect_response("**/v1/candidates") as answered:
+        page.keyboard.press("Enter")
+    start, end = own["words"][1]["span"]
+    sent = answered.value.request.post_data_json
+    assert (sent["q"], sent["prefix"]) == ("One two three.", own["text"][:start].rstrip())
+    found = answered.value.json()["candidates"]
+    expected = next(one for one in found if one["word"] != own["text"][start:end])
+    choice = page.locator("#candidate-list button").first
+    expect(choice).to_be_visible(timeout=TIMEOUT_MS)
+    assert choice.locator("small").text_content() == expected["text"]
+    first, second = (page.locator("#result .sentence").nth(index) for index in (0, 1))
+    untouched = second.text_content()
+    page.keyboard.press("Enter")  # the first candidate has the focus
+    expect(page.locator("#chosen")).to_be_visible()
+    assert (first.text_content(), second.text_content()) == (expected["text"], untouched)
+    page.locator("#own-translation").click()
+    expect(page.locator("#chosen")).to_be_hidden()
+    assert page.locator("#result").text_content() == own["text"]
+    words.nth(1).click()
+    expect(choice).to_be_visible(timeout=TIMEOUT_MS)
+    page.keyboard.press("Escape")
+    expect(page.locator("#candidates")).to_be_hidden()
+
+
+def test_alternatives_and_attention_are_of_the_sentence_at_the_caret(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    translate(page, TWO)
+    page.evaluate("document.getElementById('text').focus()")
+    page.evaluate("document.getElementById('text').setSelectionRange(20, 20)")
+    expect(page.locator("#sentence-number")).to_have_text("Sentence 2 of 2")
+    page.locator("#attention summary").click()
+    expect(page.locator("table.attention")).to_be_visible(timeout=TIMEOUT_MS)
+    assert page.locator(".attention thead th").all_inner_texts()[:2] == ["Four", "five"]
+    rows = page.locator(".attention tbody th").all_inner_texts()
+    second = page.locator("#result .sentence").nth(1)
+    assert rows[: second.locator(".word").count()] == second.locator(".word").all_inner_texts()
+    page.locator("#alternatives summary").click()
+    choice = page.locator("#alternatives li button").first
+    expect(choice).to_be_visible(timeout=TIMEOUT_MS)
+    wanted = choice.inner_text()
+    choice.click()
+    expect(second).to_have_text(wanted)
+    expect(page.locator("#chosen")).to_be_visible()
+    # The table is of the translation that was chosen.
+    words = second.locator(".word").all_inner_texts()
+    assert words
+    labels = page.locator(".attention tbody th")
+    expect(labels.nth(len(words) - 1)).to_have_text(words[-1], timeout=TIMEOUT_MS)
+    assert labels.all_inner_texts()[: len(words)] == words
+
+
+def test_the_attention_page_opens_on_the_sentence_with_the_same_translation(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page()
+    translate(page, TWO)
+    expect(page.locator("#sentence-number")).to_have_text("Sentence 2 of 2")  # the caret is at the end
+    page.locator("#previous-sentence").click()
+    page.locator("#next-sentence").click()
+    shown = page.locator("#result .sentence").nth(1).inner_text()
+    with page.expect_popup() as opened:
+        page.click("#show-attention")
+    expect(opened.value.locator("[data-testid=translation]")).to_have_text(shown, timeout=TIMEOUT_MS)
+    opened.value.locator(".way-back a").click()
+    expect(opened.value.locator("#text")).to_have_value(TWO, timeout=TIMEOUT_MS)
+
+
+def test_nothing_is_sent_while_a_syllable_is_composed(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    sent = posts(page)
+    page.focus("#text")
+    keyboard = page.context.new_cdp_session(page)
+    for text in ("ㄴ", "나", "난"):
+        keyboard.send("Input.imeSetComposition", {"text": text, "selectionStart": 1, "selectionEnd": 1})
+        page.wait_for_timeout(250)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_timeout(800)
+    assert (page.input_value("#text"), sent) == ("난", [])
+    expect(page.locator("#notice")).to_contain_text("syllable")
+    keyboard.send("Input.insertText", {"text": "나는"})
+    expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
+    assert {'"q":"나는"' in body for body in sent} == {True}
+
+
+def test_what_is_stale_or_has_failed_is_grey(tmp_path: Path, browser: Browser) -> None:
+    model = make_digits(tmp_path / "model", "en", "de")
+    page = browser.new_page(locale="ko-KR")
+    page.set_default_timeout(TIMEOUT_MS)
+    grey = re.compile(r"\bstale\b")
+    with serving_in_thread(tmp_path, model) as served:
+        page.goto(served.url)
+        shown = translate(page, "one two")
+        expect(page.locator("#result")).not_to_have_class(grey)
+        page.type("#text", " three")
+        expect(page.locator("#result")).to_have_class(grey)
+        expect(page.locator("#result")).not_to_have_class(grey, timeout=TIMEOUT_MS)
+        assert page.inner_text("#result") != shown
+    page.type("#text", " four")
+    expect(page.locator("#message")).to_have_text(
+        "서버에 연결할 수 없습니다. 회색 번역문은 이전 원문의 번역입니다.", timeout=TIMEOUT_MS
+    )
+    expect(page.locator("#result")).to_have_class(grey)
+    page.close()
+
+
+def test_the_text_survives_a_reload_and_is_in_the_address(
+    server: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    shown = translate(page, "one 100% two")
+    assert page.url == f"{server.url}/#en/de/{quote('one 100% two')}"
+    page.reload()
+    expect(page.locator("#result")).to_have_text(shown, timeout=TIMEOUT_MS)
+    page.evaluate("location.hash = '#100%'")
+    expect(page.locator("#text")).to_have_value("100%")
+    page.evaluate("location.hash = '#de/fr/eins%20zwei'")
+    expect(page.locator("#text")).to_have_value("eins zwei")
+    expect(page.locator("#target")).to_have_value("fr")
+    long = "one two three " * 200
+    page.fill("#text", long)
+    expect(page).to_have_url(f"{server.url}/")
+    page.reload()
+    expect(page.locator("#text")).to_have_value(long)
+
+
+def test_a_history_is_kept_only_if_it_is_wanted(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    translate(page, "one two")
+    page.locator("#history summary").click()
+    page.wait_for_timeout(2_500)
+    assert page.evaluate("localStorage.getItem('jumok-history')") is None
+    page.check("#keep-history")
+    translate(page, "three four")
+    entry = page.locator("#history-list button")
+    expect(entry).to_contain_text("three four")
+    page.reload()
+    page.fill("#text", "")
+    page.locator("#history summary").click()
+    entry.click()
+    expect(page.locator("#text")).to_have_value("three four")
+    page.click("#clear-history")
+    expect(entry).to_have_count(0)
+    page.uncheck("#keep-history")
+    assert page.evaluate("localStorage.getItem('jumok-history')") is None
+
+
+def test_keys_translate_at_once_and_stop(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    sent = posts(page)
+    page.fill("#text", "one two")
+    page.keyboard.press("Escape")  # before the delay is over
+    page.wait_for_timeout(900)
+    assert sent == []
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
+    assert ['"words":true' in body for body in sent] == [False, True]  # the first text is shown at once
+
+
+def test_a_text_that_is_too_long_is_not_cut_in_silence(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    sent = posts(page)
+    page.fill("#text", "one two " * 12_501)
+    expect(page.locator("#count")).to_have_text("100,008 / 100,000")
+    expect(page.locator("#too-long-text")).to_contain_text("8 characters too long")
+    page.wait_for_timeout(900)
+    assert sent == []
+    page.click("#cut")
+    expect(page.locator("#count")).to_have_text("100,000 / 100,000")
+    expect(page.locator("#too-long")).to_be_hidden()
+
+
+def test_an_unknown_language_is_not_recognised(open_page: Callable[..., Page]) -> None:
+    page = open_page(locale="ko-KR")
+    page.fill("#text", "الأرنب يأكل الجزر في الحديقة")
+    expect(page.locator("#message")).to_contain_text("언어를 인식하지 못했습니다", timeout=TIMEOUT_MS)
+    expect(page.locator("#notice")).to_be_empty()
+
+
+def test_a_tag_stands_before_every_sentence_and_is_no_word_of_it(server: Served) -> None:
+    request = {"source": "en", "target": "de", "alignment": True}
+    [tagged] = server.post("/v1/translate", {**request, "q": TWO, "tags": ["<polite>"]}).json["translations"]
+    typed = ["<polite> One two three.", "<polite> Four five six seven."]
+    separate = server.post("/v1/translate", {**request, "q": typed}).json["translations"]
+    assert tagged["text"] == " ".join(one["text"] for one in separate)
+    words = {TWO[slice(*link["source"])] for link in tagged["alignment"]}
+    assert words
+    assert words <= set(split_words(TWO))
+    form = server.post_form("/", {"q": TWO, "source": "en", "target": "de", "tags": "<polite>"})
+    assert html.escape(tagged["text"]) in form.text
+    assert 'value="&lt;polite&gt;" checked' in form.text
+
+
+def test_tags_are_switches_where_the_model_has_them(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    translate(page, TWO)
+    sent = posts(page)
+    page.locator("#tags label", has_text="Polite").click()
+    expect(page.locator("#result")).not_to_have_class(re.compile("stale"), timeout=TIMEOUT_MS)
+    assert '"tags":["<polite>"]' in sent[0]
+    page.select_option("#source", "de")
+    page.select_option("#target", "fr")
+    expect(page.locator("#tags")).to_be_hidden()
+
+
+def test_swap_is_disabled_where_no_model_translates_back(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    expect(page.locator("#swap")).to_be_disabled()
+    assert page.evaluate("getComputedStyle(document.getElementById('swap')).cursor") == "not-allowed"
+    assert float(page.evaluate("getComputedStyle(document.getElementById('swap')).opacity")) < 0.6
+
+
+def test_a_file_has_progress_a_name_and_an_end(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    page.select_option("#target", "de")
+    expect(page.locator("#drop")).to_contain_text("DOCX, PPTX, XLSX")
+    page.evaluate(
+        """() => { window.seen = []; new MutationObserver(() => seen.push(document.getElementById(
+        "file-status").textContent)).observe(document.getElementById("file-status"), {childList: true}); }"""
+    )
+    text = "\n".join(sentences(1500)).encode()
+    page.set_input_files("#file", {"name": "report.txt", "mimeType": "text/plain", "buffer": text})
+    expect(page.locator("#download")).to_be_visible(timeout=TIMEOUT_MS)
+    progress = [line for line in page.evaluate("seen") if re.fullmatch(r"[\d,]+ of 1,500 sentences", line)]
+    counts = [int(line.split(" ")[0].replace(",", "")) for line in progress]
+    assert len(counts) > 1
+    assert counts == sorted(counts)
+    with page.expect_download() as started:
+        page.click("#download")
+    assert started.value.suggested_filename == "report.de.txt"
+    started.value.save_as(tmp_path / "report.de.txt")
+    assert len((tmp_path / "report.de.txt").read_bytes().splitlines()) == 1500
+    page.set_input_files("#file", {"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"})
+    expect(page.locator("#file-error")).to_contain_text(".docx", timeout=TIMEOUT_MS)
+    expect(page.locator("#download")).to_be_hidden()
+
+
+def test_theme_and_language_are_switched_and_remembered(open_page: Callable[..., Page]) -> None:
+    page = open_page(color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.select_option("#theme", "dark")
+    page.select_option("#language", "ko")
+    assert page.evaluate(ground) != light
+    page.reload()
+    expect(page.locator("#translate")).to_have_text("번역")
+    assert page.evaluate(ground) != light
+    expect(page.locator("html")).to_have_attribute("lang", "ko")
+    dark = open_page(color_scheme="dark", java_script_enabled=False)
+    assert dark.locator("body").evaluate("each => getComputedStyle(each).backgroundColor") != light
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_pages_are_accessible_and_never_overflow(
+    open_page: Callable[..., Page], width: int, scheme: str
+) -> None:
+    page = open_page(
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,
+        locale="ko-KR" if scheme == "dark" else "en-GB",
+        bypass_csp=True,
+    )
+    translate(page, TWO)
+    page.locator("#attention summary").click()
+    expect(page.locator("table.attention")).to_be_visible(timeout=TIMEOUT_MS)
+    page.locator("#result .word").first.click()
+    expect(page.locator("#candidate-list button").first).to_be_visible(timeout=TIMEOUT_MS)
+    assert_sound(page)
+    page.goto(page.url.split("#")[0] + "docs")
+    assert_sound(page)
+
+
+def assert_sound(page: Page) -> None:
+    """Assert that the page is no wider than the screen and that axe-core, if installed, finds no problem."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if not AXE.is_file():
+        return
+    page.evaluate(f"window.axe || {AXE.read_text(encoding='utf-8')}")
+    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] != "minor"] == []
+
+
+@pytest.mark.parametrize("name", ["curl", "Python", "JavaScript"])
+def test_every_example_of_the_api_page_runs(open_page: Callable[..., Page], name: str) -> None:
+    programs = {
+        "curl": ["sh", "-c"],
+        "Python": [sys.executable, "-c"],
+        "JavaScript": ["node", "--input-type=module", "-e"],
+    }
+    needed = {
+        "curl": shutil.which("curl"),
+        "Python": find_spec("requests"),
+        "JavaScript": shutil.which("node"),
+    }
+    if needed[name] is None:
+        pytest.skip(f"what runs the examples in {name} is not installed")
+    page = open_page("docs")
+    page.click(f"[data-choose={name}]")
+    examples = page.locator(f"[data-example={name}] code").all_inner_texts()
+    assert len(examples) > 10
+    for example in examples:
+        command = example.replace("curl ", "curl -sS --fail-with-body ", 1) if name == "curl" else example
+        ran = subprocess.run(
+            [*programs[name], command], capture_output=True, text=True, check=False, timeout=60
+        )
+        assert ran.returncode == 0, (example, ran.stdout, ran.stderr)
+        assert ran.stdout.strip()
+        assert not ran.stdout.startswith('{"error"'), (example, ran.stdout)

@@ -1,0 +1,30 @@
+/** The page about the API: one language of examples at a time, and buttons that copy them. */
+
+import { button, copyText } from "./dom";
+import { onLanguage, string } from "./settings";
+
+const CHOSEN = "jumok-example";
+
+export function startApiPage(): void {
+  const examples = [...document.querySelectorAll<HTMLElement>("[data-example]")];
+  const names = [...new Set(examples.map((example) => example.dataset.example!))];
+  const choose = (name: string) => {
+    for (const example of examples) example.hidden = example.dataset.example !== name;
+    for (const each of document.querySelectorAll<HTMLElement>("[data-choose]")) each.setAttribute("aria-pressed", String(each.dataset.choose === name));
+    localStorage.setItem(CHOSEN, name);
+  };
+  const chooser = document.getElementById("choose-example");
+  chooser?.append(...names.map((name) => button(name, () => choose(name), { "data-choose": name })));
+  for (const example of examples) {
+    const copy = button(string("copy"), () => {
+      void copyText(example.querySelector("code")?.textContent ?? "").then(() => {
+        copy.textContent = string("copied");
+        setTimeout(() => (copy.textContent = string("copy")), 1500);
+      });
+    });
+    example.append(copy);
+    onLanguage(() => (copy.textContent = string("copy")));
+  }
+  const stored = localStorage.getItem(CHOSEN);
+  choose(stored && names.includes(stored) ? stored : names[0]);
+}

@@ -1,0 +1,39 @@
+/** The attention from the words of a translation to those of its source, as a table that is coloured. */
+
+import { css, textColour, weightColour, type Theme } from "../lib/colour";
+import { checkFormat, type Explanation } from "../lib/format";
+import { combinations, makeMap } from "../lib/maps";
+import { make } from "./dom";
+
+const MIN_NUMBER = 0.05;
+
+export function readExplanation(answer: unknown): Explanation {
+  return checkFormat(answer as Explanation);
+}
+
+/** null for a model without attention. */
+export function attentionTable(explanation: Explanation, theme: Theme): HTMLElement | null {
+  if (!explanation.attention.cross) return null;
+  const [combination] = combinations(explanation, "cross");
+  const map = makeMap(explanation, { site: "cross", combination, layer: -1, head: 0, words: true, specials: true });
+  if (!map) return null;
+  const table = make("table", { class: "attention" });
+  const head = make("tr", {}, make("td"));
+  for (const label of map.columnLabels) head.append(make("th", { scope: "col", dir: "auto" }, make("span", {}, label)));
+  table.append(make("thead", {}, head));
+  const body = make("tbody");
+  map.rowLabels.forEach((label, row) => {
+    const line = make("tr", {}, make("th", { scope: "row", dir: "auto" }, label));
+    for (let column = 0; column < map.columns; column++) {
+      const weight = map.values[row * map.columns + column];
+      const colour = weightColour(theme, weight);
+      const cell = make("td", { title: `${label} → ${map.columnLabels[column]}: ${weight.toFixed(2)}` }, weight >= MIN_NUMBER ? weight.toFixed(2).replace(/^0/, "") : "");
+      cell.style.background = css(colour);
+      cell.style.color = textColour(colour);
+      line.append(cell);
+    }
+    body.append(line);
+  });
+  table.append(body);
+  return table;
+}

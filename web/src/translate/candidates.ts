@@ -1,0 +1,99 @@
+/** Other words at a place of the translation: choose one, and the rest is rewritten. */
+
+import { button, byId, make } from "./dom";
+import { string } from "./settings";
+import { percent } from "./text";
+import type { Candidate } from "./translation";
+
+const MARGIN = 8;
+
+export class CandidateBox {
+  readonly #box = byId("candidates");
+  readonly #list = byId("candidate-list");
+  readonly #status = byId("candidate-status");
+  #anchor: HTMLElement | null = null;
+
+  constructor() {
+    byId("candidate-close").addEventListener("click", () => this.close());
+    addEventListener("pointerdown", (event) => {
+      if (this.isOpen && event.target instanceof Node && !this.#box.contains(event.target)) this.close(false);
+    });
+    this.#box.addEventListener("keydown", (event) => this.#onKey(event));
+    addEventListener("resize", () => this.#place());
+  }
+
+  get isOpen(): boolean {
+    return !this.#box.hidden;
+  }
+
+  /** Open it below a word and wait for the candidates. */
+  open(anchor: HTMLElement, word: string, probability: number | null): void {
+    this.#anchor?.removeAttribute("aria-expanded");
+    this.#anchor = anchor;
+    anchor.setAttribute("aria-expanded", "true");
+    byId("candidate-word").textContent = word;
+    byId("candidate-probability").textContent = probability === null ? string("unknown-probability") : string("probability", { percent: percent(probability) });
+    this.#list.replaceChildren();
+    this.say(string("working"));
+    this.#box.hidden = false;
+    this.#place();
+    byId("candidate-close").focus();
+  }
+
+  say(message: string): void {
+    this.#status.textContent = message;
+    this.#place();
+  }
+
+  show(candidates: Candidate[], word: string, onChoose: (candidate: Candidate) => void): void {
+    const others = candidates.filter((candidate) => candidate.word !== word);
+    this.say(others.length ? string("choose-candidate") : string("no-candidates"));
+    this.#list.replaceChildren(
+      ...others.map((candidate) => {
+        const choice = button("", () => {
+          this.close();
+          onChoose(candidate);
+        });
+        choice.append(
+          make("b", { dir: "auto" }, candidate.word),
+          make("span", { class: "number", title: string("probability", { percent: percent(candidate.probability) }) }, percent(candidate.probability)),
+          make("small", { dir: "auto" }, candidate.text),
+        );
+        return make("li", {}, choice);
+      }),
+    );
+    this.#place();
+    this.#list.querySelector("button")?.focus();
+  }
+
+  close(focus = true): void {
+    if (!this.isOpen) return;
+    this.#box.hidden = true;
+    this.#anchor?.removeAttribute("aria-expanded");
+    if (focus && this.#anchor?.isConnected) this.#anchor.focus();
+    this.#anchor = null;
+  }
+
+  /** Below the word, and inside the window. */
+  #place(): void {
+    if (!this.isOpen || !this.#anchor) return;
+    const word = this.#anchor.getBoundingClientRect();
+    const { width, height } = this.#box.getBoundingClientRect();
+    const left = Math.max(MARGIN, Math.min(word.left, document.documentElement.clientWidth - width - MARGIN));
+    const isAbove = word.bottom + height + MARGIN > innerHeight && word.top - height - MARGIN > 0;
+    this.#box.style.left = `${left + scrollX}px`;
+    this.#box.style.top = `${(isAbove ? word.top - height - MARGIN : word.bottom + MARGIN) + scrollY}px`;
+  }
+
+  #onKey(event: KeyboardEvent): void {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      this.close();
+    }
+    if (!step) return;
+    const choices = [...this.#list.querySelectorAll("button")];
+    choices[(choices.indexOf(document.activeElement as HTMLButtonElement) + step + choices.length) % choices.length]?.focus();
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,97 @@
+/** A file: chosen or dropped, translated with its progress, downloaded. */
+
+import { byId } from "./dom";
+import { post, readEvents } from "./server";
+import { formatNumber, onLanguage, string } from "./settings";
+import type { Routing } from "./page";
+
+export interface FileHost {
+  fields(): Record<string, string>;
+  explainError(error: unknown): string;
+  describe(routing: Routing): string;
+}
+
+/** report.docx → report.ko.docx */
+export function translatedName(name: string, target: string): string {
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? `${name.slice(0, dot)}.${target}${name.slice(dot)}` : `${name}.${target}`;
+}
+
+export class Files {
+  readonly #drop = byId("drop");
+  readonly #input = byId<HTMLInputElement>("file");
+  readonly #progress = byId<HTMLProgressElement>("file-progress");
+  readonly #status = byId("file-status");
+  readonly #download = byId<HTMLAnchorElement>("download");
+  #running: AbortController | null = null;
+  #describe = () => "";
+
+  constructor(private readonly host: FileHost) {
+    this.#drop.hidden = false;
+    this.#input.addEventListener("change", () => {
+      void this.#translate(this.#input.files?.[0]);
+      this.#input.value = ""; // the same file can be chosen again
+    });
+    byId("cancel-file").addEventListener("click", () => this.#running?.abort());
+    this.#drop.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      this.#drop.classList.add("over");
+    });
+    this.#drop.addEventListener("dragleave", () => this.#drop.classList.remove("over"));
+    this.#drop.addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.#drop.classList.remove("over");
+      void this.#translate(event.dataTransfer?.files[0]);
+    });
+    onLanguage(() => this.#say(this.#describe));
+  }
+
+  #say(describe: () => string): void {
+    this.#describe = describe;
+    this.#status.textContent = describe();
+  }
+
+  async #translate(file: File | undefined): Promise<void> {
+    if (!file) return;
+    this.#running?.abort();
+    const running = (this.#running = new AbortController());
+    const form = new FormData();
+    const fields = this.host.fields();
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
+    form.append("file", file);
+    byId("file-name").textContent = file.name;
+    byId("file-error").textContent = "";
+    this.#download.hidden = true;
+    this.#progress.hidden = byId("cancel-file").hidden = false;
+    this.#progress.removeAttribute("value");
+    this.#say(() => string("file-working"));
+    try {
+      const response = await post("/v1/translate_file/stream", form, running.signal);
+      for await (const { name, data } of readEvents(response.body!)) {
+        if (name === "progress") this.#showProgress(data as { done: number; total: number });
+        if (name === "file") await this.#offer(translatedName(file.name, fields.target), data as Routing & { translatedFileUrl: string }, running.signal);
+      }
+    } catch (error) {
+      this.#say(() => (running.signal.aborted ? string("file-cancelled") : ""));
+      if (!running.signal.aborted) byId("file-error").textContent = this.host.explainError(error);
+    } finally {
+      if (this.#running === running) this.#progress.hidden = byId("cancel-file").hidden = true;
+    }
+  }
+
+  #showProgress({ done, total }: { done: number; total: number }): void {
+    this.#progress.max = Math.max(total, 1);
+    this.#progress.value = done;
+    this.#say(() => string("file-progress", { done: formatNumber(done), total: formatNumber(total) }));
+  }
+
+  /** The file is fetched at once: the server forgets it, and has no name for it. */
+  async #offer(name: string, answer: Routing & { translatedFileUrl: string }, signal: AbortSignal): Promise<void> {
+    const response = await fetch(new URL(answer.translatedFileUrl).pathname, { signal });
+    URL.revokeObjectURL(this.#download.href);
+    this.#download.href = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: "application/octet-stream" }));
+    this.#download.download = name;
+    this.#download.hidden = false;
+    this.#say(() => [string("file-done"), this.host.describe(answer)].filter(Boolean).join(" · "));
+  }
+}

@@ -1,0 +1,47 @@
+/** The list of earlier translations, if its user wants one. */
+
+import { button, byId, make } from "./dom";
+import { addEntry, readHistory, writeHistory, type Entry } from "./history";
+
+/** A translation that stands for so long is kept: others were only on the way to it. */
+const DELAY_MS = 2_000;
+
+export class HistoryView {
+  readonly #wanted = byId<HTMLInputElement>("keep-history");
+  #timer = 0;
+
+  constructor(private readonly onOpen: (entry: Entry) => void) {
+    this.#wanted.addEventListener("change", () => this.#set(this.#wanted.checked ? [] : null));
+    byId("clear-history").addEventListener("click", () => this.#set([]));
+    this.#show();
+  }
+
+  keep(entry: Entry): void {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => {
+      const entries = readHistory(localStorage);
+      if (entries) this.#set(addEntry(entries, entry));
+    }, DELAY_MS);
+  }
+
+  #set(entries: Entry[] | null): void {
+    writeHistory(localStorage, entries);
+    this.#show();
+  }
+
+  #show(): void {
+    const entries = readHistory(localStorage);
+    this.#wanted.checked = entries !== null;
+    byId("clear-history").hidden = !entries?.length;
+    byId("history-list").replaceChildren(
+      ...(entries ?? []).map((entry) => {
+        const choice = button("", () => {
+          this.onOpen(entry);
+          scrollTo({ top: 0 });
+        });
+        choice.append(make("span", { dir: "auto" }, entry.text), make("span", { class: "note", dir: "auto" }, entry.result));
+        return make("li", {}, choice);
+      }),
+    );
+  }
+}

@@ -1,0 +1,451 @@
+/** The page to translate on: what is typed is translated, sentence by sentence, and everything else follows from that. */
+
+import { CandidateBox } from "./candidates";
+import { byId, copyText, make } from "./dom";
+import { Files } from "./files";
+import { HistoryView } from "./history_view";
+import { SentenceView, type SentenceHost } from "./sentence_view";
+import { post, readEvents, RefusedError } from "./server";
+import { formatNumber, languageName, localizeError, onLanguage, settings, string, tagName } from "./settings";
+import { countCharacters, firstCharacters, readAddress, writeAddress, type Asked } from "./text";
+import { joinSentences, prefixOf, readVersion, sentenceAt, sentenceReader, type Candidate, type Sentence, type SentenceEvent, type Version } from "./translation";
+import { Words, type Place } from "./words";
+
+/** How a text was translated: from which language, and through which. */
+export interface Routing {
+  source?: string;
+  detectedLanguage?: { language: string; confidence: number };
+  pivot?: string[];
+}
+
+const AUTO = "auto";
+const DRAFT = "jumok-draft"; // the text, for a reload; it is gone when the tab is closed
+const DRAW_MS = 100;
+
+export class TranslationPage implements SentenceHost {
+  readonly #form = byId<HTMLFormElement>("form");
+  readonly #text = byId<HTMLTextAreaElement>("text");
+  readonly #source = byId<HTMLSelectElement>("source");
+  readonly #target = byId<HTMLSelectElement>("target");
+  readonly #result = byId("result");
+  readonly #words: Words;
+  readonly #view: SentenceView;
+  readonly #candidates = new CandidateBox();
+  readonly #history = new HistoryView((entry) => this.#open(entry));
+  sentences: Sentence[] = [];
+  pair = "";
+  #after = "";
+  #routing: Routing = {};
+  /** What was translated: if the fields say something else, the translation is stale. */
+  #translated = "";
+  #running: AbortController | null = null;
+  #timer = 0;
+  #isComposing = false;
+  #problem: unknown = null;
+  /** Words need torch, which a worker loads when it is first asked for them: the first text is shown without them before. */
+  #knowsWords = false;
+  /** Translations that were chosen, by what was translated and the sentence. */
+  readonly #chosen = new Map<string, Version>();
+
+  constructor() {
+    this.#words = new Words((place, element) => void this.#openWord(place, element));
+    this.#view = new SentenceView(this);
+  }
+
+  start(): void {
+    for (const id of ["swap", "clear", "copy", "history", "tinted"]) byId(id).hidden = false;
+    document.documentElement.classList.add("scripted");
+    this.#addListeners();
+    new Files({ fields: () => this.#languages(), explainError: (error) => this.explainError(error), describe: (routing) => this.#describe(routing) });
+    onLanguage(() => this.#localize());
+    this.#restore();
+  }
+
+  redraw(): void {
+    if (this.sentences.length && !this.#view.isHidden) this.#view.open(this.#view.index);
+  }
+
+  // --- What is asked for ----------------------------------------------------------------------------------
+
+  #languages(): Record<string, string> {
+    const key = byId<HTMLInputElement>("key").value;
+    return { source: this.#source.value, target: this.#target.value, ...(key ? { api_key: key } : {}) };
+  }
+
+  get #tags(): string[] {
+    return [...document.querySelectorAll<HTMLInputElement>("#tags input:checked")].map(({ value }) => value);
+  }
+
+  /** The tags of a model that may translate this: with an unknown source, of any. */
+  #knownTags(): string[] {
+    const [source, target] = [this.#source.value, this.#target.value];
+    const pairs = Object.keys(settings.models).filter((pair) => (source === AUTO ? pair.endsWith(`_${target}`) : pair === `${source}_${target}`));
+    return [...new Set(pairs.flatMap((pair) => settings.models[pair]))];
+  }
+
+  #asked(): Asked {
+    return { source: this.#source.value, target: this.#target.value, text: this.#text.value };
+  }
+
+  #request(): string {
+    return JSON.stringify({ q: this.#text.value, ...this.#languages(), tags: this.#tags });
+  }
+
+  fields(sentence: Sentence): Record<string, unknown> {
+    return { ...this.#languages(), source: this.#routing.source ?? this.#source.value, q: sentence.source, tags: this.#tags };
+  }
+
+  tagged(sentence: Sentence): string {
+    return [...this.#tags, sentence.source].join(" ");
+  }
+
+  // --- Translating ----------------------------------------------------------------------------------------
+
+  #translateSoon(): void {
+    clearTimeout(this.#timer);
+    this.#changed();
+    // A syllable that is still being composed is no word yet.
+    if (!this.#isComposing) this.#timer = window.setTimeout(() => void this.translate(), settings.delay);
+  }
+
+  /** The fields have changed: what is shown is of something else. */
+  #changed(): void {
+    this.#words.mirrorText();
+    this.#showCount();
+    this.#save();
+    this.#showState();
+  }
+
+  get #isTooLong(): boolean {
+    return countCharacters(this.#text.value) > settings.limit;
+  }
+
+  async translate(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#running?.abort();
+    this.#running = null;
+    this.#candidates.close(false);
+    if (this.#isComposing) return this.#showState();
+    this.#saveAddress();
+    if (!this.#text.value.trim()) return this.#reset();
+    if (this.#isTooLong) return this.#showState();
+    const running = (this.#running = new AbortController());
+    const request = this.#request();
+    this.#showState();
+    try {
+      if (!this.#knowsWords) await this.#stream(request, false, running.signal);
+      await this.#stream(request, true, running.signal);
+      this.#knowsWords = true;
+      this.#problem = null;
+      this.#history.keep({ ...this.#asked(), result: this.result });
+    } catch (error) {
+      if (running.signal.aborted) return;
+      this.#problem = error;
+      if (error instanceof RefusedError && error.retrySeconds) this.#timer = window.setTimeout(() => void this.translate(), 1000 * error.retrySeconds);
+    }
+    this.#running = null;
+    this.#showState();
+  }
+
+  async #stream(request: string, words: boolean, signal: AbortSignal): Promise<void> {
+    const text = this.#text.value;
+    const response = await post("/v1/translate/stream", { ...(JSON.parse(request) as object), alignment: words, words }, signal);
+    const sentences: Sentence[] = [];
+    const readInText = sentenceReader(text);
+    let nextDraw = 0; // a text of thousands of sentences is not drawn anew for each of them
+    const drawSoon = (after: string) => {
+      if (performance.now() < nextDraw) return;
+      this.#draw(request, sentences, after);
+      nextDraw = performance.now() + DRAW_MS;
+    };
+    for await (const { name, data } of readEvents(response.body!)) {
+      if (name === "partial") drawSoon((sentences.length ? " " : "") + (data as { text: string }).text);
+      if (name === "sentence") {
+        const sentence = readInText(data as SentenceEvent);
+        sentence.shown = this.#chosen.get(this.#choiceOf(sentence)) ?? sentence.own;
+        sentences.push(sentence);
+        drawSoon("");
+      }
+      if (name === "text") {
+        this.#routing = data as Routing;
+        const path = [this.#routing.source, ...(this.#routing.pivot ?? []), this.#target.value].join("_");
+        this.pair = path in settings.models ? path : "";
+        const end = sentences.at(-1)?.span[1] ?? 0;
+        this.#draw(request, sentences, sentences.length ? text.slice(end) : (data as { text: string }).text);
+      }
+    }
+  }
+
+  /** Show sentences; what follows them is not a sentence, or not yet. */
+  #draw(request: string, sentences: Sentence[], after: string): void {
+    this.#translated = request;
+    this.sentences = [...sentences];
+    this.#after = after;
+    this.#words.show(this.sentences, after);
+    this.#showState();
+  }
+
+  #reset(): void {
+    this.#translated = "";
+    this.#routing = {};
+    this.#problem = null;
+    this.sentences = [];
+    this.#words.show([], "");
+    this.#view.hide();
+    this.#showState();
+  }
+
+  /** Grey what is stale, say what has failed, and offer what can be done. */
+  #showState(): void {
+    const isEmpty = !this.#text.value.trim();
+    const isStale = !isEmpty && this.#translated !== this.#request();
+    const isFinished = !this.#running && !isStale && !isEmpty && !this.#problem;
+    this.#result.classList.toggle("stale", isStale || this.#problem !== null);
+    this.#result.setAttribute("aria-busy", String(this.#running !== null));
+    byId("busy").hidden = this.#running === null;
+    byId("message").textContent = this.#problem === null || isEmpty ? "" : [this.explainError(this.#problem), this.sentences.length ? string("stale") : ""].filter(Boolean).join(" ");
+    byId("notice").textContent = isFinished ? this.#describe(this.#routing) : this.#isComposing && isStale ? string("composing") : "";
+    byId<HTMLButtonElement>("copy").disabled = !this.sentences.length && !this.#after;
+    byId("tint-legend").hidden = !isFinished || !this.sentences.some(({ shown }) => shown.words.length) || !byId<HTMLInputElement>("tint").checked;
+    if (isFinished && this.sentences.length) this.#select(this.#caretSentence());
+    else this.#view.hide();
+    byId("spoken").textContent = isFinished ? this.result : "";
+  }
+
+  get result(): string {
+    return joinSentences(this.sentences, this.#after);
+  }
+
+  #describe({ detectedLanguage, pivot }: Routing): string {
+    return [
+      ...(detectedLanguage ? [string("detected") + languageName(detectedLanguage.language)] : []),
+      ...(pivot?.length ? [string("through") + pivot.map(languageName).join(", ")] : []),
+    ].join(" · ");
+  }
+
+  explainError(error: unknown): string {
+    if (error instanceof RefusedError) return localizeError(error.message, error.status, error.retrySeconds);
+    return error instanceof TypeError ? string("lost") : String(error);
+  }
+
+  // --- Sentences and words --------------------------------------------------------------------------------
+
+  #caretSentence(): number {
+    return sentenceAt(this.sentences, this.#text.selectionStart);
+  }
+
+  #select(index: number): void {
+    this.#words.mark(index);
+    this.#view.open(index);
+  }
+
+  /** Look at a sentence, and put the caret there. */
+  select(index: number): void {
+    const start = this.sentences[index].span[0];
+    this.#text.setSelectionRange(start, start);
+    this.#select(index);
+  }
+
+  #choiceOf(sentence: Sentence): string {
+    return JSON.stringify([this.#source.value, this.#target.value, this.#tags, sentence.source]);
+  }
+
+  choose(sentence: Sentence, version: Version): void {
+    sentence.shown = version;
+    if (version === sentence.own) this.#chosen.delete(this.#choiceOf(sentence));
+    else this.#chosen.set(this.#choiceOf(sentence), version);
+    this.#words.show(this.sentences, this.#after);
+    this.#select(this.sentences.indexOf(sentence));
+    byId("spoken").textContent = this.result;
+    this.#history.keep({ ...this.#asked(), result: this.result });
+  }
+
+  async #openWord(place: Place, element: HTMLElement): Promise<void> {
+    const sentence = this.sentences[place.sentence];
+    const { span, probability } = sentence.shown.words[place.word];
+    const word = sentence.shown.text.slice(...span);
+    this.#candidates.open(element, word, probability);
+    if (!this.pair) return this.#candidates.say(string("no-candidates-through"));
+    try {
+      const response = await post("/v1/candidates", { ...this.fields(sentence), prefix: prefixOf(sentence.shown, place.word) });
+      const { candidates } = (await response.json()) as { candidates: Candidate[] };
+      if (!this.#candidates.isOpen || this.sentences[place.sentence] !== sentence) return;
+      this.#candidates.show(candidates, word, (candidate) => {
+        this.choose(sentence, readVersion(candidate, sentence.source));
+        this.#words.elementOf(place)?.focus();
+      });
+    } catch (error) {
+      this.#candidates.say(this.explainError(error));
+    }
+  }
+
+  // --- Fields ---------------------------------------------------------------------------------------------
+
+  #showCount(): void {
+    const count = countCharacters(this.#text.value);
+    byId("count").textContent = `${formatNumber(count)} / ${formatNumber(settings.limit)}`;
+    byId("too-long").hidden = !this.#isTooLong;
+    byId("too-long-text").textContent = string("too-long", { count: count - settings.limit });
+    byId("cut").textContent = string("cut", { count: settings.limit });
+    byId<HTMLButtonElement>("clear").disabled = !this.#text.value;
+  }
+
+  /** The language to translate back into, if there is one. */
+  #swapTarget(): string | undefined {
+    const [source, target] = [this.#source.value, this.#target.value];
+    const candidates = (settings.targets[target] ?? []).filter((code) => code !== target);
+    const wanted = source === AUTO ? this.#routing.source : source;
+    return candidates.find((code) => code === wanted) ?? (source === AUTO ? candidates[0] : undefined);
+  }
+
+  #offerSwap(): void {
+    const swap = byId<HTMLButtonElement>("swap");
+    swap.disabled = !this.#swapTarget();
+    swap.title = swap.disabled ? string("no-swap") : string("swap");
+  }
+
+  #swap(): void {
+    const target = this.#swapTarget();
+    if (!target) return;
+    const text = this.result;
+    this.#source.value = this.#target.value;
+    this.#target.value = target;
+    if (text) this.#text.value = text;
+    this.#languagesChanged();
+  }
+
+  #languagesChanged(): void {
+    this.#offerSwap();
+    this.#offerTags();
+    this.#changed();
+    void this.translate();
+  }
+
+  #offerTags(): void {
+    const chosen = this.#tags;
+    const known = this.#knownTags();
+    byId("tags").hidden = !known.length;
+    byId("tag-switches").replaceChildren(
+      ...known.map((tag) => {
+        const box = make("input", { type: "checkbox", name: "tags", value: tag });
+        box.checked = chosen.includes(tag);
+        return make("label", { class: "switch", title: tag }, box, tagName(tag));
+      }),
+    );
+  }
+
+  #localize(): void {
+    for (const option of document.querySelectorAll<HTMLOptionElement>("#source option, #target option")) option.textContent = option.value === AUTO ? string("auto") : languageName(option.value);
+    this.#showCount();
+    this.#offerSwap();
+    this.#offerTags();
+    this.#showState();
+  }
+
+  #addListeners(): void {
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.translate();
+    });
+    this.#text.addEventListener("compositionstart", () => {
+      this.#isComposing = true;
+      clearTimeout(this.#timer);
+    });
+    this.#text.addEventListener("compositionend", () => {
+      this.#isComposing = false;
+      this.#translateSoon();
+    });
+    this.#text.addEventListener("input", () => this.#translateSoon());
+    document.addEventListener("selectionchange", () => {
+      if (document.activeElement === this.#text && !this.#view.isHidden && this.#caretSentence() !== this.#view.index) this.#select(this.#caretSentence());
+    });
+    this.#result.addEventListener("click", (event) => {
+      const sentence = event.target instanceof Element ? event.target.closest<HTMLElement>(".sentence")?.dataset.sentence : undefined;
+      if (sentence !== undefined && !this.#view.isHidden) this.select(Number(sentence));
+    });
+    for (const select of [this.#source, this.#target]) select.addEventListener("change", () => this.#languagesChanged());
+    byId("tags").addEventListener("change", () => {
+      this.#changed();
+      void this.translate();
+    });
+    byId("swap").addEventListener("click", () => this.#swap());
+    byId("clear").addEventListener("click", () => this.#clear());
+    byId("cut").addEventListener("click", () => {
+      this.#text.value = firstCharacters(this.#text.value, settings.limit);
+      this.#translateSoon();
+    });
+    byId("tint").addEventListener("change", () => this.#showTint());
+    byId("copy").addEventListener("click", () => void this.#copy());
+    addEventListener("keydown", (event) => this.#onKey(event));
+    addEventListener("hashchange", () => {
+      if (location.hash !== writeAddress(this.#asked())) this.#openAddress();
+    });
+    this.#showTint();
+  }
+
+  /** Ctrl-Enter translates now; Esc closes what is open, or stops. */
+  #onKey(event: KeyboardEvent): void {
+    if (event.isComposing) return;
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      void this.translate();
+    } else if (event.key === "Escape") {
+      if (this.#candidates.isOpen) return this.#candidates.close();
+      clearTimeout(this.#timer);
+      this.#running?.abort();
+      this.#running = null;
+      this.#showState();
+    }
+  }
+
+  #clear(): void {
+    this.#text.value = "";
+    this.#changed();
+    void this.translate();
+    this.#text.focus();
+  }
+
+  async #copy(): Promise<void> {
+    await copyText(this.result);
+    byId("copy").textContent = string("copied");
+    setTimeout(() => (byId("copy").textContent = string("copy")), 1500);
+  }
+
+  #showTint(): void {
+    this.#result.classList.toggle("tinted", byId<HTMLInputElement>("tint").checked);
+    this.#showState();
+  }
+
+  // --- What is remembered ---------------------------------------------------------------------------------
+
+  /** The tab and the address have the text: neither is sent to the server. */
+  #save(): void {
+    sessionStorage.setItem(DRAFT, JSON.stringify(this.#asked()));
+  }
+
+  /** Not at every key: browsers limit how often an address may change. */
+  #saveAddress(): void {
+    const address = writeAddress(this.#asked());
+    if (address !== location.hash) history.replaceState(null, "", address || location.pathname);
+  }
+
+  #restore(): void {
+    if (location.hash) return this.#openAddress();
+    const draft = this.#text.value ? null : sessionStorage.getItem(DRAFT);
+    if (draft) this.#open(JSON.parse(draft) as Asked);
+    else if (this.#text.value) this.#languagesChanged();
+    else this.#changed();
+  }
+
+  #openAddress(): void {
+    const has = (select: HTMLSelectElement) => (code: string) => [...select.options].some(({ value }) => value === code);
+    this.#open(readAddress(location.hash, has(this.#source), has(this.#target)) ?? { text: "" });
+  }
+
+  #open(asked: Partial<Asked>): void {
+    if (asked.source) this.#source.value = asked.source;
+    if (asked.target) this.#target.value = asked.target;
+    this.#text.value = asked.text ?? "";
+    this.#languagesChanged();
+  }
+}

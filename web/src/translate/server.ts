@@ -1,0 +1,59 @@
+/** Requests to the server, and the events that it streams. */
+
+/** The server has refused a request, or could not answer it. */
+export class RefusedError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly retrySeconds = 0,
+  ) {
+    super(message);
+  }
+}
+
+export interface ServerEvent {
+  name: string;
+  data: unknown;
+}
+
+/** Send fields as JSON, or a form with a file. */
+export async function post(path: string, fields: object | FormData, signal?: AbortSignal): Promise<Response> {
+  const isForm = fields instanceof FormData;
+  const response = await fetch(path, {
+    method: "POST",
+    signal,
+    ...(isForm ? { body: fields } : { body: JSON.stringify(fields), headers: { "Content-Type": "application/json" } }),
+  });
+  if (response.ok) return response;
+  const answer: unknown = await response.json().catch(() => ({}));
+  const retries = response.status === 503 || response.status === 429;
+  throw new RefusedError(errorText(answer) ?? response.statusText, response.status, retries ? Number(response.headers.get("Retry-After")) || 1 : 0);
+}
+
+function errorText(answer: unknown): string | undefined {
+  return typeof answer === "object" && answer && "error" in answer && typeof answer.error === "string" ? answer.error : undefined;
+}
+
+/** The events of a stream. An event `error` is thrown: the rest will not come. */
+export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<ServerEvent> {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  try {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      const blocks = (rest + chunk.value).split("\n\n");
+      rest = blocks.pop() ?? "";
+      for (const block of blocks) {
+        const event = parseEvent(block);
+        if (event.name === "error") throw new RefusedError(errorText(event.data) ?? "", 503);
+        yield event;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+export function parseEvent(block: string): ServerEvent {
+  const fields = new Map(block.split("\n").map((line) => [line.slice(0, line.indexOf(": ")), line.slice(line.indexOf(": ") + 2)]));
+  return { name: fields.get("event") ?? "", data: JSON.parse(fields.get("data") ?? "null") };
+}

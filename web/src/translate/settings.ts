@@ -1,0 +1,124 @@
+/** What the server says of itself, the language of the page, and its theme. */
+
+import { byId } from "./dom";
+
+export interface Settings {
+  /** Characters per request. */
+  limit: number;
+  /** Milliseconds after the last key until a request is sent. */
+  delay: number;
+  /** The languages that each language can be translated into. */
+  targets: Record<string, string[]>;
+  names: Record<string, string>;
+  /** Models by the name of their pair, `en_ko`, with their tags. */
+  models: Record<string, string[]>;
+  /** Whether a model's attention page can be opened: not if the server requires keys. */
+  attentionPages: boolean;
+}
+
+type Strings = Record<string, string>;
+const CHOICE = "jumok-page"; // the attention page has the same cookie: "ko.dark"
+const THEMES = ["system", "light", "dark"];
+const YEAR_SECONDS = 365 * 24 * 3600;
+
+export const settings = JSON.parse(document.body.dataset.settings ?? "{}") as Settings;
+const strings = JSON.parse(document.body.dataset.strings ?? "{}") as Record<string, Strings>;
+const errors = JSON.parse(document.body.dataset.errors ?? "{}") as Record<string, Strings>;
+const [storedLanguage, storedTheme] = recall();
+let language = storedLanguage in strings ? storedLanguage : document.documentElement.lang;
+let theme = THEMES.includes(storedTheme) ? storedTheme : "system";
+const listeners: (() => void)[] = [];
+
+export function string(name: string, values: Record<string, string | number> = {}): string {
+  let text = strings[language][name] ?? name;
+  for (const [key, value] of Object.entries(values)) text = text.replace(`{${key}}`, typeof value === "number" ? formatNumber(value) : value);
+  return text;
+}
+
+export function formatNumber(value: number): string {
+  return value.toLocaleString(language);
+}
+
+export function languageName(code: string): string {
+  try {
+    return new Intl.DisplayNames([language], { type: "language", fallback: "none" }).of(code) ?? settings.names[code] ?? code;
+  } catch {
+    return settings.names[code] ?? code;
+  }
+}
+
+/** The name of a tag: `<polite>` → "Polite", or the tag itself. */
+export function tagName(tag: string): string {
+  return strings[language][`tag-${tag.slice(1, -1).toLowerCase()}`] ?? tag;
+}
+
+/** A message of the server in the language of the page, where it has one. */
+export function localizeError(message: string, status: number, seconds = 0): string {
+  const known = errors[language] ?? {};
+  const template = Object.entries(known).find(([part]) => message.includes(part))?.[1] ?? known[status] ?? "{message}";
+  return template.replace("{message}", message).replace("{seconds}", String(seconds));
+}
+
+/** Call a function now and whenever the language changes. */
+export function onLanguage(localize: () => void): void {
+  listeners.push(localize);
+  localize();
+}
+
+export function currentTheme(): "light" | "dark" {
+  if (theme === "system") return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  return theme === "dark" ? "dark" : "light";
+}
+
+/** What a link to the attention page says of language and theme. */
+export function preferences(): Record<string, string> {
+  return { language, ...(theme === "system" ? {} : { theme }) };
+}
+
+/** Show both switches and let them work. */
+export function startSettings(onTheme: () => void): void {
+  const [languages, themes] = [byId<HTMLSelectElement>("language"), byId<HTMLSelectElement>("theme")];
+  byId("settings").hidden = false;
+  languages.value = language;
+  themes.value = theme;
+  languages.addEventListener("change", () => {
+    language = languages.value;
+    remember();
+    for (const localize of listeners) localize();
+  });
+  themes.addEventListener("change", () => {
+    theme = themes.value;
+    remember();
+    applyTheme();
+    onTheme();
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", onTheme);
+  applyTheme();
+  onLanguage(localizePage);
+}
+
+function applyTheme(): void {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}
+
+function localizePage(): void {
+  document.documentElement.lang = language;
+  for (const each of document.querySelectorAll<HTMLElement>("[data-string]")) each.textContent = string(each.dataset.string!);
+  for (const each of document.querySelectorAll<HTMLElement>("[data-label]")) {
+    each.setAttribute("aria-label", string(each.dataset.label!));
+    if (each instanceof HTMLTextAreaElement) each.placeholder = string(each.dataset.label!);
+    if (each instanceof HTMLButtonElement) each.title = string(each.dataset.label!);
+  }
+}
+
+function recall(): string[] {
+  const cookie = document.cookie.split("; ").find((entry) => entry.startsWith(`${CHOICE}=`));
+  return [...(cookie?.slice(CHOICE.length + 1) ?? localStorage.getItem(CHOICE) ?? "").split("."), "", ""];
+}
+
+function remember(): void {
+  const text = `${language}.${theme}`;
+  localStorage.setItem(CHOICE, text);
+  document.cookie = `${CHOICE}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;
+}

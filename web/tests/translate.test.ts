@@ -1,0 +1,121 @@
+/** The page to translate on: offsets, addresses, events, links between words, history. */
+
+import { describe, expect, test } from "vitest";
+
+import { addEntry, readHistory, writeHistory, type Entry } from "../src/translate/history";
+import { parseEvent, readEvents, RefusedError } from "../src/translate/server";
+import { countCharacters, firstCharacters, percent, readAddress, unitOffsets, writeAddress } from "../src/translate/text";
+import { joinSentences, partners, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
+
+describe("offsets", () => {
+  test("the server counts an emoji as one character", () => {
+    const offset = unitOffsets("a😀b");
+    expect([0, 1, 2, 3].map(offset)).toEqual([0, 1, 3, 4]);
+    expect(unitOffsets("abc")(2)).toBe(2);
+    expect(countCharacters("a😀b")).toBe(3);
+    expect(firstCharacters("a😀b", 2)).toBe("a😀");
+  });
+});
+
+describe("addresses", () => {
+  const [isSource, isTarget] = [(code: string) => ["auto", "en"].includes(code), (code: string) => code === "ko"];
+  const read = (hash: string) => readAddress(hash, isSource, isTarget);
+  test.each(["I go.", "100%", "a/b/c", "#?&=+", "줄\n바꿈", "😀"])("%j is read as it was written", (text) => {
+    const asked = { source: "en", target: "ko", text };
+    expect(read(writeAddress(asked))).toEqual(asked);
+  });
+  test("a text alone, what is no escape sequence, and unknown languages", () => {
+    expect(read("#I%20go")).toEqual({ text: "I go" });
+    expect(read("#100%")).toEqual({ text: "100%" });
+    expect(read("#xx/ko/a")).toEqual({ text: "xx/ko/a" });
+    expect(read("")).toBeNull();
+  });
+  test("an empty or long text is not in the address", () => {
+    expect(writeAddress({ source: "en", target: "ko", text: " " })).toBe("");
+    expect(writeAddress({ source: "en", target: "ko", text: "a".repeat(1501) })).toBe("");
+  });
+});
+
+test("a probability is rounded, but never to certainty or to nothing", () => {
+  expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0 %", "< 1 %", "81 %", "> 99 %", "100 %"]);
+  expect([null, 0.9, 0.6, 0.3, 0.1].map(tint)).toEqual([0, 0, 1, 2, 3]);
+});
+
+describe("events", () => {
+  const stream = (...chunks: string[]) => new Blob(chunks).stream() as ReadableStream<Uint8Array<ArrayBuffer>>;
+  test("are read across chunks", async () => {
+    const events = [];
+    for await (const event of readEvents(stream("event: a\nda", 'ta: {"x":1}\n\nevent: b\ndata: 2\n\n'))) events.push(event);
+    expect(events).toEqual([{ name: "a", data: { x: 1 } }, { name: "b", data: 2 }]);
+    expect(parseEvent('event: c\ndata: "d: e"')).toEqual({ name: "c", data: "d: e" });
+  });
+  test("an error ends the stream", async () => {
+    const read = async () => {
+      for await (const event of readEvents(stream('event: error\ndata: {"error":"too slow"}\n\n'))) void event;
+    };
+    await expect(read()).rejects.toThrow(RefusedError);
+    await expect(read()).rejects.toThrow("too slow");
+  });
+});
+
+describe("a translation", () => {
+  const scored = {
+    text: "나는 😀 간다.",
+    score: -1,
+    words: [
+      { span: [0, 2] as [number, number], probability: 0.9 },
+      { span: [3, 4] as [number, number], probability: 0.2 },
+      { span: [5, 7] as [number, number], probability: null },
+    ],
+    alignment: [
+      { source: [2, 4] as [number, number], target: [5, 7] as [number, number] },
+      { source: [0, 1] as [number, number], target: [0, 2] as [number, number] },
+      { source: [0, 1] as [number, number], target: [5, 7] as [number, number] },
+    ],
+  };
+  const version = readVersion(scored, "I go.");
+  test("links words in both directions", () => {
+    expect(version.words.map(({ span }) => version.text.slice(...span))).toEqual(["나는", "😀", "간다"]);
+    expect(version.sourceWords).toEqual([[0, 1], [2, 4]]);
+    expect(partners(version, "source", 0)).toEqual([0, 2]);
+    expect(partners(version, "target", 2).sort()).toEqual([0, 1]);
+    expect(partners(version, "target", 1)).toEqual([]);
+    expect(prefixOf(version, 2)).toBe("나는 😀");
+  });
+  test("knows where its sentences are", () => {
+    const read = sentenceReader("😀. I go.");
+    const sentences = [read({ ...scored, text: "가", words: [], alignment: [], span: [0, 2], before: "" }), read({ ...scored, span: [3, 8], before: " " })];
+    expect(sentences[1].source).toBe("I go.");
+    expect(joinSentences(sentences, "\n")).toBe("가 나는 😀 간다.\n");
+    expect([0, 2, 4, 9].map((place) => sentenceAt(sentences, place))).toEqual([0, 0, 1, 1]);
+  });
+});
+
+describe("the history", () => {
+  const entry = (text: string): Entry => ({ source: "en", target: "ko", text, result: text });
+  const storage = () => {
+    const values = new Map<string, string>();
+    return { getItem: (name: string) => values.get(name) ?? null, setItem: (name: string, value: string) => values.set(name, value), removeItem: (name: string) => values.delete(name) } as unknown as Storage;
+  };
+  test("is kept only if it was switched on", () => {
+    const stored = storage();
+    expect(readHistory(stored)).toBeNull();
+    writeHistory(stored, [entry("a")]);
+    expect(readHistory(stored)).toEqual([entry("a")]);
+    writeHistory(stored, null);
+    expect(readHistory(stored)).toBeNull();
+    stored.setItem("jumok-history", "[1, {}]");
+    expect(readHistory(stored)).toEqual([]);
+    stored.setItem("jumok-history", "{");
+    expect(readHistory(stored)).toEqual([]);
+  });
+  test("a text that is typed further takes the place of its beginning, and none is there twice", () => {
+    let entries = addEntry([], entry("I go."));
+    entries = addEntry(entries, entry("I go home."));
+    expect(entries.map(({ text }) => text)).toEqual(["I go home."]);
+    entries = addEntry(addEntry(entries, entry("You go.")), entry("I go home."));
+    expect(entries.map(({ text }) => text)).toEqual(["I go home.", "You go."]);
+    for (let i = 0; i < 60; i++) entries = addEntry(entries, entry(`${i} times`));
+    expect(entries).toHaveLength(50);
+  });
+});

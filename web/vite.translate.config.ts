@@ -1,0 +1,31 @@
+import { defineConfig, type Plugin } from "vite";
+
+/** The dark colours of `style.css` for a page without a script too, which cannot set `data-theme`. */
+function darkWithoutScript(): Plugin {
+  return {
+    name: "dark-without-script",
+    enforce: "post",
+    generateBundle(_, bundle) {
+      for (const file of Object.values(bundle)) {
+        if (file.type !== "asset" || !file.fileName.endsWith(".css")) continue;
+        const style = String(file.source);
+        const dark = /:root\[data-theme="?dark"?\]\{([^}]*)\}/.exec(style);
+        if (!dark) throw new Error("The shared style has no dark theme.");
+        file.source = `${style.trim()}@media (prefers-color-scheme:dark){:root:not([data-theme=light]){${dark[1]}}}\n`;
+      }
+    },
+  };
+}
+
+/** The server puts both files into its pages, and into their policy by their hashes. */
+export default defineConfig({
+  plugins: [darkWithoutScript()],
+  build: {
+    lib: { entry: "src/translate/main.ts", formats: ["iife"], name: "jumokTranslate", fileName: () => "page.js", cssFileName: "page" },
+    outDir: process.env.JUMOK_SERVER_FOLDER ?? "../src/jumok/server",
+    emptyOutDir: false,
+    target: "es2022",
+    minify: true,
+    reportCompressedSize: false,
+  },
+});
