@@ -88,7 +88,8 @@ def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
         yield number("score", "eᵢ", scores[inputs.key])
         allowed = _allowed(inputs, weights)
         yield over_keys("allowed", "1 if the query may attend to the key, else 0", allowed[inputs.query])
-        if len(allowed) > 1:  # a recurrent decoder has one query at a time
+        # A recurrent decoder has one query at a time; a mask that hides nothing only makes a page larger.
+        if len(allowed) > 1 and not allowed.all():
             yield over_cells("mask", "allowed, for every query", allowed)
 
 

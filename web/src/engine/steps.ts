@@ -103,7 +103,7 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
   yield number("score", "eᵢ", scores[key]);
   const isAllowed = (row: number, column: number) => (cell.site === "decoder" && column > row ? 0 : 1);
   yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map((_, column) => isAllowed(query, column)));
-  if (queries.length > 1) {
+  if (cell.site === "decoder" && queries.length > 1) {
     const mask = Float32Array.from({ length: queries.length * scores.length }, (_, i) => isAllowed(Math.floor(i / scores.length), i % scores.length));
     yield { name: "mask", formula: "allowed, for every query", over: "cells", ...packFloats(mask, [queries.length, scores.length]) };
   }
