@@ -63,11 +63,6 @@ class TestParse:
         assert alignment.sure == {(0, 0)}
         assert alignment.possible == {(0, 0), (12, 3), (4, 5)}
 
-    def test_links_may_count_from_one(self) -> None:
-        assert parse_alignment("1-2 3?1", one_based=True) == parse_alignment("0-1 2?0")
-        with pytest.raises(DataError, match='"0-1" counts from 0'):
-            parse_alignment("0-1", one_based=True)
-
     @pytest.mark.parametrize("token", ["0", "0-", "-1-0", "a-b", "0--1", "0-1-2", "0:1", "²-1", "٣-1"])
     def test_a_malformed_link_is_refused(self, token: str) -> None:
         with pytest.raises(DataError, match=r"is not a link\. A link is 3-1"):

@@ -19,26 +19,23 @@ _LINK = re.compile(r"(\d+)([-?p])(\d+)", re.ASCII)
 _FINAL_PUNCTUATION = re.compile(r"(?<=\w)[.,!?](?=\s|\Z)")
 
 
-def parse_alignment(text: str, *, one_based: bool = False) -> Alignment:
+def parse_alignment(text: str) -> Alignment:
     """Parse links `source-target`: `0-0 2-1 3?1`. `i?j` and `ipj` are links that are only possible."""
     sure: set[Link] = set()
     possible: set[Link] = set()
     for link_text in text.split():
-        link, is_sure = _parse_link(link_text, one_based)
+        link, is_sure = _parse_link(link_text)
         (sure if is_sure else possible).add(link)
     return Alignment(frozenset(sure), frozenset(possible))
 
 
 @lru_cache(maxsize=1 << 14)  # a corpus repeats the same few thousand links
-def _parse_link(text: str, one_based: bool) -> tuple[Link, bool]:
+def _parse_link(text: str) -> tuple[Link, bool]:
     """Return the link, and whether it is sure."""
     match = _LINK.fullmatch(text)
     if match is None:
         raise DataError(f'"{text}" is not a link. A link is 3-1, or 3?1 if it is only possible.')
-    link = (int(match[1]) - one_based, int(match[3]) - one_based)
-    if min(link) < 0:
-        raise DataError(f'"{text}" counts from 0, but these links should count from 1.')
-    return link, match[2] == "-"
+    return (int(match[1]), int(match[3])), match[2] == "-"
 
 
 def describe_links_out_of_range(pair: Pair) -> str:

@@ -481,9 +481,9 @@ def going_action(scene: Scene, verb: Verb | None = None, goal: Noun | None = Non
     return Action(verb, [complement], entry)
 
 
-def giving_action(scene: Scene, verb: Verb | None = None) -> Action:
+def giving_action(scene: Scene) -> Action:
     """Return a verb of giving with gift and recipient; the verb is humble if the recipient is an elder."""
-    verb = verb or scene.pick(GIVING)
+    verb = scene.pick(GIVING)
     entry = scene.pick_new(verb.objects)
     gift = object_phrase(scene, verb, entry)
     recipients = _CHILDREN if entry.key in ("toy", "doll") else _RECIPIENTS

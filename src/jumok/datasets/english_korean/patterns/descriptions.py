@@ -292,9 +292,7 @@ _CHANGING = tuple(
 # --- weather ------------------------------------------------------------------------------------------------
 
 
-def weather_clause(
-    scene: Scene, tense: str, *, p_time: float = 0.0, p_place: float = 0.0, question: bool = False
-) -> Clause:
+def weather_clause(scene: Scene, tense: str, *, p_time: float = 0.0, p_place: float = 0.0) -> Clause:
     """Return "it rains" or "it snows": 비가 오다, 눈이 오다 (rain comes, snow comes)."""
     it = NounPhrase([Word("it")], "", ())
     it.dropped = True
@@ -306,7 +304,7 @@ def weather_clause(
     if scene.chance(p_time):
         kinds = _WEATHER_KINDS - {"now"}  # not "it rains today"
         complements += _weather_time(scene, tense, "in winter" if verb is SNOWS else "in spring", kinds)
-    return Clause(it, verb, complements, tense=tense, question=question)
+    return Clause(it, verb, complements, tense=tense)
 
 
 def _weather_time(scene: Scene, tense: str, season: str, kinds: frozenset[str]) -> list[Complement]:

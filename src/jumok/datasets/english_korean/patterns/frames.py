@@ -66,12 +66,10 @@ def frame_action(scene: Scene, frames: Frames, *, generic: bool = False) -> Acti
     return transitive_action(scene, verb, entry, generic=generic)
 
 
-def fitting_subject(
-    scene: Scene, *actions: Action, p_you: float = 0.0, exclude_first_person: bool = False
-) -> NounPhrase:
+def fitting_subject(scene: Scene, *actions: Action) -> NounPhrase:
     """Return a person who can do all of these: homework is for children, driving for adults."""
     subjects = next(
         (action.verb.subjects for action in actions if "person" not in action.verb.subjects),
         actions[0].verb.subjects,
     )
-    return person_subject(scene, subjects, p_you=p_you, exclude_first_person=exclude_first_person)
+    return person_subject(scene, subjects)
