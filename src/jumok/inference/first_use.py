@@ -17,8 +17,6 @@ from jumok.system.processes import python_command
 if TYPE_CHECKING:
     from jumok.storage.model_folder import StoredModel
 
-__all__ = ["check_conversion", "check_tokenizers"]
-
 REFUSED = 3
 """Exit code of a child that refuses the files, with the error message on its standard output."""
 KILLED = -9

@@ -38,20 +38,6 @@ if TYPE_CHECKING:
     from jumok.storage.model_folder import ModelCard, StoredModel
     from jumok.text.tokenizer import TokenizerPair
 
-__all__ = [
-    "ENGINES",
-    "INT8_COSTS",
-    "PHASES",
-    "choose_shortlist",
-    "load",
-    "load_picture_classifier",
-    "load_text_model",
-    "max_positions_for",
-    "open_tokenizers",
-    "training_facts",
-    "try_conversion",
-]
-
 ENGINES = ("auto", "torch", "ctranslate2")
 CONVERTER_VERSION = 1
 """Increment it whenever `export` writes different files: models in the cache are then converted again."""

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     Retranslate = Callable[[Sequence[str], Sequence[str]], list[Translation]]
     """Translates sentences, each with its prefix, by the search that found the first translations."""
 
-__all__ = ["LackingPair", "find_terms", "place_in_pairs", "place_terms"]
-
 MAX_KNOWN_TERMS = 10_000
 """Words for terms that a translator remembers: clients of a server send terms of their own."""
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from jumok.text.glossary import Glossary
     from jumok.text.sentences import Sentences
 
-__all__ = ["LINE_BY_LINE", "TextHandling", "TextOptions", "separate_options"]
-
 
 class TextOptions(SearchOverrides, total=False):
     """The options of `Translator.translate` that may be left out: for texts, and for the search."""

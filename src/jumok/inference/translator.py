@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     OnProgress = Callable[[int, int], None]
     OnPartial = Callable[[int, str], None]
 
-__all__ = ["LazyModel", "ModelFacts", "Translator"]
-
 
 @dataclass(frozen=True, slots=True)
 class Segment:
