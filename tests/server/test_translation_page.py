@@ -137,29 +137,28 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
 ) -> None:
     page = open_page()
     translate(page, TWO)
-    request = {"q": TWO, "source": "en", "target": "de", "words": True}
+    first, second = (page.locator("#result .sentence").nth(index) for index in (0, 1))
+    untouched, source = first.text_content(), "Four five six seven."
+    request = {"q": source, "source": "en", "target": "de", "words": True}
     own = server.post("/v1/translate", request).json["translations"][0]
-    words = page.locator("#result .word")
-    words.nth(1).focus()
+    second.locator(".word").last.focus()
     with page.expect_response("**/v1/candidates") as answered:
         page.keyboard.press("Enter")
-    start, end = own["words"][1]["span"]
+    start, end = own["words"][-1]["span"]
     sent = answered.value.request.post_data_json
-    assert (sent["q"], sent["prefix"]) == ("One two three.", own["text"][:start].rstrip())
+    assert (sent["q"], sent["prefix"]) == (source, own["text"][:start].rstrip())
     found = answered.value.json()["candidates"]
     expected = next(one for one in found if one["word"] != own["text"][start:end])
     choice = page.locator("#candidate-list button").first
     expect(choice).to_be_visible(timeout=TIMEOUT_MS)
     assert choice.locator("small").text_content() == expected["text"]
-    first, second = (page.locator("#result .sentence").nth(index) for index in (0, 1))
-    untouched = second.text_content()
     page.keyboard.press("Enter")  # the first candidate has the focus
     expect(page.locator("#chosen")).to_be_visible()
-    assert (first.text_content(), second.text_content()) == (expected["text"], untouched)
+    assert (first.text_content(), second.text_content()) == (untouched, expected["text"])
     page.locator("#own-translation").click()
     expect(page.locator("#chosen")).to_be_hidden()
-    assert page.locator("#result").text_content() == own["text"]
-    words.nth(1).click()
+    assert second.text_content() == own["text"]
+    second.locator(".word").last.click()
     expect(choice).to_be_visible(timeout=TIMEOUT_MS)
     page.keyboard.press("Escape")
     expect(page.locator("#candidates")).to_be_hidden()
@@ -276,7 +275,7 @@ def test_a_history_is_kept_only_if_it_is_wanted(open_page: Callable[..., Page]) 
     page.check("#keep-history")
     translate(page, "three four")
     entry = page.locator("#history-list button")
-    expect(entry).to_contain_text("three four")
+    expect(entry).to_contain_text("three four", timeout=TIMEOUT_MS)
     page.reload()
     page.fill("#text", "")
     page.locator("#history summary").click()
