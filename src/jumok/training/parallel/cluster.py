@@ -216,10 +216,12 @@ def _join(address: ClusterAddress) -> Cluster:
             f"{address.hosts} hosts. Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 before `torchrun` on each host."
         )
     _choose_interface(address)
-    # The store outlives a restart of the workers if it is torchrun's, and every training of a script.
+    # The store outlives every training of a script and, if it is torchrun's, a restart of the workers. Of
+    # several hosts each counts its own restarts, so they are in the name only if all ask one torchrun.
+    restart = address.restart_count if address.agent_store else 0
     number = len(_stores)
     _stores.append(_stores[-1] if _stores else _open_store(address))
-    store = PrefixStore(f"jumok/{address.restart_count}/{number}", _stores[-1])
+    store = PrefixStore(f"jumok/{restart}/{number}", _stores[-1])
     _compare_versions(store, address)
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     timeout = timedelta(seconds=UPDATE_SECONDS)
