@@ -178,7 +178,7 @@ def test_a_complete_explanation_survives_a_file(tmp_path: Path) -> None:
     assert explanation.measured is not None
     assert read.measured is not None
     for site, norms in explanation.measured.value_norms.items():
-        np.testing.assert_array_equal(read.measured.value_norms[site], norms)
+        np.testing.assert_allclose(read.measured.value_norms[site], norms, rtol=1e-3, atol=1e-3)
         np.testing.assert_array_equal(
             read.statistics[site].token_effect, explanation.statistics[site].token_effect
         )
@@ -187,6 +187,9 @@ def test_a_complete_explanation_survives_a_file(tmp_path: Path) -> None:
     assert [[[token.id for token in step] for step in layer] for layer in read.layers] == [
         [[token.id for token in step] for step in layer] for layer in explanation.layers
     ]
+    shown = {steps.cell.query for steps in explanation.cells if steps.cell.site != "encoder"}
+    for layer in read.layers:
+        assert {step for step, tokens in enumerate(layer) if tokens} == shown
 
 
 def test_patches_are_not_words(tmp_path: Path) -> None:

@@ -254,6 +254,17 @@ def test_a_run_reports_its_metrics_and_checkpoints(run: Path) -> None:
         request(service, "snapshot", step=99, sentence="one")
 
 
+def test_other_runs_are_drawn_beside_the_first(run: Path) -> None:
+    service = ExplanationService([], run=RunMonitor(run), other_runs=[RunMonitor(run)])
+    report = request(service, "run")
+    [other] = report["others"]
+    assert other["name"] == report["name"]
+    losses = [[line.get("loss") for line in lines] for lines in (report["metrics"], other["metrics"])]
+    assert losses[0] == losses[1]
+    assert not any(isinstance(value, list | dict) for line in other["metrics"] for value in line.values())
+    assert request(ExplanationService([], run=RunMonitor(run)), "run")["others"] == []
+
+
 def test_a_run_shows_a_head_over_its_validation_set_and_every_sentence(run: Path) -> None:
     monitor = RunMonitor(run)
     translator = jumok.load(run / "model", engine="torch")
@@ -282,7 +293,7 @@ def test_measures_and_layers_are_those_of_the_explanation(name: str) -> None:
     assert np.allclose(unpack_floats(response["erasure"]), expected.erasure)
     assert np.allclose(unpack_floats(response["gradient"]["cross"]), expected.gradient["cross"])
     for site, norms in expected.value_norms.items():
-        assert np.allclose(unpack_floats(response["value_norms"][site]), norms)
+        assert np.allclose(unpack_weights(response["value_norms"][site]), norms, rtol=1e-3, atol=1e-3)
     layers = request(service, "layers", sentence=SENTENCE)["layers"]
     count = len(explanation.with_layer_predictions().layers) if explanation.has_layers else 0
     assert len(layers) == count

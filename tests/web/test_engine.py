@@ -130,7 +130,7 @@ def assert_same(actual: Any, expected: Any, where: str = "") -> None:
 def assert_same_measures(actual: dict[str, Any], expected: Measures) -> None:
     assert set(actual["value_norms"]) == set(expected.value_norms)
     for site, norms in expected.value_norms.items():
-        np.testing.assert_allclose(unpack_floats(actual["value_norms"][site]), norms, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(unpack_weights(actual["value_norms"][site]), norms, rtol=1e-3, atol=1e-3)
     assert (actual["erasure"] is None) == (expected.erasure is None)
     if expected.erasure is not None:
         np.testing.assert_allclose(unpack_floats(actual["erasure"]), expected.erasure, atol=2e-3)

@@ -224,15 +224,15 @@ def test_a_word_is_lit_everywhere(page: Page) -> None:
     word(page, "target", 1).hover()
     expect(word(page, "target", 1)).to_have_class(re.compile("pointed"))
     expect(page.locator("path.line.lit").first).to_be_attached()
-    expect(page.get_by_role("application").locator("rect.lit")).to_have_count(1)
+    expect(page.locator("#map-part [role=application]").locator("rect.lit")).to_have_count(1)
     for picture in page.locator("td .picture").all():
         expect(picture.locator("rect").first).to_be_attached()
-    box = page.get_by_role("application").bounding_box()
+    box = page.locator("#map-part [role=application]").bounding_box()
     assert box
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
     expect(page.locator(".pair .pointed").first).to_be_visible()
     page.locator("td .picture").first.hover()
-    expect(page.get_by_role("application").locator("rect.lit").first).to_be_attached()
+    expect(page.locator("#map-part [role=application]").locator("rect.lit").first).to_be_attached()
     page.locator("#tab-beam").click()
     word(page, "target", 1).hover()
     expect(page.locator("g.node.best.lit").first).to_be_visible()

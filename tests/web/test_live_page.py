@@ -66,7 +66,7 @@ def translation(page: Page) -> Locator:
 
 def picture(page: Page, layer: int = 0, head: int = 0) -> Locator:
     """Return the small map of a head."""
-    return page.locator("tbody tr").nth(layer).locator("td .picture").nth(head)
+    return page.locator("#heads-part .scroll tbody tr").nth(layer).locator("td .picture").nth(head)
 
 
 def test_each_sentence_of_a_text_can_be_looked_at(open_page: OpenPage, live: str) -> None:
@@ -598,7 +598,7 @@ def test_a_selection_from_an_address_is_cleared_for_another_sentence(open_page: 
 def test_touch_and_screen_readers_and_input_methods_work(open_page: OpenPage, live: str) -> None:
     page = open_page(live + ATTENTION, has_touch=True)
     wait_for_responses(page)
-    page.get_by_role("application").tap(position={"x": 90, "y": 90})
+    page.locator("#map-part [role=application]").tap(position={"x": 90, "y": 90})
     expect(page.locator(".tip")).to_contain_text("→")
     page.evaluate("window.spoken = document.querySelector('[role=status]')")
     page.get_by_label("Sentence", exact=True).fill("You sleep.")
@@ -615,7 +615,7 @@ def test_arrow_keys_move_between_tabs_and_between_cells(open_page: OpenPage, liv
     page.locator("#tab-run").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#tab-attention")).to_be_focused()
-    page.get_by_role("application").focus()
+    page.locator("#map-part [role=application]").focus()
     for key in ("ArrowDown", "ArrowRight", "ArrowDown"):
         page.keyboard.press(key)
     expect(page.locator("[aria-live=polite]").first).to_have_text(re.compile("→ read: 0\\.\\d{4}"))

@@ -88,7 +88,7 @@ def test_every_family_shows_every_panel(open_page: OpenPage, tmp_path: Path, nam
     sites = page.get_by_role("combobox", name="Attention")
     for site in sites.locator("option").all():
         sites.select_option(site.get_attribute("value"))
-        expect(page.get_by_role("application")).to_be_visible()
+        expect(page.locator("#map-part [role=application]")).to_be_visible()
 
 
 def test_every_mechanism_shows_every_panel(open_page: OpenPage, tmp_path: Path) -> None:
@@ -125,12 +125,12 @@ def test_weights_are_shown_to_four_decimals_in_the_table_and_at_a_cell(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
     page = open_page(save(tmp_path, family_translator("bahdanau")) + "#panel=map&show=head")
-    page.get_by_text("The weights as a table").click()
+    page.locator("#map-part").get_by_text("The weights as a table").click()
     weights = explain(family_translator("bahdanau"), SENTENCE).words("cross").weights[0, 0]
-    rows = [row.locator("td").all_inner_texts() for row in page.locator("details tbody tr").all()]
+    rows = [row.locator("td").all_inner_texts() for row in page.locator("#map-part details tbody tr").all()]
     shown = [[float(cell) for cell in row] for row in rows]
     assert shown == [pytest.approx(row, abs=0.0001) for row in weights.tolist()]
-    page.get_by_role("application").focus()
+    page.locator("#map-part [role=application]").focus()
     for key in ("ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
     expect(page.locator(".tip b")).to_have_text(rows[0][1])
@@ -229,12 +229,12 @@ def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_pat
     assert explanation.attention["cross"].weights.shape == (6, 8, 129, 129)
     save_explanation(explanation, file)
     page = open_page(file.as_uri() + "#panel=map&units=tokens&show=head&layer=0")
-    page.get_by_role("application").hover(position={"x": 200, "y": 200})
+    page.locator("#map-part [role=application]").hover(position={"x": 200, "y": 200})
     expect(page.locator(".tip b")).to_have_text(re.compile(r"^0\.\d{2,3}$"))  # four decimals are not stored
     layer = page.get_by_label("Layer", exact=True)
     for index in (1, 2, 3, 4, 5):
         layer.select_option(str(index))
-    frame = page.get_by_role("application")
+    frame = page.locator("#map-part [role=application]")
     for index in range(200, 400, 20):
         frame.hover(position={"x": index, "y": index})
     for action in ("change", "hover"):

@@ -59,7 +59,7 @@ def test_words_that_are_kept_for_a_pin_are_not_called_given(
     change = {"kind": "pin", "site": "cross", "queries": list(pin.queries), "keys": list(pin.keys)}
     page = open_page(f"{address}#changes={quote(json.dumps([change]))}")
     wait_for_responses(page)
-    kept = page.get_by_text("Kept up to here, because what is changed comes later:")
+    kept = page.get_by_text("Kept up to here, because what is changed comes later:").first
     expect(kept).to_contain_text(plain.target.words[0])
     expect(page.get_by_text("Given prefix:")).to_have_count(0)
     expect(page.get_by_role("button", name="Remove the prefix")).to_have_count(0)

@@ -63,14 +63,14 @@ describe("effects of heads on words", () => {
 
 describe("measures", () => {
   const measures: Measures = {
-    value_norms: { cross: packed([1, 1, 3, 1], [1, 1, 4]) },
+    value_norms: { cross: packWeights([1, 1, 3, 1], [1, 1, 4]) },
     gradient: { cross: packed([3, -0.5, -0.5, 0, 1, 1, -2, 0, 0.001, 0, 0, 0, 0, 0, 0, 2], [4, 4]) },
     erasure: packed([-2, -1, 0, -3, 0, -1, 0, 0], [4, 2]),
   };
 
   it("multiply weights with norms, and share a row", () => {
     const map = measureMap(example(), { ...choice, words: false }, measures, "norm")!;
-    expect([...map.values.subarray(4, 8)]).toEqual([0, 0.25, 0.75, 0]);
+    expect([...map.values.subarray(4, 8)].map((share) => share.toFixed(3))).toEqual(["0.000", "0.250", "0.750", "0.000"]);
     const words = measureMap(example(), choice, measures, "norm")!;
     expect([...words.values.subarray(3, 6)]).toEqual([0, 1, 0]);
   });

@@ -317,7 +317,9 @@ def _read_statistics(tables: Mapping[str, Any]) -> HeadStatistics:
 def measures_to_document(measures: Measures) -> dict[str, Any]:
     """Return the measures as plain JSON values."""
     return {
-        "value_norms": {site: pack_floats(norms) for site, norms in measures.value_norms.items()},
+        "value_norms": {
+            site: pack_weights(norms, four_decimals=True) for site, norms in measures.value_norms.items()
+        },
         "gradient": {site: pack_floats(values) for site, values in measures.gradient.items()},
         "erasure": None if measures.erasure is None else pack_floats(measures.erasure),
     }
@@ -326,10 +328,8 @@ def measures_to_document(measures: Measures) -> dict[str, Any]:
 def _read_measures(fields: Mapping[str, Any] | None) -> Measures | None:
     if fields is None:
         return None
-    norms, gradient = (
-        {site: unpack_floats(values) for site, values in fields[name].items()}
-        for name in ("value_norms", "gradient")
-    )
+    norms = {site: unpack_weights(values) for site, values in fields["value_norms"].items()}
+    gradient = {site: unpack_floats(values) for site, values in fields["gradient"].items()}
     erasure = fields["erasure"]
     return Measures(norms, gradient, None if erasure is None else unpack_floats(erasure))
 

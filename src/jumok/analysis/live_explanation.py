@@ -160,6 +160,11 @@ def complete_explanation(explanation: Explanation) -> Explanation:
     complete = explanation if measured else explanation.with_effects()
     if complete.picture is None and complete.measured is None:
         complete = complete.with_measures()
-    if not complete.layers and complete.has_layers:
-        complete = complete.with_layer_predictions()
-    return complete if complete.cells else complete.with_steps()
+    complete = complete if complete.cells else complete.with_steps()
+    if complete.layers or not complete.has_layers:
+        return complete
+    # A stored page shows them beside the steps of a cell; those of other steps would need much space.
+    shown = {steps.cell.query for steps in complete.cells if steps.cell.site != "encoder"}
+    layers = complete.with_layer_predictions().layers
+    kept = (tuple(step if i in shown else () for i, step in enumerate(layer)) for layer in layers)
+    return replace(complete, layers=tuple(kept))

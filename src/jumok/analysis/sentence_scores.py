@@ -31,7 +31,7 @@ class SentenceScore:
     loss: float | None
     """−log p of the reference in nats per token; None if the pair is too long for the model."""
     uncovered: tuple[str, ...]
-    """Source words to which no word of the translation is aligned; without punctuation."""
+    """Source words to which no word of the translation is aligned; without punctuation and tags."""
     repeats: int
     """Words of the translation that repeat the words right before them."""
     change: float | None
@@ -70,8 +70,13 @@ def _uncovered(translator: Translator, pairs: Sequence[Pair], texts: Sequence[st
     for pair, alignment in zip(written, translator.align_all(written), strict=True):
         covered = {source for source, _ in alignment.sure}
         words = enumerate(split_words(pair.source))
-        found.append(tuple(word for i, word in words if i not in covered and any(map(str.isalnum, word))))
+        found.append(tuple(word for i, word in words if i not in covered and _is_word(word)))
     return found
+
+
+def _is_word(word: str) -> bool:
+    """Whether it is neither punctuation nor a tag such as `<polite>`."""
+    return any(map(str.isalnum, word)) and not (word.startswith("<") and word.endswith(">"))
 
 
 def _losses(translator: Translator, pairs: Sequence[Pair]) -> list[float | None]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # Suffixes of --out: of a drawn attention map, of the whole explanation.
 MAP_SUFFIXES, EXPLANATION_SUFFIXES = (".png", ".svg"), (".html", ".json", ".npz")
 SENTENCE = "I go home."
+MAX_RUNS = 4
 
 
 def look(
@@ -307,8 +308,9 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
         picture = picture_data_url(path)
     named = [(name, Path(argument)) for name, argument in zip(_names(arguments), arguments, strict=True)]
     runs = [(name, RunMonitor(path)) for name, path in named if is_run_folder(path)]
-    if len(runs) > 1:
-        raise UnsupportedError(f"Only one run folder can be watched. Received: {len(runs)}.")
+    if len(runs) > MAX_RUNS:
+        raise UnsupportedError(f"Up to {MAX_RUNS} run folders can be watched. Received: {len(runs)}.")
+    watched = [run for _, run in runs]
     viewed = [
         NamedTranslator(name, _load_viewed(path, sentences, place), read_card(path).recipe.model)
         for name, path in named
@@ -322,7 +324,11 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
     if len({one.reads_pictures for one in viewed}) > 1:
         raise UnsupportedError("A page shows models that read text or models that read pictures, not both.")
     viewer = ExplanationService(
-        viewed, sentence=_first_sentence(viewed), picture=picture, run=runs[0][1] if runs else None
+        viewed,
+        sentence=_first_sentence(viewed),
+        picture=picture,
+        run=watched[0] if watched else None,
+        other_runs=watched[1:],
     )
     with ViewerServer(viewer, port=port) as server:
         typer.echo(f"open {server.url}")

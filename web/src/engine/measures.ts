@@ -4,7 +4,7 @@ import type { Measures } from "../lib/format";
 import { concatenate, rowsOf } from "./arrays";
 import { BEGIN, type Edit, type Model, type Probe } from "./model";
 import type { MultiHead } from "./multi_head";
-import { packFloats } from "./packing";
+import { packWeights } from "./packing";
 import { Recurrent } from "./recurrent";
 import { Transformer } from "./transformer";
 
@@ -15,7 +15,7 @@ export function valueNorms(model: Model, source: readonly number[], target: read
   if (model instanceof Recurrent) {
     if (!model.sites.cross) return {};
     const states = rowsOf(model.begin(source, { edit }).encoded, model.architecture.encoder_width);
-    return { cross: packFloats(Float32Array.from(states, length), [1, 1, states.length]) };
+    return { cross: packWeights(states.map(length), [1, 1, states.length]) };
   }
   if (!(model instanceof Transformer)) return {};
   const inputs: Float32Array[][] = model.encoder.map(() => []);
@@ -31,7 +31,7 @@ export function valueNorms(model: Model, source: readonly number[], target: read
   const encoder = model.encoder.map(({ self }, layer) => norms(self.attention, rowsOf(self.attention.value.apply(concatenate(inputs[layer])), self.attention.value.outputs)));
   const decoder = model.decoder.map(({ self }, layer) => norms(self.attention, cache[layer].values));
   const cross = model.decoder.map(({ cross }, layer) => norms(cross.attention, state.sources[layer].values));
-  const packed = (layers: Float32Array[], keys: number) => packFloats(concatenate(layers), [layers.length, layers[0].length / keys, keys]);
+  const packed = (layers: Float32Array[], keys: number) => packWeights(concatenate(layers), [layers.length, layers[0].length / keys, keys]);
   return { encoder: packed(encoder, source.length + 1), decoder: packed(decoder, target.length + 1), cross: packed(cross, source.length + 1) };
 }
 

@@ -28,6 +28,8 @@ export interface RunReport {
   target_language: string;
   checkpoints: number[];
   metrics: MetricsLine[];
+  /** Runs that are drawn in the same picture. */
+  others: { name: string; metrics: MetricsLine[] }[];
 }
 
 /** The number of open requests is an attribute of the body, for tests that wait until the page is complete. */
@@ -128,6 +130,44 @@ export async function fetchLayers(request: ExplainRequest): Promise<NextTokens[]
 /** A page with a model of this server in it. */
 export function fetchLiveFile(model: number, sentence: string): Promise<{ html: string }> {
   return post("file", { model, sentence });
+}
+
+export interface Portrait {
+  site: Site;
+  layer: number;
+  head: number;
+  sentences: number;
+  offset: number | null;
+  entropy: number | null;
+  on_special: number | null;
+  error: number | null;
+  effect: number;
+  bleu: number;
+  bleu_without: number;
+  changed: number;
+  strongest: { source: string; target: string; effect: number; with_head: string; without_head: string }[];
+}
+
+/** One head over the validation set of the run. */
+export function fetchPortrait(request: { model: number; site: Site; layer: number; head: number; sentences: number }): Promise<Portrait> {
+  return post("portrait", request);
+}
+
+export interface SentenceScore {
+  source: string;
+  reference: string;
+  hypothesis: string;
+  chrf: number;
+  loss: number | null;
+  uncovered: string[];
+  repeats: number;
+  /** chrF minus that of the checkpoint before the newest. */
+  change: number | null;
+}
+
+/** Sentences of the validation set of the run, translated and scored. */
+export async function fetchSentences(request: { model: number; sentences: number }): Promise<SentenceScore[]> {
+  return (await post<{ sentences: SentenceScore[] }>("sentences", request)).sentences;
 }
 
 export async function explainWithCheckpoint(step: number, sentence: string): Promise<Explanation> {

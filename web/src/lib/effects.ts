@@ -30,7 +30,8 @@ export function headWordEffects(explanation: Explanation, site: Site): Attention
     names.push(`${Math.floor(row / heads)} · ${row % heads}`);
     steps.forEach((positions, word) => (table[row * labels.length + word] = positions.reduce((sum, step) => sum + values[row * count + step], 0)));
   }
-  return mapFrom(table, names, labels);
+  const words = labels.map((_, column) => (column < explanation.target.words.length ? column : -1));
+  return { ...mapFrom(table, names, labels), columnAxis: { side: "target", words, tokens: steps } };
 }
 
 /** The log-probability of each column of `headWordEffects`. */

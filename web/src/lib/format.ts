@@ -78,7 +78,7 @@ export type NextTokens = [number, string, number][];
 /** Other measures than the weights of how much a word matters: src/jumok/analysis/measures.py. */
 export interface Measures {
   /** (layer, head, key) */
-  value_norms: Partial<Record<Site, PackedFloats>>;
+  value_norms: Partial<Record<Site, Packed>>;
   /** (step, key). Empty in a file with a model: the browser computes no gradients. */
   gradient: Partial<Record<"cross" | "decoder", PackedFloats>>;
   /** (step, source word); null while single cells are changed. */
@@ -177,6 +177,8 @@ export interface Explanation {
 export interface PageData {
   explanations?: Explanation[];
   live?: { models: ModelCard[]; run: boolean; sentence: string; picture?: string };
+  /** The address of the folder docs/, which the glossary links to; without it, the names of its files are shown. */
+  docs?: string;
 }
 
 export interface ModelCard {

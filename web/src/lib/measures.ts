@@ -1,6 +1,6 @@
 /** How much each column matters to each row, by other measures than the weight, as shares of a row. */
 
-import { floats, type Explanation, type Measures, type PackedFloats } from "./format";
+import { floats, weights, type Explanation, type Measures, type Packed, type PackedFloats } from "./format";
 import { headWeights, isShifted, makeMap, selectedHeads, shiftRowsUp, tableMap, type AttentionMap, type Choice } from "./maps";
 
 export type Measure = "weight" | "norm" | "gradient" | "erasure";
@@ -45,16 +45,16 @@ export function differenceMap(weight: AttentionMap, measure: AttentionMap): Atte
 }
 
 /** Weight × ‖value‖ of the chosen heads, averaged. */
-function normTable(explanation: Explanation, choice: Choice, packed: PackedFloats): Float32Array {
+function normTable(explanation: Explanation, choice: Choice, packed: Packed): Float32Array {
   const attention = explanation.attention[choice.site]!;
   const [, heads, queries, keys] = attention.shape;
-  const norms = floats(packed);
+  const norms = weights(packed);
   const table = new Float32Array(queries * keys);
   const selected = selectedHeads(explanation, choice);
   for (const [layer, head] of selected) {
-    const weights = headWeights(attention, layer, head);
+    const ofHead = headWeights(attention, layer, head);
     const start = (layer * heads + head) * keys;
-    for (let i = 0; i < table.length; i++) table[i] += (weights[i] * norms[start + (i % keys)]) / selected.length;
+    for (let i = 0; i < table.length; i++) table[i] += (ofHead[i] * norms[start + (i % keys)]) / selected.length;
   }
   return isShifted(explanation, choice) ? shiftRowsUp(table, keys) : table;
 }

@@ -1,10 +1,11 @@
 /** The state of the page. It is part of the address, so that a view can be shared. */
 
-import { explainStreaming, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
+import { explain, explainStreaming, fetchLayers, fetchMeasures, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
 import { firstChangedStep, independentOfSentence, parseChanges, type Change, type Edge } from "./changes";
 import type { Theme } from "./colour";
-import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type ModelCard, type PageData, type Site, type StatisticName } from "./format";
+import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type Measures, type ModelCard, type NextTokens, type PageData, type Site, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination, type Side } from "./maps";
+import { MEASURES, type Measure } from "./measures";
 import { PICTURE_LANGUAGES } from "./pictureStrings";
 import { recall } from "./preferences";
 import { localise } from "./problems";
@@ -28,6 +29,8 @@ interface Edit {
   prefix: number[];
 }
 
+/** How many results of measuring are kept. */
+const NUM_COMPUTED = 12;
 /** How long each partial translation stays visible. */
 const PARTIAL_MS = 60;
 
@@ -56,6 +59,9 @@ class Page {
   edge = $state.raw<Edge | null>(null);
   /** On a narrow screen, which part of the attention panel is shown. */
   part = $state<"map" | "heads">("map");
+  /** What the cells of a map measure, and whether the weight is subtracted. */
+  measure = $state<Measure>("weight");
+  difference = $state(false);
   word = $state(-1);
   cell = $state<Cell | null>(null);
   step = $state(-1);
@@ -65,6 +71,11 @@ class Page {
   language = $state<Language>("en");
   appearance = $state<"system" | Theme>("system");
   systemIsDark = $state(false);
+  /** The first steps: open at the first opening of a page on which something can be done. */
+  storyIsOpen = $state(false);
+  storySeen = $state(false);
+  /** The address of the docs, or "". */
+  docs = "";
   /** Paper is white. */
   printing = $state(false);
 
@@ -133,6 +144,8 @@ class Page {
   #isMoving = false;
   #hasMovedOn = false;
   #requests = new WeakMap<Explanation, ExplainRequest>();
+  /** What was computed for the latest requests, by operation and request. */
+  #computed = new Map<string, Promise<unknown>>();
   /** Whether the next answer keeps the selected rows, step, candidate and cell: they come from the address. */
   #keepSelection = true;
   #defaults: { panel: Panel; sentence: string; language: Language; appearance: "system" | Theme } = { panel: "attention", sentence: "", language: "en", appearance: "system" };
@@ -158,6 +171,9 @@ class Page {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     this.systemIsDark = dark.matches;
     dark.addEventListener("change", () => (this.systemIsDark = dark.matches));
+    this.docs = data.docs ?? "";
+    this.storySeen = !!remembered.storySeen;
+    this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2;
     this.readAddress();
     addEventListener("hashchange", () => {
       this.readAddress();
@@ -183,6 +199,11 @@ class Page {
       words,
       specials,
     };
+  }
+
+  /** The first steps need a model that reads sentences, and cross-attention. */
+  get hasStory(): boolean {
+    return this.live && !!this.models[0]?.facts.mechanisms?.cross && !this.models[0].reads_pictures;
   }
 
   /** A description of the attention that is shown. */
@@ -309,6 +330,48 @@ class Page {
     return stored || !request ? (stored ?? null) : fetchSteps({ ...request, cell });
   }
 
+  /** Compute something for an explanation once, and keep it for the latest ones. */
+  #once<Result>(operation: string, request: ExplainRequest, compute: (request: ExplainRequest) => Promise<Result>): Promise<Result> {
+    const key = JSON.stringify([operation, request]);
+    const known = this.#computed.get(key) as Promise<Result> | undefined;
+    if (known) return known;
+    const result = compute(request);
+    result.catch(() => this.#computed.delete(key));
+    this.#computed.set(key, result);
+    if (this.#computed.size > NUM_COMPUTED) this.#computed.delete(this.#computed.keys().next().value!);
+    return result;
+  }
+
+  /** Other measures than the weights; null if a stored page lacks them. */
+  async measuresOf(explanation: Explanation): Promise<Measures | null> {
+    const request = this.#requests.get(explanation);
+    return explanation.measures || !request ? (explanation.measures ?? null) : this.#once("measures", request, fetchMeasures);
+  }
+
+  /** What each layer would have written at each step; empty if a stored page lacks it or the model is recurrent. */
+  async layersOf(explanation: Explanation): Promise<NextTokens[][]> {
+    const request = this.#requests.get(explanation);
+    return explanation.layers?.length || !request ? (explanation.layers ?? []) : this.#once("layers", request, fetchLayers);
+  }
+
+  /** Explain another translation of the same sentence, with the same changes; null on a stored page. */
+  async explainTarget(explanation: Explanation, target: string): Promise<Explanation | null> {
+    const request = this.#requests.get(explanation);
+    if (!request) return null;
+    const asked = { ...request, prefix: [], target };
+    const expected = await this.#once("explain", asked, explain);
+    this.#requests.set(expected, asked);
+    return expected;
+  }
+
+  /** Translate another sentence, and look at its attention. */
+  openSentence(sentence: string): void {
+    this.sentence = sentence;
+    this.forgetSentence();
+    this.openPanel("attention");
+    void this.requestExplanation();
+  }
+
   /** Explain another sentence of the same text. */
   selectSentence(index: number): void {
     this.forgetSentence();
@@ -424,6 +487,8 @@ class Page {
     this.specials = parameters.get("marks") !== "hidden";
     this.lines = parameters.get("view") === "lines";
     this.rows = indices(list("rows"));
+    this.measure = oneOf("measure", MEASURES, "weight");
+    this.difference = parameters.get("minus") === "weight";
     this.word = index("word", -1);
     this.step = index("step", -1);
     this.candidate = index("candidate", -1);
@@ -458,6 +523,8 @@ class Page {
     if (this.lines) parameters.set("view", "lines");
     if (this.rows.length) parameters.set("rows", this.rows.join(","));
     if (this.order !== "index") parameters.set("order", this.order);
+    if (this.measure !== "weight") parameters.set("measure", this.measure);
+    if (this.difference) parameters.set("minus", "weight");
     if (this.word >= 0) parameters.set("word", String(this.word));
     if (this.step >= 0) parameters.set("step", String(this.step));
     if (this.candidate >= 0) parameters.set("candidate", String(this.candidate));

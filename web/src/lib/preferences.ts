@@ -9,18 +9,21 @@ import { LANGUAGES, type Language } from "./strings";
 export interface Preferences {
   language?: Language;
   appearance?: "system" | Theme;
+  /** Whether the first steps were finished or skipped. */
+  storySeen?: boolean;
 }
 
 const NAME = "jumok-page";
 const YEAR_SECONDS = 365 * 24 * 3600;
 const APPEARANCES = ["system", "light", "dark"] as const;
 
-/** Read "ko.dark"; anything else is left out. */
+/** Read "ko.dark.seen"; anything else is left out. */
 export function parsePreferences(text: string): Preferences {
-  const [language, appearance] = text.split(".");
+  const [language, appearance, story] = text.split(".");
   return {
     language: (Object.keys(LANGUAGES) as Language[]).find((name) => name === language),
     appearance: APPEARANCES.find((name) => name === appearance),
+    ...(story === "seen" && { storySeen: true }),
   };
 }
 
@@ -33,8 +36,8 @@ export function recall(): Preferences {
   }
 }
 
-export function remember({ language, appearance }: Preferences): void {
-  const text = `${language ?? ""}.${appearance ?? ""}`;
+export function remember({ language, appearance, storySeen }: Preferences): void {
+  const text = `${language ?? ""}.${appearance ?? ""}${storySeen ? ".seen" : ""}`;
   try {
     localStorage.setItem(NAME, text);
     document.cookie = `${NAME}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;

@@ -57,6 +57,15 @@ class RunMonitor:
         record = self._record()
         return None if record is None else record.recipe.model
 
+    def curves(self) -> dict[str, Any]:
+        """Return the name and the numbers of the metrics: what is drawn of a run beside another one."""
+        lines = read_metrics(self.folder.metrics)
+        numbers = [
+            {name: value for name, value in line.items() if isinstance(value, int | float | str)}
+            for line in lines
+        ]
+        return {"name": self.name, "metrics": numbers}
+
     def newest(self) -> Translator | None:
         """Return the finished model or that of the newest checkpoint; None if there is no translator yet."""
         steps = self._checkpoint_steps()

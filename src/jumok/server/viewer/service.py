@@ -167,6 +167,7 @@ class ExplanationService:
         sentence: str = "",
         picture: str = "",
         run: RunMonitor | None = None,
+        other_runs: Sequence[RunMonitor] = (),
         cache_size: int = CACHE_SIZE,
         limits: CostLimits = CostLimits(),  # noqa: B008, immutable
     ) -> None:
@@ -186,7 +187,7 @@ class ExplanationService:
         }
         if run is not None:
             self._operations |= {
-                "run": lambda _: run.report(),
+                "run": lambda _: run.report() | {"others": [other.curves() for other in other_runs]},
                 "snapshot": self._explain_checkpoint,
                 "portrait": self._portrait,
                 "sentences": self._score_sentences,

@@ -1,0 +1,193 @@
+"""Effects, measures, steps, expected translations, first steps and lists of a run, in a real browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from jumok.analysis.explainer import explain
+from jumok.analysis.live_file import model_page
+from jumok.inference.loading import load
+from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from jumok.storage.model_folder import read_card
+from support.page_browser import serving, wait_for_responses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from jumok.inference.translator import Translator
+
+    OpenPage = Callable[..., Page]
+
+pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+SENTENCE = "I go home."
+
+
+@pytest.fixture(scope="module")
+def translator(runs: dict[str, Path]) -> Translator:
+    return load(runs["transformer"] / "model", engine="torch")
+
+
+@pytest.fixture(scope="module")
+def address(translator: Translator) -> Iterator[str]:
+    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
+        yield served
+
+
+def opened(open_page: OpenPage, address: str, **parameters: str) -> Page:
+    """Open a view of the page; with parameters in the address, the first steps stay closed."""
+    page = open_page(f"{address}#" + "&".join(f"{name}={quote(value)}" for name, value in parameters.items()))
+    wait_for_responses(page)
+    return page
+
+
+def test_the_effect_of_each_head_on_each_word_is_shown(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    page = opened(open_page, address, panel="attention")
+    section = page.get_by_test_id("head-words")
+    expect(section.get_by_role("application")).to_be_visible()
+    explanation = explain(translator, SENTENCE).with_effects()
+    effects = explanation.statistics["cross"].token_effect
+    assert effects is not None
+    section.get_by_text("The weights as a table").click()
+    rows = section.locator("tbody tr")
+    expect(rows).to_have_count(effects.shape[0] * effects.shape[1])
+    word = [effects[..., step] for step, owner in enumerate(explanation.target.word_of_token) if owner == 0]
+    expected = np.sum(word, axis=0).reshape(-1)
+    shown = [float(row.locator("td").first.inner_text().replace("−", "-")) for row in rows.all()]
+    assert shown == pytest.approx(expected.tolist(), abs=6e-3)
+
+
+def test_a_map_switches_to_measured_erasure_and_its_difference(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    page = opened(open_page, address, panel="attention")
+    page.locator("#map-part").get_by_text("Erasure", exact=True).click()
+    wait_for_responses(page)
+    erasure = explain(translator, SENTENCE).measures().erasure
+    assert erasure is not None
+    explanation = explain(translator, SENTENCE)
+    steps = [step for step, owner in enumerate(explanation.target.word_of_token) if owner == 0]
+    row = np.abs(erasure[steps].mean(axis=0))
+    page.locator("#map-part").get_by_text("The weights as a table").click()
+    first = page.locator("#map-part tbody tr").first.locator("td")
+    expect(first).to_have_count(len(row) + 1)  # and </s>
+    shown = [float(cell.inner_text()) for cell in first.all()]
+    assert shown[:-1] == pytest.approx((row / row.sum()).tolist(), abs=1e-3)
+    assert "measure=erasure" in page.url
+    page.get_by_label("Minus the weight").check()
+    assert sum(float(cell.inner_text().replace("−", "-")) for cell in first.all()) == pytest.approx(
+        0, abs=0.02
+    )
+
+
+def test_an_expected_translation_parts_from_the_models_own(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    page = opened(open_page, address, panel="attention")
+    section = page.get_by_test_id("why-not")
+    section.get_by_label("Expected translation").fill("나는 학교에 간다.")
+    section.get_by_role("button", name="Compare").click()
+    expect(section.get_by_role("status")).to_contain_text("They part here")
+    expect(section.locator(".parts").first).to_be_visible()
+    expect(section.locator("ol[aria-label^='What each source word']").locator("li")).to_have_count(4)
+    section.get_by_label("Expected translation").fill(explain(translator, SENTENCE).text)
+    section.get_by_role("button", name="Compare").click()
+    expect(section.get_by_role("status")).to_have_text("That is what the model wrote.")
+
+
+def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: OpenPage, address: str) -> None:
+    """The query is the step that reads <s> and writes the first word: its embedding is that of <s>."""
+    page = opened(open_page, address, panel="steps", cell="decoder,0,0,0,0")
+    stages = page.locator(".flow > li")
+    expect(stages).to_have_count(10)
+    embeddings = stages.first.locator("h4 .token")
+    expect(embeddings.first).to_have_text("<s>")
+    expect(page.get_by_label("Query", exact=True).locator("option:checked")).to_contain_text(
+        "reads <s>, writes"
+    )
+    expect(page.locator(".computed").filter(has_text="q · kᵢ / √d")).to_have_text(
+        re.compile(r"= −?[\d.]+ / [\d.]+ = −?[\d.]+$")
+    )
+    expect(stages.last.locator(".computed")).to_contain_text("log p =")
+    expect(page.get_by_text("the logit lens").first).to_be_visible()
+    expect(page.locator("td.written").last).to_be_visible()
+
+
+def test_steps_begin_with_a_middling_weight(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    page = opened(open_page, address, panel="steps")
+    shown = page.locator(".computed").filter(has_text="exp(eᵢ)")
+    weight = float(shown.inner_text().rsplit("= ", 1)[1])
+    weights = explain(translator, SENTENCE).attention["cross"].weights[:, :, :-1, :-1]
+    closest = float(np.abs(weights - 0.5).min())
+    assert abs(weight - 0.5) <= max(0.2, closest + 0.01)
+
+
+def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    for step in range(1, 8):
+        expect(story.locator(".count")).to_have_text(f"{step} of 7")
+        act = story.locator(".buttons").get_by_role("button", name=re.compile("Translate it|for me|Silence"))
+        if act.count():
+            act.click()
+            wait_for_responses(page)
+            expect(story.locator(".done").first).to_be_visible()
+        if step == 5:
+            expect(page.get_by_test_id("translation")).not_to_be_empty()
+        if step < 7:
+            story.get_by_role("button", name="Next").click()
+    expect(story.locator("li")).to_have_count(3)
+    story.get_by_role("button", name="Finish").click()
+    expect(story).to_have_count(0)
+    page.goto("about:blank")
+    page.goto(address)
+    wait_for_responses(page)
+    expect(story).to_have_count(0)
+    page.get_by_role("button", name="First steps").click()
+    expect(story).to_be_visible()
+    story.get_by_role("button", name="Next").click()
+    story.get_by_role("button", name="The order turns").click()
+    expect(story.get_by_role("note")).to_contain_text("docs/explain/look-up.md")
+
+
+def test_a_file_with_a_model_measures_all_but_gradients(
+    open_page: OpenPage, translator: Translator, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "live.html"
+    settings = read_card(runs["transformer"] / "model").recipe.model
+    file.write_text(model_page(translator, settings, name="mine", sentence=SENTENCE), encoding="utf-8")
+    page = open_page(file.as_uri() + "#panel=attention&measure=gradient")
+    expect(page.get_by_text("A model in a file computes no gradients")).to_be_visible()
+    page.locator("#map-part").get_by_text("Weight × ‖value‖", exact=True).click()
+    expect(page.get_by_text("Kobayashi")).to_be_visible()
+    expect(page.get_by_test_id("head-words").get_by_role("application")).to_be_visible()
+
+
+def test_a_run_lists_its_sentences_and_shows_a_head_over_them(open_page: OpenPage, live: str) -> None:
+    page = opened(open_page, live, panel="run")
+    listed = page.get_by_test_id("sentences")
+    listed.get_by_role("button", name="Score the validation set").click()
+    expect(listed.locator("tbody tr").first).to_be_visible(timeout=60_000)
+    listed.get_by_role("button", name="Loss").click()
+    losses = [float(cell.inner_text()) for cell in listed.locator("tbody td:nth-child(4)").all()]
+    assert losses == sorted(losses, reverse=True)
+    portrait = page.get_by_test_id("portrait")
+    portrait.get_by_role("button", name="Measure this head").click()
+    expect(portrait.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
+    source = listed.locator("tbody tr .open").first.inner_text()
+    listed.locator("tbody tr .open").first.click()
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value(source)

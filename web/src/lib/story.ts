@@ -1,0 +1,128 @@
+/** The story that a first opening begins with: seven steps that the reader does with their own hands, and three challenges. */
+
+import { isSilenced, type Change } from "./changes";
+import type { Explanation } from "./format";
+import type { Language } from "./strings";
+
+export interface StoryText {
+  title: string;
+  text: string;
+  /** What the button says that does the step for the reader; missing where there is nothing to do. */
+  act?: string;
+}
+
+/** What the story sees of the page. */
+export interface Scene {
+  explanation: Explanation | undefined;
+  changes: readonly Change[];
+  pointed: { source: readonly number[]; target: readonly number[] };
+  sentence: string;
+  /** The sentence that the story began with. */
+  example: string;
+}
+
+/** The cross-attention head without which the translation loses most, [layer, head]; null before effects are measured. */
+export function decisiveCrossHead(explanation: Explanation | undefined): [number, number] | null {
+  const table = explanation?.statistics.cross?.effect;
+  let best: [number, number] | null = null;
+  let least = 0;
+  table?.forEach((row, layer) =>
+    row.forEach((effect, head) => {
+      if (effect !== null && effect < least) [best, least] = [[layer, head], effect];
+    }),
+  );
+  return best;
+}
+
+const isWholeSiteSilenced = ({ changes, explanation }: Scene) => {
+  const [layers = 0, heads = 0] = explanation?.attention.cross?.shape ?? [];
+  return layers * heads > 0 && Array.from({ length: layers * heads }, (_, i) => isSilenced(changes, "cross", Math.floor(i / heads), i % heads)).every(Boolean);
+};
+
+/** What each step waits for. A step of looking waits for nothing. */
+export const DONE: ((scene: Scene) => boolean)[] = [
+  ({ explanation, sentence, example }) => !!explanation && sentence.trim() === example,
+  () => true,
+  ({ pointed }) => pointed.source.length + pointed.target.length > 0,
+  ({ changes }) => changes.some(({ kind, site }) => kind === "silence" && site === "cross"),
+  (scene) => isWholeSiteSilenced(scene) && !!scene.explanation?.before,
+  ({ changes }) => changes.some(({ kind }) => kind === "pin"),
+  ({ sentence, example }) => sentence.trim() !== "" && sentence.trim() !== example,
+];
+
+const count = (words: readonly string[], word: string) => words.filter((other) => other === word).length;
+
+/** Small challenges, solved by changes of attention. */
+export const CHALLENGES: ((scene: Scene) => boolean)[] = [
+  // A word that the unchanged translation has once is written twice.
+  ({ explanation }) => !!explanation?.before && explanation.target.words.some((word) => /\p{L}/u.test(word) && count(explanation.target.words, word) > Math.max(1, count(explanation.before!.target.words, word))),
+  // One head alone changes the text.
+  ({ explanation, changes }) => {
+    const [change, ...others] = changes;
+    return !!explanation?.before && !others.length && change?.kind === "silence" && change.layer !== null && change.head !== null && explanation.before.target.text !== explanation.target.text;
+  },
+  // The model is made to say something shorter.
+  ({ explanation }) => !!explanation?.before && explanation.target.words.length < explanation.before.target.words.length,
+];
+
+interface StoryTexts {
+  steps: StoryText[];
+  challenges: string[];
+  heading: string;
+  of: string;
+  next: string;
+  back: string;
+  skip: string;
+  finish: string;
+  again: string;
+  done: string;
+  tryThese: string;
+  solved: string;
+}
+
+export const STORY: Record<Language, StoryTexts> = {
+  en: {
+    heading: "First steps",
+    of: "of",
+    next: "Next",
+    back: "Back",
+    skip: "Skip",
+    finish: "Finish",
+    again: "First steps",
+    done: "Done",
+    tryThese: "Or solve one of these:",
+    solved: "solved",
+    steps: [
+      { title: "A small sentence", text: "This page translates “{sentence}” on your computer, and shows where the model reads while it writes each word.", act: "Translate it" },
+      { title: "The order turns", text: "The upper row is what the model reads, the lower row what it writes. The lines are its attention: the thicker, the more. Where languages order their words differently, the lines cross." },
+      { title: "Point at a word", text: "Point at a word, or tap it. It is lit everywhere: in both sentences, in the map and in every head.", act: "Point for me" },
+      { title: "Silence the head that counts", text: "A head is one of several attentions. Without head {head}, the model finds this translation much less likely. Click its small map among the heads to silence it.", act: "Silence it" },
+      { title: "Watch it break", text: "Often others stand in for one head. Silence all heads that read the sentence: the model now writes blindly.", act: "Silence them all" },
+      { title: "Pin a word", text: "Undo, then drag the end of a line to another word: the translated word is made to read only that one, and the model goes on by itself.", act: "Pin one for me" },
+      { title: "Your turn", text: "Type a sentence of your own. Silenced heads stay silent until you undo." },
+    ],
+    challenges: ["Make a word appear twice.", "Change the text by silencing one single head.", "Make the translation shorter."],
+  },
+  ko: {
+    heading: "처음 만나기",
+    of: "/",
+    next: "다음",
+    back: "이전",
+    skip: "건너뛰기",
+    finish: "끝내기",
+    again: "처음 만나기",
+    done: "완료",
+    tryThese: "다음 문제에도 도전해 보세요.",
+    solved: "해결",
+    steps: [
+      { title: "짧은 문장 하나", text: "이 페이지는 “{sentence}” 문장을 이 컴퓨터에서 번역하면서, 단어를 하나씩 쓸 때 모델이 어디를 읽는지 보여 줍니다.", act: "번역하기" },
+      { title: "어순이 바뀝니다", text: "위는 모델이 읽는 문장, 아래는 모델이 쓰는 문장입니다. 선은 어텐션이며 굵을수록 강합니다. 두 언어의 어순이 다르면 선이 엇갈립니다." },
+      { title: "단어 가리키기", text: "단어에 마우스를 올리거나 눌러 보세요. 두 문장과 어텐션 맵, 모든 헤드에서 함께 밝아집니다.", act: "대신 가리키기" },
+      { title: "중요한 헤드 끄기", text: "헤드는 여러 어텐션 중 하나입니다. 헤드 {head}가 없으면 모델이 이 번역에 주는 확률이 크게 떨어집니다. 헤드 목록에서 그 작은 맵을 눌러 꺼 보세요.", act: "끄기" },
+      { title: "번역이 무너집니다", text: "헤드 하나가 꺼지면 다른 헤드가 대신하기도 합니다. 원문을 읽는 헤드를 모두 꺼 보세요. 이제 모델은 보지 않고 씁니다.", act: "모두 끄기" },
+      { title: "단어 고정하기", text: "되돌린 다음, 선의 끝을 다른 단어로 끌어 보세요. 그 단어만 읽도록 고정되고, 나머지는 모델이 이어서 씁니다.", act: "하나 고정하기" },
+      { title: "이제 직접 해 보세요", text: "원하는 문장을 입력하세요. 끈 헤드는 되돌리기 전까지 꺼져 있습니다." },
+    ],
+    challenges: ["한 단어가 두 번 나오게 만들기", "헤드 하나만 꺼서 번역을 바꾸기", "번역을 더 짧게 만들기"],
+  },
+};
