@@ -142,9 +142,9 @@ def _warm_up_alignment(translator: Translator) -> None:
 
 
 def _tags(translator: Translator) -> list[str]:
-    """Return the tags that a source may begin with; an imported model has none that we know of."""
+    """Return the tags that a source may begin with; pictures and imported models have none."""
     source = translator.tokenizers.source
-    return list(source.tags) if isinstance(source, Tokenizer) else []
+    return list(source.tags) if isinstance(source, Tokenizer) and not translator.reads_pictures else []
 
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
