@@ -31,7 +31,7 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Course", "강의", ("explain/index", *(f"explain/{page}" for page in COURSE))),
     (
         "Beside the course",
-        "강의 밖에서",
+        "더 읽을거리",
         ("explain/classic-examples", "explain/common-mistakes", "explain/tools", "explain/out-of-scope"),
     ),
     (

@@ -264,6 +264,8 @@ def test_the_attention_page_is_live(served: Served) -> None:
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
     assert served.post("/attention/en_de/steps", {**request, "cell": cell}).json["steps"]
     assert "cross" in served.post("/attention/en_de/rank-heads", request).json["effect"]
+    assert "value_norms" in served.post("/attention/en_de/measures", request).json
+    assert "layers" in served.post("/attention/en_de/layers", request).json
     assert served.get("/attention/en_fr/").status == 400
     assert served.post("/attention/en_de/run", {}).status == 404
     invalid = {**request, "changes": [{"kind": "silence", "site": {"a": "b"}}]}

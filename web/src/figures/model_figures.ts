@@ -107,7 +107,7 @@ export function selfAttention(root: HTMLElement): void {
       const heads = Array.from({ length: map.layers * map.heads }, (_, i) => [Math.floor(i / map.heads), i % map.heads]);
       out.replaceChildren(
         element("p", { class: "choices" }, ...map.rows.map((name, i) => button(name, () => ((word = i), draw()), i === row))),
-        heatMap(heads.map(([layer, head]) => `${layer + 1} · ${head + 1}`), map.columns, (index, column) => map.at(heads[index][0], heads[index][1], row, column)),
+        heatMap(heads.map(([layer, head]) => `${layer} · ${head}`), map.columns, (index, column) => map.at(heads[index][0], heads[index][1], row, column)),
       );
     };
     draw();
@@ -129,7 +129,7 @@ export function silenceHeads(root: HTMLElement): void {
           if (!silenced.delete(key)) silenced.add(key);
           draw();
         };
-        return button(`${Math.floor(i / heads) + 1} · ${(i % heads) + 1}`, toggle, silenced.has(key));
+        return button(`${Math.floor(i / heads)} · ${i % heads}`, toggle, silenced.has(key));
       });
       const before = explanation.before;
       const change = before?.log_prob != null && before.log_prob_changed != null ? before.log_prob_changed - before.log_prob : 0;
@@ -162,7 +162,7 @@ export function divisor(root: HTMLElement): void {
     const result = element("div");
     const draw = () => result.replaceChildren(bars(columns, softmax(raw.map((score) => score / by.value()))));
     out.replaceChildren(
-      element("p", {}, say({ en: `The scores q·k of “${rows[cell.query]}” in head 1 of layer 1, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `층 1 헤드 1에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
+      element("p", {}, say({ en: `The scores q·k of “${rows[cell.query]}” in head 0 of layer 0, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `층 0 헤드 0에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
       by.row,
       result,
     );
@@ -170,7 +170,7 @@ export function divisor(root: HTMLElement): void {
   });
 }
 
-/** Hide a word of the source from cross-attention: its weights become 0 at every step. */
+/** Hide a word of the source from cross-attention: its weights become 0 at every step of the translation before. */
 export function hideWord(root: HTMLElement): void {
   let hidden = -1;
   withSentence(root, (engine, sentence, out) => {

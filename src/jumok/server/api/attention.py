@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_SINGLE_MODEL", "ROUTES", "Sentence", "named_pair", "require_single_model", "single_model"]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
-PAGE_OPERATIONS = ("explain", "rank-heads", "steps")
+PAGE_OPERATIONS = ("explain", "rank-heads", "steps", "measures", "layers")
 MAX_CHARACTERS = 1_000
 MAX_REQUEST_BYTES = 64 * 1024
 """Of a request to a worker; 64 changes with all their indices take less."""

@@ -161,7 +161,7 @@ MAX_TAGS = 8
 
 def _check_tags(value: Any, service: Service) -> list[str]:
     """Return tags; a form has one as text."""
-    tags = [value] if isinstance(value, str) and value else value or []
+    tags = ([value] if value else []) if isinstance(value, str) else [] if value is None else value
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags) or len(tags) > MAX_TAGS:
         raise invalid(f"is not an array of at most {MAX_TAGS} tags")
     return tags
