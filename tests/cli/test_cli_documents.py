@@ -150,6 +150,38 @@ def test_exact_matches_of_a_memory_are_taken_over(call: Call, page: Path, tmp_pa
     assert written.replace("<b>", "").replace("</b>", "").count("둘 넷 아홉.") == 1
 
 
+def test_a_memory_without_a_translation_erases_nothing(call: Call, page: Path, tmp_path: Path) -> None:
+    memory, out = tmp_path / "memory.en-ko.tsv", tmp_path / "out.html"
+    memory.write_text("two four nine.\t\nseven\t칠\n", encoding="utf-8")
+    assert call("translate", MODEL, page, "--out", out, "--memory", memory).code == 0
+    assert out.read_text(encoding="utf-8") == TRANSLATED
+
+
+@pytest.mark.parametrize("to_file", [True, False])
+def test_utf_16_without_a_mark_is_named(call: Call, tmp_path: Path, to_file: bool) -> None:
+    text = tmp_path / "text.txt"
+    text.write_bytes(("one two three.\n" * 20).encode("utf-16-le"))
+    result = call("translate", MODEL, text, *(["--out", tmp_path / "out.txt"] if to_file else []))
+    assert result.code == 2
+    assert "looks like UTF-16 without a byte order mark" in " ".join(result.err.split())
+    assert "--encoding utf-16-le" in result.err
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_after_a_damaged_file_was_mended_the_same_command_goes_on(
+    call: Call, page: Path, tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    page.rename(folder / "a.html")
+    (folder / "b.json").write_text("{", encoding="utf-8")
+    assert call("translate", MODEL, folder, "--out", out).code == 2
+    (folder / "b.json").write_text('{"x": "two four nine."}', encoding="utf-8")
+    assert call("translate", MODEL, folder, "--out", out).code == 0
+    assert (out / "b.json").read_text(encoding="utf-8") == '{"x": "이 사 구."}'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
 TMX = """<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu>
 <tuv xml:lang="en"><seg>two four nine.</seg></tuv>
 <tuv xml:lang="ko"><seg>둘 넷 아홉.</seg></tuv></tu></body></tmx>"""

@@ -295,3 +295,11 @@ def test_reading_long_hostile_documents_costs_linear_time(begin: str, unit: str,
 
     small, large = (min(cost(size) for _ in range(3)) for size in (50_000, 200_000))  # the least disturbed
     assert large < 8 * small + 0.2
+
+
+def test_a_word_for_two_words_is_inside_the_element_of_one_of_them() -> None:
+    """The article has no word of its own in Korean: its noun keeps the bold."""
+    document = read_markup("<p>The <b>student</b> reads.</p>")
+    links = (((0, 3), (0, 3)), ((4, 11), (0, 3)), ((12, 17), (4, 7)))
+    translation = SegmentTranslation("학생은 읽는다.", links)
+    assert document.fill([translation]) == "<p><b>학생은</b> 읽는다.</p>"

@@ -47,7 +47,10 @@ def make_job(
 
 
 def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:
-    """Read a translation memory: any file of pairs. Of several translations of a text, the last counts."""
+    """Read a translation memory: any file of pairs. Of several translations of a text, the last counts.
+
+    Pairs without a translation are left out: tools store them for what is still to be translated.
+    """
     from jumok.data.corpora import open_corpora  # start-up
 
     corpora = open_corpora(
@@ -56,7 +59,8 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
         target=translator.target_language or None,
         encoding=encoding,
     )
-    return {pair.source.strip(): pair.target.strip() for corpus in corpora for pair in corpus.pairs()}
+    pairs = (pair for corpus in corpora for pair in corpus.pairs())
+    return {pair.source.strip(): pair.target.strip() for pair in pairs if pair.target.strip()}
 
 
 def translate_plan(
@@ -137,8 +141,8 @@ def _translate_files(
         translated |= one.translated
         if progress is not None:
             progress.add(str(target), {"source": digest, "translated": one.translated})
-    if progress is not None:
-        progress.remove()
+    if progress is not None and not failures:
+        progress.remove()  # with failures, the same command goes on with the documents that were mended
     if job.memory:
         message = f"{num_from_memory:,} segments and sentences were taken from the translation memory."
         typer.echo(message, err=True)

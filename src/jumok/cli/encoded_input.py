@@ -44,6 +44,7 @@ def read_document_file(path: Path, encoding: str) -> bytes:
         return data
     if encoding:
         return read_text_file(path, encoding)
+    refuse_unmarked_utf16(data[:_HEAD_BYTES], str(path))
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -54,6 +55,13 @@ def read_document_file(path: Path, encoding: str) -> bytes:
         advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _use)
         raise DataError(f"{path} is not UTF-8 text (line {number + 1:,}). {advice}") from None
     return data
+
+
+def refuse_unmarked_utf16(head: bytes, name: str) -> None:
+    """Raise if a text looks like UTF-16 without a byte order mark: its Latin letters are valid UTF-8 too."""
+    found = find_utf16(head) if b"\0" in head else None
+    if found is not None and found.codec != "utf-16":
+        raise DataError(f"{name} looks like UTF-16 without a byte order mark. To read it so, {_use(found)}")
 
 
 def _use(encoding: Encoding) -> str:

@@ -84,6 +84,10 @@ class InputLines(Iterator[str]):
         if not _readable(self._stream):
             sys.stdout.flush()
         block = self._stream.read1(BLOCK_BYTES)
+        if b"\0" in block and not self._line_number:
+            from jumok.cli.encoded_input import refuse_unmarked_utf16  # start-up
+
+            refuse_unmarked_utf16(block, self._name)
         first, *others = block.split(b"\n")
         self._incomplete.append(first)
         if others or not block:

@@ -216,13 +216,21 @@ def _common_prefix(first: Ancestors, second: Ancestors) -> Ancestors:
 
 
 def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Ancestors]:
-    """Return the elements to write around each target word: those around most source words aligned to it."""
+    """Return the elements to write around each target word: those around most source words aligned to it.
+
+    Of as many inside as outside an element, as in *The **student*** → **학생은**, those inside count.
+    """
     stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
     by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
     votes: dict[Span, Counter[Ancestors]] = {}
     for source, target in links:
         votes.setdefault(target, Counter())[by_source[source]] += 1
-    of_aligned = [votes[word].most_common(1)[0][0] if word in votes else None for word in words]
+    of_aligned = [
+        max(votes[word], key=lambda ancestors, of=votes[word]: (of[ancestors], len(ancestors)))  # type: ignore[misc]
+        if word in votes
+        else None
+        for word in words
+    ]
     of_previous = _fill_forward(of_aligned)
     of_next = _fill_forward(of_aligned[::-1])[::-1]
     return [
