@@ -173,3 +173,8 @@ def test_hard_breaks_and_template_codes_stay() -> None:
     _, document = read_document("a.md", text.encode())
     assert document.segments == ["one", "two and ", "three", "four"]
     assert shout(document).decode() == "ONE  \nTWO {{ a }} AND {% b %}   \nTHREE\\\nFOUR\n"
+
+
+def test_emphasis_without_a_word_is_left_out() -> None:
+    _, document = read_document("a.md", b"I go **home**.\n")
+    assert document.write([SegmentTranslation("집으로!")]).decode() == "집으로!\n"

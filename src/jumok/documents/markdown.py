@@ -15,11 +15,11 @@ from jumok.documents.document import DocumentFormat
 from jumok.documents.html import HtmlFile
 from jumok.documents.html_markup import read_markup
 from jumok.documents.marked_template import render_tags
-from jumok.documents.segment import Element, Segment, SegmentBuilder, has_letters, place
+from jumok.documents.segment import Element, Segment, SegmentBuilder, Tag, has_letters, place
 from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
@@ -211,7 +211,20 @@ class _Inline:
         [translation] = translations
         if translation.text == self.segment.text and self.segment.raw is not None:
             return self.segment.raw
-        return render_tags(place(self.segment, translation), _escape)
+        return render_tags(_without_empty_emphasis(place(self.segment, translation)), _escape)
+
+
+def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
+    """Leave out emphasis whose words have no translation: Markdown would show its asterisks."""
+    kept: list[str | Tag] = []
+    for piece in pieces:
+        last = kept[-1] if kept else None
+        closes = isinstance(piece, Tag) and not piece.begins and last == Tag(piece.element, True)
+        if closes and isinstance(piece, Tag) and piece.element.opening == piece.element.closing:
+            kept.pop()
+        else:
+            kept.append(piece)
+    return kept
 
 
 # --- Inline -------------------------------------------------------------------------------------------------
