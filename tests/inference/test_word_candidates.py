@@ -24,7 +24,9 @@ SENTENCE = "The student reads a book."
 
 @pytest.fixture(scope="module", params=["transformer", "recurrent-gru-bahdanau"])
 def translator(request: pytest.FixtureRequest) -> Translator:
-    return load(MODELS / request.param, engine="torch")
+    loaded = load(MODELS / request.param, engine="torch")
+    loaded.max_source_tokens = 64  # the stored models have a limit of 12
+    return loaded
 
 
 def test_the_words_of_a_translation_and_its_end_have_its_whole_probability(translator: Translator) -> None:
@@ -71,6 +73,19 @@ def test_what_is_too_long_is_refused_before_anything_is_computed(translator: Tra
         word_candidates(translator, "book " * 1_000)
     with pytest.raises(DataError, match=r"The prefix has .* tokens"):
         word_candidates(translator, SENTENCE, "책 " * 1_000)
+
+
+def test_candidates_have_the_length_limit_of_the_model(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    num_tokens = len(translator.tokenizers.source.encode(SENTENCE))
+    monkeypatch.setattr(translator, "max_source_tokens", num_tokens)
+    assert word_candidates(translator, SENTENCE, count=1)
+    monkeypatch.setattr(translator, "max_source_tokens", num_tokens - 1)
+    with pytest.raises(DataError, match=rf"The sentence has {num_tokens} tokens.*at most {num_tokens - 1}\."):
+        word_candidates(translator, SENTENCE, count=1)
+    with pytest.raises(DataError, match=r"The prefix has"):
+        word_candidates(translator, "I", "책 " * num_tokens)
 
 
 def test_a_sentence_without_tokens_has_no_candidates(translator: Translator) -> None:

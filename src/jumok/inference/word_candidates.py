@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
 
 MAX_TOKENS = 512
-"""Of a sentence, and of a prefix."""
+"""Of a sentence, and of a prefix, if the model does not have a lower limit: each candidate is a search."""
 TOKENS_PER_CANDIDATE = 2
 """Next tokens that are tried per candidate: some lead to a word that another one has led to."""
 
@@ -68,8 +68,9 @@ def word_candidates(
         return []
     source, begun = translator.tokenizers.source.encode(sentence), translator.tokenizers.target.encode(prefix)
     plan = SearchPlan.from_settings(translator.search)
-    _check_length("sentence", len(source))
-    _check_length("prefix", len(begun))
+    limit = min(MAX_TOKENS, translator.max_source_tokens)
+    _check_length("sentence", len(source), limit)
+    _check_length("prefix", len(begun), limit)
     prefixes = [[*begun, token] for token in _next_tokens(translator, source, begun, count)]
     engine = translator.engine_for(prefix=prefix)
     results = engine.search([source] * len(prefixes), plan, prefixes=prefixes)
@@ -93,12 +94,11 @@ def word_candidates(
     return sorted(found, key=lambda candidate: -candidate.probability)[:count]
 
 
-def _check_length(name: str, num_tokens: int) -> None:
+def _check_length(name: str, num_tokens: int, limit: int) -> None:
     """Refuse what would take long, before the model computes anything."""
-    if num_tokens > MAX_TOKENS:
+    if num_tokens > limit:
         raise DataError(
-            f"The {name} has {num_tokens:,} tokens; candidates are found for at most {MAX_TOKENS:,}. "
-            "Shorten it."
+            f"The {name} has {num_tokens:,} tokens; candidates are found for at most {limit:,}. Shorten it."
         )
 
 
