@@ -45,6 +45,13 @@ def test_captions_from_training_to_maps(call: Call, pictures: Path) -> None:
     lines = call("translate", model, "--json", stdin=f"{picture}\n\n{picture}\n".encode()).out.splitlines()
     assert [json.loads(line)["source"] for line in lines] == [str(picture), "", str(picture)]
 
+    (pictures / "paths.txt").write_text(f"{picture}\n")
+    bulk = ("--out", pictures / "bulk.txt", "--workers", "1")  # a part would not know that a picture changed
+    for command, file in (("translate", pictures / "paths.txt"), ("evaluate", captions)):
+        refused = call(command, model, file, *bulk)
+        assert "Pictures are not translated in parts" in refused.paragraph(command)
+    assert not list(pictures.glob("bulk*"))
+
     scores = json.loads(call("evaluate", model, captions, "--json").out)
     assert {"bleu", "chrf", "pointing", "pointing_words"} <= scores.keys()
     assert scores["pointing_words"] == 48

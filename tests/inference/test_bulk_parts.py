@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from jumok.cli.bulk import check_replaceable
 from jumok.errors import DataError, RecipeError, StorageError
 from jumok.inference.bulk.job import BulkJob, Shard, parse_shard, run_jobs
 from jumok.inference.bulk.parts import Block, BulkSettings, Part, PartFolder, blocks
@@ -128,8 +131,34 @@ def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_go(tmp_
     job = run(tmp_path / "out", [*texts, "one more"], workers)
     job.join()
     assert sorted(workers.done) == [2, 3]
-    assert len(list(job.folder.path.iterdir())) == 4
+    assert len(list(job.folder.path.glob("*.part"))) == 4
     assert (tmp_path / "out").read_text().splitlines()[2999:3001] == ["LINE 2999", "ANOTHER LINE"]
+
+
+def test_what_another_process_may_be_writing_stays(tmp_path: Path) -> None:
+    job = run(tmp_path / "out", lines(3), UpperCase())
+    young, old = job.folder.path / "a.part.tmp-1", job.folder.path / "b.part.tmp-2"
+    young.touch()
+    old.touch()
+    os.utime(old, (time.time() - 4000,) * 2)
+    job.join()
+    assert young.exists()
+    assert not old.exists()
+
+
+def test_only_an_unchanged_output_of_the_same_settings_is_replaced_unasked(tmp_path: Path) -> None:
+    out, other = tmp_path / "out", replace(SETTINGS, n_best=2)
+    files = [(tmp_path / "in", out)]
+    job = run(out, lines(3), UpperCase())
+    check_replaceable(files, SETTINGS, overwrite=False)  # there is no output yet
+    job.join()
+    check_replaceable(files, SETTINGS, overwrite=False)
+    with pytest.raises(StorageError, match="--overwrite"):
+        check_replaceable(files, other, overwrite=False)
+    out.write_text("corrected by hand\n")
+    with pytest.raises(StorageError, match="--overwrite"):
+        check_replaceable(files, SETTINGS, overwrite=False)
+    check_replaceable(files, other, overwrite=True)
 
 
 def test_equal_blocks_are_translated_once(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import typer
 from jumok.cli.arguments import MAX_NOTES, report_notes
 from jumok.cli.input_lines import count_lines
 from jumok.cli.status_line import status_line
-from jumok.errors import DataError, RecipeError, StorageError
+from jumok.errors import DataError, RecipeError, StorageError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -76,6 +76,13 @@ class BulkOptions:
         given = {"--workers": self.workers, "--shard": self.shard, "--ray": self.ray}
         return ", ".join(name for name, value in given.items() if value is not None)
 
+    def refuse_pictures(self) -> None:
+        """Raise: parts are named by the lines of the input, and those of pictures are only their paths."""
+        raise UnsupportedError(
+            "Pictures are not translated in parts, because a picture may change while its path stays. "
+            f"Received: {self.names} and a model of pictures. Leave {self.names} out."
+        )
+
     def start(self, settings: BulkSettings) -> BulkWorkers:
         """Return the workers that were asked for: by default one, on all cores."""
         if self.ray is not None:
@@ -106,9 +113,26 @@ def plan_outputs(
     for source, target in files:
         if target.exists() and target.samefile(source):
             raise DataError(f"{target} would replace its own source. Choose another name for --out.")
-        if target.exists() and not overwrite and not target.with_name(f"{target.name}.parts").is_dir():
-            raise StorageError(f"{target} exists. Choose another name, or add --overwrite to replace it.")
+        if not overwrite and not target.with_name(f"{target.name}.parts").is_dir():
+            _refuse_existing(target)
     return files
+
+
+def check_replaceable(files: Sequence[tuple[Path, Path]], settings: BulkSettings, *, overwrite: bool) -> None:
+    """Raise if an output is not one that these settings wrote, and that nobody has changed since."""
+    from jumok.inference.bulk.parts import PartFolder  # start-up
+
+    for _, target in files:
+        if not overwrite and not PartFolder(target).has_joined(target, settings):
+            _refuse_existing(target)
+
+
+def _refuse_existing(target: Path) -> None:
+    if target.exists():
+        raise StorageError(
+            f"{target} exists, and these settings did not write it, or it was changed since. Choose another "
+            "name, or add --overwrite to replace it."
+        )
 
 
 def translate_files(

@@ -193,6 +193,8 @@ def _evaluate(
 
     if work is None or work.out is None:
         return evaluate_translator(translator, test, **search, **scoring)
+    if translator.reads_pictures:
+        work.options.refuse_pictures()
     from jumok.inference.bulk.parts import bulk_settings  # start-up
 
     options = {**search, "sentences": search["sentences"] or translator.test_sentences, "protect": False}

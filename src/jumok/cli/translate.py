@@ -40,6 +40,7 @@ from jumok.cli.bulk import (
     RayOption,
     ShardOption,
     WorkersOption,
+    check_replaceable,
     plan_outputs,
     report_short_lists,
     translate_files,
@@ -206,6 +207,8 @@ def translate(
     if glossary is not None:
         options["glossary"] = _read_glossary(glossary, recipe.languages, encoding)
     if bulk:
+        if recipe.source.kind == "pictures":
+            bulk.refuse_pictures()
         from jumok.inference.bulk.parts import Output, bulk_settings  # start-up
 
         output: Output = "json with alignment" if align else "json" if as_json else "text"
@@ -213,8 +216,8 @@ def translate(
         settings = bulk_settings(
             model, loading, options, sampling, output=output, n_best=n_best, prefix=prefix
         )
-        pictures = recipe.source.kind == "pictures"
-        translate_files(settings, outputs, bulk, lambda path: _input_lines(path, encoding, pictures=pictures))
+        check_replaceable(outputs, settings, overwrite=overwrite)
+        translate_files(settings, outputs, bulk, lambda path: _input_lines(path, encoding, pictures=False))
         return
     translator = load(model, engine=engine, shortlist=shortlist, **place)
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -92,7 +93,15 @@ class BulkJob:
 
     def join(self) -> None:
         """Write the output: all parts in order."""
-        write_file(self.out, (part.output for _, part in self.parts()))
+        digest = hashlib.sha256()
+
+        def outputs() -> Iterator[bytes]:
+            for _, part in self.parts():
+                digest.update(part.output)
+                yield part.output
+
+        write_file(self.out, outputs())
+        self.folder.note_joined(digest.hexdigest(), self._settings)
         self.remove_other_parts()
 
     def remove_other_parts(self) -> None:

@@ -1,6 +1,7 @@
 """Part files: the translation of one block of lines each, named by a digest of all that it depends on.
 
     out.txt.parts/3f0c…e1.part      a line of JSON (counts, notes, sha256 of the rest), then lines of output
+    out.txt.parts/joined.json       sha256 of the output, and a digest of the settings that it was made with
 
 A block has the lines that `Translator.stream` would search together, so that parts joined in order are the
 bytes that one process writes. A part is written whole or not at all, and one that is written twice has the
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,7 +25,9 @@ from jumok.storage.folders import (
     checksum,
     disk_errors,
     is_leftover,
+    json_with_checksum,
     make_folder,
+    read_json_with_checksum,
     read_regular_file,
     write_file,
 )
@@ -38,9 +42,12 @@ if TYPE_CHECKING:
     from jumok.inference.translation import Translation
 
 SUFFIX = ".part"
+JOINED = "joined.json"
 MAX_PART_NOTES = 10
 """Notes that a part keeps; all of them are counted."""
 MAX_PART_BYTES = 2**30
+MIN_LEFTOVER_SECONDS = 3600.0
+"""A half-written part that is younger may still be written, by another process or machine."""
 
 
 Output = Literal["text", "json", "json with alignment", "string"]
@@ -182,6 +189,13 @@ def _line(translation: Translation, output: str) -> str:
             return translation.as_json(align=output == "json with alignment")
 
 
+def _is_old(path: Path) -> bool:
+    try:
+        return path.stat().st_mtime < time.time() - MIN_LEFTOVER_SECONDS
+    except FileNotFoundError:  # it has its final name by now
+        return False
+
+
 class PartFolder:
     """The parts of one output file, beside it."""
 
@@ -200,11 +214,29 @@ class PartFolder:
         except JumokError:
             return None
 
+    def note_joined(self, sha256: str, settings: BulkSettings) -> None:
+        """Remember an output that these parts were joined to."""
+        record = {"sha256": sha256, "settings": settings.key(())}
+        with disk_errors(self.path, "The output is complete."):
+            make_folder(self.path)
+        write_file(self.path / JOINED, json_with_checksum(record), failure_note="The output is complete.")
+
+    def has_joined(self, out: Path, settings: BulkSettings) -> bool:
+        """Whether a file is as it was joined, with these settings; its input may have been another."""
+        try:
+            record = read_json_with_checksum(self.path / JOINED)
+            with out.open("rb") as file:
+                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        except (JumokError, OSError):
+            return False
+        return record == {"sha256": sha256, "settings": settings.key(())}
+
     def remove_others(self, keys: set[str]) -> None:
-        """Remove parts of other inputs, models and options, and half-written ones."""
+        """Remove parts of other inputs, models and options, and half-written ones that nobody writes."""
         with disk_errors(self.path, "The output is complete."):
             for path in self.path.iterdir():
-                if is_leftover(path.name) or (path.suffix == SUFFIX and path.stem not in keys):
+                is_other = path.suffix == SUFFIX and path.stem not in keys
+                if is_other or (is_leftover(path.name) and _is_old(path)):
                     path.unlink(missing_ok=True)
 
     def _file(self, key: str) -> Path:
