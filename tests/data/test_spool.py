@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,15 +15,15 @@ from jumok.data.cleaning import Cleaner
 from jumok.data.corpora import open_corpora
 from jumok.data.faults import Fault
 from jumok.data.hold_out import choose_hold_out
-from jumok.data.spool import Spool, SpooledPairs
+from jumok.data.spool import WORKER_CODE, Spool, SpooledBlock, SpooledPairs
 from jumok.data.store import CorpusPairs, open_store, write_store
+from jumok.errors import StorageError
+from jumok.system.worker_processes import WorkerProcesses
 from jumok.text.tokenizer_training import train_tokenizers
 from jumok.training.run import corpus_reader
 from jumok.training.run.corpus_reader import read_sentences
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from jumok.data.corpora import Corpus
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -146,3 +147,32 @@ def test_pairs_without_faults_and_without_duplicates_need_no_workers_to_be_read_
     assert CorpusPairs("none", []).weight == 1.0
     with pytest.raises(Exception, match="no store"):
         open_store(spool.folder)
+
+
+def test_a_private_folder_stays_private(tmp_path: Path) -> None:
+    private = tmp_path / "private"
+    private.mkdir(mode=0o700)
+    spool = Spool(private)
+    assert spool.folder.stat().st_mode & 0o777 == 0o700
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "old").touch()
+    assert not list(Spool(tmp_path / "used").folder.iterdir())
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("kind", ["faults", "text"])
+def test_a_full_disk_is_named(tmp_path: Path, kind: str) -> None:
+    SpooledBlock(tmp_path, 0, 0, 0, 1).path(kind).symlink_to("/dev/full")
+    first = {"folder": str(tmp_path), "excluded": [], "with_keys": False}
+    workers: WorkerProcesses[int] = WorkerProcesses(WORKER_CODE, count=1, first=first)
+    block = {
+        "number": 0,
+        "languages": ["en", "de"],
+        "plain": False,
+        "expected_ratio": 1.0,
+        "sources": ["one"],
+        "targets": ["eins"],
+    }
+    with pytest.raises(StorageError, match="the disk is full"):
+        list(workers.map(iter([(0, block)])))

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
+from jumok.config.resolve import Overrides
 from jumok.data import spool
 from jumok.errors import RunFolderError
 from jumok.storage.model_folder import read_model_with_weights
-from jumok.training.events import Finished, Saved
+from jumok.training.events import Finished, Saved, Stage, StageStarted
 from jumok.training.run import preparation
+from jumok.training.run.inputs import Inputs, describe_sources
+from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
 from support.digit_lines import digit_lines, write_tsv
 from support.digits import TINY
@@ -56,3 +59,25 @@ def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
     pairs.write_text(pairs.read_text().replace("zero", "none"))
     with pytest.raises(RunFolderError):
         list(training_events(pairs, out=out, **SETTINGS))
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_files_that_change_while_they_are_read_are_not_taken_for_those_that_were_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: bool
+) -> None:
+    pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(40)])
+    inputs, read_inputs = Inputs([pairs]), preparation.read_inputs
+    before = describe_sources(inputs)
+
+    def read_then_change(*arguments: Any) -> Any:
+        sentences = read_inputs(*arguments)
+        if changes:
+            pairs.write_text(pairs.read_text() + "one\teins\n")
+        return sentences
+
+    monkeypatch.setattr(preparation, "read_inputs", read_then_change)
+    reading = preparation._read(inputs, Overrides(), RunFolder(tmp_path / "run"), 0.0)
+    assert [type(next(reading)) for _ in range(2)] == [StageStarted, Stage]
+    with pytest.raises(StopIteration) as ended:
+        next(reading)
+    assert ended.value.value.sources == (None if changes else before)

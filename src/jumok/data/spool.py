@@ -78,6 +78,10 @@ class SpooledBlock:
     def path(self, kind: str) -> Path:
         return self.folder / f"{self.number:06d}.{kind}"
 
+    def write(self, kind: str, values: NDArray[Any]) -> None:
+        """Write an array; `tofile` would say nothing if the disk is too full for a small one."""
+        self.path(kind).write_bytes(values.tobytes())
+
     def array(self, kind: str, dtype: str) -> NDArray[Any]:
         return np.fromfile(self.path(kind), dtype=dtype)
 
@@ -151,8 +155,9 @@ class Spool:
         self.kept = 0
         self.has_alignments = False
         with disk_errors(folder, "The corpus itself is intact."):
-            shutil.rmtree(folder, ignore_errors=True)
-            make_folder(folder)
+            if not folder.is_dir() or any(folder.iterdir()):  # an empty one may be private: it stays as it is
+                shutil.rmtree(folder, ignore_errors=True)
+                make_folder(folder)
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
 
     @classmethod
@@ -203,7 +208,7 @@ class Spool:
             duplicate = duplicates[block.first : block.first + block.read][faults == 0]
             leaked = block.array("leaked", "?")
             keep = ~duplicate & ~leaked
-            keep.tofile(block.path("keep"))
+            block.write("keep", keep)
             self.kept += int(keep.sum())
             counts = np.bincount(faults, minlength=len(SKIPPING_FAULTS) + 1)[1:].tolist()
             self.skipped.update(dict(zip(SKIPPING_FAULTS, counts, strict=True)))

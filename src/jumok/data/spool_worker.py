@@ -19,6 +19,7 @@ from jumok.data.faults import CleaningLimits, Inspector
 from jumok.data.hold_out import HoldOut, key_hash, sentence_key
 from jumok.data.spool import FIRST_BLOCK_PAIRS, SpooledBlock
 from jumok.data.store import encode_pairs
+from jumok.storage.folders import disk_errors
 from jumok.system.worker_processes import answer_messages
 from jumok.text.tokenizer_files import read_tokenizers
 
@@ -35,13 +36,13 @@ class BlockCleaner:
     """Finds the faults that a pair has by itself, hashes all pairs, and stores those without faults."""
 
     def __init__(self, message: Message) -> None:
-        self._folder = Path(message["folder"])
+        self.folder = Path(message["folder"])
         self._excluded = np.sort(np.array(message["excluded"], dtype=np.uint64))
         self._with_keys = bool(message["with_keys"])
 
     def __call__(self, message: Message) -> Message:
         sources, targets, plain = message["sources"], message["targets"], bool(message["plain"])
-        block = SpooledBlock(self._folder, message["number"], 0, 0, len(sources))
+        block = SpooledBlock(self.folder, message["number"], 0, 0, len(sources))
         source_language, target_language = message["languages"]
         inspector = Inspector(source_language, target_language, CleaningLimits(), plain=plain)
         inspector.expected_ratio = message["expected_ratio"]
@@ -50,8 +51,8 @@ class BlockCleaner:
             for source, target in zip(sources, targets, strict=True)
         ]
         faults = _faults(inspector, sources, targets)
-        _hashes(lines).tofile(block.path("hashes"))
-        faults.tofile(block.path("faults"))
+        block.write("hashes", _hashes(lines))
+        block.write("faults", faults)
         clean = np.flatnonzero(faults == 0).tolist()
         compared = [(targets[i] if plain else sources[i]) or targets[i] for i in clean]
         keys = np.empty(0, "<u8")
@@ -59,14 +60,14 @@ class BlockCleaner:
             keys = np.fromiter(
                 (key_hash(sentence_key(text)) for text in compared), "<u8", count=len(compared)
             )
-            keys.tofile(block.path("keys"))
+            block.write("keys", keys)
         leaked = np.isin(keys, self._excluded) if len(self._excluded) else np.zeros(len(clean), dtype=bool)
-        leaked.tofile(block.path("leaked"))
+        block.write("leaked", leaked)
         lengths = np.empty((len(clean), 2), "<u4")
         lengths[:, 0] = [len(sources[i].encode("utf-8", "surrogatepass")) for i in clean]
         lengths[:, 1] = [len(lines[i]) - 2 for i in clean]
         lengths[:, 1] -= lengths[:, 0]
-        lengths.tofile(block.path("lengths"))
+        block.write("lengths", lengths)
         block.path("text").write_bytes(b"".join([lines[i] for i in clean]))
         return {}
 
@@ -92,23 +93,23 @@ class BlockEncoder:
     """Encodes the training pairs of a block."""
 
     def __init__(self, message: Message) -> None:
-        self._folder = Path(message["folder"])
-        self._tokenizers: TokenizerPair = read_tokenizers(self._folder, shared=message["shared"])
+        self.folder = Path(message["folder"])
+        self._tokenizers: TokenizerPair = read_tokenizers(self.folder, shared=message["shared"])
         self._max_tokens = int(message["max_tokens"])
         self._store_text = bool(message["store_text"])
         self._hold_out = HoldOut(int(message["threshold"]))
 
     def __call__(self, message: Message) -> Message:
-        block = SpooledBlock(self._folder, message["number"], 0, 0, 0)
+        block = SpooledBlock(self.folder, message["number"], 0, 0, 0)
         sources, targets = block.texts(block.trained(self._hold_out))
         encoded = encode_pairs(sources, targets, self._tokenizers, self._max_tokens, threads=1)
         for name, side in (("source", encoded.source), ("target", encoded.target)):
-            side.ids.tofile(block.path(f"{name}-ids"))
-            side.counts.tofile(block.path(f"{name}-counts"))
+            block.write(f"{name}-ids", side.ids)
+            block.write(f"{name}-counts", side.counts)
             if self._store_text:
                 texts = [text.encode("utf-8") for text in side.texts]
                 block.path(f"{name}-text").write_bytes(b"".join(texts))
-                np.array(list(map(len, texts)), "<i8").tofile(block.path(f"{name}-text-counts"))
+                block.write(f"{name}-text-counts", np.array(list(map(len, texts)), "<i8"))
         return {"skipped": dict(encoded.skipped)}
 
 
@@ -118,7 +119,8 @@ def main() -> None:
 
     def answer(message: Message) -> Message:
         if tasks:
-            return tasks[0](message)  # type: ignore[no-any-return]
+            with disk_errors(tasks[0].folder, "The corpus itself is intact."):
+                return tasks[0](message)  # type: ignore[no-any-return]
         tasks.append(BlockCleaner(message) if "excluded" in message else BlockEncoder(message))
         return {}
 

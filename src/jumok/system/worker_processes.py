@@ -118,7 +118,7 @@ class WorkerProcesses(Generic[Item]):
                 "memory. Take fewer workers, then run the same command again."
             )
         if "failed" in answer:
-            raise DataError(answer["failed"])
+            raise _error(answer)
         self.first_answer = answer
         return worker
 
@@ -159,8 +159,13 @@ def _checked(answer: Message | None, item: Any) -> Message:
             "short. What is done is kept: the same command continues."
         )
     if "failed" in answer:
-        raise DataError(str(answer["failed"]))
+        raise _error(answer)
     return answer
+
+
+def _error(answer: Message) -> JumokError:
+    kind = StorageError if answer["of_storage"] else DataError
+    return kind(str(answer["failed"]))
 
 
 def answer_messages(answer: Callable[[Message], Message]) -> None:
@@ -172,7 +177,7 @@ def answer_messages(answer: Callable[[Message], Message]) -> None:
         try:
             answered = answer(message)
         except JumokError as error:
-            answered = {"failed": str(error)}
+            answered = {"failed": str(error), "of_storage": isinstance(error, StorageError)}
         try:
             answers.write(pack_message(answered))
             answers.flush()

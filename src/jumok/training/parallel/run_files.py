@@ -73,7 +73,11 @@ def receive_folder(cluster: Cluster, path: Path, files: RunFiles) -> Path:
 def remove_copy(cluster: Cluster, folder: Path, path: Path) -> None:
     """Remove the copy of a finished run's files, once per machine; `path` is the run folder itself."""
     if cluster.local_rank == 0 and folder != path and folder.exists():
-        remove_folder(folder)
+        try:
+            remove_folder(folder)
+        except StorageError:
+            if folder.exists():  # else another machine with the same cache folder has removed it
+                raise
 
 
 def _has_files(folder: Path, files: RunFiles) -> bool:

@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain, compress, filterfalse, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jumok.config.derive import CorpusFacts
 from jumok.data.cleaning import Cleaner
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from jumok.data.corpora import Corpus
     from jumok.data.faults import Fault
-    from jumok.training.run.inputs import Inputs
 
 MAX_CACHED_PAIRS = 1_000_000
 SAMPLE_PAIRS = 50_000
@@ -52,8 +51,8 @@ class Sentences:
     """The training pairs of each corpus; None if there are too many for memory."""
     spool: Spool | None = field(default=None, repr=False)
     """The clean pairs on disk, if the files are large."""
-    inputs: Inputs | None = field(default=None, repr=False)
-    """What was read."""
+    sources: Mapping[str, Any] | None = field(default=None, repr=False)
+    """The files that were read (`describe_sources`); None if they are not all files, or changed meanwhile."""
 
     def corpus_pairs(self) -> list[CorpusPairs]:
         """Return the training pairs and the weight of each corpus. Read the streams once, in order."""

@@ -8,7 +8,7 @@ masked tokens, with pictures their classes. Pictures with captions are pairs.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,10 +47,8 @@ class Inputs:
     encoding: str = ""
 
 
-def describe_sources(inputs: Inputs | None) -> dict[str, Any] | None:
+def describe_sources(inputs: Inputs) -> dict[str, Any] | None:
     """Return the files of a run with their sizes and times; None if they are not all files."""
-    if inputs is None:
-        return None
     files = []
     for source in (*inputs.pairs, *inputs.valid):
         path = None if isinstance(source, Corpus) else Path(re.sub(r":[\d.]+$", "", str(source)))
@@ -66,10 +64,9 @@ def describe_sources(inputs: Inputs | None) -> dict[str, Any] | None:
     }
 
 
-def write_sources(path: Path, inputs: Inputs | None) -> None:
+def write_sources(path: Path, sources: Mapping[str, Any]) -> None:
     """Remember what a run has read, so that it is not read again while its files are the same."""
-    if (sources := describe_sources(inputs)) is not None:
-        write_file(path, json_with_checksum(sources))
+    write_file(path, json_with_checksum(sources))
 
 
 def has_same_sources(path: Path, inputs: Inputs) -> bool:

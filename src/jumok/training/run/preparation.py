@@ -31,7 +31,7 @@ from jumok.training.run.corpus_reader import read_sentences
 from jumok.training.run.device import derive_device
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
 from jumok.training.run.fine_tuning import NUM_VALIDATIONS
-from jumok.training.run.inputs import has_same_sources, open_inputs, write_sources
+from jumok.training.run.inputs import describe_sources, has_same_sources, open_inputs, write_sources
 from jumok.training.run.pretrained_encoder import read_encoder
 from jumok.training.run.run_folder import RunRecord, no_more_tokens
 from jumok.training.run.speed import (
@@ -241,7 +241,10 @@ def _read(
     inputs: Inputs, overrides: Overrides, folder: RunFolder, started: float
 ) -> Generator[Event, None, Sentences]:
     yield StageStarted("reading")
-    sentences = replace(read_inputs(inputs, overrides, folder), inputs=inputs)
+    sources = describe_sources(inputs)
+    sentences = read_inputs(inputs, overrides, folder)
+    if sources == describe_sources(inputs):  # else a file changed while it was read
+        sentences = replace(sentences, sources=sources)
     yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
 
@@ -346,8 +349,8 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
         validation_seconds=costs.validation_seconds,
         finish_seconds=costs.finish_seconds,
     )
-    if sentences.spool is not None:  # a large corpus is not read again
-        write_sources(folder.sources_file, sentences.inputs)
+    if sentences.spool is not None and sentences.sources is not None:  # a large corpus is not read again
+        write_sources(folder.sources_file, sentences.sources)
     folder.write_record(record)
     warning = warn_about_plan(resolved.recipe.training, steps, costs)
     return PreparedRun(data, record, new_run.started, group, warning)
