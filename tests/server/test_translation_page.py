@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
+from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import expect, sync_playwright
 
 from jumok.text.words import split_words
@@ -23,7 +26,7 @@ from support.serve_process import serving_in_thread
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Route
 
     from support.serve_process import Served
 
@@ -394,6 +397,85 @@ def test_theme_and_language_are_switched_and_remembered(open_page: Callable[...,
     expect(page.locator("html")).to_have_attribute("lang", "ko")
     dark = open_page(color_scheme="dark", java_script_enabled=False)
     assert dark.locator("body").evaluate("each => getComputedStyle(each).backgroundColor") != light
+
+
+def test_the_skip_link_leads_to_the_text_and_leaves_it(
+    server: Served, open_page: Callable[..., Page]
+) -> None:
+    page = open_page()
+    translate(page, "one two")
+    page.locator(".skip").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#text")).to_be_focused()
+    expect(page.locator("#text")).to_have_value("one two")
+    assert page.url == f"{server.url}/#en/de/one%20two"
+
+
+def test_a_text_whose_words_are_refused_is_shown_without_them(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+
+    def refuse_words(route: Route) -> None:
+        if '"words":true' in (route.request.post_data or ""):
+            route.fulfill(status=413, json={"error": "The request is too large."})
+        else:
+            route.continue_()
+
+    page.route("**/v1/translate/stream", refuse_words)
+    sent = posts(page)
+    translate(page, "one two")
+    expect(page.locator("#notice")).to_contain_text("Without word probabilities")
+    expect(page.locator("#message")).to_have_text("")
+    expect(page.locator("#result")).not_to_have_class(re.compile(r"\bstale\b"))
+    assert ['"words":true' in body for body in sent[-2:]] == [False, True]
+    first = len(sent)
+    page.type("#text", " three")
+    expect(page.locator("#sentence-view")).to_be_hidden()
+    expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
+    assert {'"words":true' in body for body in sent[first:]} == {False}
+
+
+def test_candidates_are_those_of_the_word_that_is_open(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    translate(page, TWO)
+    held: list[Route] = []
+    page.route("**/v1/candidates", lambda route: route.continue_() if held else held.append(route))
+    words, choice = page.locator("#result .word"), page.locator("#candidate-list button")
+    with page.expect_request("**/v1/candidates"):
+        words.first.click()
+    page.keyboard.press("Escape")
+    words.last.click()
+    expect(choice.first).to_be_visible(timeout=TIMEOUT_MS)
+    shown = choice.all_inner_texts()
+    late = {"word": "late", "probability": 0.5, "text": "late", "score": 0}
+    with suppress(BrowserError):  # the page no longer waits for it
+        held[0].fulfill(body=json.dumps({"candidates": [late]}))
+    page.wait_for_timeout(300)
+    assert choice.all_inner_texts() == shown
+
+
+def test_a_download_that_is_refused_is_not_offered(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    page.select_option("#target", "de")
+    page.route(
+        "**/download_file/*", lambda route: route.fulfill(status=404, json={"error": "It has expired."})
+    )
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
+    expect(page.locator("#file-error")).to_have_text("It has expired.", timeout=TIMEOUT_MS)
+    expect(page.locator("#download")).to_be_hidden()
+
+
+def test_the_page_works_where_nothing_can_be_stored(server: Served, open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.add_init_script(
+        "for (const name of ['localStorage', 'sessionStorage'])"
+        "Object.defineProperty(window, name, {get() { throw new DOMException('no', 'SecurityError'); }})"
+    )
+    page.context.add_cookies([{"name": "jumok-page", "value": "en.dark.seen", "url": server.url}])
+    page.reload()
+    assert translate(page, "one two")
+    page.select_option("#theme", "light")
+    assert page.evaluate("document.cookie") == "jumok-page=en.light.seen"  # "seen" is the attention page's
 
 
 @pytest.mark.parametrize("width", [320, 1440])

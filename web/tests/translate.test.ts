@@ -3,7 +3,8 @@
 import { describe, expect, test } from "vitest";
 
 import { addEntry, readHistory, writeHistory, type Entry } from "../src/translate/history";
-import { parseEvent, readEvents, RefusedError } from "../src/translate/server";
+import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError } from "../src/translate/server";
+import { guarded } from "../src/translate/storage";
 import { countCharacters, firstCharacters, percent, readAddress, unitOffsets, writeAddress } from "../src/translate/text";
 import { joinSentences, partners, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
 
@@ -55,6 +56,13 @@ describe("events", () => {
     };
     await expect(read()).rejects.toThrow(RefusedError);
     await expect(read()).rejects.toThrow("too slow");
+    await expect(read()).rejects.toMatchObject({ status: IN_STREAM, retrySeconds: 0 });
+  });
+  test("an answer that is a refusal is thrown with its reason", async () => {
+    const refusal = () => Response.json({ error: "expired" }, { status: 404 });
+    await expect(checkAnswer(refusal())).rejects.toMatchObject({ message: "expired", status: 404 });
+    const answer = new Response("a");
+    expect(await checkAnswer(answer)).toBe(answer);
   });
 });
 
@@ -117,5 +125,24 @@ describe("the history", () => {
     expect(entries.map(({ text }) => text)).toEqual(["I go home.", "You go."]);
     for (let i = 0; i < 60; i++) entries = addEntry(entries, entry(`${i} times`));
     expect(entries).toHaveLength(50);
+  });
+  test("the same text into another language is another entry", () => {
+    const entries = addEntry([entry("I go.")], { ...entry("I go."), target: "de" });
+    expect(entries.map(({ target }) => target)).toEqual(["de", "ko"]);
+  });
+  test("the oldest give way to long ones, and what is too long is not kept", () => {
+    const [first, second, third] = ["a", "b", "c"].map((letter) => entry(letter.repeat(100_000)));
+    expect(addEntry([second, first], third)).toEqual([third, second]);
+    expect(addEntry([first], entry("d".repeat(300_000)))).toEqual([first]);
+  });
+  test("a storage that is forbidden or full remembers nothing", () => {
+    const forbidden = guarded(() => {
+      throw new Error("SecurityError");
+    });
+    writeHistory(forbidden, [entry("a")]);
+    expect(readHistory(forbidden)).toBeNull();
+    const stored = storage();
+    writeHistory(guarded(() => stored), [entry("a")]);
+    expect(readHistory(stored)).toEqual([entry("a")]);
   });
 });

@@ -71,6 +71,7 @@ STRINGS = {
         "through": "Translated through: ",
         "lost": "The server cannot be reached.",
         "stale": "The grey translation is of the text before.",
+        "no-words": "Without word probabilities: they would take too long for this text.",
         "composing": "Waiting for the syllable to be completed …",
         "too-long": "The text is {count} characters too long, so it is not translated.",
         "cut": "Cut it to {count} characters",
@@ -148,6 +149,7 @@ STRINGS = {
         "through": "경유 언어: ",
         "lost": "서버에 연결할 수 없습니다.",
         "stale": "회색 번역문은 이전 원문의 번역입니다.",
+        "no-words": "이 텍스트는 시간이 너무 오래 걸려 단어별 확률을 표시하지 않습니다.",
         "composing": "글자 입력이 끝나면 번역합니다 …",
         "too-long": "원문이 {count}자 초과되어 번역하지 않았습니다.",
         "cut": "{count}자까지만 남기기",
@@ -177,10 +179,13 @@ ERROR_MESSAGES: dict[str, dict[int | str, str]] = {
         "Invalid request: missing q parameter": "번역할 텍스트를 입력하세요.",
         NOT_RECOGNISED: "언어를 인식하지 못했습니다. 위에서 원문의 언어를 선택하세요.",
         NO_SINGLE_MODEL: "이 언어 쌍을 한 번에 번역하는 모델이 없어 어텐션을 볼 수 없습니다.",
+        "There is no such file": "파일이 없거나 보관 기간이 지났습니다. 다시 번역하세요.",
+        0: "번역이 중단되었습니다. {message}",
         400: "요청을 처리할 수 없습니다. {message}",
         403: "API 키가 올바르지 않습니다.",
         404: "API 키가 필요한 서버에서는 어텐션 페이지를 쓸 수 없습니다. POST /v1/explain을 이용하세요.",
         408: "요청 시간이 초과되었습니다. 다시 시도하세요.",
+        409: "이 모델이나 문장에는 요청한 항목이 없습니다. {message}",
         413: "텍스트가 너무 깁니다.",
         415: "지원하지 않는 형식입니다.",
         429: "요청이 너무 많습니다. {seconds}초 후에 다시 시도하세요.",
@@ -188,7 +193,7 @@ ERROR_MESSAGES: dict[str, dict[int | str, str]] = {
         503: "서버가 사용 중입니다. {seconds}초 후에 다시 시도하세요.",
     },
 }
-"""What the page shows for an error, by a part of its message or by its status."""
+"""What the page shows for an error, by a part of its message or by its status; 0: a stream was broken off."""
 
 _KOREAN_NAME_TABLE = """
 af 아프리칸스어, am 암하라어, ar 아랍어, as 아삼어, az 아제르바이잔어, be 벨라루스어, bg 불가리아어,

@@ -12,6 +12,7 @@ export class CandidateBox {
   readonly #list = byId("candidate-list");
   readonly #status = byId("candidate-status");
   #anchor: HTMLElement | null = null;
+  #asking = new AbortController();
 
   constructor() {
     byId("candidate-close").addEventListener("click", () => this.close());
@@ -26,8 +27,10 @@ export class CandidateBox {
     return !this.#box.hidden;
   }
 
-  /** Open it below a word and wait for the candidates. */
-  open(anchor: HTMLElement, word: string, probability: number | null): void {
+  /** Open it below a word and wait for the candidates. The signal is aborted when it closes or opens for another word. */
+  open(anchor: HTMLElement, word: string, probability: number | null): AbortSignal {
+    this.#asking.abort();
+    this.#asking = new AbortController();
     this.#anchor?.removeAttribute("aria-expanded");
     this.#anchor = anchor;
     anchor.setAttribute("aria-expanded", "true");
@@ -38,6 +41,7 @@ export class CandidateBox {
     this.#box.hidden = false;
     this.#place();
     byId("candidate-close").focus();
+    return this.#asking.signal;
   }
 
   say(message: string): void {
@@ -68,6 +72,7 @@ export class CandidateBox {
 
   close(focus = true): void {
     if (!this.isOpen) return;
+    this.#asking.abort();
     this.#box.hidden = true;
     this.#anchor?.removeAttribute("aria-expanded");
     if (focus && this.#anchor?.isConnected) this.#anchor.focus();

@@ -1,7 +1,7 @@
 /** A file: chosen or dropped, translated with its progress, downloaded. */
 
 import { byId } from "./dom";
-import { post, readEvents } from "./server";
+import { checkAnswer, post, readEvents } from "./server";
 import { formatNumber, onLanguage, string } from "./settings";
 import type { Routing } from "./page";
 
@@ -72,6 +72,7 @@ export class Files {
         if (name === "file") await this.#offer(translatedName(file.name, fields.target), data as Routing & { translatedFileUrl: string }, running.signal);
       }
     } catch (error) {
+      if (this.#running !== running) return; // a newer file has the word
       this.#say(() => (running.signal.aborted ? string("file-cancelled") : ""));
       if (!running.signal.aborted) byId("file-error").textContent = this.host.explainError(error);
     } finally {
@@ -87,7 +88,7 @@ export class Files {
 
   /** The file is fetched at once: the server forgets it, and has no name for it. */
   async #offer(name: string, answer: Routing & { translatedFileUrl: string }, signal: AbortSignal): Promise<void> {
-    const response = await fetch(new URL(answer.translatedFileUrl).pathname, { signal });
+    const response = await checkAnswer(await fetch(new URL(answer.translatedFileUrl).pathname, { signal }));
     URL.revokeObjectURL(this.#download.href);
     this.#download.href = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: "application/octet-stream" }));
     this.#download.download = name;

@@ -2,6 +2,7 @@
 
 import { button, byId, make } from "./dom";
 import { addEntry, readHistory, writeHistory, type Entry } from "./history";
+import { local } from "./storage";
 
 /** A translation that stands for so long is kept: others were only on the way to it. */
 const DELAY_MS = 2_000;
@@ -19,18 +20,18 @@ export class HistoryView {
   keep(entry: Entry): void {
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => {
-      const entries = readHistory(localStorage);
+      const entries = readHistory(local);
       if (entries) this.#set(addEntry(entries, entry));
     }, DELAY_MS);
   }
 
   #set(entries: Entry[] | null): void {
-    writeHistory(localStorage, entries);
+    writeHistory(local, entries);
     this.#show();
   }
 
   #show(): void {
-    const entries = readHistory(localStorage);
+    const entries = readHistory(local);
     this.#wanted.checked = entries !== null;
     byId("clear-history").hidden = !entries?.length;
     byId("history-list").replaceChildren(

@@ -5,8 +5,9 @@ import { byId, copyText, make } from "./dom";
 import { Files } from "./files";
 import { HistoryView } from "./history_view";
 import { SentenceView, type SentenceHost } from "./sentence_view";
-import { post, readEvents, RefusedError } from "./server";
+import { IN_STREAM, post, readEvents, RefusedError } from "./server";
 import { formatNumber, languageName, localizeError, onLanguage, settings, string, tagName } from "./settings";
+import { session } from "./storage";
 import { countCharacters, firstCharacters, readAddress, writeAddress, type Asked } from "./text";
 import { joinSentences, prefixOf, readVersion, sentenceAt, sentenceReader, type Candidate, type Sentence, type SentenceEvent, type Version } from "./translation";
 import { Words, type Place } from "./words";
@@ -16,6 +17,13 @@ export interface Routing {
   source?: string;
   detectedLanguage?: { language: string; confidence: number };
   pivot?: string[];
+}
+
+/** A text on its way, as it was when it was sent: the fields may say something else by now. */
+interface Job {
+  asked: Asked;
+  request: string;
+  signal: AbortSignal;
 }
 
 const AUTO = "auto";
@@ -38,12 +46,18 @@ export class TranslationPage implements SentenceHost {
   #routing: Routing = {};
   /** What was translated: if the fields say something else, the translation is stale. */
   #translated = "";
+  #shown: Asked = { source: "", target: "", text: "" };
+  /** Whether all of it is shown. */
+  #isComplete = false;
   #running: AbortController | null = null;
   #timer = 0;
   #isComposing = false;
   #problem: unknown = null;
   /** Words need torch, which a worker loads when it is first asked for them: the first text is shown without them before. */
   #knowsWords = false;
+  /** Texts of this length or more are translated without words: the server has refused them with words. */
+  #tooLongForWords = Infinity;
+  #lacksWords = false;
   /** Translations that were chosen, by what was translated and the sentence. */
   readonly #chosen = new Map<string, Version>();
 
@@ -130,14 +144,12 @@ export class TranslationPage implements SentenceHost {
     if (!this.#text.value.trim()) return this.#reset();
     if (this.#isTooLong) return this.#showState();
     const running = (this.#running = new AbortController());
-    const request = this.#request();
+    const job: Job = { asked: this.#asked(), request: this.#request(), signal: running.signal };
     this.#showState();
     try {
-      if (!this.#knowsWords) await this.#stream(request, false, running.signal);
-      await this.#stream(request, true, running.signal);
-      this.#knowsWords = true;
+      await this.#run(job);
       this.#problem = null;
-      this.#history.keep({ ...this.#asked(), result: this.result });
+      this.#history.keep({ ...job.asked, result: this.result });
     } catch (error) {
       if (running.signal.aborted) return;
       this.#problem = error;
@@ -147,15 +159,36 @@ export class TranslationPage implements SentenceHost {
     this.#showState();
   }
 
-  async #stream(request: string, words: boolean, signal: AbortSignal): Promise<void> {
-    const text = this.#text.value;
+  /** Words may be too much work for a long text: it is shown without them. */
+  async #run(job: Job): Promise<void> {
+    const { length } = job.asked.text;
+    const isTooLong = length >= this.#tooLongForWords;
+    const isPlainFirst = isTooLong || !this.#knowsWords;
+    if (isPlainFirst) await this.#stream(job, false, true);
+    this.#lacksWords = isTooLong;
+    if (isTooLong) return;
+    try {
+      await this.#stream(job, true, !isPlainFirst);
+      this.#knowsWords = true;
+    } catch (error) {
+      if (!(error instanceof RefusedError && [413, IN_STREAM].includes(error.status))) throw error;
+      if (!isPlainFirst) await this.#stream(job, false, true);
+      this.#tooLongForWords = length;
+      this.#lacksWords = true;
+    }
+  }
+
+  /** Translate, and show the sentences as they come, or all at the end. */
+  async #stream(job: Job, words: boolean, asTheyCome: boolean): Promise<void> {
+    const { asked, request, signal } = job;
+    const { text } = asked;
     const response = await post("/v1/translate/stream", { ...(JSON.parse(request) as object), alignment: words, words }, signal);
     const sentences: Sentence[] = [];
     const readInText = sentenceReader(text);
     let nextDraw = 0; // a text of thousands of sentences is not drawn anew for each of them
     const drawSoon = (after: string) => {
-      if (performance.now() < nextDraw) return;
-      this.#draw(request, sentences, after);
+      if (!asTheyCome || performance.now() < nextDraw) return;
+      this.#draw(job, sentences, after, false);
       nextDraw = performance.now() + DRAW_MS;
     };
     for await (const { name, data } of readEvents(response.body!)) {
@@ -168,17 +201,19 @@ export class TranslationPage implements SentenceHost {
       }
       if (name === "text") {
         this.#routing = data as Routing;
-        const path = [this.#routing.source, ...(this.#routing.pivot ?? []), this.#target.value].join("_");
+        const path = [this.#routing.source, ...(this.#routing.pivot ?? []), asked.target].join("_");
         this.pair = path in settings.models ? path : "";
         const end = sentences.at(-1)?.span[1] ?? 0;
-        this.#draw(request, sentences, sentences.length ? text.slice(end) : (data as { text: string }).text);
+        this.#draw(job, sentences, sentences.length ? text.slice(end) : (data as { text: string }).text, true);
       }
     }
   }
 
   /** Show sentences; what follows them is not a sentence, or not yet. */
-  #draw(request: string, sentences: Sentence[], after: string): void {
+  #draw({ asked, request }: Job, sentences: Sentence[], after: string, isComplete: boolean): void {
     this.#translated = request;
+    this.#shown = asked;
+    this.#isComplete = isComplete;
     this.sentences = [...sentences];
     this.#after = after;
     this.#words.show(this.sentences, after);
@@ -200,11 +235,11 @@ export class TranslationPage implements SentenceHost {
     const isEmpty = !this.#text.value.trim();
     const isStale = !isEmpty && this.#translated !== this.#request();
     const isFinished = !this.#running && !isStale && !isEmpty && !this.#problem;
-    this.#result.classList.toggle("stale", isStale || this.#problem !== null);
+    this.#result.classList.toggle("stale", isStale || (this.#problem !== null && !this.#isComplete));
     this.#result.setAttribute("aria-busy", String(this.#running !== null));
     byId("busy").hidden = this.#running === null;
-    byId("message").textContent = this.#problem === null || isEmpty ? "" : [this.explainError(this.#problem), this.sentences.length ? string("stale") : ""].filter(Boolean).join(" ");
-    byId("notice").textContent = isFinished ? this.#describe(this.#routing) : this.#isComposing && isStale ? string("composing") : "";
+    byId("message").textContent = this.#problem === null || isEmpty ? "" : [this.explainError(this.#problem), isStale && this.sentences.length ? string("stale") : ""].filter(Boolean).join(" ");
+    byId("notice").textContent = isFinished ? [this.#describe(this.#routing), this.#lacksWords ? string("no-words") : ""].filter(Boolean).join(" · ") : this.#isComposing && isStale ? string("composing") : "";
     byId<HTMLButtonElement>("copy").disabled = !this.sentences.length && !this.#after;
     byId("tint-legend").hidden = !isFinished || !this.sentences.some(({ shown }) => shown.words.length) || !byId<HTMLInputElement>("tint").checked;
     if (isFinished && this.sentences.length) this.#select(this.#caretSentence());
@@ -257,25 +292,25 @@ export class TranslationPage implements SentenceHost {
     this.#words.show(this.sentences, this.#after);
     this.#select(this.sentences.indexOf(sentence));
     byId("spoken").textContent = this.result;
-    this.#history.keep({ ...this.#asked(), result: this.result });
+    this.#history.keep({ ...this.#shown, result: this.result });
   }
 
   async #openWord(place: Place, element: HTMLElement): Promise<void> {
     const sentence = this.sentences[place.sentence];
     const { span, probability } = sentence.shown.words[place.word];
     const word = sentence.shown.text.slice(...span);
-    this.#candidates.open(element, word, probability);
+    const signal = this.#candidates.open(element, word, probability);
     if (!this.pair) return this.#candidates.say(string("no-candidates-through"));
     try {
-      const response = await post("/v1/candidates", { ...this.fields(sentence), prefix: prefixOf(sentence.shown, place.word) });
+      const response = await post("/v1/candidates", { ...this.fields(sentence), prefix: prefixOf(sentence.shown, place.word) }, signal);
       const { candidates } = (await response.json()) as { candidates: Candidate[] };
-      if (!this.#candidates.isOpen || this.sentences[place.sentence] !== sentence) return;
+      if (signal.aborted || this.sentences[place.sentence] !== sentence) return;
       this.#candidates.show(candidates, word, (candidate) => {
         this.choose(sentence, readVersion(candidate, sentence.source));
         this.#words.elementOf(place)?.focus();
       });
     } catch (error) {
-      this.#candidates.say(this.explainError(error));
+      if (!signal.aborted) this.#candidates.say(this.explainError(error));
     }
   }
 
@@ -315,6 +350,7 @@ export class TranslationPage implements SentenceHost {
   }
 
   #languagesChanged(): void {
+    this.#tooLongForWords = Infinity;
     this.#offerSwap();
     this.#offerTags();
     this.#changed();
@@ -377,6 +413,10 @@ export class TranslationPage implements SentenceHost {
     byId("tint").addEventListener("change", () => this.#showTint());
     byId("copy").addEventListener("click", () => void this.#copy());
     addEventListener("keydown", (event) => this.#onKey(event));
+    document.querySelector(".skip")?.addEventListener("click", (event) => {
+      event.preventDefault(); // an address is read as a text
+      this.#text.focus();
+    });
     addEventListener("hashchange", () => {
       if (location.hash !== writeAddress(this.#asked())) this.#openAddress();
     });
@@ -420,7 +460,7 @@ export class TranslationPage implements SentenceHost {
 
   /** The tab and the address have the text: neither is sent to the server. */
   #save(): void {
-    sessionStorage.setItem(DRAFT, JSON.stringify(this.#asked()));
+    session.setItem(DRAFT, JSON.stringify(this.#asked()));
   }
 
   /** Not at every key: browsers limit how often an address may change. */
@@ -431,7 +471,7 @@ export class TranslationPage implements SentenceHost {
 
   #restore(): void {
     if (location.hash) return this.#openAddress();
-    const draft = this.#text.value ? null : sessionStorage.getItem(DRAFT);
+    const draft = this.#text.value ? null : session.getItem(DRAFT);
     if (draft) this.#open(JSON.parse(draft) as Asked);
     else if (this.#text.value) this.#languagesChanged();
     else this.#changed();

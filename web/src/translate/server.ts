@@ -11,6 +11,9 @@ export class RefusedError extends Error {
   }
 }
 
+/** In place of a status: an answer that has begun was broken off. */
+export const IN_STREAM = 0;
+
 export interface ServerEvent {
   name: string;
   data: unknown;
@@ -24,6 +27,11 @@ export async function post(path: string, fields: object | FormData, signal?: Abo
     signal,
     ...(isForm ? { body: fields } : { body: JSON.stringify(fields), headers: { "Content-Type": "application/json" } }),
   });
+  return checkAnswer(response);
+}
+
+/** Return an answer, or throw the reason why the server has refused. */
+export async function checkAnswer(response: Response): Promise<Response> {
   if (response.ok) return response;
   const answer: unknown = await response.json().catch(() => ({}));
   const retries = response.status === 503 || response.status === 429;
@@ -44,7 +52,7 @@ export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>)
       rest = blocks.pop() ?? "";
       for (const block of blocks) {
         const event = parseEvent(block);
-        if (event.name === "error") throw new RefusedError(errorText(event.data) ?? "", 503);
+        if (event.name === "error") throw new RefusedError(errorText(event.data) ?? "", IN_STREAM);
         yield event;
       }
     }

@@ -1,6 +1,7 @@
 /** What the server says of itself, the language of the page, and its theme. */
 
 import { byId } from "./dom";
+import { local } from "./storage";
 
 export interface Settings {
   /** Characters per request. */
@@ -17,7 +18,7 @@ export interface Settings {
 }
 
 type Strings = Record<string, string>;
-const CHOICE = "jumok-page"; // the attention page has the same cookie: "ko.dark"
+const CHOICE = "jumok-page"; // the attention page has the same cookie: "ko.dark.seen"
 const THEMES = ["system", "light", "dark"];
 const YEAR_SECONDS = 365 * 24 * 3600;
 
@@ -55,7 +56,7 @@ export function tagName(tag: string): string {
 /** A message of the server in the language of the page, where it has one. */
 export function localizeError(message: string, status: number, seconds = 0): string {
   const known = errors[language] ?? {};
-  const template = Object.entries(known).find(([part]) => message.includes(part))?.[1] ?? known[status] ?? "{message}";
+  const template = Object.entries(known).find(([part]) => !/^\d+$/.test(part) && message.includes(part))?.[1] ?? known[status] ?? "{message}";
   return template.replace("{message}", message).replace("{seconds}", String(seconds));
 }
 
@@ -113,12 +114,25 @@ function localizePage(): void {
 }
 
 function recall(): string[] {
-  const cookie = document.cookie.split("; ").find((entry) => entry.startsWith(`${CHOICE}=`));
-  return [...(cookie?.slice(CHOICE.length + 1) ?? localStorage.getItem(CHOICE) ?? "").split("."), "", ""];
+  return [...(readCookie() ?? local.getItem(CHOICE) ?? "").split("."), "", ""];
+}
+
+function readCookie(): string | undefined {
+  try {
+    const cookie = document.cookie.split("; ").find((entry) => entry.startsWith(`${CHOICE}=`));
+    return cookie?.slice(CHOICE.length + 1);
+  } catch {
+    return undefined;
+  }
 }
 
 function remember(): void {
-  const text = `${language}.${theme}`;
-  localStorage.setItem(CHOICE, text);
-  document.cookie = `${CHOICE}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;
+  const story = recall()[2]; // the attention page's: whether its first steps were seen
+  const text = `${language}.${theme}${story && `.${story}`}`;
+  local.setItem(CHOICE, text);
+  try {
+    document.cookie = `${CHOICE}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;
+  } catch {
+    // nothing is remembered
+  }
 }
