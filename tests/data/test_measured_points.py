@@ -16,7 +16,7 @@ def test_the_page_has_every_point_and_its_command() -> None:
         f"| {point.corpus} | {point.pairs:,} | {point.minutes} | {point.bleu} ({point.tokenizer}) | {n} |"
         for n, point in enumerate(MEASURED_POINTS, start=1)
     ]
-    assert [line for line in page.splitlines() if re.search(r"\| \d+ \|$", line)] == rows
+    assert [line for line in page.splitlines() if re.search(r"\) \| \d+ \|$", line)] == rows
     runs = re.split(r"^\d+\. ", page, flags=re.MULTILINE)[1:]
     assert len(runs) == len(MEASURED_POINTS)
     assert all(re.search(r"^ {7}jumok (train|demo)", run, re.MULTILINE) for run in runs)

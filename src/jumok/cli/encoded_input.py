@@ -58,8 +58,11 @@ def read_document_file(path: Path, encoding: str) -> bytes:
 
 
 def refuse_unmarked_utf16(head: bytes, name: str) -> None:
-    """Raise if a text looks like UTF-16 without a byte order mark: its Latin letters are valid UTF-8 too."""
-    found = find_utf16(head) if b"\0" in head else None
+    """Raise if a text looks like UTF-16 without a byte order mark: its Latin letters are valid UTF-8 too.
+
+    Every second byte of them is zero; a text with a few zeros is only odd.
+    """
+    found = find_utf16(head) if 4 * head.count(0) > len(head) else None
     if found is not None and found.codec != "utf-16":
         raise DataError(f"{name} looks like UTF-16 without a byte order mark. To read it so, {_use(found)}")
 
