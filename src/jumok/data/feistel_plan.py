@@ -1,6 +1,6 @@
 """The plan of batches for large stores: a keyed permutation names the pair of each slot.
 
-`batch_plan.py` sorts all pairs anew for each epoch, in about 100 bytes per pair. Here the pairs are sorted by
+`batch_plan.py` sorts all pairs for each epoch, in about 100 bytes per pair. Here the pairs are sorted by
 length class once, in four bytes per pair. The slots of a class hold its pairs in the order of a Feistel
 network whose key is (seed, epoch, class): a bijection, so each pair is used once per epoch (or as often as
 its weight says), and the pair of any slot is computed alone. Batches are taken in the order of another such

@@ -1,4 +1,4 @@
-"""Read an iterator in blocks. Blocks have the same lines whoever translates them."""
+"""Read an iterator in blocks. Blocks have the same lines in one process and in several."""
 
 from __future__ import annotations
 

@@ -481,7 +481,7 @@ def _place_terms(
 
 
 def to_candidates(records: list[dict[str, Any]], num_tags: int = 0) -> tuple[Candidate, ...]:
-    """Return the candidates that a worker has found for a sentence that begins with so many tags."""
+    """Return the candidates that a worker has found for a sentence that begins with `num_tags` tags."""
     candidates = tuple(
         Candidate(
             record["text"],
