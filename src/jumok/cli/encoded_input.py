@@ -29,7 +29,7 @@ def read_text_file(path: Path, encoding: str) -> bytes:
 
 
 def decode_stream(data: bytes, name: str, encoding: str) -> bytes:
-    """Return a text that was read as UTF-8."""
+    """Return bytes in this encoding as UTF-8."""
     _refuse_utf8(data, name, check_encoding(encoding))
     try:
         return data.decode(encoding).encode("utf-8", "surrogatepass")
