@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
 import subprocess
 import sys
 import time
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
@@ -16,13 +18,16 @@ import pytest
 import jumok
 from jumok.cli import segment_translator
 from jumok.cli.segment_translator import SegmentTranslator
+from jumok.data import corpora
 from jumok.data.formats.tmx_writer import write_tmx
 from jumok.documents import files as document_files
+from jumok.documents.part_file import PartFile
 from support.cli_calls import environment, program, spawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jumok.documents.document import SegmentTranslation
     from jumok.server.pipeline import Candidate
     from support.cli_calls import Call
 
@@ -194,6 +199,17 @@ def test_a_memory_may_be_tmx(call: Call, page: Path, tmp_path: Path) -> None:
     assert "1 segments and sentences were taken from the translation memory" in result.err
 
 
+def test_of_several_translations_in_a_memory_the_last_counts(call: Call, page: Path, tmp_path: Path) -> None:
+    memory, out = tmp_path / "memory.en-ko.tsv", tmp_path / "out.html"
+    lines = ["two four nine.\t이사구", "nine.\t구", "two four nine.\t이백사십구", "nine.\t구"]
+    memory.write_text("\n".join(lines), encoding="utf-8")
+    result = call("translate", MODEL, page, "--out", out, "--memory", memory)
+    said = " ".join(result.err.split())
+    assert "several translations of 1 of its 2 texts. The last in the file counts" in said
+    assert "'two four nine.' becomes '이백사십구', not '이사구'" in said
+    assert "이백사십구" in out.read_text(encoding="utf-8")
+
+
 def test_the_progress_counts_translating_and_aligning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(segment_translator, "BLOCK_SENTENCES", 2)
     seen: list[tuple[int, int]] = []
@@ -256,24 +272,106 @@ class TestResuming:
     @pytest.mark.parametrize(
         "option", [["--beam", "1"], ["--sentences", "keep"], ["--memory", "m.en-ko.tsv"]]
     )
-    def test_other_options_begin_again(
+    def test_other_options_begin_again_only_if_asked(
         self, option: list[str], call: Call, source: Path, tmp_path: Path, blocks: list[int],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         monkeypatch.chdir(tmp_path)
         (tmp_path / "m.en-ko.tsv").write_text("ten\t십\n", encoding="utf-8")
         call("translate", MODEL, source, "--out", "out.html")
-        assert call("translate", MODEL, source, "--out", "out.html", *option).code == 0
+        done = Path("out.html.part").read_bytes()
+        refused = call("translate", MODEL, source, "--out", "out.html", *option)
+        assert "another document, or with another model or other options" in refused.paragraph("translate")
+        assert Path("out.html.part").read_bytes() == done
+        assert call("translate", MODEL, source, "--out", "out.html", *option, "--overwrite").code == 0
         assert sum(blocks[3:]) == 5
-        assert not (tmp_path / "out.html.part").exists()
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["m.en-ko.tsv", "many.html", "out.html"]
 
-    def test_an_edited_document_begins_again(
+    def test_a_file_of_others_is_not_replaced(
+        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+    ) -> None:
+        out, part = tmp_path / "out.html", tmp_path / "out.html.part"
+        part.write_text("half a download", encoding="utf-8")
+        message = call("translate", MODEL, source, "--out", out).paragraph("translate")
+        assert "out.html.part would hold what is done" in message
+        assert "not from jumok" in message
+        assert part.read_text(encoding="utf-8") == "half a download"
+        part.unlink()
+        mine = tmp_path / "mine"
+        mine.write_text("mine", encoding="utf-8")
+        part.symlink_to(mine)
+        message = call("translate", MODEL, source, "--out", out, "--overwrite").paragraph("translate")
+        assert "symbolic link" in message
+        assert mine.read_text(encoding="utf-8") == "mine"
+        assert blocks == []
+
+    def test_a_changed_block_is_translated_again(
+        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+    ) -> None:
+        out, part = tmp_path / "out.html", tmp_path / "out.html.part"
+        call("translate", MODEL, source, "--out", out)
+        stored = part.read_text(encoding="utf-8")
+        sentence = json.loads(stored.splitlines()[1])[1]["sentences"][0][0]
+        changed = stored.replace(json.dumps(sentence), '"pwned"', 1)
+        assert changed != stored
+        part.write_text(changed, encoding="utf-8")
+        assert call("translate", MODEL, source, "--out", out).code == 0
+        assert "pwned" not in out.read_text(encoding="utf-8")
+        assert sum(blocks[3:]) == 5
+
+    def test_a_second_process_with_the_same_target_is_refused(
+        self, call: Call, source: Path, tmp_path: Path
+    ) -> None:
+        out = tmp_path / "out.html"
+        first = PartFile(out, "key of another process")
+        message = call("translate", MODEL, source, "--out", out, "--overwrite").paragraph("translate")
+        assert f"Another process is translating to {out}" in message
+        first.close()
+        assert call("translate", MODEL, source, "--out", out).code == 0
+
+    def test_a_file_written_meanwhile_is_not_replaced(
+        self, call: Call, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        out = tmp_path / "out.html"
+        real = SegmentTranslator.__call__
+
+        def slow(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
+            out.write_text("from another process", encoding="utf-8")
+            return real(self, segments)
+
+        monkeypatch.setattr(SegmentTranslator, "__call__", slow)
+        assert "is not overwritten" in call("translate", MODEL, source, "--out", out).paragraph("translate")
+        assert out.read_text(encoding="utf-8") == "from another process"
+
+    def test_a_model_that_is_replaced_while_the_memory_is_read(
+        self, call: Call, source: Path, tmp_path: Path, blocks: list[int], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """What the old model translated must not continue as the translation of the new one."""
+        model, memory = tmp_path / "model", tmp_path / "m.en-ko.tsv"
+        memory.write_text("ten\t십\n", encoding="utf-8")
+        shutil.copytree(MODEL, model)
+        real = corpora.open_corpora
+
+        def replacing(*arguments: Any, **options: Any) -> list[Any]:
+            if not blocks:
+                shutil.rmtree(model)
+                shutil.copytree(MODEL.with_name("transformer-post-learned"), model)
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(corpora, "open_corpora", replacing)
+        command = ("translate", model, source, "--out", tmp_path / "out.html", "--memory", memory)
+        assert call(*command).code == 130
+        assert "with another model" in call(*command).paragraph("translate")
+
+    def test_an_edited_document_begins_again_only_if_asked(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
     ) -> None:
         call("translate", MODEL, source, "--out", tmp_path / "out.html")
         source.write_text(MANY.replace("nine nine", "nine one"), encoding="utf-8")
-        assert call("translate", MODEL, source, "--out", tmp_path / "out.html").code == 0
-        assert blocks == [2, 2, 1, 2, 2, 1]
+        refused = call("translate", MODEL, source, "--out", tmp_path / "out.html")
+        assert "translation of another document" in refused.paragraph("translate")
+        again = call("translate", MODEL, source, "--out", tmp_path / "out.html", "--overwrite")
+        assert (again.code, blocks) == (0, [2, 2, 1, 2, 2, 1])
         assert "구 일." in (tmp_path / "out.html").read_text(encoding="utf-8")
 
     def test_a_folder_continues_with_the_next_file(

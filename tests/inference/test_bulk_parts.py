@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from jumok.cli.bulk import check_replaceable
+from jumok.cli.bulk import BulkOptions, check_replaceable, translate_files
+from jumok.cli.input_lines import InputLines
 from jumok.errors import DataError, RecipeError, StorageError
 from jumok.inference.bulk.job import BulkJob, Shard, parse_shard, run_jobs
 from jumok.inference.bulk.parts import Block, BulkSettings, Part, PartFolder, blocks
@@ -18,6 +20,8 @@ from jumok.inference.read_ahead import block_sizes
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from jumok.inference.bulk.processes import BulkWorkers
 
 SETTINGS = BulkSettings("model", "digest", {"engine": "auto"}, {"beam": 4})
 
@@ -144,6 +148,47 @@ def test_what_another_process_may_be_writing_stays(tmp_path: Path) -> None:
     job.join()
     assert young.exists()
     assert not old.exists()
+
+
+def test_files_of_others_in_the_folder_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "out.parts"
+    folder.mkdir()
+    (folder / "video-1.part").write_text("a download")
+    run(tmp_path / "out", lines(3), UpperCase()).join()
+    assert (folder / "video-1.part").read_text() == "a download"
+
+
+class WritesMeanwhile(UpperCase):
+    """While these workers compute, another process writes the output."""
+
+    def __init__(self, out: Path, text: str) -> None:
+        super().__init__()
+        self.out, self.text = out, text
+
+    def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
+        self.out.write_text(self.text)
+        yield from super().compute(todo)
+
+
+@dataclass(frozen=True)
+class GivenWorkers(BulkOptions):
+    """Options whose workers are those of a test."""
+
+    given: BulkWorkers = field(default_factory=UpperCase)
+
+    def start(self, settings: BulkSettings) -> BulkWorkers:
+        return self.given
+
+
+def test_an_output_that_was_written_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    text, out = tmp_path / "in", tmp_path / "out"
+    text.write_text("one\ntwo\n")
+    for written, refused in (("by hand\n", True), ("ONE\n", True), ("ONE\nTWO\n", False)):
+        out.unlink(missing_ok=True)
+        options = GivenWorkers("translate", workers=1, given=WritesMeanwhile(out, written))
+        with pytest.raises(StorageError, match="--overwrite") if refused else nullcontext():
+            translate_files(SETTINGS, [(text, out)], options, InputLines, overwrite=False)
+        assert out.read_text() == written
 
 
 def test_only_an_unchanged_output_of_the_same_settings_is_replaced_unasked(tmp_path: Path) -> None:

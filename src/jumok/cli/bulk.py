@@ -140,16 +140,21 @@ def translate_files(
     files: Sequence[tuple[Path, Path]],
     options: BulkOptions,
     open_lines: Callable[[Path], InputLines],
+    *,
+    overwrite: bool,
 ) -> None:
     """Translate files line by line, and write each output whose parts are all there."""
+    check_replaceable(files, settings, overwrite=overwrite)
     jobs = [_job(_lines(source, open_lines), out, settings, options) for source, out in files]
     total = sum(count_lines(source) for source, _ in files)
     _run(jobs, settings, options, total)
     notes: list[str] = []
     num_notes = num_below = 0
-    for (source, _), job in zip(files, jobs, strict=True):
+    for (source, out), job in zip(files, jobs, strict=True):
         if not _is_complete(job, options):
             continue
+        if not job.is_written():  # another command may have written the output meanwhile
+            check_replaceable([(source, out)], settings, overwrite=overwrite)
         job.join()
         name = f"{source.name}, " if len(files) > 1 else ""
         for line, part in job.parts():

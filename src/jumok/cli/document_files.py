@@ -29,27 +29,25 @@ if TYPE_CHECKING:
 
 def make_job(
     translator: Translator,
-    model: Path,
     options: TextOptions,
     memory: Path | None,
     encoding: str,
     **loaded: object,
 ) -> DocumentJob:
     """Return how to translate documents; `loaded` says how the model was loaded."""
-    from jumok.storage.model_folder import read_stored_model  # start-up
-
     remembered = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
     others = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
-    key = make_key(read_stored_model(model).digest, others, terms, remembered, encoding, loaded)
+    key = make_key(translator.facts.digest, others, terms, remembered, encoding, loaded)
     return DocumentJob(options, remembered, encoding, key)
 
 
 def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:
     """Read a translation memory: any file of pairs. Of several translations of a text, the last counts.
 
-    Pairs without a translation are left out: tools store them for what is still to be translated.
+    It is the newest: tools append. Pairs without a translation are left out: tools store them for what is
+    still to be translated.
     """
     from jumok.data.corpora import open_corpora  # start-up
 
@@ -59,8 +57,28 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
         target=translator.target_language or None,
         encoding=encoding,
     )
-    pairs = (pair for corpus in corpora for pair in corpus.pairs())
-    return {pair.source.strip(): pair.target.strip() for pair in pairs if pair.target.strip()}
+    memory: dict[str, str] = {}
+    replaced: dict[str, str] = {}  # source → an earlier translation
+    for pair in (pair for corpus in corpora for pair in corpus.pairs()):
+        source, target = pair.source.strip(), pair.target.strip()
+        if not target:
+            continue
+        if memory.get(source, target) != target:
+            replaced[source] = memory[source]
+        memory[source] = target
+    _report_replaced(path, memory, replaced)
+    return memory
+
+
+def _report_replaced(path: Path, memory: Mapping[str, str], replaced: Mapping[str, str]) -> None:
+    """Say which texts have several translations, and which one counts."""
+    if replaced:
+        source, earlier = next(iter(replaced.items()))
+        typer.echo(
+            f"note: {path.name} has several translations of {len(replaced):,} of its {len(memory):,} texts. "
+            f"The last in the file counts: {source!r} becomes {memory[source]!r}, not {earlier!r}.",
+            err=True,
+        )
 
 
 def translate_plan(
@@ -117,7 +135,18 @@ def _translate_files(
     Return all sentences with their translations, and why files could not be translated. Of a folder, the
     files that an interrupted command has translated are not translated again.
     """
-    progress = None if plan.folder is None else PartFile(plan.folder, make_key(job.key))
+    if plan.folder is None:
+        return _translate_in_order(translator, plan, job, None, overwrite=overwrite)
+    progress = PartFile(plan.folder, make_key(job.key), overwrite=overwrite)
+    try:
+        return _translate_in_order(translator, plan, job, progress, overwrite=overwrite)
+    finally:
+        progress.close()
+
+
+def _translate_in_order(
+    translator: Translator, plan: FilePlan, job: DocumentJob, progress: PartFile | None, *, overwrite: bool
+) -> tuple[dict[str, str], list[str]]:
     failures = []
     translated: dict[str, str] = {}
     num_from_memory = num_done_before = 0
@@ -131,7 +160,7 @@ def _translate_files(
             continue
         check_target(path, target, overwrite=overwrite)
         try:
-            one = _translate_one(translator, path, target, job, label)
+            one = _translate_one(translator, path, target, job, label, overwrite=overwrite)
         except DataError as error:
             if len(plan.files) == 1:
                 raise
@@ -169,20 +198,26 @@ def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> N
 
 
 def _translate_one(
-    translator: Translator, path: Path, target: Path, job: DocumentJob, label: str
+    translator: Translator, path: Path, target: Path, job: DocumentJob, label: str, *, overwrite: bool
 ) -> SegmentTranslator:
     with _segment_progress(label) as on_progress:
-        translate = SegmentTranslator(translator, job, target=target, on_progress=on_progress)
+        translate = SegmentTranslator(
+            translator, job, target=target, overwrite=overwrite, on_progress=on_progress
+        )
         try:
             read = partial(read_document_file, encoding=job.encoding)
-            translate_file(path, target, translate, language=translator.target_language, read=read)
+            language = translator.target_language
+            translate_file(path, target, translate, language=language, read=read, overwrite=overwrite)
+            if translate.part is not None:
+                translate.part.remove()
         except KeyboardInterrupt:
             if translate.part is not None and translate.part.done:
                 where = translate.part.path
                 typer.echo(f"What is translated so far is in {where}; the same command continues.", err=True)
             raise
-    if translate.part is not None:
-        translate.part.remove()
+        finally:
+            if translate.part is not None:
+                translate.part.close()
     report_notes([f"{path.name}: {note}" for note in translate.notes])
     return translate
 

@@ -62,12 +62,13 @@ class SegmentTranslator:
         job: DocumentJob | None = None,
         *,
         target: Path | None = None,
+        overwrite: bool = False,
         on_progress: OnProgress | None = None,
     ) -> None:
         self._translator, self._job = translator, job or DocumentJob()
         self._handling, self._search = separate_options(self._job.options, translator)
         self._memory = self._job.memory
-        self._target = target
+        self._target, self._overwrite = target, overwrite
         self._on_progress = on_progress
         self._num_done = self._num_sentences = 0
         self.part: PartFile | None = None
@@ -101,7 +102,8 @@ class SegmentTranslator:
         self._num_sentences = len(sentences)
         self.num_from_memory += sum(sentence in self._memory for sentence in sentences)
         if self._target is not None and len(sentences) > BLOCK_SENTENCES:
-            self.part = PartFile(self._target, make_key(self._job.key, BLOCK_SENTENCES, list(sentences)))
+            key = make_key(self._job.key, BLOCK_SENTENCES, list(sentences))
+            self.part = PartFile(self._target, key, overwrite=self._overwrite)
         candidates: dict[str, Candidate] = {}
         for start in range(0, len(sentences), BLOCK_SENTENCES):
             block = sentences[start : start + BLOCK_SENTENCES]

@@ -40,7 +40,6 @@ from jumok.cli.bulk import (
     RayOption,
     ShardOption,
     WorkersOption,
-    check_replaceable,
     plan_outputs,
     report_short_lists,
     translate_files,
@@ -216,8 +215,13 @@ def translate(
         settings = bulk_settings(
             model, loading, options, sampling, output=output, n_best=n_best, prefix=prefix
         )
-        check_replaceable(outputs, settings, overwrite=overwrite)
-        translate_files(settings, outputs, bulk, lambda path: _input_lines(path, encoding, pictures=False))
+        translate_files(
+            settings,
+            outputs,
+            bulk,
+            lambda path: _input_lines(path, encoding, pictures=False),
+            overwrite=overwrite,
+        )
         return
     translator = load(model, engine=engine, shortlist=shortlist, **place)
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
@@ -225,7 +229,7 @@ def translate(
         from jumok.cli.document_files import make_job, translate_plan  # start-up
 
         loaded = {"engine": engine, "shortlist": shortlist, **place}
-        job = make_job(translator, model, options, memory, encoding, **loaded)
+        job = make_job(translator, options, memory, encoding, **loaded)
         translate_plan(translator, plan, job, save_memory, to_files=out is not None, overwrite=overwrite)
         return
     printed = _PrintedLines(n_best=n_best, align=align, as_json=as_json)

@@ -4,25 +4,32 @@
     part.done                           results by name, as an earlier process left them
     part.add("3", result)               appended, and flushed to the disk
     part.remove()                       at the end
+    part.close()                        always: from here on another process may have it
 
-The file has one JSON value per line: the key, then [name, result]. A killed process leaves at most half a
-line at its end, which is cut off. A file with another key belongs to another translation: it is begun again.
+The file has one JSON value per line: the key, then [name, result, digest]. A killed process leaves at most
+half a line at its end, which is cut off. A file with another key belongs to another translation, and one
+without a key is not jumok's: both are refused, unless they are to be overwritten.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from jumok.storage.folders import disk_errors, make_folder
+from jumok.errors import StorageError
+from jumok.storage.folders import UNTRUSTED, disk_errors, make_folder
+from jumok.system.locks import NO_LOCKS, acquire_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-_SUFFIX = ".part"
+    from filelock import BaseFileLock
+
+_SUFFIX, _LOCK_SUFFIX = ".part", ".part.lock"
 _KEY_NAME = "jumok translate"
 
 
@@ -33,23 +40,32 @@ def make_key(*content: Any) -> str:
 
 
 class PartFile:
-    """The results of a translation that is not complete, beside the file or folder that it will be."""
+    """The results of a translation that is not complete, beside the file or folder that it will be.
 
-    def __init__(self, target: Path, key: str) -> None:
+    One process has it at a time: two that translate to one target would cut off each other's results.
+    """
+
+    def __init__(self, target: Path, key: str, *, overwrite: bool = False) -> None:
         self.path = part_path(target)
-        self._header = json.dumps({_KEY_NAME: key}) + "\n"
-        self.done, self._length = self._read()
+        self._lock_file = target.with_name(target.name + _LOCK_SUFFIX)
+        self._key = key
+        self._header = json.dumps({_KEY_NAME: key}).encode() + b"\n"
+        self._lock = self._acquire_lock(target)
+        try:
+            self.done, self._length = self._read(overwrite=overwrite)
+        except BaseException:
+            self.close()
+            raise
 
     def add(self, name: str, result: Any) -> None:
         """Store a result."""
-        line = json.dumps([name, result]).encode() + b"\n"
+        line = json.dumps([name, result, make_key(self._key, name, result)]).encode() + b"\n"
         with disk_errors(self.path, "What was stored before is intact."):
-            make_folder(self.path.parent)
-            with self.path.open("ab") as file:
-                if file.tell() > self._length:  # half a line, or another translation
-                    file.truncate(self._length)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | UNTRUSTED, 0o666)
+            with os.fdopen(descriptor, "ab") as file:
+                file.truncate(self._length)  # half a line, or a translation to be overwritten
                 if not self._length:
-                    line = self._header.encode() + line
+                    line = self._header + line
                 self._length += file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
@@ -59,24 +75,73 @@ class PartFile:
         with disk_errors(self.path, "Everything is translated."):
             self.path.unlink(missing_ok=True)
 
-    def _read(self) -> tuple[dict[str, Any], int]:
+    def close(self) -> None:
+        """Let other processes have the file."""
+        if self._lock is not None:
+            with suppress(OSError):  # Windows removes no file that is open
+                self._lock_file.unlink(missing_ok=True)
+            self._lock.release()
+
+    def _acquire_lock(self, target: Path) -> BaseFileLock | None:
+        with disk_errors(self._lock_file, "Nothing has been translated."):
+            make_folder(target.parent)
+            try:
+                return acquire_lock(self._lock_file, wait=False)
+            except BlockingIOError:
+                raise StorageError(
+                    f"Another process is translating to {target}. Wait for it, or choose another name with "
+                    "--out."
+                ) from None
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise
+                return None
+
+    def _read(self, *, overwrite: bool) -> tuple[dict[str, Any], int]:
         """Return the results and the length of what is intact."""
         done: dict[str, Any] = {}
-        try:
-            header, *lines = self.path.read_bytes().splitlines(keepends=True)
-        except (OSError, ValueError):
-            return done, 0
-        if header != self._header.encode():
+        header, rest = self._read_file()
+        if header != self._header:
+            if not overwrite and not self._header.startswith(header):
+                self._refuse(header)
             return done, 0
         length = len(header)
         with suppress(ValueError, TypeError):
-            for line in lines:
-                name, result = json.loads(line)
-                if not line.endswith(b"\n"):
+            for line in rest.splitlines(keepends=True):
+                name, result, digest = json.loads(line)
+                if not line.endswith(b"\n") or digest != make_key(self._key, name, result):
                     break
                 done[name] = result
                 length += len(line)
         return done, length
+
+    def _read_file(self) -> tuple[bytes, bytes]:
+        """Return the beginning of the file, as long as its header, and the rest if that is the header."""
+        if self.path.exists() and not self.path.is_file():
+            raise StorageError(f"{self.path} is not a file. Move it away, or choose another name with --out.")
+        try:
+            with os.fdopen(os.open(self.path, os.O_RDONLY | UNTRUSTED), "rb") as file:
+                header = file.read(len(self._header))
+                return header, file.read() if header == self._header else b""
+        except FileNotFoundError:
+            return b"", b""
+        except OSError as error:
+            reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+            raise StorageError(
+                f"{self.path} cannot be read: {reason}. Move it away, or choose another name with --out."
+            ) from None
+
+    def _refuse(self, header: bytes) -> None:
+        """Raise: the file is not the beginning of this translation."""
+        if header.startswith(b'{"' + _KEY_NAME.encode()):
+            raise StorageError(
+                f"{self.path} is an interrupted translation of another document, or with another model or "
+                "other options. Run the command that began it to continue, or add --overwrite to begin again."
+            )
+        raise StorageError(
+            f"{self.path} would hold what is done of a translation, but it exists and is not from jumok. "
+            "Choose another name with --out, or add --overwrite to replace it."
+        )
 
 
 def part_path(target: Path) -> Path:

@@ -83,14 +83,14 @@ def load(
     reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch does
     if engine == "torch" or (engine == "auto" and reads_pictures):
         model = _build(stored, tokenizers, device, precision)
-        return _make_translator(model, tokenizers, stored.card, None, chosen_shortlist)
+        return _make_translator(model, tokenizers, stored, None, chosen_shortlist)
     # Free the bytes of the weights: a converted copy is smaller, and the model reads them again if needed.
     stored = stored.without_weights()
     lazy_model = LazyModel(lambda: _build(stored, tokenizers, device, precision))
     options: dict[str, Any] = {"cores": cores, "shortlist": chosen_shortlist, "device": device}
     options["strict"] = engine == "ctranslate2"
     chosen_engine = _choose_engine(stored, tokenizers, lazy_model, options)
-    return _make_translator(lazy_model, tokenizers, stored.card, chosen_engine, chosen_shortlist)
+    return _make_translator(lazy_model, tokenizers, stored, chosen_engine, chosen_shortlist)
 
 
 def load_text_model(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> TextModel:
@@ -251,11 +251,12 @@ def _build(
 def _make_translator(
     model: TranslationModel | LazyModel,
     tokenizers: TokenizerPair,
-    card: ModelCard,
+    stored: StoredModel,
     engine: Engine | None,
     shortlist: Shortlist | None,
 ) -> Translator:
     """Return a translator that searches and reads alignments as the model card says."""
+    card = stored.card
     recipe, steps = card.recipe, card.facts.get("steps")
     training: dict[str, Any] = {}
     if isinstance(steps, int) and PHASES not in card.facts:  # the page draws the schedule of one phase
@@ -268,7 +269,7 @@ def _make_translator(
         read_out=card.read_out,
         max_source_tokens=recipe.training.max_sentence_tokens,
         shortlist=shortlist,
-        facts=ModelFacts(recipe.languages.source, recipe.languages.target, training),
+        facts=ModelFacts(recipe.languages.source, recipe.languages.target, training, stored.digest),
     )
     translator.sentences = sentences_for_texts(card.facts)
     translator.test_sentences = sentences_for_scores(card.facts)

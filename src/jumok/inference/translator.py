@@ -90,11 +90,13 @@ class LazyModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model beside its weights: its languages, and how it was trained."""
+    """What is known of a model beside its weights: its languages, how it was trained, which folder it is."""
 
     source_language: str = ""
     target_language: str = ""
     training: Mapping[str, Any] = field(default_factory=dict)
+    digest: str = ""
+    """Of the model folder that was loaded (`StoredModel.digest`); "" for a model without a folder."""
 
 
 class Translator:

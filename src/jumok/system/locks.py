@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from filelock import BaseFileLock
+
+NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+"""Errors of a file system that has no locks."""
 
 
 def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:

@@ -91,6 +91,16 @@ class BulkJob:
                 )
             yield line, part
 
+    def is_written(self) -> bool:
+        """Whether the output has the bytes of all parts in order: another shard may have joined them."""
+        try:
+            with self.out.open("rb") as file:
+                return all(file.read(len(part.output)) == part.output for _, part in self.parts()) and (
+                    not file.read(1)
+                )
+        except FileNotFoundError:
+            return False
+
     def join(self) -> None:
         """Write the output: all parts in order."""
         digest = hashlib.sha256()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import time
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -48,7 +49,7 @@ MAX_PART_NOTES = 10
 MAX_PART_BYTES = 2**30
 MIN_LEFTOVER_SECONDS = 3600.0
 """A half-written part that is younger may still be written, by another process or machine."""
-
+_PART_NAME = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}")
 
 Output = Literal["text", "json", "json with alignment", "string"]
 """A line of output: the text, all that is known as a JSON object, or the text as a JSON string."""
@@ -235,7 +236,7 @@ class PartFolder:
         """Remove parts of other inputs, models and options, and half-written ones that nobody writes."""
         with disk_errors(self.path, "The output is complete."):
             for path in self.path.iterdir():
-                is_other = path.suffix == SUFFIX and path.stem not in keys
+                is_other = _PART_NAME.fullmatch(path.name) is not None and path.stem not in keys
                 if is_other or (is_leftover(path.name) and _is_old(path)):
                     path.unlink(missing_ok=True)
 

@@ -6,14 +6,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from jumok.errors import ModelFolderError
 from jumok.inference.bulk.parts import BulkSettings, Part
 from jumok.inference.loading import load
 from jumok.inference.search.plan import Sampling
-from jumok.storage.model_folder import model_digest
 from jumok.system.worker_processes import answer_messages
 from jumok.text.glossary import Glossary
 
@@ -27,14 +25,14 @@ class BlockTranslator:
 
     def __init__(self, settings: dict[str, Any], cores: int) -> None:
         self._settings = BulkSettings(**settings)
-        found = model_digest(Path(self._settings.model))
+        self._translator = load(self._settings.model, cores=cores, **self._settings.loading)
+        found = self._translator.facts.digest
         if found != self._settings.digest:
             raise ModelFolderError(
                 f"{self._settings.model} is another model on this machine, or has been replaced since the "
                 f"command was started. Received: {found[:12]} instead of {self._settings.digest[:12]}. Copy "
                 "the same folder to every machine, then run the same command again."
             )
-        self._translator = load(self._settings.model, cores=cores, **self._settings.loading)
         options = dict(self._settings.options)
         if self._settings.glossary is not None:
             options["glossary"] = Glossary(self._settings.glossary)

@@ -19,7 +19,6 @@ There may also be a folder `corpus/` with the sentences of the run; `jumok demo`
 
 from __future__ import annotations
 
-import errno
 import json
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -41,7 +40,7 @@ from jumok.storage.folders import (
     write_file,
 )
 from jumok.storage.model_folder import jumok_version
-from jumok.system.locks import acquire_lock
+from jumok.system.locks import NO_LOCKS, acquire_lock
 from jumok.training.loop.schedule import Phase, Plan
 from jumok.types import Pair, Picture, Region
 
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 LIMITS = ("training.steps", "training.epochs", "training.minutes")
-NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-"""Errors of a file system that has no locks."""
 
 
 @dataclass(frozen=True, slots=True)
