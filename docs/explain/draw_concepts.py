@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages on ideas (recurrence, self-attention, masks, blocks, cost and others).
+"""Draws the maps and curves of the pages on ideas (recurrence, self-attention, masks, cost and others).
 
 Run it from anywhere: python docs/explain/draw_concepts.py
 """
@@ -8,15 +8,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import torch
+from diagram_parts import COLOURS, PICTURES, WORDS, framed, write_pictures
 
 from jumok.attention import (
     ScaledDot,
     SingleHead,
-    attention_graph,
     causal_mask,
     masked_softmax,
     padding_mask,
@@ -24,21 +23,17 @@ from jumok.attention import (
     sinusoids,
 )
 from jumok.config.recipe import TrainingSettings
-from jumok.plots.heat_map import BACKGROUND, EDGE, FADED, FONTS, INK, draw_alignment
+from jumok.plots.heat_map import EDGE, FADED, draw_alignment
 from jumok.profiling.layers import PROFILED_LAYERS, Shape
 from jumok.training.loop.schedule import Plan, learning_rate
 from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
+    from pathlib import Path
 
+    from diagram_parts import Pictures
     from torch import Tensor
-
-Pictures: TypeAlias = "Iterator[tuple[str, str]]"  # name and SVG of each picture
-
-PICTURES = Path(__file__).with_name("pictures")
-WORDS = ("I", "go", "home")
-
 
 # --- Maps ---------------------------------------------------------------------------------------------------
 
@@ -109,98 +104,11 @@ def draw_roll_out() -> Pictures:
     yield "roll-out", draw_map(title, flow, rows=WORDS, columns=WORDS, residual="0.5")
 
 
-# --- Frames, lines and boxes --------------------------------------------------------------------------------
-
-
-def framed(title: str, width: int, height: int, elements: list[str]) -> str:
-    """An SVG of that size with a title, a frame and these elements."""
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-            f'viewBox="0 0 {width} {height}" role="img" font-family="{FONTS}" font-size="12">',
-            f"<title>{escape(title)}</title>",
-            f'<rect x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="10" '
-            f'fill="{BACKGROUND}" stroke="{EDGE}"/>',
-            f'<text x="24" y="30" font-size="16" font-weight="600" fill="{INK}">{escape(title)}</text>',
-            *elements,
-            "</svg>\n",
-        ]
-    )
-
-
-def label(x: float, y: float, text: str, *, colour: str = INK) -> str:
-    return f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="middle" fill="{colour}">{escape(text)}</text>'
-
-
-def arrow(path: str, *, colour: str = INK) -> str:
-    """A path with an arrowhead at its end."""
-    return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="1.5" marker-end="url(#head)"/>'
-
-
-def box(middle: float, y: float, text: str, *, width: int = 168, fill: str = "white") -> str:
-    shape = f'x="{middle - width / 2:g}" y="{y - 14:g}" width="{width}" height="28" rx="6"'
-    return f'<rect {shape} fill="{fill}" stroke="{INK}"/>' + label(middle, y, text)
-
-
-HEAD = (
-    '<defs><marker id="head" viewBox="0 0 6 6" refX="5.5" refY="3" markerWidth="6" markerHeight="6" '
-    f'orient="auto"><path d="M0 0L6 3L0 6z" fill="{INK}"/></marker></defs>'
-)
-
-
-def draw_graph() -> Pictures:
-    """The words of two layers as nodes, with the input at the bottom; half of each weight is the residual."""
-    lines: list[str] = []
-    heights, columns = (270, 170, 70), (130, 280, 430)
-    for index, layer in enumerate(two_layers()):
-        graph = attention_graph((layer + torch.eye(3)) / 2, WORDS, WORDS)
-        for (_, query), (_, key), weight in graph.edges(data="weight"):
-            start, end = (columns[key], heights[index] - 14), (columns[query], heights[index + 1] + 14)
-            lines.append(
-                f'<path d="M{start[0]} {start[1]}L{end[0]} {end[1]}" stroke="{COLOURS[1]}" '
-                f'stroke-width="{6 * weight:.1f}" stroke-opacity="0.6"/>'
-            )
-            share = 0.3 if query == key else 0.62  # so that labels of crossing lines do not overlap
-            x, y = (a + share * (b - a) for a, b in zip(start, end, strict=True))
-            lines.append(label(x + 16, y, f"{weight:g}", colour=FADED))
-    for height, row in zip(heights, ("the words", "layer 1", "layer 2"), strict=True):
-        lines.append(label(52, height, row, colour=FADED))
-        for x, word in zip(columns, WORDS, strict=True):
-            lines.append(box(x, height, word, width=68))
-    yield "graph", framed("Two layers as a graph", 500, 304, lines)
-
-
-def draw_block() -> Pictures:
-    """The two blocks as published (add, then norm), with the input at the bottom."""
-    blocks = {
-        "encoder block": ["self-attention", "feed-forward"],
-        "decoder block": ["masked self-attention", "cross-attention", "feed-forward"],
-    }
-    lines = [HEAD]
-    bottom, step = 372, 94
-    for middle, (name, sublayers) in zip((150, 420), blocks.items(), strict=True):
-        lines.append(label(middle, bottom + 12, name, colour=FADED))
-        for index, sublayer in enumerate(sublayers):
-            y = bottom - index * step
-            lines.append(arrow(f"M{middle} {y}V{y - 26}"))
-            lines.append(box(middle, y - 40, sublayer))
-            lines.append(arrow(f"M{middle} {y - 54}V{y - 64}"))
-            lines.append(box(middle, y - 78, "add, then norm", fill="#fff3bf"))
-            lines.append(
-                arrow(f"M{middle} {y - 10}H{middle - 106}V{y - 78}H{middle - 86}", colour=COLOURS[1])
-            )
-        top = bottom - len(sublayers) * step
-        lines.append(arrow(f"M{middle} {top + 2}V{top - 14}"))
-    top = bottom - 2 * step - 6
-    lines.append(arrow(f"M150 {top}H285V{bottom - step - 40}H334", colour=COLOURS[2]))
-    lines.append(label(222, top - 12, "keys and values", colour=COLOURS[2]))
-    yield "block", framed("A block: add and norm after each sublayer", 560, 412, lines)
-
-
 # --- Curves -------------------------------------------------------------------------------------------------
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 76, 150, 48, 48
-COLOURS = ("#1c1d21", "#d9480f", "#1971c2", "#2f9e44")
+DASHES = ("", "", "", "", "8 8", "2 8")
+"""So that the last curves stay visible where they lie on another one."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +145,8 @@ def draw_curves(
     for index, (curve, points) in enumerate(curves.items()):
         colour = COLOURS[index % len(COLOURS)]
         path = " ".join(f"{across(x):.1f},{up(y):.1f}" for x, y in points)
-        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        dash = f' stroke-dasharray="{DASHES[index]}"' if DASHES[index] else ""
+        lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         y = TOP + 14 + 20 * index
         lines.append(f'<text x="{WIDTH - RIGHT + 12}" y="{y}" fill="{colour}">{escape(curve)}</text>')
     return framed(title, WIDTH, HEIGHT, lines)
@@ -305,9 +214,17 @@ def draw_gradients() -> Pictures:
 def draw_operations() -> Pictures:
     """Multiplications of a layer by the formulas of `jumok bench attention`; both axes are logarithmic."""
     shape, sizes = Shape(), [2**power for power in range(6, 15)]
+    names = {
+        "self-attention": "self-attention",
+        "convolutional": f"convolutional, k = {shape.kernel}",
+        "recurrent": "recurrent",
+        "restricted": f"restricted, r = {shape.neighbours}",
+        "efficient": "efficient",
+        "linear": "linear",
+    }
     curves = {
-        name: [(math.log2(n), math.log10(PROFILED_LAYERS[name].multiply_adds(shape, n))) for n in sizes]
-        for name in ("self-attention", "recurrent", "efficient")
+        name: [(math.log2(n), math.log10(PROFILED_LAYERS[row].multiply_adds(shape, n))) for n in sizes]
+        for row, name in names.items()
     }
     across = Scale(6, 14, LEFT, WIDTH - RIGHT, {6: "64", 8: "256", 10: "1,024", 12: "4,096", 14: "16,384"})
     up = Scale(6, 12, HEIGHT - BOTTOM, TOP, {6: "10⁶", 8: "10⁸", 10: "10¹⁰", 12: "10¹²"})
@@ -320,8 +237,6 @@ DRAWINGS: tuple[Callable[[], Pictures], ...] = (
     draw_masks,
     draw_offspring,
     draw_roll_out,
-    draw_graph,
-    draw_block,
     draw_sines,
     draw_warm_up,
     draw_forgetting,
@@ -331,11 +246,8 @@ DRAWINGS: tuple[Callable[[], Pictures], ...] = (
 
 
 def draw_all(folder: Path) -> None:
-    """Write every picture into the folder, as `<name>.svg`."""
-    folder.mkdir(parents=True, exist_ok=True)
     for drawing in DRAWINGS:
-        for name, picture in drawing():
-            (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
+        write_pictures(drawing(), folder)
 
 
 if __name__ == "__main__":

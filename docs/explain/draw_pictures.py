@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from diagram_parts import PICTURES, write_pictures
 
 from jumok.attention import (
     Additive,
@@ -32,12 +32,11 @@ from jumok.types import AttentionMap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from torch import Tensor
 
     from jumok.attention import Mechanism
-
-FOLDER = Path(__file__).with_name("pictures")
 
 # Source and target sentences. The state of a word is often the unit vector of its index.
 HOME, HOME_IN_KOREAN = ("I", "go", "home", "."), ("나는", "집에", "간다", ".")
@@ -290,12 +289,9 @@ DRAWINGS: dict[str, Callable[[], str]] = {
 
 
 def draw_all(folder: Path) -> None:
-    """Write every picture into the folder, as `<name>.svg`."""
-    folder.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
-        for name, drawing in DRAWINGS.items():
-            (folder / f"{name}.svg").write_text(drawing(), encoding="utf-8")
+        write_pictures(((name, drawing()) for name, drawing in DRAWINGS.items()), folder)
 
 
 if __name__ == "__main__":
-    draw_all(FOLDER)
+    draw_all(PICTURES)

@@ -34,7 +34,7 @@ def remove_comments(code: str) -> str:
 
 
 def without_language(target: str) -> str:
-    return target.replace(".ko.md", ".md").partition("#")[0]
+    return target.replace(".ko.", ".").partition("#")[0]
 
 
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))

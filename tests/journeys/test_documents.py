@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -253,15 +254,21 @@ def weights_in(picture: str) -> dict[str, list[float]]:
     return found
 
 
-def test_pictures_are_up_to_date_and_on_a_page(tmp_path: Path) -> None:
-    """Numbers may differ in the last digit between processors; everything else must be equal."""
-    runpy.run_path(str(EXPLAIN / "draw_pictures.py"))["draw_all"](tmp_path)
-    pages = "".join((PROJECT / name).read_text(encoding="utf-8") for name in EXPLAINED)
-    drawn = sorted(tmp_path.glob("*.svg"))
+def draw_again(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Run a script of docs/explain; every picture that it draws must be on a page of its language."""
+    monkeypatch.syspath_prepend(EXPLAIN)  # where Python looks if the script is started by itself
+    runpy.run_path(str(EXPLAIN / script))["draw_all"](folder)
+    pages = "".join((PROJECT / name).read_text(encoding="utf-8") for name in EXPLAIN_PAGES)
+    drawn = sorted(folder.glob("*.svg"))
     assert len(drawn) > 10
-    for path in drawn:
+    assert [path.name for path in drawn if f"](pictures/{path.name})" not in pages] == []
+    return drawn
+
+
+def test_pictures_are_up_to_date_and_on_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers may differ in the last digit between processors; everything else must be equal."""
+    for path in draw_again("draw_pictures.py", tmp_path, monkeypatch):
         stored, new = EXPLAIN / "pictures" / path.name, weights_in(path.read_text(encoding="utf-8"))
-        assert f"](pictures/{path.name})" in pages
         expected = weights_in(stored.read_text(encoding="utf-8"))
         assert expected.keys() == new.keys(), f"{path.name}: run docs/explain/draw_pictures.py"
         for words, weights in new.items():
@@ -271,21 +278,37 @@ def test_pictures_are_up_to_date_and_on_a_page(tmp_path: Path) -> None:
 NUMBER = re.compile(r"\d+\.?\d*")
 
 
-def test_drawings_of_ideas_are_up_to_date_and_on_a_page(tmp_path: Path) -> None:
-    runpy.run_path(str(EXPLAIN / "draw_concepts.py"))["draw_all"](tmp_path)
-    pages = "".join((PROJECT / name).read_text(encoding="utf-8") for name in EXPLAINED)
-    drawn = sorted(tmp_path.glob("*.svg"))
-    assert len(drawn) > 10
-    for path in drawn:
+@pytest.mark.parametrize("script", ["draw_concepts.py", "draw_diagrams.py"])
+def test_drawings_of_ideas_are_up_to_date_and_on_a_page(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in draw_again(script, tmp_path, monkeypatch):
         new, stored = (
             picture.read_text(encoding="utf-8") for picture in (path, EXPLAIN / "pictures" / path.name)
         )
-        assert f"](pictures/{path.name})" in pages
-        assert NUMBER.sub("", new) == NUMBER.sub("", stored), (
-            f"{path.name}: run docs/explain/draw_concepts.py"
-        )
+        assert NUMBER.sub("", new) == NUMBER.sub("", stored), f"{path.name}: run docs/explain/{script}"
         lengths = [[float(number) for number in NUMBER.findall(picture)] for picture in (new, stored)]
         assert lengths[0] == pytest.approx(lengths[1], abs=0.11), path.name  # a tenth of a pixel
+
+
+LETTERS = re.compile(r"<text[^>]*>([^<]*[A-Za-z]{3}[^<]*)</text>")
+
+
+def test_every_label_of_a_picture_has_a_korean_version() -> None:
+    """In a Korean picture only words of example sentences, names and symbols are written in Latin letters."""
+    kept = set(WORDS_OF_EXAMPLES.split())
+    for path in (EXPLAIN / "pictures").glob("*.ko.svg"):
+        for text in LETTERS.findall(path.read_text(encoding="utf-8")):
+            unknown = set(re.findall(r"[A-Za-z]{3,}", unescape(text))) - kept
+            assert not unknown, f"{path.name}: {text} is not in docs/explain/korean_labels.py"
+
+
+WORDS_OF_EXAMPLES = """
+    home now read two books the library today It is in this spirit that majority of American governments have
+    passed new laws since making registration or voting process more difficult The Law will never perfect but
+    its application should just Zhang Aston Lipton Zachary Smola Alex Rachel Werness Brent Zhangg Smole
+    Nadaraya Watson LSTM RNN local dot general post pre norm sin tanh
+"""
 
 
 @pytest.mark.parametrize("page", ["before-attention", "block", "cost", "graph", "multi-head", "offspring"])
