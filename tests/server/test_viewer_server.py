@@ -26,7 +26,9 @@ from support.random_translators import SENTENCE, family_translator
 from support.serve_process import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from jumok.server.viewer.service import OnPartial
 
 REQUEST = {"model": 0, "sentence": SENTENCE}
 
@@ -138,11 +140,9 @@ def test_an_error_before_the_first_line_has_its_own_status(server: ViewerServer)
 
 def test_a_later_error_is_the_last_line() -> None:
     class Failing(ExplanationService):
-        def handle(
-            self, operation: str, body: bytes, on_partial: Callable[[str], None] | None = None
-        ) -> bytes:
+        def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
             if on_partial is not None:
-                on_partial("begun")
+                on_partial({"partial": "begun"})
             raise DataError("That went wrong.")
 
     with serving(Failing([])) as server:
@@ -156,13 +156,11 @@ def test_a_search_ends_quietly_when_the_client_disconnects(capsys: pytest.Captur
     ended = threading.Event()
 
     class Endless(ExplanationService):
-        def handle(
-            self, operation: str, body: bytes, on_partial: Callable[[str], None] | None = None
-        ) -> bytes:
+        def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
             assert on_partial is not None
             try:
                 while True:
-                    on_partial("more and more " * 1000)
+                    on_partial({"partial": "more and more " * 1000})
             finally:
                 ended.set()
 
@@ -294,9 +292,7 @@ def test_a_connection_that_is_being_answered_is_kept() -> None:
     begun, finish = threading.Event(), threading.Event()
 
     class Slow(ExplanationService):
-        def handle(
-            self, operation: str, body: bytes, on_partial: Callable[[str], None] | None = None
-        ) -> bytes:
+        def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
             begun.set()
             finish.wait(20)
             return b"{}"

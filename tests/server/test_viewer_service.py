@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import jumok
+from jumok.analysis import sentence_scores
 from jumok.analysis.cost import CostLimits, count_weights
 from jumok.analysis.explainer import explain
 from jumok.analysis.json_format import explanation_from_json
@@ -34,6 +36,7 @@ from support.random_translators import (
     picture_classifier,
     picture_translator,
 )
+from support.serve_process import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -265,23 +268,90 @@ def test_other_runs_are_drawn_beside_the_first(run: Path) -> None:
     assert request(ExplanationService([], run=RunMonitor(run)), "run")["others"] == []
 
 
-def test_a_run_shows_a_head_over_its_validation_set_and_every_sentence(run: Path) -> None:
-    monitor = RunMonitor(run)
+def run_service(run: Path) -> ExplanationService:
     translator = jumok.load(run / "model", engine="torch")
-    service = ExplanationService([NamedTranslator("digits", translator)], run=monitor)
+    return ExplanationService([NamedTranslator("digits", translator)], run=RunMonitor(run))
+
+
+def test_a_run_shows_a_head_over_its_validation_set(run: Path) -> None:
+    service, (pairs, available) = run_service(run), RunMonitor(run).validation_pairs(4)
     portrait = request(service, "portrait", site="cross", layer=0, head=0, sentences=4)
-    assert portrait["sentences"] == 4
-    assert portrait["strongest"][0]["source"] in {pair.source for pair in monitor.validation_pairs(4)}
-    rows = request(service, "sentences", sentences=3)["sentences"]
-    assert [row["source"] for row in rows] == [pair.source for pair in monitor.validation_pairs(3)]
-    hypotheses = [one.text for one in translator.translate([row["source"] for row in rows])]
-    assert [row["hypothesis"] for row in rows] == hypotheses
+    assert (portrait["sentences"], portrait["available"], portrait["model"]) == (4, available, "digits")
+    assert portrait["strongest"][0]["source"] in {pair.source for pair in pairs}
     with pytest.raises(DataError, match="no layer 9"):
         request(service, "portrait", site="cross", layer=9, head=0)
+    with pytest.raises(DataError, match="1 models"):
+        request(service, "portrait", site="cross", layer=0, head=0, model=1)
+
+
+def test_the_newest_model_of_a_run_translates_its_validation_sentences(run: Path) -> None:
+    """Also if the page shows another model."""
+    monitor = RunMonitor(run)
+    service = ExplanationService([NamedTranslator("other", family_translator("luong"))], run=monitor)
+    response = request(service, "sentences", sentences=3)
+    rows, (pairs, available) = response["sentences"], monitor.validation_pairs(3)
+    assert [row["source"] for row in rows] == [pair.source for pair in pairs]
+    newest = jumok.load(run / "model", engine="torch")
+    hypotheses = [one.text for one in newest.translate([row["source"] for row in rows])]
+    assert [row["hypothesis"] for row in rows] == hypotheses
+    assert (response["available"], response["step"]) == (available, None)
+    steps = request(service, "run")["checkpoints"]
+    assert response["previous_step"] == (steps[-2] if len(steps) > 1 else None)
     with pytest.raises(DataError, match="less than or equal to 500"):
         request(service, "sentences", sentences=501)
-    with pytest.raises(DataError, match="1 models"):
-        request(service, "sentences", model=1)
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields"),
+    [("sentences", {}), ("portrait", {"site": "cross", "layer": 0, "head": 0})],
+)
+def test_a_sentence_does_not_wait_for_long_work(
+    run: Path, monkeypatch: pytest.MonkeyPatch, operation: str, fields: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(sentence_scores, "BLOCK_PAIRS", 2)
+    service = run_service(run)
+    events: list[Any] = []
+    clients: list[threading.Thread] = []
+
+    def on_partial(partial: dict[str, Any]) -> None:
+        events.append(partial["progress"])
+        if not clients:
+            clients.append(threading.Thread(target=explain_one))
+            clients[0].start()
+            wait_until(lambda: service._turns._num_waiting == 1)
+
+    def explain_one() -> None:
+        request(service, "explain", sentence="one two")
+        events.append("explained")
+
+    service.handle(operation, json.dumps({"sentences": 6} | fields).encode(), on_partial)
+    clients[0].join(20)
+    assert events[1] == "explained"
+    done = [event for event in events if event != "explained"]
+    assert done == sorted(done)
+    assert done[-1][0] == done[-1][1]
+    assert len(done) > 1
+
+
+def test_long_work_ends_when_nobody_waits_for_it(run: Path) -> None:
+    service = run_service(run)
+    calls: list[dict[str, Any]] = []
+
+    def on_partial(partial: dict[str, Any]) -> None:
+        calls.append(partial)
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        service.handle("sentences", b'{"sentences": 16}', on_partial)
+    assert len(calls) == 1
+    assert request(service, "explain", sentence="one two")["source"]["text"] == "one two"
+
+
+def test_a_run_without_a_model_has_no_list(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
+    service = ExplanationService([], run=RunMonitor(tmp_path))
+    with pytest.raises(DataError, match="no checkpoint"):
+        request(service, "sentences")
 
 
 @pytest.mark.parametrize("name", ["transformer", "luong"])
@@ -347,8 +417,10 @@ def test_an_unfinished_run_uses_its_newest_checkpoint(run: Path, tmp_path: Path)
     unfinished = shutil.copytree(run, tmp_path / "run", ignore=shutil.ignore_patterns("model"))
     newest = RunMonitor(unfinished).newest()
     assert newest is not None
-    assert newest.translate(["one"])[0].text == RunMonitor(run).translator(3).translate(["one"])[0].text
-    assert newest.facts.training == jumok.load(run / "model").facts.training
+    assert newest.step == 3
+    expected = RunMonitor(run).translator(3).translate(["one"])[0].text
+    assert newest.translator.translate(["one"])[0].text == expected
+    assert newest.translator.facts.training == jumok.load(run / "model").facts.training
 
 
 def test_a_revised_plan_is_stored_with_the_model(tmp_path: Path) -> None:
@@ -377,7 +449,7 @@ def test_models_of_pictures_answer_with_captions_classes_and_maps(tmp_path: Path
     assert [model["reads_pictures"] for model in data["models"]] == [True, True]
     partial: list[str] = []
     body = json.dumps({"sentence": "", "picture": url}).encode()
-    caption = json.loads(service.handle("explain", body, partial.append))
+    caption = json.loads(service.handle("explain", body, lambda fields: partial.append(fields["partial"])))
     assert caption["target"]["text"] == picture_translator().translate([str(tmp_path / "a.png")])[0].text
     assert partial[-1] == caption["target"]["text"]
     assert caption["picture"]["rows"] == 4

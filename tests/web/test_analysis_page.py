@@ -13,9 +13,10 @@ from playwright.sync_api import expect
 from jumok.analysis.explainer import explain
 from jumok.analysis.live_file import model_page
 from jumok.inference.loading import load
+from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_card
-from support.page_browser import serving, wait_for_responses
+from support.page_browser import save_file, serving, wait_for_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -177,17 +178,53 @@ def test_a_file_with_a_model_measures_all_but_gradients(
     expect(page.get_by_test_id("head-words").get_by_role("application")).to_be_visible()
 
 
-def test_a_run_lists_its_sentences_and_shows_a_head_over_them(open_page: OpenPage, live: str) -> None:
+def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
+    open_page: OpenPage, live: str, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    """They stay when another panel is open, and in a saved page."""
     page = opened(open_page, live, panel="run")
-    listed = page.get_by_test_id("sentences")
-    listed.get_by_role("button", name="Score the validation set").click()
+    listed, portrait = page.get_by_test_id("sentences"), page.get_by_test_id("portrait")
+    listed.get_by_role("button", name="Translate and score").click()
     expect(listed.locator("tbody tr").first).to_be_visible(timeout=60_000)
+    _, available = RunMonitor(runs["transformer"]).validation_pairs(50)
+    count = min(50, available)
+    expect(listed.locator("tbody tr")).to_have_count(count)
+    expect(listed.get_by_test_id("sample")).to_contain_text(
+        f"{count} of the validation set's {available} sentences · translated by the finished model"
+    )
     listed.get_by_role("button", name="Loss").click()
     losses = [float(cell.inner_text()) for cell in listed.locator("tbody td:nth-child(4)").all()]
     assert losses == sorted(losses, reverse=True)
-    portrait = page.get_by_test_id("portrait")
     portrait.get_by_role("button", name="Measure this head").click()
     expect(portrait.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
+    measured = portrait.locator("dl").inner_text()
     source = listed.locator("tbody tr .open").first.inner_text()
     listed.locator("tbody tr .open").first.click()
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(source)
+    page.locator("#tab-run").click()
+    expect(listed.locator("tbody tr")).to_have_count(count)
+    wait_for_responses(page)
+    file = tmp_path / "saved.html"
+    file.write_bytes(save_file(page, "As it is"))
+    saved = open_page(file.as_uri() + "#panel=run")
+    expect(saved.get_by_test_id("portrait").locator("dl")).to_have_text(measured, use_inner_text=True)
+    expect(saved.get_by_test_id("sentences").locator("tbody tr")).to_have_count(count)
+    expect(saved.locator("#panel .curves svg")).to_have_count(3)
+    expect(saved.get_by_role("button", name="Measure this head")).to_have_count(0)
+
+
+def test_a_sentence_is_translated_while_a_head_is_measured_and_that_can_be_cancelled(
+    open_page: OpenPage, live: str
+) -> None:
+    page = opened(open_page, live, panel="run")
+    portrait = page.get_by_test_id("portrait")
+    portrait.get_by_role("button", name="Measure this head").click()
+    expect(portrait.get_by_role("progressbar")).to_be_visible()
+    page.get_by_label("Sentence", exact=True).fill("I like the old book.")
+    page.get_by_role("button", name="Translate", exact=True).click()
+    expect(page.locator("[data-word=source-4]")).to_be_visible()
+    expect(portrait.get_by_role("progressbar")).to_be_visible()
+    portrait.get_by_role("button", name="Cancel").click()
+    expect(portrait.get_by_role("button", name="Measure this head")).to_be_visible()
+    expect(portrait.locator("dl")).to_have_count(0)
+    expect(portrait.get_by_role("alert")).to_have_count(0)

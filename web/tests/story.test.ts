@@ -4,7 +4,7 @@ import { packWeights } from "../src/engine/packing";
 import type { Change } from "../src/lib/changes";
 import type { Explanation } from "../src/lib/format";
 import { GLOSSARY } from "../src/lib/glossary";
-import type { SentenceScore } from "../src/lib/api";
+import type { SentenceScore } from "../src/lib/format";
 import { parsePreferences } from "../src/lib/preferences";
 import { sortSentences, type SentenceColumn } from "../src/lib/sentences";
 import { CHALLENGES, decisiveCrossHead, DONE, STORY, type Scene } from "../src/lib/story";

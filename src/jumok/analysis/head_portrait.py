@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jumok.analysis.changes import Silence
-    from jumok.inference.translator import Translator
+    from jumok.inference.translator import OnProgress, Translator
     from jumok.types import Alignment, Pair
 
 
-BATCH_TOKENS = 1024
+BATCH_TOKENS = 256  # small, so that progress is reported often
 ALL_ON_SPECIAL = 0.95
 """A query with more than this on the special token has no offset: it attends to no word."""
 
@@ -81,10 +81,31 @@ class _Encoded:
     target: list[int]
 
 
+class _Progress:
+    """Counts what is done: each pair is read once, and translated with the head and without it."""
+
+    def __init__(self, pairs: int, on_progress: OnProgress | None) -> None:
+        self._done, self._total = 0, 3 * pairs
+        self._on_progress = on_progress
+
+    def advance(self, count: int) -> None:
+        self._done += count
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total)
+
+
 def draw_head_portrait(
-    translator: Translator, pairs: Sequence[Pair], change: Silence, *, strongest: int = 5
+    translator: Translator,
+    pairs: Sequence[Pair],
+    change: Silence,
+    *,
+    strongest: int = 5,
+    on_progress: OnProgress | None = None,
 ) -> HeadPortrait:
-    """Return the portrait of one head, which the change would silence, over pairs of sentences."""
+    """Return the portrait of one head, which the change would silence, over pairs of sentences.
+
+    `on_progress(done, total)` counts readings and translations of pairs; an exception in it ends the work.
+    """
     if change.layer is None or change.head is None:
         raise DataError(f"A portrait is that of one head: name its layer and its head. Received: {change}.")
     encoded = _encode(translator, pairs)
@@ -94,6 +115,7 @@ def draw_head_portrait(
             f"Received: {len(pairs):,} pairs."
         )
     model, site, place = translator.model, change.site, (change.layer, change.head)
+    progress = _Progress(len(encoded), on_progress)
     statistics, links, gold, effects = [], [], [], []
     for one in encoded:
         [weights] = site_weights(model, [one.source], [one.target])
@@ -105,7 +127,8 @@ def draw_head_portrait(
         if site == "cross" and one.pair.alignment is not None:
             links.append(_links(translator, one, weights["cross"], place))
             gold.append(one.pair.alignment)
-    with_head, without = (_translate(translator, encoded, changes) for changes in ((), (change,)))
+        progress.advance(1)
+    with_head, without = (_translate(translator, encoded, changes, progress) for changes in ((), (change,)))
     references = [one.pair.target for one in encoded]
     bleu, bleu_without = (
         score(texts, references, language=translator.target_language, metrics=("bleu",)).bleu
@@ -175,7 +198,9 @@ def _links(translator: Translator, one: _Encoded, weights: NDArray[Any], place: 
 
 
 @torch.inference_mode()
-def _translate(translator: Translator, encoded: Sequence[_Encoded], changes: Sequence[Silence]) -> list[str]:
+def _translate(
+    translator: Translator, encoded: Sequence[_Encoded], changes: Sequence[Silence], progress: _Progress
+) -> list[str]:
     """Translate with the model's own search, on torch, so that only the changes make a difference."""
     model, plan = translator.model, SearchPlan.from_settings(translator.search)
     texts = [""] * len(encoded)
@@ -189,4 +214,5 @@ def _translate(translator: Translator, encoded: Sequence[_Encoded], changes: Seq
         for row, hypotheses in zip(rows, ranked, strict=True):
             ids = hypotheses[0].ids if hypotheses else ()
             texts[row] = translator.tokenizers.target.decode(ids)
+        progress.advance(len(rows))
     return texts

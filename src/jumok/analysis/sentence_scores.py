@@ -14,10 +14,11 @@ from jumok.types import Pair
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.inference.translator import Translator
+    from jumok.inference.translator import OnProgress, Translator
 
 
 MAX_REPEATED_WORDS = 4
+BLOCK_PAIRS = 8  # few, so that progress is reported often
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,27 @@ class SentenceScore:
 
 
 def score_sentences(
-    translator: Translator, pairs: Sequence[Pair], *, previous: Translator | None = None
+    translator: Translator,
+    pairs: Sequence[Pair],
+    *,
+    previous: Translator | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[SentenceScore]:
-    """Translate every source and score its translation, in the order of the pairs."""
+    """Translate every source and score its translation, in the order of the pairs.
+
+    `on_progress(done, total)` counts pairs; an exception in it ends the work.
+    """
+    scores: list[SentenceScore] = []
+    for start in range(0, len(pairs), BLOCK_PAIRS):
+        scores += _score_block(translator, pairs[start : start + BLOCK_PAIRS], previous)
+        if on_progress is not None:
+            on_progress(len(scores), len(pairs))
+    return scores
+
+
+def _score_block(
+    translator: Translator, pairs: Sequence[Pair], previous: Translator | None
+) -> list[SentenceScore]:
     texts, metric = _translate(translator, pairs), make_metric("chrf")
     earlier = None if previous is None else _translate(previous, pairs)
     uncovered, losses = _uncovered(translator, pairs, texts), _losses(translator, pairs)

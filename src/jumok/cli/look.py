@@ -317,7 +317,7 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
         if not is_run_folder(path)
     ]
     viewed += [
-        NamedTranslator(name, newest, run.settings)
+        NamedTranslator(name, newest.translator, run.settings)
         for name, run in runs
         if (newest := run.newest()) is not None
     ]

@@ -4,8 +4,7 @@
 
 import type { Change } from "./changes";
 import { askModel, hasModel } from "./file_model";
-import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Measures, type NextTokens, type PackedFloats, type Site, type Table } from "./format";
-import type { MetricsLine } from "./metrics";
+import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Measures, type NextTokens, type PackedFloats, type Portrait, type RunReport, type SentenceScores, type Site, type Table } from "./format";
 
 export interface ExplainRequest {
   model: number;
@@ -21,18 +20,8 @@ export interface ExplainRequest {
   beam?: number;
 }
 
-export interface RunReport {
-  name: string;
-  finished: boolean;
-  source_language: string;
-  target_language: string;
-  checkpoints: number[];
-  metrics: MetricsLine[];
-  /** Runs that are drawn in the same picture. */
-  others: { name: string; metrics: MetricsLine[] }[];
-}
-
-/** The number of open requests is an attribute of the body, for tests that wait until the page is complete. */
+/** The number of open requests is an attribute of the body, for tests that wait until the page is complete.
+ * Long work is not counted: the page is complete without it. */
 let pending = 0;
 
 async function track<Answer>(answer: Promise<Answer>): Promise<Answer> {
@@ -77,16 +66,37 @@ export function explainStreaming(request: ExplainRequest, onPartial: OnPartial, 
   return track(answer.then(checkFormat));
 }
 
-async function streamExplanation(request: ExplainRequest, onPartial: OnPartial, signal: AbortSignal): Promise<Explanation> {
-  const response = await send("explain", request, { accept: "application/x-ndjson", signal });
-  let last: { partial?: string; error?: string } = {};
+function streamExplanation(request: ExplainRequest, onPartial: OnPartial, signal: AbortSignal): Promise<Explanation> {
   let index = 0;
+  return stream("explain", request, async ({ partial }) => (partial === undefined ? undefined : onPartial(partial, index++)), signal);
+}
+
+/** A line of an answer that is not the last: the translation so far, or how much of long work is done. */
+interface PartialAnswer {
+  partial?: string;
+  progress?: [number, number];
+}
+
+/** Send a request whose answer comes line by line; the last line is the answer itself. */
+async function stream<Answer>(operation: string, request: object, onLine: (line: PartialAnswer) => Promise<void>, signal: AbortSignal): Promise<Answer> {
+  const response = await send(operation, request, { accept: "application/x-ndjson", signal });
+  let last: PartialAnswer & { error?: unknown } = {};
   for await (const line of readLines(response)) {
     last = JSON.parse(line);
-    if (last.partial !== undefined) await onPartial(last.partial, index++);
+    await onLine(last);
   }
-  if (last.error !== undefined) throw new Error(last.error);
-  return last as Explanation;
+  if (typeof last.error === "string") throw new Error(last.error); // a portrait has an alignment error, a number or null
+  return last as Answer;
+}
+
+/** What happens while long work of the server runs: its progress, and the signal that ends it. */
+export interface LongWork {
+  onProgress: (done: number, total: number) => void;
+  signal: AbortSignal;
+}
+
+function postLong<Answer>(operation: string, request: object, { onProgress, signal }: LongWork): Promise<Answer> {
+  return stream(operation, request, async ({ progress }) => progress && onProgress(...progress), signal);
 }
 
 async function* readLines(response: Response): AsyncGenerator<string> {
@@ -132,42 +142,14 @@ export function fetchLiveFile(model: number, sentence: string): Promise<{ html: 
   return post("file", { model, sentence });
 }
 
-export interface Portrait {
-  site: Site;
-  layer: number;
-  head: number;
-  sentences: number;
-  offset: number | null;
-  entropy: number | null;
-  on_special: number | null;
-  error: number | null;
-  effect: number;
-  bleu: number;
-  bleu_without: number;
-  changed: number;
-  strongest: { source: string; target: string; effect: number; with_head: string; without_head: string }[];
+/** One head over the validation set of the run: src/jumok/analysis/head_portrait.py. */
+export function fetchPortrait(request: { model: number; site: Site; layer: number; head: number; sentences: number }, work: LongWork): Promise<Portrait> {
+  return postLong("portrait", request, work);
 }
 
-/** One head over the validation set of the run. */
-export function fetchPortrait(request: { model: number; site: Site; layer: number; head: number; sentences: number }): Promise<Portrait> {
-  return post("portrait", request);
-}
-
-export interface SentenceScore {
-  source: string;
-  reference: string;
-  hypothesis: string;
-  chrf: number;
-  loss: number | null;
-  uncovered: string[];
-  repeats: number;
-  /** chrF minus that of the checkpoint before the newest. */
-  change: number | null;
-}
-
-/** Sentences of the validation set of the run, translated and scored. */
-export async function fetchSentences(request: { model: number; sentences: number }): Promise<SentenceScore[]> {
-  return (await post<{ sentences: SentenceScore[] }>("sentences", request)).sentences;
+/** Sentences of the validation set of the run, translated by its newest model and scored. */
+export function fetchSentences(request: { sentences: number }, work: LongWork): Promise<SentenceScores> {
+  return postLong("sentences", request, work);
 }
 
 export async function explainWithCheckpoint(step: number, sentence: string): Promise<Explanation> {

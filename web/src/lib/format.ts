@@ -1,6 +1,7 @@
 /** The format of an explanation (docs/explanation-format.md), and unpacking of its numbers. */
 
 import type { Change } from "./changes";
+import type { MetricsLine } from "./metrics";
 
 export type Site = "encoder" | "decoder" | "cross";
 export const SITES: Site[] = ["cross", "encoder", "decoder"];
@@ -173,9 +174,79 @@ export interface Explanation {
   picture?: PatchedPicture | null;
 }
 
+export interface RunReport {
+  name: string;
+  finished: boolean;
+  source_language: string;
+  target_language: string;
+  checkpoints: number[];
+  metrics: MetricsLine[];
+  /** Runs that are drawn in the same picture. */
+  others: { name: string; metrics: MetricsLine[] }[];
+}
+
+/** One head of a model over some sentences of a run's validation set. */
+export interface Portrait {
+  model: string;
+  site: Site;
+  layer: number;
+  head: number;
+  sentences: number;
+  /** How many sentences the validation set has. */
+  available: number;
+  offset: number | null;
+  entropy: number | null;
+  on_special: number | null;
+  error: number | null;
+  effect: number;
+  bleu: number;
+  bleu_without: number;
+  changed: number;
+  strongest: { source: string; target: string; effect: number; with_head: string; without_head: string }[];
+}
+
+export interface SentenceScore {
+  source: string;
+  reference: string;
+  hypothesis: string;
+  chrf: number;
+  loss: number | null;
+  uncovered: string[];
+  repeats: number;
+  /** chrF minus that of the checkpoint before the newest. */
+  change: number | null;
+}
+
+/** Some sentences of a run's validation set, by its newest model. */
+export interface SentenceScores {
+  sentences: SentenceScore[];
+  /** How many sentences the validation set has. */
+  available: number;
+  /** The checkpoint that translated; null for the finished model. */
+  step: number | null;
+  /** The checkpoint that `change` compares with; null if there is none. */
+  previous_step: number | null;
+}
+
+/** The explanation of one sentence by the model of a checkpoint. */
+export interface CheckpointExplanation {
+  step: number;
+  explanation: Explanation;
+}
+
+/** What a saved page keeps of a run: all that its panel showed. */
+export interface StoredRun {
+  report: RunReport;
+  checkpoints: CheckpointExplanation[];
+  sentences: SentenceScores | null;
+  portraits: Portrait[];
+}
+
 /** The data embedded in the page: explanations if it is static, models if it is live. */
 export interface PageData {
   explanations?: Explanation[];
+  /** Of a page that was saved from a live one. */
+  run?: StoredRun;
   live?: { models: ModelCard[]; run: boolean; sentence: string; picture?: string };
   /** The address of the folder docs/, which the glossary links to; without it, the names of its files are shown. */
   docs?: string;

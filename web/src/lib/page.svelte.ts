@@ -3,7 +3,7 @@
 import { explain, explainStreaming, fetchLayers, fetchMeasures, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
 import { firstChangedStep, independentOfSentence, parseChanges, type Change, type Edge } from "./changes";
 import type { Theme } from "./colour";
-import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type Measures, type ModelCard, type NextTokens, type PageData, type Site, type StatisticName } from "./format";
+import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type CheckpointExplanation, type Measures, type ModelCard, type NextTokens, type PageData, type Site, type StoredRun, type StatisticName } from "./format";
 import { combinations, sites, type Choice, type Combination, type Side } from "./maps";
 import { MEASURES, type Measure } from "./measures";
 import { PICTURE_LANGUAGES } from "./pictureStrings";
@@ -111,7 +111,9 @@ class Page {
   problem = $state("");
 
   /** Explanations of one sentence by several checkpoints. A run deletes old checkpoints, so these outlive the panel. */
-  checkpointExplanations = $state.raw<{ sentence: string; entries: { step: number; explanation: Explanation }[] }>({ sentence: "", entries: [] });
+  checkpointExplanations = $state.raw<{ sentence: string; entries: CheckpointExplanation[] }>({ sentence: "", entries: [] });
+  /** The run of a page that was saved. */
+  storedRun: StoredRun | null = null;
 
   readsPictures = $derived(this.live ? !!this.models[this.modelIndex]?.reads_pictures : !!this.explanations[this.modelIndex]?.picture);
   text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
@@ -167,6 +169,10 @@ class Page {
       this.#defaults.sentence = data.live.sentence;
       this.picture = data.live.picture ?? "";
       this.#defaults.panel = this.hasRun ? "run" : "attention";
+    }
+    if (data.run) {
+      this.storedRun = data.run;
+      this.hasRun = true;
     }
     const dark = matchMedia("(prefers-color-scheme: dark)");
     this.systemIsDark = dark.matches;

@@ -2,7 +2,7 @@
 
 import { fetchLiveFile } from "./api";
 import { hasModel } from "./file_model";
-import type { Explanation } from "./format";
+import type { Explanation, StoredRun } from "./format";
 
 /** Whether this page has a model in it, and so is a live file itself. */
 export const hasModelInside = hasModel;
@@ -27,13 +27,13 @@ function toHtml(root: HTMLElement): string {
   return `<!doctype html>\n${root.outerHTML}\n`;
 }
 
-export function frozenPage(explanations: Explanation[]): string {
+export function frozenPage(explanations: Explanation[], run: StoredRun | null): string {
   const root = emptyPage();
   for (const id of ENGINE_PARTS) root.querySelector(`#${id}`)?.remove();
   const policy = root.querySelector("meta[http-equiv]");
   policy?.setAttribute("content", (policy.getAttribute("content") ?? "").replace(/connect-src [^;]*(; worker-src [^;]*)?/, FILE_POLICY));
   const data = root.querySelector("#jumok-data");
-  if (data) data.textContent = JSON.stringify({ explanations }).replaceAll("<", "\\u003c");
+  if (data) data.textContent = JSON.stringify({ explanations, ...(run && { run }) }).replaceAll("<", "\\u003c");
   return toHtml(root);
 }
 

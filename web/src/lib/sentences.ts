@@ -1,6 +1,6 @@
 /** The list of validation sentences, sorted. */
 
-import type { SentenceScore } from "./api";
+import type { SentenceScore } from "./format";
 
 export const SENTENCE_COLUMNS = ["source", "hypothesis", "chrf", "loss", "uncovered", "repeats", "change"] as const;
 export type SentenceColumn = (typeof SENTENCE_COLUMNS)[number];

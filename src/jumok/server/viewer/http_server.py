@@ -17,7 +17,7 @@ import logging
 import secrets
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import uvicorn
 from starlette.exceptions import HTTPException
@@ -182,7 +182,7 @@ class ViewerApplication(HttpApplication):
 
 
 class _LineStream:
-    """A response of one line per partial translation; the last line is the answer.
+    """A response of one line per partial result or progress; the last line is the answer.
 
     The status is sent with the first line, so a request that is refused before that has its own status;
     a later error is the last line.
@@ -201,11 +201,11 @@ class _LineStream:
             await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         await self._send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
 
-    def send_partial(self, text: str) -> None:
-        """Send a line from the thread that computes, and wait for it. Ends a search that nobody reads."""
+    def send_partial(self, fields: dict[str, Any]) -> None:
+        """Send a line from the thread that computes, and wait for it. Ends work that nobody waits for."""
         if not self.is_open:
             raise ConnectionError
-        asyncio.run_coroutine_threadsafe(self.send_line(_json({"partial": text})), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self.send_line(_json(fields)), self._loop).result()
 
 
 def _in_daemon_thread(function: Callable[[], Result]) -> asyncio.Future[Result]:
@@ -234,5 +234,5 @@ def _in_daemon_thread(function: Callable[[], Result]) -> asyncio.Future[Result]:
     return future
 
 
-def _json(fields: dict[str, str]) -> bytes:
+def _json(fields: dict[str, Any]) -> bytes:
     return json.dumps(fields, ensure_ascii=False).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from jumok.config.recipe import LanguageSettings
@@ -29,6 +30,14 @@ __all__ = ["RunMonitor", "is_run_folder"]
 
 def is_run_folder(path: Path) -> bool:
     return RunFolder(path).record_file.is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class RunModel:
+    """A model of a run, and the step of its checkpoint; None for the finished model."""
+
+    translator: Translator
+    step: int | None
 
 
 class RunMonitor:
@@ -66,21 +75,22 @@ class RunMonitor:
         ]
         return {"name": self.name, "metrics": numbers}
 
-    def newest(self) -> Translator | None:
+    def newest(self) -> RunModel | None:
         """Return the finished model or that of the newest checkpoint; None if there is no translator yet."""
         steps = self._checkpoint_steps()
         if steps and self.folder.is_finished(self._record()):
-            return load(self.folder.model, engine="torch")
-        return self.translator(steps[-1]) if steps else None
+            return RunModel(load(self.folder.model, engine="torch"), None)
+        return RunModel(self.translator(steps[-1]), steps[-1]) if steps else None
 
-    def before_newest(self) -> Translator | None:
+    def before_newest(self) -> RunModel | None:
         """Return the model of the checkpoint before the newest; None if there is none."""
         steps = self._checkpoint_steps()
-        return self.translator(steps[-2]) if len(steps) > 1 else None
+        return RunModel(self.translator(steps[-2]), steps[-2]) if len(steps) > 1 else None
 
-    def validation_pairs(self, count: int) -> list[Pair]:
-        """Return up to this number of validation pairs, evenly spaced."""
-        return evenly_spaced(self.folder.read_validation_pairs(), count)
+    def validation_pairs(self, count: int) -> tuple[list[Pair], int]:
+        """Return up to this number of validation pairs, evenly spaced, and how many there are."""
+        pairs = self.folder.read_validation_pairs()
+        return evenly_spaced(pairs, count), len(pairs)
 
     def translator(self, step: int) -> Translator:
         """Return the model of one checkpoint."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections import OrderedDict
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -32,6 +31,7 @@ from jumok.analysis.live_file import model_page
 from jumok.analysis.sentence_scores import score_sentences
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.picture_classifier import PictureClassifier
+from jumok.server.viewer.turns import Turns
 from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
     from jumok.analysis.explanation import Explanation
     from jumok.config.recipe import ModelSettings
-    from jumok.inference.translator import Translator
+    from jumok.inference.translator import OnProgress, Translator
     from jumok.server.viewer.run_monitor import RunMonitor
+
+    OnPartial = Callable[[dict[str, Any]], None]
 
 __all__ = ["ExplanationService", "NamedTranslator"]
 
@@ -48,7 +50,7 @@ MAX_CHARACTERS = 1000
 MAX_BEAM = 16
 MAX_PICTURE_CHARACTERS = 24 * 2**20  # of a data: URL, which has four for three bytes
 MAX_ANSWER_BYTES = 32 * 2**20
-MAX_SENTENCES = 500  # of a run's validation set; other requests wait meanwhile
+MAX_SENTENCES = 500  # of a run's validation set
 CACHE_SIZE = 16
 
 
@@ -99,9 +101,8 @@ class PortraitRequest(Request):
 
 
 class SentencesRequest(Request):
-    """Some sentences of the run's validation set, translated by a model."""
+    """Some sentences of the run's validation set, translated by the run's newest model."""
 
-    model: int = Field(0, ge=0)
     sentences: int = Field(100, ge=1, le=MAX_SENTENCES)
 
 
@@ -154,7 +155,7 @@ class NamedTranslator:
 
 
 class ExplanationService:
-    """Answers a page's requests about models and a run, one at a time.
+    """Answers a page's requests about models and a run, one at a time; long ones let the others through.
 
     The last `cache_size` explanations are cached, or fewer large ones: steps and effects are requested for
     the one that is shown. A request beyond `limits` is refused before a model computes anything.
@@ -176,7 +177,7 @@ class ExplanationService:
         self._run = run
         self._cache_size = cache_size
         self._limits = limits
-        self._lock = threading.Lock()
+        self._turns = Turns()
         self._cache: OrderedDict[str, Explanation] = OrderedDict()
         self._operations: dict[str, Callable[[bytes], Any]] = {
             "rank-heads": self._rank_heads,
@@ -185,13 +186,13 @@ class ExplanationService:
             "layers": self._layers,
             "file": self._live_file,
         }
+        self._long_operations: dict[str, Callable[[bytes, OnProgress], Any]] = {}
         if run is not None:
             self._operations |= {
                 "run": lambda _: run.report() | {"others": [other.curves() for other in other_runs]},
                 "snapshot": self._explain_checkpoint,
-                "portrait": self._portrait,
-                "sentences": self._score_sentences,
             }
+            self._long_operations = {"portrait": self._portrait, "sentences": self._score_sentences}
 
     def page_data(self) -> dict[str, Any]:
         """Return the data that the page needs before its first request."""
@@ -205,13 +206,19 @@ class ExplanationService:
         return MAX_PICTURE_CHARACTERS * any(one.reads_pictures for one in self._models)
 
     def supports(self, operation: str) -> bool:
-        return operation == "explain" or operation in self._operations
+        return operation == "explain" or operation in self._operations | self._long_operations
 
-    def handle(self, operation: str, body: bytes, on_partial: Callable[[str], None] | None = None) -> bytes:
-        """Return the response as JSON. During "explain", `on_partial` receives each partial translation."""
-        with self._lock:
+    def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
+        """Return the response as JSON.
+
+        `on_partial` receives {"partial": text} for each partial translation of "explain", and
+        {"progress": [done, total]} during long operations. An exception in it ends the work.
+        """
+        with self._turns.take():
             if operation == "explain":
                 response = self._explain(body, on_partial)
+            elif operation in self._long_operations:
+                response = self._long_operations[operation](body, self._between_parts(on_partial))
             else:
                 response = self._operations[operation](body)
         answer = json.dumps(response, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
@@ -222,9 +229,20 @@ class ExplanationService:
             )
         return answer
 
-    def _explain(self, body: bytes, on_partial: Callable[[str], None] | None) -> dict[str, Any]:
+    def _between_parts(self, on_partial: OnPartial | None) -> OnProgress:
+        """Return what long work calls between its parts: it reports them and lets other requests through."""
+
+        def on_progress(done: int, total: int) -> None:
+            if on_partial is not None:
+                on_partial({"progress": [done, total]})
+            self._turns.give_way()
+
+        return on_progress
+
+    def _explain(self, body: bytes, on_partial: OnPartial | None) -> dict[str, Any]:
         request = _parse(ExplainRequest, body)
-        document = explanation_to_document(self._explanation(request, on_partial), four_decimals=True)
+        on_text = None if on_partial is None else lambda text: on_partial({"partial": text})
+        document = explanation_to_document(self._explanation(request, on_text), four_decimals=True)
         return document | self._other_sentences(request)
 
     def _other_sentences(self, request: ExplainRequest) -> dict[str, Any]:
@@ -271,20 +289,33 @@ class ExplanationService:
             raise DataError("Name the cell whose steps you want. Received: no cell.")
         return cell_to_document(self._explanation(request).steps(**request.cell.model_dump()))
 
-    def _portrait(self, body: bytes) -> dict[str, Any]:
-        request = _parse(PortraitRequest, body)
-        pairs = cast("RunMonitor", self._run).validation_pairs(request.sentences)
+    def _portrait(self, body: bytes, on_progress: OnProgress) -> dict[str, Any]:
+        request, run = _parse(PortraitRequest, body), cast("RunMonitor", self._run)
+        pairs, available = run.validation_pairs(request.sentences)
         change = Silence(request.site, request.layer, request.head)
-        return _finite(asdict(draw_head_portrait(self._sentence_model(request.model), pairs, change)))
-
-    def _score_sentences(self, body: bytes) -> dict[str, Any]:
-        request, run = _parse(SentencesRequest, body), cast("RunMonitor", self._run)
-        scores = score_sentences(
-            self._sentence_model(request.model),
-            run.validation_pairs(request.sentences),
-            previous=run.before_newest(),
+        portrait = draw_head_portrait(
+            self._sentence_model(request.model), pairs, change, on_progress=on_progress
         )
-        return {"sentences": [_finite(asdict(score)) for score in scores]}
+        return _finite(asdict(portrait)) | {"available": available, "model": self._model(request.model).name}
+
+    def _score_sentences(self, body: bytes, on_progress: OnProgress) -> dict[str, Any]:
+        request, run = _parse(SentencesRequest, body), cast("RunMonitor", self._run)
+        newest, previous = run.newest(), run.before_newest()
+        if newest is None:
+            raise DataError(f"{run.name} has no checkpoint of a translator yet. Try again after one.")
+        pairs, available = run.validation_pairs(request.sentences)
+        scores = score_sentences(
+            newest.translator,
+            pairs,
+            previous=None if previous is None else previous.translator,
+            on_progress=on_progress,
+        )
+        return {
+            "sentences": [_finite(asdict(score)) for score in scores],
+            "available": available,
+            "step": newest.step,
+            "previous_step": None if previous is None else previous.step,
+        }
 
     def _sentence_model(self, index: int) -> Translator:
         """Return a model that translates sentences."""

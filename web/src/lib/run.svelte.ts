@@ -1,0 +1,72 @@
+/** What the page knows of a run: its report, the list of sentences and portraits of heads.
+ *
+ * They outlive the panel: long work goes on while people look at something else. */
+
+import { fetchPortrait, fetchSentences, type LongWork } from "./api";
+import type { Portrait, RunReport, StoredRun } from "./format";
+import { page } from "./page.svelte";
+
+/** Work of the server that takes seconds or minutes. It reports its progress and can be cancelled. */
+export class Work<Request = never, Result = unknown> {
+  result = $state.raw<Result | null>(null);
+  /** The share that is done, from 0 to 1; null if nothing runs. */
+  progress = $state<number | null>(null);
+  problem = $state("");
+  #controller = new AbortController();
+  #compute: (request: Request, work: LongWork) => Promise<Result>;
+
+  constructor(compute: (request: Request, work: LongWork) => Promise<Result>) {
+    this.#compute = compute;
+  }
+
+  /** The result; null if the work was cancelled or failed. */
+  async start(request: Request): Promise<Result | null> {
+    const { signal } = (this.#controller = new AbortController());
+    [this.progress, this.problem] = [0, ""];
+    try {
+      this.result = await this.#compute(request, { signal, onProgress: (done, total) => signal.aborted || (this.progress = done / total) });
+      return this.result;
+    } catch (error) {
+      if (!signal.aborted) this.problem = page.errorMessage(error);
+      return null;
+    } finally {
+      if (!signal.aborted) this.progress = null;
+    }
+  }
+
+  cancel(): void {
+    this.#controller.abort();
+    this.progress = null;
+  }
+}
+
+type PortraitRequest = Parameters<typeof fetchPortrait>[0];
+const MAX_PORTRAITS = 24;
+
+class Run {
+  report = $state.raw<RunReport | null>(null);
+  sentences = new Work(fetchSentences);
+  portrait = new Work(fetchPortrait);
+  /** All that were measured, the latest first. */
+  portraits = $state.raw<Portrait[]>([]);
+
+  constructor(stored: StoredRun | null) {
+    if (!stored) return;
+    [this.report, this.portraits, this.sentences.result] = [stored.report, stored.portraits, stored.sentences];
+  }
+
+  /** Measure one head; whether it was measured. */
+  async measureHead(request: PortraitRequest): Promise<boolean> {
+    const portrait = await this.portrait.start(request);
+    if (portrait) this.portraits = [portrait, ...this.portraits].slice(0, MAX_PORTRAITS);
+    return portrait !== null;
+  }
+}
+
+export const run = new Run(page.storedRun);
+
+/** What a saved page keeps of the run; null without one. */
+export function runToStore(): StoredRun | null {
+  if (!run.report) return null;
+  return { report: run.report, checkpoints: page.storedRun?.checkpoints ?? page.checkpointExplanations.entries, sentences: run.sentences.result, portraits: run.portraits };
+}
