@@ -11,6 +11,11 @@ PROJECT = Path(__file__).parent.parent.parent
 KOREAN_PAGES = sorted((PROJECT / "docs").glob("**/*.ko.md"))
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 NUMBER = re.compile(r"(?<![A-Za-z\d.])\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z\d])")
+LARGE_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(?:\s(million)|(만)(?=\s?(?:개|쌍|줄|토큰|픽셀)))")
+"""Without a counter, 11만 may mean "only 11"."""
+SCALES = {"million": 10**6, "만": 10**4}
+WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "sixth": 6, "eighth": 8, "tenth": 10}
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -23,10 +28,26 @@ def parts(page: Path) -> dict[str, list[str]]:
     return {
         "headings": re.findall(r"^#+", prose, re.M),
         "code and formulas": code,
-        "numbers": sorted(set(NUMBER.findall(LINK.sub(" ", prose)))),
+        "numbers": sorted(set(NUMBER.findall(spell_out(LINK.sub(" ", prose))))),
         "targets of links": sorted(without_language(target) for target in LINK.findall(prose)),
         "table rows": [str(line.count("|")) for line in prose.split("\n") if line.startswith("|")],
     }
+
+
+def spell_out(prose: str) -> str:
+    """1.2 million and 120만 are one number."""
+
+    def value(found: re.Match[str]) -> str:
+        return f"{float(found[1]) * SCALES[found[2] or found[3]]:,.0f} "
+
+    return LARGE_NUMBER.sub(value, prose)
+
+
+def said_in_words(english: Path) -> set[str]:
+    """Numbers that an English page has as words, where a Korean one may have digits: five minutes, 5분."""
+    words = set(re.findall(r"[a-z]+", english.read_text(encoding="utf-8").lower()))
+    whole = {str(value) for value, word in enumerate(WORDS, 1) if word in words}
+    return whole | {part for word, value in FRACTIONS.items() if word in words for part in ("1", str(value))}
 
 
 def remove_comments(code: str) -> str:
@@ -41,6 +62,8 @@ def without_language(target: str) -> str:
 def test_a_korean_page_says_what_the_english_one_says(korean: Path) -> None:
     english = korean.with_name(korean.name.replace(".ko.md", ".md"))
     found, expected = parts(korean), parts(english)
+    more = said_in_words(english) - set(expected["numbers"])
+    found["numbers"] = [number for number in found["numbers"] if number not in more]
     for what in expected:
         assert found[what] == expected[what], f"{what} of {korean.name} differ from those of {english.name}"
 
@@ -50,7 +73,7 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
     """Where a Korean page exists, a link from a Korean page leads to it."""
     for target in LINK.findall(korean.read_text(encoding="utf-8")):
         path = korean.parent / target.partition("#")[0]
-        if target.endswith(".md") and not target.endswith(".ko.md"):
+        if path.suffix == ".md" and not path.name.endswith(".ko.md"):
             assert not path.with_name(path.name.replace(".md", ".ko.md")).exists(), (
                 f"{target} has a Korean page"
             )
@@ -58,9 +81,15 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
 
 def test_differences_are_seen(tmp_path: Path) -> None:
     english, korean = tmp_path / "x.md", tmp_path / "x.ko.md"
-    english.write_text("# A\n\n3 words and 0.5.\n\n```python\nprint(1)  # one\n```\n", encoding="utf-8")
-    korean.write_text("# 가\n\n단어 3개와 0.5.\n\n```python\nprint(1)  # 하나\n```\n", encoding="utf-8")
+    english.write_text("# A\n\n3 words in 1.2 million.\n\n```py\nprint(1)  # one\n```\n", encoding="utf-8")
+    korean.write_text("# 가\n\n120만 개 중 3개.\n\n```py\nprint(1)  # 하나\n```\n", encoding="utf-8")
     assert parts(english) == parts(korean)
-    korean.write_text("# 가\n\n단어 3개와 0.6.\n\n```python\nprint(2)\n```\n", encoding="utf-8")
+    korean.write_text("# 가\n\n12만 개 중 3개.\n\n```py\nprint(2)\n```\n", encoding="utf-8")
     differing = {what for what, value in parts(korean).items() if value != parts(english)[what]}
     assert differing == {"code and formulas", "numbers"}
+
+
+def test_words_may_become_digits(tmp_path: Path) -> None:
+    english = tmp_path / "x.md"
+    english.write_text("Five minutes, a tenth of the rate.", encoding="utf-8")
+    assert said_in_words(english) == {"5", "1", "10"}
