@@ -160,6 +160,31 @@ def test_webvtt_keeps_times_notes_styles_and_entities() -> None:
     assert written.endswith("- I GO.\n- YOU STAY.\n")
 
 
+@pytest.mark.parametrize(
+    ("cue", "segments", "expected"),
+    [
+        ("<v Ann>Who is it?<v Bob>Only me.", ["Who is it?", "Only me."], "<v Ann>WHO IS IT?<v Bob>ONLY ME."),
+        (
+            "<v Ann>Who is\nit?</v> <v.loud Bob>Only me.</v>",
+            ["Who is it?", "Only me."],
+            "<v Ann>WHO IS\nIT?</v> <v.loud Bob>ONLY ME.</v>",
+        ),
+        (
+            "<i><v Ann>Who is it?\n<v Bob>Only</v> me.</i>",
+            ["Who is it?", "Only me."],
+            "<i><v Ann>WHO IS IT?</v></i>\n<i><v Bob>ONLY</v> ME.</i>",
+        ),
+        ("<v Ann>I <i>go</i>\nhome.</v>", ["I go home."], "<v Ann>I <i>GO</i>\nHOME.</v>"),
+    ],
+)
+def test_two_voices_in_one_cue_are_two_segments(cue: str, segments: list[str], expected: str) -> None:
+    text = f"WEBVTT\n\n00:01.000 --> 00:02.000\n{cue}\n"
+    _, document = read_document("a.vtt", text.encode())
+    assert document.segments == segments
+    assert identity(document) == text.encode()
+    assert shout(document).decode() == text.replace(cue, expected)
+
+
 def test_a_vtt_file_without_its_first_line_is_refused() -> None:
     with pytest.raises(DataError, match="WEBVTT"):
         read_document("a.vtt", b"1\n00:01.000 --> 00:02.000\nhello\n")

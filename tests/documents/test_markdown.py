@@ -9,6 +9,7 @@ import pytest
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.registry import read_document
+from jumok.text.sentences import text_spans
 from support.office_files import identity, reverse, shout
 
 PROJECT = Path(__file__).parents[2]
@@ -173,6 +174,19 @@ def test_hard_breaks_and_template_codes_stay() -> None:
     _, document = read_document("a.md", text.encode())
     assert document.segments == ["one", "two and ", "three", "four"]
     assert shout(document).decode() == "ONE  \nTWO {{ a }} AND {% b %}   \nTHREE\\\nFOUR\n"
+
+
+@pytest.mark.parametrize("line_break", ["<br>", "<br />", " <BR/> "])
+def test_a_line_break_of_html_ends_a_sentence(line_break: str) -> None:
+    """As it does in HTML: the lines of a table cell or an address are no one sentence."""
+    text = f"| The *first* line{line_break}the second | `a<br>b` |\n| --- | --- |\n"
+    _, document = read_document("a.md", text.encode())
+    [segment, *_] = document.segments
+    lines = [segment[start:end] for start, end in text_spans(segment)]
+    assert lines == ["The first line", "the second"]
+    assert identity(document) == text.encode()
+    expected = f"| THE *FIRST* LINE{line_break}THE SECOND | `a<br>b` |\n| --- | --- |\n"
+    assert shout(document).decode() == expected
 
 
 def test_emphasis_without_a_word_is_left_out() -> None:

@@ -15,7 +15,15 @@ from jumok.documents.document import DocumentFormat
 from jumok.documents.html import HtmlFile
 from jumok.documents.html_markup import read_markup
 from jumok.documents.marked_template import render_tags
-from jumok.documents.segment import Element, Segment, SegmentBuilder, Tag, has_letters, place
+from jumok.documents.segment import (
+    LINE_BREAK,
+    Element,
+    Segment,
+    SegmentBuilder,
+    Tag,
+    has_letters,
+    place,
+)
 from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
 
 if TYPE_CHECKING:
@@ -44,6 +52,7 @@ _RAW_HTML_BLOCK = re.compile(r" {0,3}<(?:(?:script|pre|style|textarea)(?=[\s>]|$
 _RAW_HTML_END = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _COMMENT_END = re.compile("-->")
 _CELL = re.compile(r"((?<!\\)\|)")
+_LINE_BREAK_TAG = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
 _HARD_BREAK = re.compile(r"(?:(?<! ) {2,}+|\\)$")
 
 
@@ -189,7 +198,9 @@ class _BlockReader:
         builder = SegmentBuilder()
         _add_inline(builder, text, self._labels)
         segment = builder.finish(raw)
-        self._parts.append(_Inline(segment) if has_letters(segment.text) else raw)
+        line_break = _LINE_BREAK_TAG.search(text)
+        inline = _Inline(segment, line_break[0] if line_break else "")
+        self._parts.append(inline if has_letters(segment.text) else raw)
 
 
 def _prefix_of(line: str) -> str:
@@ -199,9 +210,10 @@ def _prefix_of(line: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Inline:
-    """A segment with the inline markup of Markdown."""
+    """A segment with the inline markup of Markdown, and the tag that stands for its line breaks."""
 
     segment: Segment
+    line_break: str
 
     @property
     def segments(self) -> list[str]:
@@ -211,7 +223,8 @@ class _Inline:
         [translation] = translations
         if translation.text == self.segment.text and self.segment.raw is not None:
             return self.segment.raw
-        return render_tags(_without_empty_emphasis(place(self.segment, translation)), _escape)
+        written = render_tags(_without_empty_emphasis(place(self.segment, translation)), _escape)
+        return written.replace(LINE_BREAK, self.line_break or " ")
 
 
 def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
@@ -232,6 +245,7 @@ def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
 _DESTINATION = r"\((?:[^()\s]|\([^()\s]*+\))*+(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
 _TOKEN = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<line_break><[bB][rR][ \t]*+/?>)"
     r"|(?P<code>(?P<ticks>`++).+?(?<!`)(?P=ticks)(?!`))"
     r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--(?:(?!<!--).)*?--)>|https?://[^\s<>()]++|\[\^[^\]\s]++\]"
     r"|\{\{(?:(?!\{\{).)*?\}\}|\{%(?:(?!\{%).)*?%\}"
@@ -250,6 +264,8 @@ def _add_inline(builder: SegmentBuilder, text: str, labels: frozenset[str]) -> N
         position = match.end()
         if match["escape"]:
             builder.add_text(match[0][1:])
+        elif match["line_break"]:
+            builder.add_text(LINE_BREAK)
         elif match["code"] or match["atomic"]:
             builder.add_atomic(match[0])
         elif match["emphasis"]:

@@ -4,7 +4,7 @@ r"""The text of a subtitle, without the formatting codes that tell players how a
     - At {\b1}home{\b0}.                           - {\b1}집에{\b0}요.
 
 Codes that style words move with the words; others stay in place. The lines of one speaker are one
-segment, and its translation is wrapped into as many lines.
+segment, and its translation is wrapped into as many lines. A dash begins a speaker, and so does <v Ann>.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ _DASH = r"[-‐–—]++(?!\d)"  # before a digit it is a minus sign
 _NOT_TEXT = re.compile(f"{_CODE}|{_MUSIC_NOTE}")
 _STYLE = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
 _HIDDEN = re.compile(rf"<[^<>]*+>|{_CODE}")
+_VOICE = re.compile(r"\s*+<v[\s.>]", re.IGNORECASE)
+_BEFORE_PIECE = re.compile(r"(\n|(?<=\S)[ \t]*+(?=<v[\s.>]))", re.IGNORECASE)
 _WORD = re.compile(rf"(?:<[^<>]*+>|{_CODE}|\S)++")
 _SPEAKER_DASH = re.compile(rf"\s*+{_DASH}[ \t]*+")
 _SPEAKER_START = re.compile(rf"\s*+(?:{_DASH}|{_MUSIC_NOTE})[ \t]*+(?=\S)")
@@ -39,10 +41,11 @@ _SENTENCE_END = re.compile(r"[^\w\s,;:]\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What one speaker says in a subtitle, and the number of its lines."""
+    """What one speaker says in a subtitle, the number of its lines, and the white space before it."""
 
     markup: HtmlMarkup
     num_lines: int
+    space_before: str = ""
     has_entities: bool = False
 
     @property
@@ -72,17 +75,19 @@ class Cue:
         if [translation.text for translation in translations] == self.segments:
             return self.raw
         remaining = iter(translations)
-        return "\n".join(
-            utterance.fill([next(remaining) for _ in utterance.segments]) for utterance in self.utterances
+        return "".join(
+            utterance.space_before + utterance.fill([next(remaining) for _ in utterance.segments])
+            for utterance in self.utterances
         )
 
 
 def read_cue(text: str, *, has_entities: bool = False) -> Cue:
-    """Split a subtitle at lines whose dash shows a change of speaker, and at lines of a song.
+    """Split a subtitle at lines whose dash shows a change of speaker, at voices, and at lines of a song.
 
     `has_entities` says that "&amp;" stands for "&", as in WebVTT.
     """
-    lines = _LINE_BREAK.sub("\n", text).split("\n")
+    first, *others = _BEFORE_PIECE.split(_LINE_BREAK.sub("\n", text))
+    pieces = [("", first), *zip(others[::2], others[1::2], strict=True)]  # white space, and what follows it
     tags = list(tokenize(text))
     opened, closed = (
         {_base_name(tag.name) for tag in tags if tag.kind is kind}
@@ -90,26 +95,32 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
     )
     utterances = []
     still_open: list[HtmlToken] = []
-    for start, end in pairwise([*_speaker_starts(lines), len(lines)]):
-        spoken = "\n".join(lines[start:end])
+    for start, end in pairwise([*_speaker_starts([piece for _, piece in pieces]), len(pieces)]):
+        spoken = "".join(space + piece for space, piece in pieces[start:end]).removeprefix(pieces[start][0])
+        num_lines = 1 + spoken.count("\n")
         spoken = spoken if has_entities else spoken.replace("&", "&amp;")
+        if _VOICE.match(pieces[start][1]):  # it ends the voice before it
+            still_open = [tag for tag in still_open if tag.closing != "</v>"]
         tokens = [*still_open, *_separate_dash(_tokenize(spoken, opened & closed))]
         still_open = _open_tags(tokens)
-        utterances.append(Utterance(read_tokens(tokens), end - start, has_entities))
+        utterances.append(Utterance(read_tokens(tokens), num_lines, pieces[start][0], has_entities))
     return Cue(utterances, text)
 
 
-def _speaker_starts(lines: Sequence[str]) -> Iterator[int]:
-    """Yield 0 and the index of each line that starts with a dash or a note, except inside a sentence."""
-    previous = ""
+def _speaker_starts(pieces: Sequence[str]) -> Iterator[int]:
+    """Yield 0 and the index of each piece that begins with a voice, or with a dash or note of a sentence."""
+    previous = spoken = ""
     has_speakers = False
-    for index, line in enumerate(lines):
-        visible = _HIDDEN.sub("", line)
-        starts_speaker = _SPEAKER_START.match(visible) is not None
-        if index == 0 or (starts_speaker and (has_speakers or _SENTENCE_END.search(previous))):
-            has_speakers = has_speakers or starts_speaker
+    for index, piece in enumerate(pieces):
+        visible = _HIDDEN.sub("", piece)
+        has_dash = _SPEAKER_START.match(visible) is not None
+        has_voice = _VOICE.match(piece) is not None and bool(spoken.strip())
+        if index == 0 or has_voice or (has_dash and (has_speakers or _SENTENCE_END.search(previous))):
+            has_speakers = has_speakers or has_dash
+            spoken = ""
             yield index
         previous = visible
+        spoken += visible
 
 
 def _base_name(name: str) -> str:
