@@ -206,6 +206,14 @@ def test_xliff_2(tmp_path: Path) -> None:
     assert dropped["unit without a translation"] == dropped["unit that is not to be translated"] == 1
 
 
+def test_an_xliff_unit_whose_segments_are_translated_in_part(tmp_path: Path) -> None:
+    """The translation of one sentence is not paired with two."""
+    second = '<mrk mtype="seg" mid="1">둘.</mrk>'
+    for rest in ("", '<mrk mtype="seg" mid="1"/>', '<mrk mtype="seg" mid="9">아홉.</mrk>'):
+        pairs, _ = read(corpus_at(tmp_path / "a.xlf", XLIFF_12.replace(second, rest)))
+        assert pairs == [SAVE, Pair("One.", "하나.")]
+
+
 def test_an_xliff_without_translations_says_so(tmp_path: Path) -> None:
     untranslated = XLIFF_20.replace("<target>여세요.</target>", "").replace('"final"', '"initial"')
     with pytest.raises(DataError, match=r"no sentence pairs\. Received: 3 unit without a translation"):

@@ -236,6 +236,74 @@ def test_a_target_has_one_state_however_it_is_quoted() -> None:
         ElementTree.fromstring(written)
 
 
+@pytest.mark.parametrize(
+    ("unit", "attributes"),
+    [("trans-unit", ' state="new"'), ("trans-unit", ' state="needs-translation"'), ("segment", "")],
+)
+def test_a_copy_of_the_source_that_is_marked_as_new_is_translated(unit: str, attributes: str) -> None:
+    """Tools copy the source into the target, for translators to write over."""
+    state = "" if attributes else ' state="initial"'
+    source = 'Press <g id="1">Save</g>.'
+    template = (
+        f'<xliff><file source-language="en" target-language="ko"><{unit} id="1"{state}>'
+        f"<source>{source}</source><target{attributes}>%s</target></{unit}></file></xliff>"
+    )
+    _, document = read_document("a.xlf", (template % source).encode())
+    assert document.segments == ["Press Save."]
+    written = shout(document).decode()
+    assert '>PRESS <g id="1">SAVE</g>.</target>' in written
+    assert "new" not in written
+    assert "needs" not in written
+    draft = (template % "저장을 누르세요.").encode()  # somebody has begun
+    assert read_document("a.xlf", draft)[1].segments == []
+    named = (template % source).replace(attributes or state, "").encode()  # such as a name
+    assert read_document("a.xlf", named)[1].segments == []
+
+
+SEGMENTED = """<xliff version="1.2"><file source-language="en" target-language="ko"><body><trans-unit id="1">
+<source>One <g id="1">here. Two. 3.</g></source>
+<seg-source><mrk mtype="seg" mid="0">One <g id="1">here.</g></mrk><g id="1"> \
+<mrk mtype="seg" mid="1">Two.</mrk> <mrk mtype="seg" mid="2">3.</mrk></g></seg-source>%s
+</trans-unit></body></file></xliff>
+"""
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "",
+        "\n<target/>",
+        '\n<target state="new">One <g id="1">here. Two. 3.</g></target>',
+        '\n<target><mrk mtype="seg" mid="0"/><g id="1"> <mrk mtype="seg" mid="1"></mrk>'
+        ' <mrk mtype="seg" mid="2"/></g></target>',
+    ],
+)
+def test_segments_of_xliff_1_are_filled_one_by_one(target: str) -> None:
+    _, document = read_document("a.xlf", (SEGMENTED % target).encode())
+    assert document.segments == ["One here.", "Two."]
+    filled = (
+        '\n<target state="translated"><mrk mtype="seg" mid="0">ONE <g id="1">HERE.</g></mrk><g id="1"> '
+        '<mrk mtype="seg" mid="1">TWO.</mrk> <mrk mtype="seg" mid="2">3.</mrk></g></target>'
+    )
+    assert shout(document).decode() == SEGMENTED % filled
+
+
+def test_translated_segments_of_xliff_1_stay() -> None:
+    target = (
+        '<target state="final"><mrk mtype="seg" mid="0">하나.</mrk><mrk mtype="seg" mid="1"/>'
+        '<mrk mtype="seg" mid="2">3.</mrk></target>'
+    )
+    _, document = read_document("a.xlf", (SEGMENTED % target).encode())
+    assert document.segments == ["Two."]
+    filled = '<mrk mtype="seg" mid="1">TWO.</mrk>'
+    expected = target.replace('<mrk mtype="seg" mid="1"/>', filled).replace("final", "translated")
+    assert shout(document).decode() == SEGMENTED % expected
+    [invented] = [document.write([SegmentTranslation("둘 %d.")]).decode()]
+    assert '<mrk mtype="seg" mid="1" comment="needs-review-translation">둘 %d.</mrk>' in invented
+    done = (SEGMENTED % target.replace("/><mrk", ">둘.</mrk><mrk")).encode()
+    assert shout(read_document("a.xlf", done)[1]) == done
+
+
 def test_android_values_of_styles_and_identifiers_stay() -> None:
     text = (
         '<resources><style name="a"><item name="b">bold</item></style><item type="id" name="c">word</item>'

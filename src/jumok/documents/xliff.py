@@ -1,7 +1,10 @@
 """XLIFF 1.2 and 2.x: units without a translation are filled in; the others stay.
 
-In XLIFF 1.2, a new translation has the state "translated", or "needs-review-translation" if its placeholders
-are not those of the source. Units and groups with translate="no" stay as they are.
+A copy of the source is no translation if its state says so ("new"). Of a unit of 1.2 that is divided into
+segments (`<mrk mtype="seg">` in seg-source), each segment is filled by itself. In XLIFF 1.2, a new
+translation has the state "translated", or "needs-review-translation" if its placeholders are not those of the
+source.
+Units and groups with translate="no" stay as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from jumok.documents.xml_document import read_xml_file
 from jumok.documents.xml_reader import XmlReader, escape_xml, render_xml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from jumok.documents.segment import Tag
     from jumok.documents.xml_tree import XmlNode
@@ -29,6 +32,8 @@ _PREFIXES = {
     **{f"urn:oasis:names:tc:xliff:document:2.{minor}": "" for minor in range(3)},
 }
 _UNITS = frozenset(["trans-unit", "segment"])  # of 1.2, of 2.x
+_NOT_TRANSLATED = frozenset(["new", "needs-translation", "initial"])
+_NEEDS_REVIEW = "needs-review-translation"
 _WRAPPERS = frozenset(["g", "mrk", "pc"])
 _OPENING = {"bpt": "ept", "bx": "ex", "sc": "ec"}
 _CLOSING = {closing: opening for opening, closing in _OPENING.items()}
@@ -42,23 +47,68 @@ class _Reader(XmlReader):
         return node.attributes.get("translate") == "no"
 
     def read_content(self, node: XmlNode) -> str | None:
-        source, target = node.find("source"), node.find("target")
-        if source is None or (target is not None and (target.content().strip() or _has_elements(target))):
+        source, segmented, target = (node.find(name) for name in ("source", "seg-source", "target"))
+        if source is None:
             return None
+        if target is not None and _is_copy(source, target, node):
+            target.children = []
+        opening = self._opening(node, target)
+        if segmented is not None and _segments_of(segmented):
+            new = self._fill_segments(segmented, target, opening)
+        elif target is not None and (target.content().strip() or _has_elements(target)):
+            return None
+        else:
+            has_state = node.name == "trans-unit"
+            render = partial(_render_target, opening=opening, source=source.content(), has_state=has_state)
+            new = self._add_segment(source, render)
+        return None if new is None else self._put_target(node, target, new)
+
+    def _opening(self, node: XmlNode, target: XmlNode | None) -> str:
+        """Return the start tag of the target, which may be missing; it has the prefix of its unit."""
+        if target is not None:
+            return self.source.opening(target)
+        prefix = re.match(r"<([\w.-]+:)?", self.source.raw(node.start, node.content_start))
+        return f"<{(prefix and prefix[1]) or ''}target>"
+
+    def _add_segment(self, source: XmlNode, render: Callable[[Iterable[str | Tag]], str]) -> str | None:
+        """Return the mark for a translation; None if there is nothing to translate."""
         builder = SegmentBuilder()
         self._read_inline(source.children, builder)
         segment = builder.finish()
         if not has_letters(segment.text):
             return None
-        prefix = re.match(r"<([\w.-]+:)?", self.source.raw(node.start, node.content_start))
-        opening = f"<{(prefix and prefix[1]) or ''}target>" if target is None else self.source.opening(target)
-        render = partial(
-            _render_target, opening=opening, source=source.content(), has_state=node.name == "trans-unit"
-        )
-        mark = self.template.add(SegmentMark(segment, render, fills_target=True))
+        return self.template.add(SegmentMark(segment, render, fills_target=True))
+
+    def _fill_segments(self, segmented: XmlNode, target: XmlNode | None, opening: str) -> str | None:
+        """Return the target with marks in its segments that are empty; None if all are translated.
+
+        A target without segments is written like the source.
+        """
+        sources = _segments_of(segmented)
+        frame = segmented if target is None or not target.children else target
+        marks: list[str] = []
+        pieces = [_with_state(opening, "translated")]
+        position = frame.content_start
+        for mid, place in _segments_of(frame).items():
+            if mid not in sources or (frame is target and place.children):
+                continue
+            source = sources[mid]
+            start = self.source.opening(place)
+            mark = self._add_segment(source, partial(_render_segment, opening=start, source=source.content()))
+            if mark is not None:
+                marks.append(mark)
+            copy = start + self.source.raw(source.content_start, source.content_end)
+            pieces += [self.source.raw(position, place.start), mark or copy, self.source.closing(place)]
+            position = place.end
+        pieces += [self.source.raw(position, frame.content_end), _closing(opening)]
+        return "".join(pieces) if marks else None
+
+    def _put_target(self, node: XmlNode, target: XmlNode | None, mark: str) -> str:
+        """Return the content of a unit with another target, after its source if it had none."""
         raw = self.source.raw
         if target is not None:
             return raw(node.content_start, target.start) + mark + raw(target.end, node.content_end)
+        source = node.find("source") or node
         indent = raw(node.content_start, source.start)
         last = node.find("seg-source") or source
         before, after = raw(node.content_start, last.end), raw(last.end, node.content_end)
@@ -86,6 +136,21 @@ def _has_elements(node: XmlNode) -> bool:
     return any(child.name for child in node.children)
 
 
+def _is_copy(source: XmlNode, target: XmlNode, unit: XmlNode) -> bool:
+    """Return whether the target is the source, and its state says that nobody has translated it."""
+    state = target.attributes.get("state") or unit.attributes.get("state")
+    return state in _NOT_TRANSLATED and target.content().strip() == source.content().strip()
+
+
+def _segments_of(node: XmlNode) -> dict[str, XmlNode]:
+    """Return the marked segments of a unit by their ids."""
+    return {
+        child.attributes.get("mid", ""): child
+        for child in node.walk()
+        if child.name == "mrk" and child.attributes.get("mtype") == "seg"
+    }
+
+
 def _is_protected(node: XmlNode) -> bool:
     return node.attributes.get("mtype") == "protected" or node.attributes.get("translate") == "no"
 
@@ -101,15 +166,31 @@ def _code_of(node: XmlNode) -> tuple[str, bool] | None:
     return None
 
 
-def _render_target(pieces: Sequence[str | Tag], *, opening: str, source: str, has_state: bool) -> str:
+def _render_target(pieces: Iterable[str | Tag], *, opening: str, source: str, has_state: bool) -> str:
     content = render_xml(pieces)
-    name = re.match(r"<([^\s/>]+)", opening)
     if has_state:
-        is_good = has_same_placeholders(source, re.sub(r"<[^<>]*>", "", content))
-        opening = re.sub(r"""\sstate\s*=\s*(?:"[^"]*"|'[^']*')""", "", opening)
-        state = "translated" if is_good else "needs-review-translation"
-        opening = f'{opening[:-1]} state="{state}">'
-    return f"{opening}{content}</{name[1] if name else 'target'}>"
+        opening = _with_state(opening, "translated" if _is_good(content, source) else _NEEDS_REVIEW)
+    return f"{opening}{content}{_closing(opening)}"
+
+
+def _render_segment(pieces: Iterable[str | Tag], *, opening: str, source: str) -> str:
+    """Write a segment without its end tag. A segment has no state, so a comment asks for a review."""
+    content = render_xml(pieces)
+    return (opening if _is_good(content, source) else f'{opening[:-1]} comment="{_NEEDS_REVIEW}">') + content
+
+
+def _is_good(content: str, source: str) -> bool:
+    return has_same_placeholders(source, re.sub(r"<[^<>]*>", "", content))
+
+
+def _with_state(opening: str, state: str) -> str:
+    opening = re.sub(r"""\sstate\s*=\s*(?:"[^"]*"|'[^']*')""", "", opening)
+    return f'{opening[:-1]} state="{state}">'
+
+
+def _closing(opening: str) -> str:
+    name = re.match(r"<([^\s/>]+)", opening)
+    return f"</{name[1] if name else 'target'}>"
 
 
 def _set_language(text: str, language: str) -> str:

@@ -165,9 +165,10 @@ class _XliffUnits:
         else:
             codes = source.whole.codes + target.whole.codes
             segmented = self._sides.get("seg-source", source)
-            if target.segments and segmented.segments.keys() == target.segments.keys():
+            both = [mid for mid in target.segments if mid in segmented.segments]
+            if both:
                 sides = (segmented.segments, target.segments)
-                texts = [(sides[0][mid].text(), sides[1][mid].text()) for mid in target.segments]
+                texts = [(sides[0][mid].text(), sides[1][mid].text()) for mid in both]
                 pairs = [(one, other) for one, other in texts if other.strip()]
             else:
                 pairs = [(source.whole.text(), target.whole.text())]
