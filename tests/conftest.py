@@ -12,6 +12,9 @@ from hypothesis import settings
 # torch reads this when it is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+# Messages are English, whatever the locale of the machine.
+os.environ["JUMOK_LANG"] = "en"
+
 # A background job of a script ignores Ctrl-C, and so would every process that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

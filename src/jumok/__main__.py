@@ -17,12 +17,18 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        sys.stderr.write("jumok: interrupted.\n")
+        sys.stderr.write(_interrupted())
         _exit_now(INTERRUPTED)
     except SystemExit as end:
         if end.code in (INTERRUPTED, BROKEN_PIPE):
             _exit_now(int(end.code))
         raise
+
+
+def _interrupted() -> str:
+    language = sys.modules.get("jumok.cli.language")  # importing it now could be interrupted as well
+    localise = getattr(language, "localise", str)
+    return str(localise("jumok: interrupted.\n"))
 
 
 def _exit_now(code: int) -> NoReturn:

@@ -16,9 +16,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
-from typer.core import TyperGroup
 
 from jumok.cli.arguments import RENAMED_OPTIONS, complete_ray_option, rename_options, repeat_file_options
+from jumok.cli.language import choose_language, localise
+from jumok.cli.localised_commands import LocalisedCommand, LocalisedGroup, localise_columns
 from jumok.errors import JumokError, RecipeError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A waiting OpenMP thread spins this many times, then sleeps. By default it never sleeps, which makes two
     # threads many times slower when anything else runs. OpenMP reads the variable when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    choose_language(os.environ)
     output_was_closed = _reopen_closed_streams()
     _use_utf8()
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -76,11 +78,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if error.filename is None and error.errno is None:
             raise
         if error.errno == errno.EBADF and output_was_closed:
-            _exit_with_error(command, "Standard output is closed, so nothing can be printed.")
+            _exit_with_error(command, localise("Standard output is closed, so nothing can be printed."))
         if error.errno == errno.ENOSPC and not error.filename:
-            _exit_with_error(command, "The output could not be written: the disk is full. Free some space.")
+            _exit_with_error(
+                command, localise("The output could not be written: the disk is full. Free some space.")
+            )
         file = f" ({error.filename})" if error.filename else ""
-        _exit_with_error(command, f"The system reported an error: {error.strerror or error}{file}.")
+        reason = f"{error.strerror or error}{file}"
+        _exit_with_error(command, localise("The system reported an error: {reason}.", reason=reason))
 
 
 def _message(error: JumokError, arguments: list[str]) -> str:
@@ -131,7 +136,7 @@ def _use_utf8() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
-class LazyCommands(TyperGroup):
+class LazyCommands(LocalisedGroup):
     """Imports the module of a command when it runs; the list of commands needs only their summaries."""
 
     def __init__(self, **options: Any) -> None:
@@ -142,12 +147,12 @@ class LazyCommands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         app = typer.Typer(**_APP_SETTINGS)
-        app.command(cmd_name)(_import_function(cmd_name))
+        app.command(cmd_name, cls=LocalisedCommand)(_import_function(cmd_name))
         return typer.main.get_command(app)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(name, localise_columns(summary)) for name, summary in COMMANDS.items()])
 
 
 _APP_SETTINGS: dict[str, Any] = {

@@ -5,20 +5,47 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
+from unicodedata import east_asian_width
 
 import typer
+
+from jumok.plots.text_width import terminal_columns
+
+_FILLER = "\ue000"
+"""Stands for the second column of a wide character while text is wrapped; for private use in Unicode."""
+
+
+def fill_columns(text: str) -> str:
+    """Return a text that has as many characters as it needs columns: Hangul needs two.
+
+    What wraps or pads text by counting its characters, as textwrap and typer do, then counts columns.
+    """
+    if text.isascii():
+        return text
+    return "".join(c + _FILLER if east_asian_width(c) in "WF" else c for c in text)
+
+
+def unfill_columns(text: str) -> str:
+    """Undo `fill_columns`."""
+    return text.replace(_FILLER, "")
+
+
+def pad(text: str, columns: int) -> str:
+    """Return a text with spaces up to this many columns of a terminal."""
+    return text + " " * (columns - terminal_columns(text))
 
 
 def echo_wrapped(text: str, *, indent: int = 0) -> None:
     """Print one paragraph. On a terminal wrap it, and indent all lines but the first."""
     if sys.stdout.isatty():
-        text = textwrap.fill(
-            text,
+        filled = textwrap.fill(
+            fill_columns(text),
             shutil.get_terminal_size().columns,
             subsequent_indent=" " * indent,
             break_long_words=False,
             break_on_hyphens=False,
         )
+        text = unfill_columns(filled)
     typer.echo(text)
 
 

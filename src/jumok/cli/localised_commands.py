@@ -1,0 +1,90 @@
+"""Commands of typer whose help and usage errors are in the language of the user.
+
+typer has English texts of its own, and counts characters where Hangul needs two columns. In English, nothing
+here changes what typer prints.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from jumok.cli.language import is_english, localise, localise_help, localise_text
+from jumok.cli.wrapped_text import fill_columns, unfill_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_UsageError: Any = typer.BadParameter.__mro__[1]  # typer does not export it
+_WORDS = re.compile(
+    r"^(?:Usage|Options|Arguments|Commands):|(?<=[\[ ])default:|(?<=[\[ ])required(?=\])", re.M
+)
+"""What typer itself writes into a page of help."""
+
+
+class _LocalisedHelp:
+    """Translates the help of a command before typer formats it, and typer's own words afterwards."""
+
+    def get_help(self, ctx: Any) -> str:
+        command: Any = self
+        if not is_english():
+            for described in (command, *command.get_params(ctx)):
+                described.help = described.help and localise_columns(described.help)
+            command.epilog = command.epilog and localise_columns(command.epilog)
+        return _finish(super().get_help(ctx))  # type: ignore[misc]
+
+    def get_usage(self, ctx: Any) -> str:
+        return _finish(super().get_usage(ctx))  # type: ignore[misc]
+
+
+class LocalisedCommand(_LocalisedHelp, TyperCommand):
+    """A command of the command line."""
+
+
+class LocalisedGroup(_LocalisedHelp, TyperGroup):
+    """The command line itself, in which every usage error is raised."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        with _localised_usage_errors():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _localised_usage_errors():
+            return super().invoke(ctx)
+
+
+def localise_columns(text: str) -> str:
+    """Return a help text in the language of the user, for typer, which counts its columns as characters."""
+    if is_english():
+        return text
+    return fill_columns(localise_help(unfill_columns(text)))
+
+
+def _finish(page: str) -> str:
+    if is_english():
+        return page
+    return _WORDS.sub(lambda match: localise_text(match[0]), unfill_columns(page))
+
+
+@contextmanager
+def _localised_usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        if not is_english() and type(error).show is _UsageError.show:
+            error.show = partial(_show_usage_error, error)
+        raise
+
+
+def _show_usage_error(error: Any) -> None:
+    if error.ctx is not None:
+        help_command = f"{error.ctx.command_path} {error.ctx.help_option_names[0]}"
+        typer.echo(error.ctx.get_usage(), err=True)
+        typer.echo(localise("Try '{command}' for help.", command=help_command) + "\n", err=True)
+    message = localise_text(error.format_message())
+    typer.echo(localise("Error: {message}", message=message), err=True)

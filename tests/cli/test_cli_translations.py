@@ -1,0 +1,93 @@
+"""The Korean translations of the command line: complete, with the same placeholders, and none unused."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from functools import cache
+from pathlib import Path
+from string import Formatter
+
+import pytest
+import typer
+
+import jumok.cli
+from jumok.cli import COMMANDS
+from jumok.cli.language import read_translations
+
+SOURCE = Path(inspect.getfile(jumok)).parent
+PARTICLES = re.compile(r"\([를가는을이은으]\)")  # 을(를), (으)로: the sentence can be written without them
+
+
+@cache
+def literal_ids() -> frozenset[str]:
+    """Return the first argument of every call of `localise`, which must be a literal."""
+    found = set()
+    for path in [*(SOURCE / "cli").glob("*.py"), SOURCE / "__main__.py"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "localise":
+                assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}: not a literal"
+                found.add(node.args[0].value)
+    return frozenset(found)
+
+
+@cache
+def help_ids() -> frozenset[str]:
+    """Return the paragraphs of help of all commands and their options."""
+    group = typer.main.get_command(jumok.cli._app)
+    commands = [group, *(group.get_command(None, name) for name in COMMANDS)]
+    texts = {*COMMANDS.values(), group.epilog, "Show this message and exit."}
+    for command in commands:
+        texts |= {command.help, *(param.help for param in command.params)}
+    return frozenset(" ".join(part.split()) for text in texts if text for part in text.split("\n\n"))
+
+
+def skeleton(text: str) -> str:
+    return re.sub(r"\{[^{}]*\}", "{}", text)
+
+
+@cache
+def library_skeletons() -> frozenset[str]:
+    """Return every string of the library, with {} for each value in it."""
+    found = set()
+    for path in SOURCE.rglob("*.py"):
+        if path.parent.name == "cli":
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(skeleton(node.value))
+            elif isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+                found.add("".join(map(str, parts)))
+    return frozenset(found)
+
+
+def placeholders(text: str) -> set[str]:
+    return {name.partition(".")[0] for _, name, _, _ in Formatter().parse(text) if name}
+
+
+def test_every_message_and_help_text_has_a_translation() -> None:
+    assert (literal_ids() | help_ids()) - read_translations("messages").keys() == set()
+
+
+def test_no_translation_is_unused() -> None:
+    assert read_translations("messages").keys() - literal_ids() - help_ids() == set()
+
+
+def test_texts_of_the_library_are_translated_as_they_are_written() -> None:
+    missing = {text for text in read_translations("library") if skeleton(text) not in library_skeletons()}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("name", ["messages", "library", "typer"])
+def test_translations_keep_the_placeholders(name: str) -> None:
+    for message, translation in read_translations(name).items():
+        assert placeholders(translation) == placeholders(message), message
+        assert not PARTICLES.search(translation), translation
+
+
+def test_every_entry_of_a_file_is_read() -> None:
+    for path in (SOURCE / "cli" / "korean").glob("*.po"):
+        entries = path.read_text(encoding="utf-8").count("\nmsgid ") - 1  # without the header
+        assert len(read_translations(path.stem)) == entries, f"{path.name} has an id twice"
