@@ -120,6 +120,10 @@ def test_a_tag_that_the_model_lacks_is_refused(served: Served) -> None:
         answer = served.post(path, {"q": "one", "source": "en", "target": "de", "tags": ["<rude>"]})
         assert answer.status == 400
         assert "has no tag '<rude>'. It has no tags" in answer.json["error"]
+    for path in ("/v1/translate", "/v1/translate/stream"):  # also where nothing is translated
+        answer = served.post(path, {"q": "one", "source": "de", "target": "de", "tags": "<rude>"})
+        assert answer.status == 400
+        assert "this server has no tag '<rude>'. It has no tags" in answer.json["error"]
     answer = served.post("/v1/translate", {**REQUEST, "tags": "<a>" * 9 + ""})
     assert answer.status == 400
     assert served.post("/v1/translate", {**REQUEST, "tags": 3}).status == 400

@@ -130,7 +130,7 @@ def _render(request: ApiRequest, *, result: str = "", notice: str = "", message:
     sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
     targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
     text, target = fields.get("q", ""), fields.get("target")
-    tags = dict.fromkeys(tag for pair in pairs.all for tag in service.tags(pair))
+    tags = service.all_tags
     return _show(
         "page.html",
         ui_language,

@@ -90,6 +90,11 @@ class Service:
         tags = self.pool.tags
         return tags[pair.model_index] if tags else ()
 
+    @property
+    def all_tags(self) -> list[str]:
+        """The tags of all models."""
+        return sorted({tag for pair in self.language_pairs.all for tag in self.tags(pair)})
+
     async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run what takes long for a large text, such as reading a document, beside the event loop.
 

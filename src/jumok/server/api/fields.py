@@ -168,9 +168,9 @@ def _check_tags(value: Any, service: Service) -> list[str]:
 
 
 def _describe_tags(service: Service) -> Schema:
-    known = sorted({tag for pair in service.language_pairs.all for tag in service.tags(pair)})
+    known = service.all_tags
     items = {"items": {"enum": known}, "maxItems": MAX_TAGS} if known else {"maxItems": 0}
-    return {"type": "array", **items}
+    return {"anyOf": [{"type": "array", **items}, {"enum": ["", *known]}]}
 
 
 Tags = Annotated[Sequence[str], Checked(_check_tags, _describe_tags)]

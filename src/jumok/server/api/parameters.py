@@ -62,16 +62,19 @@ def check_languages(source: str, target: str, service: Service) -> None:
 
 
 def check_tags(tags: Sequence[str], pivot_paths: Sequence[PivotPath], service: Service) -> None:
-    """Refuse a tag that the first model of a path does not have: it would be translated as text."""
+    """Refuse a tag that the first model of a path does not have: it would be translated as text.
+
+    A text that is not translated may have the tags of any model.
+    """
     if not tags:
         return
-    for path in {path for path in pivot_paths if path}:
-        known = service.tags(path[0])
+    for path in set(pivot_paths):
+        known = service.tags(path[0]) if path else service.all_tags
         for tag in tags:
             if tag not in known:
+                model = f"the model from {path[0].source} to {path[0].target}" if path else "this server"
                 raise bad_request(
-                    f"tags parameter: the model from {path[0].source} to {path[0].target} has no tag "
-                    f"{tag[:40]!r}. It has {', '.join(known) or 'no tags'}"
+                    f"tags parameter: {model} has no tag {tag[:40]!r}. It has {', '.join(known) or 'no tags'}"
                 )
 
 
