@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -12,19 +13,26 @@ if TYPE_CHECKING:
     from sphinx.writers.html5 import HTML5Translator
 
 
+INLINE = re.compile(r"\$`([^`\n]+)`\$")
+
+
+def read_inline(app: Sphinx, name: str, source: list[str]) -> None:
+    """Turn $`x`$, which code hosts draw as a formula next to any letter, Hangul too, into MyST's own form."""
+    source[0] = INLINE.sub(r"{math}`\1`", source[0])
+
+
 def inline_formula(writer: HTML5Translator, node: nodes.math) -> None:
     writer.body.append(convert(node.astext()))
     raise nodes.SkipNode
 
 
 def displayed_formula(writer: HTML5Translator, node: nodes.math_block) -> None:
-    lines = node.astext().split("\n\n")
-    writer.body.append(
-        '<div class="formula">' + "".join(convert(line, display="block") for line in lines) + "</div>"
-    )
+    formula = node.astext().replace("{aligned}", "{align*}")  # the one of the two that the converter knows
+    writer.body.append('<div class="formula">' + convert(formula, display="block") + "</div>")
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
+    app.connect("source-read", read_inline)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -16,6 +16,7 @@ LARGE_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(?:\s(million)|(만)(?=\s?(?:개|쌍|
 SCALES = {"million": 10**6, "만": 10**4}
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "sixth": 6, "eighth": 8, "tenth": 10}
+FORMULA = re.compile(r"\$`[^`\n]+`\$")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -26,6 +27,7 @@ def parts(page: Path) -> dict[str, list[str]]:
     prose = FENCED.sub("", text)
     prose = re.sub(r"<!--.*?-->", "", prose, flags=re.S)
     return {
+        "inline formulas": sorted(set(FORMULA.findall(prose))),
         "headings": re.findall(r"^#+", prose, re.M),
         "code and formulas": code,
         "numbers": sorted(set(NUMBER.findall(spell_out(LINK.sub(" ", prose))))),
@@ -81,12 +83,12 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
 
 def test_differences_are_seen(tmp_path: Path) -> None:
     english, korean = tmp_path / "x.md", tmp_path / "x.ko.md"
-    english.write_text("# A\n\n3 words in 1.2 million.\n\n```py\nprint(1)  # one\n```\n", encoding="utf-8")
-    korean.write_text("# 가\n\n120만 개 중 3개.\n\n```py\nprint(1)  # 하나\n```\n", encoding="utf-8")
+    english.write_text("# A\n\n3 $`W_Q`$ in 1.2 million.\n\n```py\nprint(1)  # one\n```\n", encoding="utf-8")
+    korean.write_text("# 가\n\n120만 개 중 $`W_Q`$ 3개.\n\n```py\nprint(1)  # 하나\n```\n", encoding="utf-8")
     assert parts(english) == parts(korean)
-    korean.write_text("# 가\n\n12만 개 중 3개.\n\n```py\nprint(2)\n```\n", encoding="utf-8")
+    korean.write_text("# 가\n\n12만 개 중 $`W_K`$ 3개.\n\n```py\nprint(2)\n```\n", encoding="utf-8")
     differing = {what for what, value in parts(korean).items() if value != parts(english)[what]}
-    assert differing == {"code and formulas", "numbers"}
+    assert differing == {"code and formulas", "inline formulas", "numbers"}
 
 
 def test_words_may_become_digits(tmp_path: Path) -> None:
