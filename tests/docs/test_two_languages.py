@@ -17,6 +17,7 @@ SCALES = {"million": 10**6, "만": 10**4}
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "sixth": 6, "eighth": 8, "tenth": 10}
 FORMULA = re.compile(r"\$`[^`\n]+`\$")
+INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -30,10 +31,16 @@ def parts(page: Path) -> dict[str, list[str]]:
         "inline formulas": sorted(set(FORMULA.findall(prose))),
         "headings": re.findall(r"^#+", prose, re.M),
         "code and formulas": code,
+        "indented code": [first_column(line) for line in "".join(INDENTED.findall(prose)).split("\n")],
         "numbers": sorted(set(NUMBER.findall(spell_out(LINK.sub(" ", prose))))),
         "targets of links": sorted(without_language(target) for target in LINK.findall(prose)),
         "table rows": [str(line.count("|")) for line in prose.split("\n") if line.startswith("|")],
     }
+
+
+def first_column(line: str) -> str:
+    """The code of an indented line; what stands behind it, after two spaces, may be translated."""
+    return re.split(r" {2,}", line.strip())[0]
 
 
 def spell_out(prose: str) -> str:
