@@ -1,22 +1,26 @@
 """`python -m benchmarks large_corpus --pairs 10000000 --work FOLDER`: from files to the first batch, at size.
 
     make      distinct synthetic pairs, and tokenizers learnt on the first of them (not measured)
-    encode    read, clean, deduplicate, hold out and encode them: pairs per second, and the peak of memory
+    encode    read, clean, deduplicate, hold out and encode them: pairs per second, and the peaks of memory and disk
     resume    a new process opens the store, plans the epoch and computes one update of a tiny model
 
-Without a stage, all of them run, each in a process of its own; the folder keeps what `make` made.
+Without a stage, all of them run, each in a process of its own; the folder keeps what `make` and `encode` made.
+Corpora of less than 64 MB, about 450,000 pairs, are encoded in memory by one process.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -27,6 +31,7 @@ SYLLABLES = ["ba", "do", "ki", "lo", "me", "nu", "pa", "ri", "so", "tu", "va", "
 NUM_WORDS = 20_000
 WORDS_PER_SENTENCE = (5, 15)
 CHUNK = 100_000
+SAMPLE_SECONDS = 0.5
 LEARNT_PAIRS = 50_000
 VOCABULARY = 8_000
 
@@ -109,12 +114,13 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
     from jumok.training.run.corpus_reader import read_sentences
 
     tokenizers = read_tokenizers(options.work, shared=(options.work / "pieces.model").exists())
-    started = time.perf_counter()
-    corpora = open_corpora([str(corpus_file(options))])
-    sentences = read_sentences(corpora, [], held_out_pairs=2_000, work=options.work / "reading")
-    read = time.perf_counter()
-    store = write_store(options.work / "data", sentences.corpus_pairs(), tokenizers, max_tokens=200)
-    ended = time.perf_counter()
+    with _Peaks(options.work) as peaks:
+        started = time.perf_counter()
+        corpora = open_corpora([str(corpus_file(options))])
+        sentences = read_sentences(corpora, [], held_out_pairs=2_000, work=options.work / "reading")
+        read = time.perf_counter()
+        store = write_store(options.work / "data", sentences.corpus_pairs(), tokenizers, max_tokens=200)
+        ended = time.perf_counter()
     return {
         "pairs": len(store),
         "held out": len(sentences.validation_pairs),
@@ -123,11 +129,18 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
         "seconds to encode": round(ended - read, 1),
         "pairs per second": round(options.pairs / (ended - started)),
         "CPU µs per pair": _cpu_microseconds(options.pairs),
-        "peak MB": _peak_megabytes(),
+        "peak MB": peaks.memory_megabytes,
+        "peak MB on disk": peaks.disk_megabytes,
     }
 
 
 def resume(options: argparse.Namespace) -> dict[str, Any]:
+    with _Peaks(options.work) as peaks:
+        found = _first_update(options)
+    return {**found, "peak MB": peaks.memory_megabytes}
+
+
+def _first_update(options: argparse.Namespace) -> dict[str, Any]:
     started = time.perf_counter()
     from jumok.config.recipe import TrainingSettings, TransformerSettings
     from jumok.data.batching import Batches
@@ -156,7 +169,6 @@ def resume(options: argparse.Namespace) -> dict[str, Any]:
         "seconds to plan": round(planned - opened, 1),
         "seconds to the first update": round(ended - started, 1),
         "batches per epoch": batches.per_epoch,
-        "peak MB": _peak_megabytes(),
     }
 
 
@@ -167,10 +179,56 @@ def _cpu_microseconds(pairs: int) -> dict[str, float]:
     return {name: round(1e6 * (one.ru_utime + one.ru_stime) / pairs, 2) for name, one in used.items()}
 
 
-def _peak_megabytes() -> dict[str, int]:
-    """Return the peaks of this process and of its largest child; mapped pages of files are counted too."""
-    kinds = {"this process": resource.RUSAGE_SELF, "largest worker": resource.RUSAGE_CHILDREN}
-    return {name: resource.getrusage(kind).ru_maxrss // 1024 for name, kind in kinds.items()}
+class _Peaks:
+    """Samples the memory of this process and its workers together, and the disk that a folder takes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.memory_megabytes = self.disk_megabytes = 0
+        self._folder = folder
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while True:
+            memory = sum(map(_memory_bytes, _with_descendants("self")))
+            self.memory_megabytes = max(self.memory_megabytes, memory // 2**20)
+            self.disk_megabytes = max(self.disk_megabytes, _disk_bytes(self._folder) // 2**20)
+            if self._ended.wait(SAMPLE_SECONDS):
+                return
+
+
+def _with_descendants(process: str) -> list[str]:
+    found = [process]
+    with suppress(OSError):
+        for children in Path(f"/proc/{process}/task").glob("*/children"):
+            found += [one for child in children.read_text().split() for one in _with_descendants(child)]
+    return found
+
+
+def _memory_bytes(process: str) -> int:
+    """Return the memory of a process; pages that it shares with others count in part (PSS)."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def _disk_bytes(folder: str | Path) -> int:
+    total = 0
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(OSError):  # a worker may have removed it
+                total += _disk_bytes(entry.path) if entry.is_dir() else entry.stat().st_size
+    return total
 
 
 STAGES = {"make": make, "encode": encode, "resume": resume}

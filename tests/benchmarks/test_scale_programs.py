@@ -41,6 +41,8 @@ def test_a_large_corpus_is_measured(tmp_path: Path) -> None:
     found = json.loads(run("large_corpus", "--pairs", "1200000", "--work", str(tmp_path)))
     assert found["encode"]["pairs"] + found["encode"]["held out"] == 1_200_000
     assert found["encode"]["skipped"] == {}
+    assert 100 < found["encode"]["peak MB"] < 1500  # of all processes together
+    assert found["encode"]["peak MB on disk"] > 2 * found["make"]["bytes"] / 2**20  # the corpus and its spool
     assert found["resume"]["batches per epoch"] > 1000
 
 

@@ -32,6 +32,13 @@ def test_a_greeting_is_in_the_script_of_its_language(code: str) -> None:
     assert characters.count_letters(LANGUAGES[code].scripts) == characters.count_letters()
 
 
+def test_ascii_has_the_classes_that_it_has_beside_other_letters() -> None:
+    """ASCII is looked up in a faster way."""
+    text = "".join(map(chr, range(128)))
+    beside = classify_characters([text, "é"]).classes[: len(text)]
+    assert classify_characters([text]).classes[: len(text)].tolist() == beside.tolist()
+
+
 def test_scripts_do_not_overlap() -> None:
     ranges = sorted(span for script in SCRIPTS.values() for span in script.ranges)
     assert all(left[1] < right[0] for left, right in pairwise(ranges))

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import gc
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,7 @@ class BlockEncoder:
 
 def main() -> None:
     """Run a worker on the standard streams of this process."""
+    gc.disable()  # a block has no cycles, and tens of thousands of lists; looking for cycles took a third
     tasks: list[Any] = []
 
     def answer(message: Message) -> Message:

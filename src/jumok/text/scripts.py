@@ -84,8 +84,11 @@ def classify_characters(sentences: Sequence[str]) -> Characters:
     """Return the class of every character of these sentences."""
     text = "\n".join(sentences) + "\n"
     lengths = np.fromiter(map(len, sentences), np.int64, count=len(sentences))
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    classes = _class_table()[np.minimum(codes, _MAX_CODE)]
+    if text.isascii():
+        classes = _class_table()[np.frombuffer(text.encode("ascii"), np.uint8)]
+    else:
+        codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        classes = _class_table()[np.minimum(codes, _MAX_CODE)]
     totals = np.bincount(classes, minlength=LETTER + 1 + len(SCRIPTS))
     return Characters(text, classes, np.cumsum(lengths + 1) - lengths - 1, lengths, totals)
 
