@@ -1,11 +1,11 @@
 """`python -m benchmarks large_corpus --pairs 10000000 --work FOLDER`: from files to the first batch, at size.
 
     make      distinct synthetic pairs, and tokenizers learnt on the first of them (not measured)
-    encode    read, clean, deduplicate, hold out and encode them: pairs per second, and the peaks of memory and disk
+    encode    read, clean, deduplicate, hold out and encode them: pairs per second, peaks of memory and disk
     resume    a new process opens the store, plans the epoch and computes one update of a tiny model
 
-Without a stage, all of them run, each in a process of its own; the folder keeps what `make` and `encode` made.
-Corpora of less than 64 MB, about 450,000 pairs, are encoded in memory by one process.
+Without a stage, all of them run, each in a process of its own; the folder keeps what
+`make` and `encode` made. Corpora of less than 64 MB, about 450,000 pairs, are encoded by one process.
 """
 
 from __future__ import annotations

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 from jumok.config.resolve import Overrides
-from jumok.data import spool
+from jumok.data import spool, store
+from jumok.data.store import FEISTEL, SORTED
 from jumok.errors import RunFolderError
+from jumok.storage.folders import make_folder, read_json_with_checksum
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.training.events import Finished, Saved, Stage, StageStarted
 from jumok.training.run import preparation
 from jumok.training.run.inputs import Inputs, describe_sources
-from jumok.training.run.run_folder import RunFolder
+from jumok.training.run.run_folder import FORMAT, RunFolder
 from jumok.training.run.training_run import training_events
 from support.digit_lines import digit_lines, write_tsv
 from support.digits import TINY
@@ -59,6 +62,39 @@ def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
     pairs.write_text(pairs.read_text().replace("zero", "none"))
     with pytest.raises(RunFolderError):
         list(training_events(pairs, out=out, **SETTINGS))
+
+
+@pytest.mark.parametrize(
+    ("limit_before", "has_order", "order"),
+    [(100, True, FEISTEL), (10_000, True, SORTED), (10_000, False, SORTED)],
+    ids=["large", "below the limit of its time", "of a jumok with one order"],
+)
+def test_pairs_that_are_encoded_again_keep_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit_before: int, has_order: bool, order: str
+) -> None:
+    pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
+    folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
+    make_folder(folder.path)
+    folder._write({"format": FORMAT})
+    monkeypatch.setattr(store, "MAX_SORTED_PAIRS", limit_before)
+    prepare(folder, inputs)
+    record = read_json_with_checksum(folder.record_file)
+    if not has_order:
+        record.pop("order", None)
+        folder._write(record)
+    shutil.rmtree(folder.data)
+    monkeypatch.setattr(store, "MAX_SORTED_PAIRS", 100)
+    assert prepare(folder, inputs).data.store.order == order
+
+
+def prepare(folder: RunFolder, inputs: Inputs) -> preparation.PreparedRun:
+    preparing = preparation.prepare_run(folder, Overrides.from_settings(**SETTINGS), inputs)
+    while True:
+        try:
+            next(preparing)
+        except StopIteration as ended:
+            prepared: preparation.PreparedRun = ended.value
+            return prepared
 
 
 @pytest.mark.parametrize("changes", [False, True])

@@ -182,15 +182,22 @@ def write_store(
     *,
     max_tokens: int,
     store_text: bool = False,
+    order: str | None = None,
 ) -> PairStore:
     """Encode all pairs into `folder`; pairs with more than `max_tokens` on a side are skipped and counted.
 
-    `store_text` also stores the sentences, for token sampling. A store in that folder is replaced; any other
-    folder is refused.
+    `store_text` also stores the sentences, for token sampling. `order` is that of a store that is written
+    again; by default the number of pairs decides. A store in that folder is replaced; any other folder is
+    refused.
     """
     _refuse_foreign_folder(folder)
     with new_folder(folder, failure_note="The corpus itself is intact.", replace=True) as temporary:
-        _write_contents(temporary, corpora, tokenizers, max_tokens=max_tokens, store_text=store_text)
+        contents = _write_contents(
+            temporary, corpora, tokenizers, max_tokens=max_tokens, store_text=store_text
+        )
+        order = order or (FEISTEL if contents["pairs"] > MAX_SORTED_PAIRS else SORTED)
+        manifest = contents if order == SORTED else {**contents, "order": order}
+        write_and_sync(temporary / MANIFEST, json_with_checksum(manifest))
     return open_store(folder, verify_content=False)
 
 
@@ -295,7 +302,8 @@ def _write_contents(
     *,
     max_tokens: int,
     store_text: bool,
-) -> None:
+) -> dict[str, Any]:
+    """Write all files but the manifest, and return what it says of them."""
     sides = {"source": tokenizers.source, "target": tokenizers.target}
     dtypes = {name: _ids_dtype(tokenizer) for name, tokenizer in sides.items()}
     shapes = {name: tokenizer.token_shape for name, tokenizer in sides.items() if tokenizer.token_shape}
@@ -326,7 +334,7 @@ def _write_contents(
         )
     # Old names stay in the file, so that stores of this format can still be read: "longest" is the
     # maximum number of tokens, "parts" are the corpora, "last" is an exclusive end, "vocabulary" is a hash.
-    manifest = {
+    return {
         "format": FORMAT,
         "pairs": first,
         "ids": dtypes,
@@ -337,9 +345,7 @@ def _write_contents(
         "fingerprint": _fingerprint(files),
         "files": files,
         **({"token_shapes": shapes} if shapes else {}),  # only for pictures
-        **({"order": FEISTEL} if first > MAX_SORTED_PAIRS else {}),
     }
-    write_and_sync(folder / MANIFEST, json_with_checksum(manifest))
 
 
 def _encoding_message(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from jumok.config.derive import derive, derive_schedule, derive_search, step_limit, this_machine
 from jumok.config.resolve import DerivedSetting, Overrides, with_settings
 from jumok.data.spool import spool_folder
-from jumok.data.store import open_store, write_store
+from jumok.data.store import SORTED, open_store, write_store
 from jumok.errors import DataError, StorageError
 from jumok.models.validate import check_overrides, check_recipe
 from jumok.storage.folders import write_file
@@ -157,12 +157,18 @@ def _prepare_resumed(
     except StorageError:
         if folder.data.exists():
             raise
-        store = _encode(folder, recipe, sentences, tokenizers)
+        order = record.order or _unrecorded_order(folder)
+        store = _encode(folder, recipe, sentences, tokenizers, order)
     if not folder.validation_file.exists():  # an older jumok started the run
         folder.write_validation_pairs(sentences.validation_pairs)
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
     data = TrainingData(folder, tokenizers, store, validation)
     return PreparedRun(data, record, started, resumed=True)
+
+
+def _unrecorded_order(folder: RunFolder) -> str | None:
+    """Return the order of a run without a record of it: before `sources.json`, there was only one."""
+    return None if folder.sources_file.exists() else SORTED
 
 
 def prepare_from_folder(folder: RunFolder, record: RunRecord) -> PreparedRun:
@@ -348,6 +354,7 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
         update_seconds=costs.update_seconds,
         validation_seconds=costs.validation_seconds,
         finish_seconds=costs.finish_seconds,
+        order=store.order,
     )
     if sentences.spool is not None and sentences.sources is not None:  # a large corpus is not read again
         write_sources(folder.sources_file, sentences.sources)
@@ -356,7 +363,13 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
     return PreparedRun(data, record, new_run.started, group, warning)
 
 
-def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, tokenizers: TokenizerPair) -> PairStore:
+def _encode(
+    folder: RunFolder,
+    recipe: Recipe,
+    sentences: Sentences,
+    tokenizers: TokenizerPair,
+    order: str | None = None,
+) -> PairStore:
     corpora, tuning = sentences.corpus_pairs(), recipe.fine_tuning
     if tuning.start_from is not None:
         old_pairs = read_stored_start(folder).old_pairs
@@ -367,6 +380,7 @@ def _encode(folder: RunFolder, recipe: Recipe, sentences: Sentences, tokenizers:
         tokenizers,
         max_tokens=recipe.training.max_sentence_tokens,
         store_text=recipe.text.sampling > 0,
+        order=order,
     )
 
 

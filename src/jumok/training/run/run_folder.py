@@ -66,6 +66,7 @@ class RunRecord:
     update_seconds: float = 1.0  # costs, as in `config.derive.TrainingCosts`
     validation_seconds: float = 0.0
     finish_seconds: float = 0.0
+    order: str | None = None  # of its batches, as in `PairStore`; None: an older jumok did not record it
     finished: str = ""  # why the run ended ("done", "patience", "stopped"); "" while it has not
 
 
@@ -246,6 +247,7 @@ class RunFolder:
                 "update_seconds": record.update_seconds,
                 "validation_seconds": record.validation_seconds,
                 "finish_seconds": record.finish_seconds,
+                **({"order": record.order} if record.order else {}),
                 "finished": record.finished,
                 "reasons": [
                     {"setting": setting.name, "value": setting.value, "why": setting.reason}
@@ -318,6 +320,7 @@ def _record_from_json(content: dict[str, Any]) -> RunRecord:
         update_seconds=content.get("update_seconds", 1.0),
         validation_seconds=content["validation_seconds"],
         finish_seconds=content["finish_seconds"],
+        order=content.get("order"),
         finished=content["finished"],
     )
 
