@@ -1,7 +1,7 @@
-"""Results as tables: in a terminal, in docs/performance.md and in docs/quality.md.
+"""Results as tables: in a terminal, in docs/performance.md and in docs/quality.md, and on their Korean pages.
 
 `python -m benchmarks.page` writes everything between the two comments of a topic on these pages from
-results/TOPIC.json, so no figure there is typed by hand.
+results/TOPIC.json, so no figure there is typed by hand. The tables of a Korean page are the English ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 __all__ = ["as_markdown", "as_text", "fill_page", "write_page"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-PAGES = (PAGE, PAGE.with_name("quality.md"))
+PAGES = tuple(
+    PAGE.with_name(f"{topic}{language}.md")
+    for topic in ("performance", "quality")
+    for language in ("", ".ko")
+)
 RESULTS = Path(__file__).parent / "results"
 NOT_MEASURED = "Not measured yet."
 _SECTION = re.compile(r"(<!-- results: (\w+) -->\n).*?(<!-- end of results -->)", re.DOTALL)

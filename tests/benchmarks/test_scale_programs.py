@@ -31,8 +31,9 @@ def test_the_arithmetic_of_many_hosts() -> None:
     assert one.tokens_per_second < two.tokens_per_second < 2 * one.tokens_per_second
 
 
-def test_the_table_of_the_page_is_the_computed_one() -> None:
-    page = (PROJECT / "docs/scale.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", ["scale.md", "scale.ko.md"])
+def test_the_table_of_the_page_is_the_computed_one(name: str) -> None:
+    page = (PROJECT / "docs" / name).read_text(encoding="utf-8")
     assert "\n".join(table([1, 10, 100, 1000], [1, 10])) in page
 
 
