@@ -42,6 +42,7 @@ from jumok.server.workers.pending import (
 )
 from jumok.server.workers.pool import Heartbeats, WorkerHandle
 from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
+from jumok.server.workers.speed import WorkSpeed
 from jumok.server.workers.worker import ServerGoneError, work
 from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
@@ -531,7 +532,6 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
         best = BatchKey(0, TranslateOptions(n_best=11))
         assert queue.speed.seconds_of_texts(KEY, [SENTENCE]) == pytest.approx(0.01)
         assert queue.speed.seconds_of_texts(best, [SENTENCE]) > 0.02  # a guess
-        assert queue.speed.seconds_of_texts(KEY, ["😀" * 100]) > 0.1  # tokens of one byte
         assert queue.speed.seconds_of_texts(KEY, ["a"] * 10_000) > 5  # each sentence has a cost
         by_lines = queue.speed.seconds_of_texts(KEY, ["a\n" * 10_000])
         assert by_lines == pytest.approx(queue.speed.seconds_of_texts(KEY, ["a"] * 10_000), rel=0.1)
@@ -544,6 +544,20 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
         assert queue.speed.seconds_of_texts(best, [SENTENCE]) == pytest.approx(0.2, rel=0.1)
 
     asyncio.run(run())
+
+
+def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
+    """They are a token per byte, and the model answers them with nonsense of the greatest length."""
+    speed = WorkSpeed()
+    speed.set_first([10_000.0] * 2, ["한글", "é漢"])
+    hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100
+    known = speed.seconds_of_texts(KEY, [hangul])
+    assert known == pytest.approx(0.0332)  # 300 bytes, and 16 letters per sentence: two, by its length
+    assert speed.seconds_of_texts(KEY, [chinese]) == pytest.approx(0.3032)
+    assert speed.seconds_of_texts(KEY, [hangul + " ok"]) < 1.1 * known
+    other = BatchKey(1, KEY.options)
+    assert speed.seconds_of_texts(other, [accents]) < speed.seconds_of_texts(KEY, [accents]) / 5
+    assert speed.seconds_of_texts(KEY, ["😀" * 100]) > 0.4
 
 
 def test_work_for_terms_counts_before_a_request_is_accepted() -> None:

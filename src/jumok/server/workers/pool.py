@@ -292,7 +292,7 @@ class WorkerHandle:
             ) from None
         if answer["kind"] == "failed":
             raise ModelFolderError(answer["message"])
-        self._queue.speed.set_first(answer["speeds"])
+        self._queue.speed.set_first(answer["speeds"], answer["alphabets"])
         self.tags = [tuple(tags) for tags in answer["tags"]]
         self._heartbeats.excuse()
         self.pid = self._heartbeats.pid = answer["pid"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from jumok.server.workers.pending import PendingSentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Sequence, Set
 
     from jumok.server.workers.pending import BatchKey, Pending
 
@@ -23,21 +23,30 @@ SENTENCE_SIZE = 16
 """What a sentence costs besides its text, in letters: a text can have 50,000 lines of one letter.
 
 Measured with the demo's model: such a line takes 0.4 ms of a worker, a letter in a long sentence 0.03 ms."""
-RARE_CHARACTER_SIZE = 12
-"""What a character beyond U+FFFF costs: it is a token per byte, and a token is about three letters."""
+UNKNOWN_BYTE_SIZE = 10
+"""What a byte of a character costs that the model's vocabulary lacks, in letters.
+
+Such a byte is a token, and the model often answers with nonsense of the greatest length. Measured with the
+demo's model: 12 letters in a text of Chinese characters, 6 in combining marks, 7 in emoji."""
 CHARACTERS_PER_SENTENCE = 100
 """A guess for texts that have not been split yet."""
 SMOOTHING = 0.2
 FIRST_EXPLANATION_SECONDS = 1.0
 
 
-def text_size(text: str) -> int:
-    """Return what a sentence costs, in letters: an estimate without the model's tokenizer."""
+def text_size(text: str, alphabet: Set[str] | None = None) -> int:
+    """Return what a sentence costs, in letters: an estimate without the model's tokenizer.
+
+    `alphabet` has the characters of the vocabulary beyond ASCII; without it, all are taken for known.
+    """
     if text.isascii():
         return len(text) + SENTENCE_SIZE
-    num_rare = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
-    num_bytes = len(text.encode("utf-8", "surrogatepass"))
-    return num_bytes + (RARE_CHARACTER_SIZE - 4) * num_rare + SENTENCE_SIZE
+    size = len(text.encode("utf-8", "surrogatepass")) + SENTENCE_SIZE
+    unknown = set() if alphabet is None else set(text) - alphabet
+    if unknown:
+        unknown_text = "".join(one for one in text if one in unknown and not one.isascii())
+        size += (UNKNOWN_BYTE_SIZE - 1) * len(unknown_text.encode("utf-8", "surrogatepass"))
+    return size
 
 
 class WorkSpeed:
@@ -47,24 +56,26 @@ class WorkSpeed:
         self._of_kind: dict[WorkKind, float] = {}  # letters per second
         self._of_model: dict[int, float] = {}  # letters per second with the default options
         self._of_operation: dict[str, float] = {}  # seconds of an explanation or a caption
+        self._alphabets: dict[int, Set[str]] = {}  # of each model
 
-    def set_first(self, speeds: Sequence[float]) -> None:
-        """Set the speeds that a worker measured at its start, except of models whose speed is known."""
+    def set_first(self, speeds: Sequence[float], alphabets: Sequence[str] = ()) -> None:
+        """Set what a worker found at its start: alphabets, and speeds of models whose speed is not known."""
         for model_index, speed in enumerate(speeds):
             self._of_model.setdefault(model_index, speed)
+        self._alphabets = {index: frozenset(alphabet) for index, alphabet in enumerate(alphabets)}
 
     def seconds(self, item: Pending) -> float:
         """Return the estimated seconds of one sentence in a batch, of an explanation or of a caption."""
         if not isinstance(item, PendingSentence):
             return self._of_operation.get(item.operation, FIRST_EXPLANATION_SECONDS)
-        return text_size(item.text) * self._seconds_per_letter((item.key, bool(item.terms)))
+        return self._size(item.key, item.text) * self._seconds_per_letter((item.key, bool(item.terms)))
 
     def seconds_of_texts(self, key: BatchKey, texts: Iterable[str], *, terms: bool = False) -> float:
         """Return the estimated seconds of texts that have not been split into sentences yet.
 
         `terms` says that their translations may need terms.
         """
-        size = sum(text_size(text) + _sentence_breaks(text) * SENTENCE_SIZE for text in texts)
+        size = sum(self._size(key, text) + _sentence_breaks(text) * SENTENCE_SIZE for text in texts)
         return size * self._seconds_per_letter((key, terms))
 
     def measure_batch(self, batch: Sequence[PendingSentence], seconds: float) -> None:
@@ -72,7 +83,7 @@ class WorkSpeed:
         if 0 < num_with_terms < len(batch):
             return  # how much of the time either kind took is not known
         kind = (key, num_with_terms > 0)
-        speed = sum(text_size(item.text) for item in batch) / max(seconds, 1e-3)
+        speed = sum(self._size(key, item.text) for item in batch) / max(seconds, 1e-3)
         self._of_kind[kind] = _smoothed(self._of_kind.get(kind), speed)
         of_model = speed * _relative_work(*kind)
         self._of_model[key.model_index] = _smoothed(self._of_model.get(key.model_index), of_model)
@@ -80,6 +91,9 @@ class WorkSpeed:
     def measure_explanation(self, operation: str, seconds: float) -> None:
         before = self._of_operation.get(operation, FIRST_EXPLANATION_SECONDS)
         self._of_operation[operation] = _smoothed(before, seconds)
+
+    def _size(self, key: BatchKey, text: str) -> int:
+        return text_size(text, self._alphabets.get(key.model_index))
 
     def _seconds_per_letter(self, kind: WorkKind) -> float:
         if speed := self._of_kind.get(kind):

@@ -91,7 +91,8 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
         send({"kind": "failed", "message": str(error)})
         return
     tags = [_tags(translator) for translator in translators]
-    send({"kind": "ready", "pid": os.getpid(), "speeds": speeds, "tags": tags})
+    alphabets = [_alphabet(translator) for translator in translators]
+    send({"kind": "ready", "pid": os.getpid(), "speeds": speeds, "tags": tags, "alphabets": alphabets})
     services: dict[int, ExplanationService] = {}
     warmed_up: set[int] = set()  # models whose alignment has been warmed up
     while (message := read_message(requests)) is not None:
@@ -145,6 +146,13 @@ def _tags(translator: Translator) -> list[str]:
     """Return the tags that a source may begin with; pictures and imported models have none."""
     source = translator.tokenizers.source
     return list(source.tags) if isinstance(source, Tokenizer) and not translator.reads_pictures else []
+
+
+def _alphabet(translator: Translator) -> str:
+    """Return the characters beyond ASCII that the vocabulary of the source has; pictures have none."""
+    source = translator.tokenizers.source
+    tokens = [] if translator.reads_pictures else source.tokens(range(source.vocab_size))
+    return "".join(sorted({character for character in "".join(tokens) if not character.isascii()}))
 
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
