@@ -9,7 +9,7 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
@@ -39,6 +39,9 @@ from jumok.storage.model_folder import (
 from jumok.storage.tensors import load_module_weights, module_weights, tensors_to_bytes
 from jumok.storage.user_cache import is_checked, private_folder, remember_checked
 from jumok.types import ReadOut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FILES = {"a.bin": b"alpha" * 100, "b.bin": b"", "c.txt": "다람쥐".encode()}
 
@@ -414,6 +417,23 @@ def test_a_new_folder_appears_only_when_its_block_ends(tmp_path: Path) -> None:
     with pytest.raises(StorageError), new_folder(tmp_path / "other", failure_note="") as temporary:
         write_and_sync(temporary / "missing" / "file", b"half")
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_writers_with_the_same_process_id_do_not_meet(tmp_path: Path) -> None:
+    """Of two containers with a common folder, each has a process 1."""
+
+    def half_while_another_writes() -> Iterator[bytes]:
+        yield b"one "
+        write_file(tmp_path / "file", b"other")
+        yield b"whole"
+
+    write_file(tmp_path / "file", half_while_another_writes())
+    assert (tmp_path / "file").read_bytes() == b"one whole"
+    with new_folder(tmp_path / "folder", failure_note="", replace=True) as one:
+        (one / "a").write_text("one")
+        with new_folder(tmp_path / "folder", failure_note="") as other:
+            (other / "a").write_text("other")
+    assert (tmp_path / "folder" / "a").read_text() == "one"
 
 
 def test_a_new_folder_replaces_an_old_one_only_if_allowed(tmp_path: Path) -> None:

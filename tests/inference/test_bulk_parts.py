@@ -12,9 +12,10 @@ import pytest
 
 from jumok.cli.bulk import BulkOptions, check_replaceable, translate_files
 from jumok.cli.input_lines import InputLines
-from jumok.errors import DataError, RecipeError, StorageError
+from jumok.errors import DataError, RecipeError, StorageError, UnsupportedError
 from jumok.inference.bulk.job import BulkJob, Shard, parse_shard, run_jobs
 from jumok.inference.bulk.parts import Block, BulkSettings, Part, PartFolder, blocks
+from jumok.inference.bulk.ray_workers import count_actors
 from jumok.inference.read_ahead import block_sizes
 
 if TYPE_CHECKING:
@@ -218,3 +219,12 @@ def test_shards_are_named_by_number_and_total() -> None:
     for wrong in ("0/4", "5/4", "3", "a/b", "-1/4", "1/0"):
         with pytest.raises(RecipeError, match="takes I/N"):
             parse_shard(wrong)
+
+
+def test_a_cluster_has_a_free_core_for_each_actor() -> None:
+    assert count_actors(0, 4, "auto") == 4
+    assert count_actors(3, 4, "auto") == 3
+    with pytest.raises(UnsupportedError, match=r"--workers 5, and 4 free cores at auto. Take at most 4"):
+        count_actors(5, 4, "auto")
+    with pytest.raises(UnsupportedError, match=r"no --workers, and 0 free cores at auto. Wait"):
+        count_actors(0, 0, "auto")

@@ -85,8 +85,7 @@ def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iter
     the final name: for two system calls there is none, and a process killed between them leaves none.
     """
     with disk_errors(final, failure_note):
-        temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")
-        shutil.rmtree(temporary, ignore_errors=True)
+        temporary = _temporary(final)
         try:
             make_folder(final.parent)
             temporary.mkdir()
@@ -130,7 +129,7 @@ def write_file(
 ) -> None:
     """Write or replace one file atomically. A large one may come in chunks."""
     with disk_errors(path, failure_note):
-        temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
+        temporary = _temporary(path)
         try:
             write_and_sync(temporary, data)
             temporary.replace(path)
@@ -141,17 +140,22 @@ def write_file(
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder. It is renamed first, so a half-removed folder never has its name.
-
-    The new name is random. Process ids are used again, in a container within hours: with one in the name, the
-    half-removed folder of a killed process could be in the way.
-    """
+    """Remove a folder. It is renamed first, so a half-removed folder never has its name."""
     with disk_errors(folder, "Nothing else has been touched."):
         _remove(_rename_for_removal(folder))
 
 
+def _temporary(path: Path, kind: str = "") -> Path:
+    """Return a random name beside a path.
+
+    Process ids are used again, in a container within hours, and two containers or machines with a common
+    folder have processes of the same id: one could write to the files of the other.
+    """
+    return path.with_name(f"{path.name}.tmp-{kind}{secrets.randbits(32)}")
+
+
 def _rename_for_removal(folder: Path) -> Path:
-    return folder.rename(folder.with_name(f"{folder.name}.tmp-removed-{secrets.randbits(63)}"))
+    return folder.rename(_temporary(folder, "removed-"))
 
 
 def _remove(path: Path) -> None:
@@ -169,7 +173,7 @@ def is_leftover(name: str) -> bool:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left in a folder: `name.tmp-PID` and `name.tmp-removed-NUMBER`."""
+    """Remove what killed processes left in a folder: `name.tmp-NUMBER` and `name.tmp-removed-NUMBER`."""
     for path in folder.glob("*.tmp-*"):
         if is_leftover(path.name):
             _remove(path)

@@ -52,8 +52,12 @@ class RayWorkers:
 
     def __init__(self, settings: BulkSettings, address: str, count: int) -> None:
         self._ray = _connect(address, count)
-        cores = int(self._ray.available_resources().get("CPU", 0))
-        self.count = count or max(1, cores)
+        try:
+            cores = self._ray.available_resources().get("CPU", 0)
+            self.count = count_actors(count, int(cores), address)
+        except UnsupportedError:
+            self._ray.shutdown()
+            raise
         self.fallback_reason = ""
         self._settings = asdict(settings)
 
@@ -92,6 +96,18 @@ class RayWorkers:
         if failure:
             raise DataError(failure)
         return Part.from_bytes(data)
+
+
+def count_actors(requested: int, free_cores: int, address: str) -> int:
+    """Return how many actors to start; raise if the cluster has no core for each: Ray would wait for ever."""
+    if max(1, requested) <= free_cores:
+        return requested or free_cores
+    received = f"--workers {requested}, and" if requested else "no --workers, and"
+    advice = f"Take at most {free_cores} workers" if free_cores else "Wait until some are free"
+    raise UnsupportedError(
+        f"Each worker needs a free core of the Ray cluster. Received: {received} {free_cores} free cores at "
+        f"{address}. {advice}, or add machines with `ray start --address`; `ray status` shows who uses them."
+    )
 
 
 def _connect(address: str, count: int) -> Any:

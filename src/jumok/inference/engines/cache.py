@@ -1,7 +1,8 @@
 """Converted models in the user's cache folder, under a hash of the key that says what they were made from.
 
     engines/HASH/        the files of one converted model with their manifest
-    engines/HASH.lock    held during conversion, so that two processes do not convert the same model
+    engines/HASH.lock    held during conversion, so that two processes do not convert the same model, if the
+                         file system has locks
 
 The folder may be deleted at any time. Entries are written atomically, verified on every use and created again
 if they are damaged. An entry is used only if its manifest, which has the key and the sha256 of every file, is
@@ -17,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jumok.errors import ModelFolderError
+from jumok.errors import ModelFolderError, StorageError
 from jumok.storage.folders import (
     checksum,
     disk_errors,
@@ -28,7 +29,7 @@ from jumok.storage.folders import (
     write_folder,
 )
 from jumok.storage.user_cache import is_checked, private_folder, remember_checked
-from jumok.system.locks import acquire_lock
+from jumok.system.locks import NO_LOCKS, acquire_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -102,7 +103,12 @@ def get_or_create(
             remove_folder(entry)
         files = create()
         metadata = {"made_of": dict(key), "model": model}
-        write_folder(entry, files.items(), metadata=metadata, failure_note=_FAILURE_NOTE)
+        try:
+            write_folder(entry, files.items(), metadata=metadata, failure_note=_FAILURE_NOTE)
+        except StorageError:
+            if _read(entry, key) is None:  # else another machine, which no lock kept waiting, was faster
+                raise
+            return files
         remember_checked(checksum(read_manifest(entry / _MANIFEST)))
         _remove_unused(entry.parent)
     return files
@@ -138,14 +144,23 @@ def _read(entry: Path, key: Mapping[str, Any]) -> dict[str, bytes] | None:
 
 @contextmanager
 def _lock(entry: Path) -> Iterator[None]:
-    """Make other processes wait while an entry is created or removed."""
+    """Make other processes wait while an entry is created or removed.
+
+    Without locks, two processes may convert the same model, which costs only time: entries are atomic.
+    """
     private_folder("engines", make=True)
-    with disk_errors(entry, _FAILURE_NOTE):  # some network file systems have no locks
-        lock = acquire_lock(entry.with_suffix(".lock"), wait=True)
+    lock = None
+    with disk_errors(entry, _FAILURE_NOTE):
+        try:
+            lock = acquire_lock(entry.with_suffix(".lock"), wait=True)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
     try:
         yield
     finally:
-        lock.release()
+        if lock is not None:
+            lock.release()
 
 
 def _remove_unused(folder: Path) -> None:

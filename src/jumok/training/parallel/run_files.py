@@ -72,12 +72,17 @@ def receive_folder(cluster: Cluster, path: Path, files: RunFiles) -> Path:
 
 def remove_copy(cluster: Cluster, folder: Path, path: Path) -> None:
     """Remove the copy of a finished run's files, once per machine; `path` is the run folder itself."""
-    if cluster.local_rank == 0 and folder != path and folder.exists():
-        try:
+    if cluster.local_rank == 0 and folder != path:
+        _remove_if_there(folder)
+
+
+def _remove_if_there(folder: Path) -> None:
+    try:
+        if folder.exists():
             remove_folder(folder)
-        except StorageError:
-            if folder.exists():  # else another machine with the same cache folder has removed it
-                raise
+    except StorageError:
+        if folder.exists():  # else another machine with the same cache folder has removed it
+            raise
 
 
 def _has_files(folder: Path, files: RunFiles) -> bool:
@@ -94,8 +99,16 @@ def _receive_files(cluster: Cluster, final: Path | None, files: RunFiles) -> Non
             for length in _chunk_lengths(entry["size"]):
                 cluster.receive_bytes(length)
         return
-    note = "Nothing else has been touched."
-    with new_folder(final, failure_note=note, replace=True) as temporary:
+    _remove_if_there(final)  # it is damaged
+    try:
+        _write_copy(cluster, final, files)
+    except StorageError:
+        if not _has_files(final, files):  # else another machine with the same cache folder was faster
+            raise
+
+
+def _write_copy(cluster: Cluster, final: Path, files: RunFiles) -> None:
+    with new_folder(final, failure_note="Nothing else has been touched.") as temporary:
         for name, entry in files.items():
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 raise StorageError(f"Rank 0 sent a file that belongs elsewhere. Received: {name!r}.")
