@@ -17,6 +17,10 @@ from jumok.cli import COMMANDS
 from jumok.cli.language import read_translations
 
 SOURCE = Path(inspect.getfile(jumok)).parent
+WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")
+SHOWS_TEXT = re.compile(
+    r"(echo|print|line|status|(?<!Type)Error)$"
+)  # functions; a TypeError is for engineers
 PARTICLES = re.compile(r"\([를가는을이은으]\)")  # 을(를), (으)로: the sentence can be written without them
 
 
@@ -64,11 +68,33 @@ def library_skeletons() -> frozenset[str]:
 
 
 def placeholders(text: str) -> set[str]:
-    return {name.partition(".")[0] for _, name, _, _ in Formatter().parse(text) if name}
+    return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(text) if name}
 
 
 def test_every_message_and_help_text_has_a_translation() -> None:
     assert (literal_ids() | help_ids()) - read_translations("messages").keys() == set()
+
+
+def test_no_message_goes_round_the_translations() -> None:
+    """What is printed or raised has no sentence of its own: it comes from `localise`, or from the library."""
+    found = []
+    for path in (SOURCE / "cli").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and SHOWS_TEXT.search(ast.unparse(node.func)):
+                texts = [part.value for argument in node.args for part in literals(argument)]
+                found += [f"{path.name}:{node.lineno}: {text}" for text in texts if WORDS.search(text)]
+    assert found == []
+
+
+def literals(node: ast.expr) -> list[ast.Constant]:
+    """Return the strings of an argument; those inside of other calls are theirs."""
+    if isinstance(node, ast.Constant):
+        return [node] if isinstance(node.value, str) else []
+    if isinstance(node, ast.JoinedStr):
+        return [part for part in node.values if isinstance(part, ast.Constant)]
+    if isinstance(node, ast.IfExp):
+        return [*literals(node.body), *literals(node.orelse)]
+    return [*literals(node.left), *literals(node.right)] if isinstance(node, ast.BinOp) else []
 
 
 def test_no_translation_is_unused() -> None:

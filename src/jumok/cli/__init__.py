@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from jumok.cli.arguments import RENAMED_OPTIONS, complete_ray_option, rename_options, repeat_file_options
-from jumok.cli.language import choose_language, localise
+from jumok.cli.language import choose_language, localise, localise_text
 from jumok.cli.localised_commands import LocalisedCommand, LocalisedGroup, localise_columns
 from jumok.errors import JumokError, RecipeError
 
@@ -193,7 +193,7 @@ def _show_warning(
 ) -> None:
     """Print a warning of jumok without the line of code that raised it."""
     if category.__module__.startswith("jumok."):
-        typer.echo(f"jumok {command}: {message}", err=True)
+        typer.echo(f"jumok {command}: {localise_text(str(message))}", err=True)
     else:
         default(message, category, *where)
 

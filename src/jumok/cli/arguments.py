@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import typer
 
+from jumok.cli.language import localise, localise_text
 from jumok.errors import RecipeError, RenamedSettingWarning
 from jumok.system.device import Device, Precision
 
@@ -107,16 +108,17 @@ class Place(TypedDict):
 def report_fallback(engine: Engine) -> None:
     """Print on standard error why the engine is not the expected one."""
     if engine.fallback_reason:
-        typer.echo(f"engine {engine.name}: {engine.fallback_reason}", err=True)
+        reason = localise_text(engine.fallback_reason)
+        typer.echo(localise("engine {name}: {reason}", name=engine.name, reason=reason), err=True)
 
 
 def report_notes(notes: Sequence[str], *, total: int | None = None) -> None:
     """Print on standard error what a reader of translations should know; the first few of a `total`."""
     for note in notes[:MAX_NOTES]:
-        typer.echo(f"note: {note}", err=True)
+        typer.echo(localise("note: {note}", note=localise_text(note)), err=True)
     more = (len(notes) if total is None else total) - MAX_NOTES
     if more > 0:
-        typer.echo(f"note: and {more:,} more", err=True)
+        typer.echo(localise("note: and {more:,} more", more=more), err=True)
 
 
 def repeat_file_options(arguments: list[str]) -> list[str]:
@@ -171,8 +173,10 @@ def rename_options(arguments: list[str]) -> list[str]:
         if new is None:
             continue
         if new in names:
-            raise RecipeError(f"{old} is the old name of {new}. Received: both. Leave {old} out.")
-        message = f"{old} is now {new}; the old name works until 1.0."
+            raise RecipeError(
+                localise("{old} is the old name of {new}. Received: both. Leave {old} out.", old=old, new=new)
+            )
+        message = localise("{old} is now {new}; the old name works until 1.0.", old=old, new=new)
         warnings.warn(message, RenamedSettingWarning, stacklevel=2)
         renamed[index] = new + arguments[index].removeprefix(old)
     return renamed
@@ -194,8 +198,16 @@ def format_languages(recipe: Recipe) -> str:
     """Return `en → ko`, or `en` for a model of plain text; `?` stands for an unknown language."""
     source, target = (code or "?" for code in (recipe.languages.source, recipe.languages.target))
     if recipe.source.kind == "pictures":
-        return "pictures → classes" if recipe.model.task == "classify" else f"pictures → {target}"
+        classes = localise("pictures → classes")
+        return classes if recipe.model.task == "classify" else localise("pictures → {target}", target=target)
     return f"{source} → {target}" if recipe.model.task == "translate" else target
+
+
+def format_noun(*, pictures: bool, plain: bool) -> str:
+    """Return what a corpus has: pairs, sentences of plain text, or pictures."""
+    if pictures:
+        return localise("pictures")
+    return localise("sentences") if plain else localise("pairs")
 
 
 def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
@@ -204,7 +216,11 @@ def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
     if given and not sample:
         listed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise RecipeError(
-            f"{listed} would be ignored: only --sample draws at random. Add --sample, or leave {listed} out."
+            localise(
+                "{listed} would be ignored: only --sample draws at random. Add --sample, or leave {listed} "
+                "out.",
+                listed=listed,
+            )
         )
     return given
 
@@ -216,7 +232,7 @@ def require_utf8(text: str | None) -> str | None:
         and not text.isascii()
         and any("\ud800" <= character <= "\udfff" for character in text)
     ):
-        raise typer.BadParameter("this is not UTF-8 text.")
+        raise typer.BadParameter(localise("this is not UTF-8 text."))
     return text
 
 
@@ -229,7 +245,10 @@ def parse_assignments(assignments: list[str]) -> dict[str, Any]:
         name, equals, value = assignment.partition("=")
         if not equals or "." not in name:
             raise RecipeError(
-                f"--set takes SECTION.NAME=VALUE, such as model.dropout=0.2. Received: {assignment!r}."
+                localise(
+                    "--set takes SECTION.NAME=VALUE, such as model.dropout=0.2. Received: {assignment!r}.",
+                    assignment=assignment,
+                )
             )
         try:
             settings[name] = tomllib.loads(f"value = {value}")["value"]

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from jumok.cli.language import localise
+from jumok.cli.wrapped_text import pad
+from jumok.plots.text_width import terminal_columns
+
 if TYPE_CHECKING:
     from jumok.profiling.table import Row, Table
 
@@ -36,7 +40,10 @@ def bench(
 
     lengths = check_sizes(_parse_lengths(sizes))
     if not as_json:
-        typer.echo(f"measuring time for about {seconds:.0f} seconds, then memory and operations", err=True)
+        message = localise(
+            "measuring time for about {seconds:.0f} seconds, then memory and operations", seconds=seconds
+        )
+        typer.echo(message, err=True)
     table = attention_table(lengths, seconds=seconds, memory_kept=keep_memory())
     if as_json:
         typer.echo(json.dumps(table.to_dict(), ensure_ascii=False, indent=1))
@@ -51,8 +58,12 @@ def _parse_lengths(sizes: str) -> list[int]:
     numbers = [number.strip() for number in sizes.split(",") if number.strip()]
     if not all(number.isdecimal() for number in numbers):
         raise RecipeError(
-            f"--sizes takes sequence lengths separated by commas. Received: --sizes {sizes}. "
-            f"Example: --sizes {SIZES}."
+            localise(
+                "--sizes takes sequence lengths separated by commas. Received: --sizes {sizes}. "
+                "Example: --sizes {example}.",
+                sizes=sizes,
+                example=SIZES,
+            )
         )
     return [int(number) for number in numbers]
 
@@ -62,30 +73,39 @@ def _format_table(table: Table) -> list[str]:
     length = table.sizes[-1]
     reference = table.mechanisms["self-attention"].seconds[length]
     headings = (
-        ["", "operations", "steps", "longest", "time", "memory", "ms", "MB", "speed"],
-        ["", "counted", "", "path", "~ n^", "~ n^"],
+        localise("|operations|steps|longest|time|memory|ms|MB|speed").split("|"),
+        localise("|counted||path|~ n^|~ n^").split("|"),
     )
     body = [_cells(name, row, length, reference) for name, row in table.mechanisms.items()]
-    shape, machine, dilated = table.shape, table.machine, table.dilated
-    narrow, wide = table.scaling["dot_products"][0], table.scaling["dot_products"][-1]
-    return [
-        f"A sequence of n tokens, {shape.heads} heads of width {shape.width}, forward only.",
-        f"Threads: {machine.threads}, cores: {machine.cores}, torch {machine.torch}.",
-        "",
-        *_aligned([*headings, *body]),
-        "",
-        f"operations, ms, MB, speed: at {length:,} tokens; speed relative to self-attention",
-        "steps: n if the number of steps that wait for each other grows with n, else 1",
-        f"longest path: layers from the first to the last of {dilated.length} tokens",
-        f"r: {shape.neighbours} neighbours on either side, {table.path_shape.neighbours} for the path",
-        f"k: {shape.kernel} tokens that a convolution reads",
-        f"Convolutions with growing dilation have a path of {dilated.order}: {dilated.layers} layers.",
-        "",
-        f"Why 1/√d: the variance of q·k is {narrow['variance']:.1f} at d = {narrow['width']} and "
-        f"{wide['variance']:.0f} at d = {wide['width']}.",
-        f"At d = {wide['width']} the largest of 16 weights is {wide['plain']['largest']:.2f}, after the "
-        f"division {wide['scaled']['largest']:.2f}.",
-    ]
+    values = {
+        "shape": table.shape,
+        "machine": table.machine,
+        "dilated": table.dilated,
+        "path_shape": table.path_shape,
+        "narrow": table.scaling["dot_products"][0],
+        "wide": table.scaling["dot_products"][-1],
+        "length": length,
+    }
+    above = localise(
+        "A sequence of n tokens, {shape.heads} heads of width {shape.width}, forward only.\n"
+        "Threads: {machine.threads}, cores: {machine.cores}, torch {machine.torch}.",
+        **values,
+    )
+    below = localise(
+        "operations, ms, MB, speed: at {length:,} tokens; speed relative to self-attention\n"
+        "steps: n if the number of steps that wait for each other grows with n, else 1\n"
+        "longest path: layers from the first to the last of {dilated.length} tokens\n"
+        "r: {shape.neighbours} neighbours on either side, {path_shape.neighbours} for the path\n"
+        "k: {shape.kernel} tokens that a convolution reads\n"
+        "Convolutions with growing dilation have a path of {dilated.order}: {dilated.layers} layers.\n"
+        "\n"
+        "Why 1/√d: the variance of q·k is {narrow[variance]:.1f} at d = {narrow[width]} and "
+        "{wide[variance]:.0f} at d = {wide[width]}.\n"
+        "At d = {wide[width]} the largest of 16 weights is {wide[plain][largest]:.2f}, after the division "
+        "{wide[scaled][largest]:.2f}.",
+        **values,
+    )
+    return [*above.split("\n"), "", *_aligned([*headings, *body]), "", *below.split("\n")]
 
 
 def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
@@ -121,10 +141,10 @@ def _aligned(rows: list[list[str]]) -> list[str]:
     """Pad the cells: the first four columns are left-aligned, the others right-aligned."""
     columns = max(len(row) for row in rows)
     full = [row + [""] * (columns - len(row)) for row in rows]
-    widths = [max(len(row[column]) for row in full) for column in range(columns)]
+    widths = [max(terminal_columns(row[column]) for row in full) for column in range(columns)]
     return [
         " ".join(
-            cell.ljust(width + 1) if column < 4 else cell.rjust(width)
+            pad(cell, width + 1) if column < 4 else " " * (width - terminal_columns(cell)) + cell
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in full

@@ -19,6 +19,7 @@ import typer
 
 from jumok.cli.arguments import MAX_NOTES, report_notes
 from jumok.cli.input_lines import count_lines
+from jumok.cli.language import localise, localise_text
 from jumok.cli.status_line import status_line
 from jumok.errors import DataError, RecipeError, StorageError, UnsupportedError
 
@@ -79,8 +80,11 @@ class BulkOptions:
     def refuse_pictures(self) -> None:
         """Raise: parts are named by the lines of the input, and those of pictures are only their paths."""
         raise UnsupportedError(
-            "Pictures are not translated in parts, because a picture may change while its path stays. "
-            f"Received: {self.names} and a model of pictures. Leave {self.names} out."
+            localise(
+                "Pictures are not translated in parts, because a picture may change while its path stays. "
+                "Received: {options} and a model of pictures. Leave {options} out.",
+                options=self.names,
+            )
         )
 
     def start(self, settings: BulkSettings) -> BulkWorkers:
@@ -100,19 +104,33 @@ def plan_outputs(
     """Return each input with its output: the file --out, or one of the same name in the folder --out."""
     if not sources or out is None:
         raise RecipeError(
-            f"{options.names}: the work is kept in parts beside the output. Name both: jumok "
-            f"{options.command} MODEL in.txt --out out.txt."
+            localise(
+                "{options}: the work is kept in parts beside the output. Name both: jumok {command} MODEL "
+                "in.txt --out out.txt.",
+                options=options.names,
+                command=options.command,
+            )
         )
     for source in sources:
         if not source.is_file():
-            raise DataError(f"There is no file {source}. {options.names} translates texts of many lines.")
+            raise DataError(
+                localise(
+                    "There is no file {file}. {options} translates texts of many lines.",
+                    file=source,
+                    options=options.names,
+                )
+            )
     in_folder = len(sources) > 1 or out.is_dir()
     files = [(source, out / source.name if in_folder else out) for source in sources]
     if len({target for _, target in files}) < len(files):
-        raise RecipeError("Two of the files have the same name, so one translation would replace the other.")
+        raise RecipeError(
+            localise("Two of the files have the same name, so one translation would replace the other.")
+        )
     for source, target in files:
         if target.exists() and target.samefile(source):
-            raise DataError(f"{target} would replace its own source. Choose another name for --out.")
+            raise DataError(
+                localise("{file} would replace its own source. Choose another name for --out.", file=target)
+            )
         if not overwrite and not target.with_name(f"{target.name}.parts").is_dir():
             _refuse_existing(target)
     return files
@@ -130,8 +148,11 @@ def check_replaceable(files: Sequence[tuple[Path, Path]], settings: BulkSettings
 def _refuse_existing(target: Path) -> None:
     if target.exists():
         raise StorageError(
-            f"{target} exists, and these settings did not write it, or it was changed since. Choose another "
-            "name, or add --overwrite to replace it."
+            localise(
+                "{file} exists, and these settings did not write it, or it was changed since. Choose another "
+                "name, or add --overwrite to replace it.",
+                file=target,
+            )
         )
 
 
@@ -161,7 +182,7 @@ def translate_files(
             num_notes += part.num_notes
             num_below += part.num_below_n_best
             if len(notes) < MAX_NOTES:
-                notes += [f"{name}line {line + index:,}: {note}" for index, note in part.notes]
+                notes += [name + format_line_note(line + index, note) for index, note in part.notes]
     report_notes(notes[:MAX_NOTES], total=num_notes)
     if num_below:
         report_short_lists(num_below, total, settings.n_best)
@@ -169,8 +190,19 @@ def translate_files(
 
 def report_short_lists(num_below: int, num_lines: int, n_best: int, advice: str = "") -> None:
     """Say on standard error how many lines have fewer translations than were asked for."""
-    message = f"{num_below:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text was"
-    typer.echo(f"jumok translate: {message} found. {advice}".rstrip(), err=True)
+    message = localise(
+        "{num_below:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text was "
+        "found.",
+        num_below=num_below,
+        num_lines=num_lines,
+        n_best=n_best,
+    )
+    typer.echo(f"jumok translate: {message} {advice}".rstrip(), err=True)
+
+
+def format_line_note(line: int, note: str) -> str:
+    """Return a note with the line that it is on."""
+    return localise("line {line:,}: {note}", line=line, note=localise_text(note))
 
 
 def translate_texts(
@@ -200,11 +232,11 @@ def _run(jobs: Sequence[BulkJob], settings: BulkSettings, options: BulkOptions, 
     from jumok.inference.bulk.job import run_jobs  # start-up
 
     workers = options.start(settings)
-    with status_line("starting the workers") as show:
+    with status_line(localise("starting the workers")) as show:
         report = _Progress(total, workers.count, options, show)
         progress = run_jobs(jobs, workers, report)
     if workers.fallback_reason:
-        typer.echo(workers.fallback_reason, err=True)
+        typer.echo(localise_text(workers.fallback_reason), err=True)
     report.finish(progress)
 
 
@@ -222,27 +254,31 @@ class _Progress:
             typer.echo(self._text(progress), err=True)
 
     def finish(self, progress: BulkProgress) -> None:
-        typer.echo(
-            f"{self._text(progress)}; {progress.parts:,} parts were done now, {progress.parts_found:,} were "
-            "there",
-            err=True,
+        parts = localise(
+            "; {done:,} parts were done now, {found:,} were there",
+            done=progress.parts,
+            found=progress.parts_found,
         )
+        typer.echo(f"{self._text(progress)}{parts}", err=True)
 
     def _text(self, progress: BulkProgress) -> str:
         speed = progress.lines / max(time.monotonic() - self._started, 1e-3)
         done = progress.lines + progress.lines_found
-        return (
-            f"jumok {self._options.command}: {done:,} of {self._total:,} lines, {speed:,.0f} lines/s by "
-            f"{self._workers} worker{'s' if self._workers > 1 else ''}"
-        )
+        values = {"done": done, "total": self._total, "speed": speed, "workers": self._workers}
+        by_one = localise("{done:,} of {total:,} lines, {speed:,.0f} lines/s by 1 worker", **values)
+        by_all = localise("{done:,} of {total:,} lines, {speed:,.0f} lines/s by {workers} workers", **values)
+        return f"jumok {self._options.command}: {by_all if self._workers > 1 else by_one}"
 
 
 def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
     there, needed = job.num_parts()
     if there < needed:
-        typer.echo(
-            f"jumok {options.command}: {needed - there:,} of {needed:,} parts of {job.out} are missing. The "
-            "shard that ends last joins them; run those that have not run.",
-            err=True,
+        message = localise(
+            "{missing:,} of {needed:,} parts of {file} are missing. The shard that ends last joins them; run "
+            "those that have not run.",
+            missing=needed - there,
+            needed=needed,
+            file=job.out,
         )
+        typer.echo(f"jumok {options.command}: {message}", err=True)
     return there == needed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from jumok.cli.language import localise
 from jumok.errors import RecipeError
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def cache(
     from jumok.storage.user_cache import private_folder  # start-up
 
     if clear and max_size:
-        raise RecipeError("--clear removes everything, so --max-size would be ignored. Leave one out.")
+        raise RecipeError(
+            localise("--clear removes everything, so --max-size would be ignored. Leave one out.")
+        )
     limit = 0 if clear else _parse_size(max_size) if max_size else None
     models = cached_models()
     removed = [] if limit is None else _beyond(models, limit)
@@ -43,12 +46,13 @@ def cache(
         remove_cached(model)
     kept = [model for model in models if model not in removed]
     if limit is not None:
-        typer.echo(f"removed {_count(removed)}")
+        typer.echo(localise("removed {models}", models=_count(removed)))
     typer.echo(f"{private_folder('engines')}: {_count(kept)}")
     for model in kept:
         used = datetime.fromtimestamp(model.last_used).astimezone()
-        name = model.model or "an unknown model"
-        typer.echo(f"  {_size(model.num_bytes):>9}  {model.precision:<8}  used {used:%Y-%m-%d %H:%M}  {name}")
+        name = model.model or localise("an unknown model")
+        last_used = localise("used {time:%Y-%m-%d %H:%M}", time=used)
+        typer.echo(f"  {_size(model.num_bytes):>9}  {model.precision:<8}  {last_used}  {name}")
 
 
 def _beyond(models: list[CachedModel], limit: int) -> list[CachedModel]:
@@ -64,13 +68,17 @@ def _beyond(models: list[CachedModel], limit: int) -> list[CachedModel]:
 def _parse_size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kMG]?)B?", text)
     if match is None:
-        raise RecipeError(f"--max-size takes a number of bytes, such as 500M or 2G. Received: {text!r}.")
+        raise RecipeError(
+            localise("--max-size takes a number of bytes, such as 500M or 2G. Received: {text!r}.", text=text)
+        )
     return int(float(match[1]) * _UNITS[match[2]])
 
 
 def _count(models: list[CachedModel]) -> str:
-    noun = "converted model" if len(models) == 1 else "converted models"
-    return f"{len(models):,} {noun}, {_size(sum(model.num_bytes for model in models))}"
+    size = _size(sum(model.num_bytes for model in models))
+    if len(models) == 1:
+        return localise("1 converted model, {size}", size=size)
+    return localise("{count:,} converted models, {size}", count=len(models), size=size)
 
 
 def _size(num_bytes: int) -> str:

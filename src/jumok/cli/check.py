@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ColumnsOption, EncodingOption, FromOption, PairsArgument, ToOption
-from jumok.cli.wrapped_text import shorten
+from jumok.cli.arguments import (
+    ColumnsOption,
+    EncodingOption,
+    FromOption,
+    PairsArgument,
+    ToOption,
+    format_noun,
+)
+from jumok.cli.language import localise, localise_text
+from jumok.cli.wrapped_text import pad, shorten
 from jumok.config.recipe import TrainingSettings
 
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ def check(
         console = Console(highlight=False, soft_wrap=True)
         for message in unreadable:
             console.print(message, style="red", markup=False)
-        _show(console, report, examples, noun=_noun(first))
+        _show(console, report, examples, pictures=first.pictures, plain=first.plain)
     if report.refusal:
         raise typer.Exit(code=1)
 
@@ -80,69 +88,115 @@ def _open_like(first: Corpus, files: list[str], *, columns: str, encoding: str) 
     )
 
 
-def _noun(corpus: Corpus) -> str:
-    return "pictures" if corpus.pictures else "sentences" if corpus.plain else "pairs"
+def _show(console: Console, report: CorpusReport, examples: int, *, pictures: bool, plain: bool) -> None:
+    from rich.text import Text  # start-up
+
+    noun, has_pairs = format_noun(pictures=pictures, plain=plain), not (pictures or plain)
+    _show_corpora(console, report, noun, has_pairs=has_pairs)
+    if report.language_fault:
+        console.print(Text(localise_text(report.language_fault), "yellow"))
+    if not report.faults and not any(report.leaked.values()) and not report.language_fault:
+        console.print(localise("no faults found."))
+    for fault in report.faults:
+        _show_fault(console, fault, examples)
+    _show_leaks(console, report, noun)
+    counts = {"kept": report.kept, "pairs": report.pairs, "skipped": report.pairs - report.kept}
+    counts["held_out"] = report.held_out
+    if report.refusal:
+        console.print(
+            localise(
+                "{kept:,} of {pairs:,} {noun} are left, {skipped:,} would be skipped.", noun=noun, **counts
+            )
+        )
+        refusal = localise("Training would be refused: {reason}", reason=localise_text(report.refusal))
+        console.print(Text(refusal, "yellow"))
+        return
+    all_used = localise(
+        "training will use [bold]{kept:,}[/] of {pairs:,} {noun} and skip {skipped:,}.", noun=noun, **counts
+    )
+    some_held_out = localise(
+        "training will use [bold]{kept:,}[/] of {pairs:,} {noun}, {held_out:,} of them for validation, and "
+        "skip {skipped:,}.",
+        noun=noun,
+        **counts,
+    )
+    console.print(some_held_out if report.held_out else all_used)
+    max_tokens = TrainingSettings().max_sentence_tokens
+    console.print(
+        localise(
+            "It will also skip sentences of more than {count:,} tokens; these are not counted here.",
+            count=max_tokens,
+        )
+    )
+    if has_pairs:
+        _show_measured_points(console, report.kept)
 
 
-def _show(console: Console, report: CorpusReport, examples: int, *, noun: str) -> None:
+def _show_corpora(console: Console, report: CorpusReport, noun: str, *, has_pairs: bool) -> None:
+    """Show what each corpus has, and the words of each side."""
     from rich.text import Text  # start-up
 
     for corpus in report.corpora:
-        weight = f", weight {corpus.weight:g}" if corpus.weight != 1 else ""
-        dropped = "".join(f"; {count:,} {what}" for what, count in corpus.dropped.items())
-        console.print(Text(corpus.name, "bold"), f": {corpus.pairs:,} {noun}{weight}{dropped}", sep="")
+        count = localise("{pairs:,} {noun}", pairs=corpus.pairs, noun=noun)
+        weight = localise(", weight {weight:g}", weight=corpus.weight) if corpus.weight != 1 else ""
+        dropped = "".join(f"; {count:,} {localise_text(what)}" for what, count in corpus.dropped.items())
+        console.print(Text(corpus.name, "bold"), f": {count}{weight}{dropped}", sep="")
         if corpus.note:
-            console.print(Text(f"  read    {corpus.note}"))
-    sides = {"source": report.source, "target": report.target} if noun == "pairs" else {"text": report.target}
+            console.print(Text(f"  {pad(localise('read'), 7)} {localise_text(corpus.note)}"))
+    text = {localise("text"): report.target}
+    sides = {localise("source"): report.source, localise("target"): report.target} if has_pairs else text
     for name, side in sides.items():
-        console.print(f"  {name:<7}{_describe_side(side)}")
-    if report.language_fault:
-        console.print(Text(report.language_fault, "yellow"))
-    if not report.faults and not any(report.leaked.values()) and not report.language_fault:
-        console.print("no faults found.")
-    for fault in report.faults:
-        _show_fault(console, fault, examples)
+        console.print(f"  {pad(name, 7)}{_describe_side(side)}")
+
+
+def _show_leaks(console: Console, report: CorpusReport, noun: str) -> None:
+    """Show how many sentences of the validation and test sets are also in the training pairs."""
+    from rich.text import Text  # start-up
+
     for name, count in report.leaked.items():
-        if count:
-            set_size = report.set_sizes[name]
-            fate = (
-                "; `jumok train` does not read that set and will train on them"
-                if name in report.tests
-                else ""
-            )
-            message = f"{count:,} of {set_size:,} sentences of {name} are also in the training {noun}{fate}."
-            console.print(Text(message, "yellow"))
-    if report.refusal:
-        left = f"{report.kept:,} of {report.pairs:,} {noun} are left"
-        console.print(f"{left}, {report.pairs - report.kept:,} would be skipped.")
-        console.print(Text(f"Training would be refused: {report.refusal}", "yellow"))
-        return
-    used = f"[bold]{report.kept:,}[/] of {report.pairs:,} {noun}"
-    held_out = f", {report.held_out:,} of them for validation," if report.held_out else ""
-    console.print(f"training will use {used}{held_out} and skip {report.pairs - report.kept:,}.")
-    max_tokens = TrainingSettings().max_sentence_tokens
-    console.print(
-        f"It will also skip sentences of more than {max_tokens:,} tokens; these are not counted here."
-    )
-    if noun == "pairs":
-        _show_measured_points(console, report.kept)
+        if not count:
+            continue
+        values = {"count": count, "size": report.set_sizes[name], "name": name, "noun": noun}
+        leaked = localise(
+            "{count:,} of {size:,} sentences of {name} are also in the training {noun}.", **values
+        )
+        trained_on = localise(
+            "{count:,} of {size:,} sentences of {name} are also in the training {noun}; `jumok train` does "
+            "not read that set and will train on them.",
+            **values,
+        )
+        console.print(Text(trained_on if name in report.tests else leaked, "yellow"))
 
 
 def _show_measured_points(console: Console, pairs: int) -> None:
     """Quote what training reached on corpora of similar size. It says nothing about these pairs."""
     from jumok.data.measured_points import nearest_points  # start-up
 
-    console.print("For comparison, measured on one or two CPU cores (docs/quality.md has the commands):")
+    console.print(
+        localise("For comparison, measured on one or two CPU cores (docs/quality.md has the commands):")
+    )
     for point in nearest_points(pairs):
-        score = f"BLEU {point.bleu} ({point.tokenizer})"
-        console.print(f"  {point.pairs:>9,} pairs, {point.minutes} min: {score} on {point.corpus}")
+        console.print(
+            localise(
+                "  {point.pairs:>9,} pairs, {point.minutes} min: BLEU {point.bleu} ({point.tokenizer}) on "
+                "{corpus}",
+                point=point,
+                corpus=localise_text(point.corpus),
+            )
+        )
 
 
 def _describe_side(side: SideReport) -> str:
     median, percentile_99, longest = (side.percentile(share) for share in (50, 99, 100))
-    return (
-        f"{side.language or 'language unknown'} · {side.words:,} words, {side.distinct_words:,} distinct · "
-        f"words per sentence: median {median}, 99 % up to {percentile_99}, longest {longest}"
+    return localise(
+        "{language} · {words:,} words, {distinct:,} distinct · words per sentence: median {median}, 99 % up "
+        "to {percentile_99}, longest {longest}",
+        language=side.language or localise("language unknown"),
+        words=side.words,
+        distinct=side.distinct_words,
+        median=median,
+        percentile_99=percentile_99,
+        longest=longest,
     )
 
 
@@ -150,14 +204,16 @@ def _show_fault(console: Console, report: FaultReport, examples: int) -> None:
     from rich.text import Text  # start-up
 
     fault = report.fault
-    fate = f"{report.skipped:,} skipped" if fault.skips else "kept"
-    console.print(f"[yellow]{report.count:>9,} {fault.title}[/] ({fate}): {report.meaning}")
+    fate = localise("{count:,} skipped", count=report.skipped) if fault.skips else localise("kept")
+    title, meaning = localise_text(fault.title), localise_text(report.meaning)
+    console.print(f"[yellow]{report.count:>9,} {title}[/] ({fate}): {meaning}")
     for example in report.examples[:examples]:
         pair = " ||| ".join(shorten(text) for text in (example.source, example.target) if text)
         # Text, not markup: rich would interpret brackets, backslashes and :names:.
-        console.print(Text(f"          line {example.line:,}: {pair}", "dim"))
+        line = localise("line {line:,}: {note}", line=example.line, note=pair)
+        console.print(Text(f"          {line}", "dim"))
         if example.detail:
-            console.print(Text(f"            {example.detail}", "dim"))
+            console.print(Text(f"            {localise_text(example.detail)}", "dim"))
 
 
 def _as_dict(report: CorpusReport) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import ColumnsOption, EncodingOption, PairsArgument
+from jumok.cli.language import localise, localise_text
 from jumok.cli.status_line import status_line
 from jumok.cli.wrapped_text import shorten
 from jumok.errors import DataError, RecipeError
@@ -58,7 +59,7 @@ def clean(
     share = _parse_share(keep, threshold)
     dropped = dropped or out.with_name(f"{out.stem}.dropped.tsv")
     if out.resolve() == dropped.resolve():
-        raise DataError(f"--out and --dropped are two files. Received: {out} for both.")
+        raise DataError(localise("--out and --dropped are two files. Received: {file} for both.", file=out))
     _refuse_existing(out, dropped)
 
     from jumok.data.corpora import open_corpora  # start-up
@@ -74,18 +75,23 @@ def clean(
     scores = _score(forward, backward, corpora, skipped)
     if not scores:
         raise DataError(
-            f"No pair was left to score. Skipped: {_describe_skipped(skipped) or 'none'}. `jumok check` with "
-            "the same files shows examples of each."
+            localise(
+                "No pair was left to score. Skipped: {skipped}. `jumok check` with the same files shows "
+                "examples of each.",
+                skipped=_describe_skipped(skipped) or localise("none"),
+            )
         )
     limit = threshold if threshold is not None else _score_of_last(scores, share)
     _write(corpora, scores, limit, out, dropped, (forward.source_language, forward.target_language))
     _report(corpora, scores, limit, skipped, examples)
-    typer.echo(f"wrote {out} and {dropped}")
+    typer.echo(localise("wrote {out} and {dropped}", out=out, dropped=dropped))
 
 
 def _parse_share(keep: str | None, threshold: float | None) -> float:
     if keep is not None and threshold is not None:
-        raise RecipeError("--keep and --threshold both say which pairs are kept. Leave one of them out.")
+        raise RecipeError(
+            localise("--keep and --threshold both say which pairs are kept. Leave one of them out.")
+        )
     if keep is None:
         return DEFAULT_SHARE
     try:
@@ -93,14 +99,18 @@ def _parse_share(keep: str | None, threshold: float | None) -> float:
     except ValueError:
         share = 0.0
     if not 0 < share <= 1:
-        raise RecipeError(f"--keep is a share of the pairs, such as 80% or 0.8. Received: {keep!r}.")
+        raise RecipeError(
+            localise("--keep is a share of the pairs, such as 80% or 0.8. Received: {keep!r}.", keep=keep)
+        )
     return share
 
 
 def _refuse_existing(*paths: Path) -> None:
     for path in paths:
         if path.exists():
-            raise DataError(f"{path} exists already. Choose another name, or move it away.")
+            raise DataError(
+                localise("{file} exists already. Choose another name, or move it away.", file=path)
+            )
 
 
 def _score(
@@ -112,10 +122,10 @@ def _score(
 
     scores: list[PairScore] = []
     stream = clean_pairs(corpora, skipped=skipped)
-    with status_line("scoring pairs") as show:
+    with status_line(localise("scoring pairs")) as show:
         while block := list(islice(stream, BLOCK_PAIRS)):
             scores.extend(score_pairs(forward, backward, block))
-            show(f"scoring pairs: {len(scores):,} done")
+            show(localise("scoring pairs: {count:,} done", count=len(scores)))
     return scores
 
 
@@ -174,18 +184,23 @@ def _report(
 ) -> None:
     """Print how many pairs are kept and dropped, and examples from both sides of the limit."""
     if reasons := _describe_skipped(skipped):
-        typer.echo(f"left out first, as in training: {reasons}")
+        typer.echo(localise("left out first, as in training: {reasons}", reasons=reasons))
     ranked = sorted(_scored(corpora, scores), key=lambda scored: scored[1].score)
     others = [scored for scored in ranked if scored[1].score < limit]
     kept = ranked[len(others) :]
-    share = len(kept) / len(ranked)
-    typer.echo(
-        f"kept {len(kept):,} of {len(ranked):,} pairs ({share:.0%}), with a score of at least {limit:.4f}; "
-        f"dropped {len(others):,}"
+    message = localise(
+        "kept {kept:,} of {pairs:,} pairs ({share:.0%}), with a score of at least {limit:.4f}; dropped "
+        "{dropped:,}",
+        kept=len(kept),
+        pairs=len(ranked),
+        share=len(kept) / len(ranked),
+        limit=limit,
+        dropped=len(others),
     )
-    _show_examples("dropped, lowest scores", others[:examples])
-    _show_examples("dropped, highest scores", others[examples:][-examples:] if examples else [])
-    _show_examples("kept, lowest scores", kept[:examples])
+    typer.echo(message)
+    _show_examples(localise("dropped, lowest scores"), others[:examples])
+    _show_examples(localise("dropped, highest scores"), others[examples:][-examples:] if examples else [])
+    _show_examples(localise("kept, lowest scores"), kept[:examples])
 
 
 def _show_examples(title: str, scored: Sequence[ScoredPair]) -> None:
@@ -196,4 +211,4 @@ def _show_examples(title: str, scored: Sequence[ScoredPair]) -> None:
 
 
 def _describe_skipped(skipped: Counter[Any]) -> str:
-    return ", ".join(f"{count:,} {fault.title}" for fault, count in skipped.items() if count)
+    return ", ".join(localise_text(f"{count:,} {fault.title}") for fault, count in skipped.items() if count)

@@ -17,6 +17,7 @@ from jumok.cli.arguments import (
     parse_assignments,
     require_utf8,
 )
+from jumok.cli.language import localise, localise_text
 from jumok.config.recipe import Size, TrainingSettings, TransformerSettings, setting_help
 
 if TYPE_CHECKING:
@@ -152,10 +153,11 @@ def _run(systems: Sequence[System], split: Split, out: Path, sentence: str) -> N
     with TrainingDisplay(Console(stderr=True)) as display:
         for event in run_comparison(systems, split, out=out, sentence=sentence):
             if isinstance(event, SystemStarted):
-                done = ": already finished" if event.finished else ""
+                done = localise(": already finished") if event.finished else ""
                 display.print_line(f"[{event.number}/{event.count}] {event.name}{done}", style="bold magenta")
             elif isinstance(event, Interrupted):
-                display.print_line(f"interrupted at {event.name}. The same command continues", style="bold")
+                interrupted = localise("interrupted at {name}. The same command continues", name=event.name)
+                display.print_line(interrupted, style="bold")
                 raise typer.Exit(code=130)
             else:
                 display.show(event)
@@ -184,12 +186,14 @@ def _print_table(result: ComparisonResult, out: Path) -> None:
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if column == 0 else "right", no_wrap=column == 0)
+        table.add_column(
+            localise_text(heading), justify="left" if column == 0 else "right", no_wrap=column == 0
+        )
     for row in result.rows:
         table.add_row(*map(Text, row_cells(row)))
     console = Console()
     # A file or pipe has no width to wrap at.
     Console(width=None if console.is_terminal else 160).print(table, highlight=False)
     for note in result.unequal_settings:
-        typer.echo(f"! {note}")
-    typer.echo(f"report: {out / 'report.html'}")
+        typer.echo(f"! {localise_text(note)}")
+    typer.echo(localise("report: {file}", file=out / "report.html"))

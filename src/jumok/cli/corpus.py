@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from jumok.cli.language import localise, localise_text
 from jumok.errors import DataError, suggest
 
 NAMES = {"english-korean": "en\tko", "english-french": "en\tfr"}  # name → header of the columns
@@ -35,18 +36,31 @@ def corpus(
     """Print a built-in corpus as TSV: source, target, word alignment. Pictures are written to --out."""
     if name not in (known := (*NAMES, PICTURES)):
         raise DataError(
-            f"There is no built-in corpus {name!r}.{suggest(name, known)} Available: {', '.join(known)}."
+            localise(
+                "There is no built-in corpus {name!r}.{suggestion} Available: {known}.",
+                name=name,
+                suggestion=localise_text(suggest(name, known)),
+                known=", ".join(known),
+            )
         )
     if (name == PICTURES) != (out is not None):
         raise DataError(
-            f"{PICTURES} is written to a folder: give --out. Pairs are printed: redirect them with >. "
-            f"Received: {name} {'without --out' if out is None else f'with --out {out}'}."
+            localise(
+                "drawn-pictures is written to a folder: give --out. Pairs are printed: redirect them with >. "
+                "Received: {received}.",
+                received=localise("{name} without --out", name=name)
+                if out is None
+                else localise("{name} with --out {out}", name=name, out=out),
+            )
         )
     if out is not None:
         from jumok.datasets.drawn_pictures import write_split  # start-up
 
         write_split(out, split, count, seed=seed)
-        typer.echo(f"wrote {out}: {split}.en.tsv, {split}.ko.tsv and {split}-classes", err=True)
+        message = localise(
+            "wrote {out}: {split}.en.tsv, {split}.ko.tsv and {split}-classes", out=out, split=split
+        )
+        typer.echo(message, err=True)
         return
     generate = import_module(f"jumok.datasets.{name.replace('-', '_')}").generate  # start-up
     pairs = generate(split, count, seed=seed)  # raises on an unknown split, before anything is printed

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from jumok.cli.arguments import EngineOption, report_fallback
+from jumok.cli.language import localise
 from jumok.cli.status_line import status_line
+from jumok.cli.wrapped_text import pad
 
 if TYPE_CHECKING:
     from jumok.inference.translator import Translator
@@ -38,7 +40,7 @@ def demo(
     engine: EngineOption = "auto",
 ) -> None:
     """Train on the built-in corpus, translate, score and draw: every step, in about three minutes."""
-    with status_line("loading PyTorch"):
+    with status_line(localise("loading PyTorch")):
         from rich.console import Console  # start-up
 
         from jumok.cli.display import TrainingDisplay  # start-up
@@ -50,9 +52,10 @@ def demo(
     _refuse_other_runs(out, pairs)
     files = _write_corpus(out / "corpus", {**PAIRS, "train": pairs})
     with TrainingDisplay(console) as display:
-        display.print_line(
-            f"built-in corpus: {pairs:,} English–Korean pairs in {files['train']}", style="bold"
+        corpus = localise(
+            "built-in corpus: {pairs:,} English–Korean pairs in {file}", pairs=pairs, file=files["train"]
         )
+        display.print_line(corpus, style="bold")
         for event in training_events(
             [str(files["train"])], out=out, valid=[str(files["valid"])], minutes=minutes
         ):
@@ -80,12 +83,22 @@ def _refuse_other_runs(out: Path, pairs: int) -> None:
         return
     if not train.exists():  # a demo writes its corpus before the run starts
         raise RunFolderError(
-            f"{out} contains another run, not a demo: {train} is missing. Choose another folder with --out."
+            localise(
+                "{folder} contains another run, not a demo: {file} is missing. Choose another folder with "
+                "--out.",
+                folder=out,
+                file=train,
+            )
         )
     if folder.record() is not None and (found := _count_lines(train)) != pairs:
         raise RunFolderError(
-            f"{out} contains a demo with {found:,} pairs. Received: --pairs {pairs}. Give the same number to "
-            "continue it, or choose another folder with --out."
+            localise(
+                "{folder} contains a demo with {found:,} pairs. Received: --pairs {pairs}. Give the same "
+                "number to continue it, or choose another folder with --out.",
+                folder=out,
+                found=found,
+                pairs=pairs,
+            )
         )
 
 
@@ -157,15 +170,26 @@ def _print_report(report: dict[str, Any], out: Path, drawn: dict[str, Path]) -> 
     for example in report["examples"]:
         typer.echo(f"  {example['source']}\n  → {example['translation']}")
     typer.echo("")
-    typer.echo(
-        f"  BLEU {report['bleu']:.1f} ({tokenizer}) · chrF {report['chrf']:.1f} "
-        f"on {report['sentences']:,} unseen pairs"
+    scores = localise(
+        "  BLEU {bleu:.1f} ({tokenizer}) · chrF {chrf:.1f} on {sentences:,} unseen pairs",
+        bleu=report["bleu"],
+        tokenizer=tokenizer,
+        chrf=report["chrf"],
+        sentences=report["sentences"],
     )
-    typer.echo(
-        f"  alignment error {report['alignment_error']:.3f} · trained in {report['train_seconds']:.0f} s"
+    typer.echo(scores)
+    training = localise(
+        "  alignment error {error:.3f} · trained in {seconds:.0f} s",
+        error=report["alignment_error"],
+        seconds=report["train_seconds"],
     )
-    typer.echo(f"  model    {out / 'model'}")
-    for what, path in drawn.items():
-        typer.echo(f"  {what:<8} {path}")
-    typer.echo(f"  report   {out / 'report.json'}")
-    typer.echo(f"  try      jumok translate {out / 'model'}  ·  jumok look {out / 'model'} --live")
+    typer.echo(training)
+    rows = {
+        localise("model"): out / "model",
+        localise("picture"): drawn["picture"],
+        localise("page"): drawn["page"],
+        localise("report"): out / "report.json",
+        localise("try"): f"jumok translate {out / 'model'}  ·  jumok look {out / 'model'} --live",
+    }
+    for label, value in rows.items():
+        typer.echo(f"  {pad(label, 8)} {value}")

@@ -14,10 +14,13 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from jumok.cli.arguments import format_family, format_languages
+from jumok.cli.arguments import format_family, format_languages, format_noun
+from jumok.cli.language import localise, localise_text
+from jumok.plots.text_width import terminal_columns
 from jumok.training import events
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
 BAR_WIDTH = 20
@@ -70,42 +73,51 @@ class TrainingDisplay:
 
     @show.register
     def _(self, event: events.StageStarted) -> None:
+        name = localise_text(event.name)
         if event.name == "validating":  # a part of training: its bar stays
-            self._bar.update(self._task, description=event.name)
+            self._bar.update(self._task, description=name)
             return
         self._bar.update(self._task, visible=False)
-        self._bar.update(self._stage, description=event.name, visible=True)
+        self._bar.update(self._stage, description=name, visible=True)
 
     @show.register
     def _(self, event: events.Stage) -> None:
         self._bar.update(self._stage, visible=False)
-        self.print_line(f"{event.name}: {event.detail} ({event.seconds:.1f} s)")
+        name, detail = localise_text(event.name), localise_text(event.detail)
+        self.print_line(
+            localise("{name}: {detail} ({seconds:.1f} s)", name=name, detail=detail, seconds=event.seconds)
+        )
 
     @show.register
     def _(self, event: events.Started) -> None:
         if event.resumed_from:
-            self.print_line(f"continuing from step {event.resumed_from:,}", style="bold")
+            self.print_line(localise("continuing from step {step:,}", step=event.resumed_from), style="bold")
         elif event.resumed_from is not None:
             self.print_line(
-                "starting again from step 0: the earlier session ended before its first checkpoint",
+                localise("starting again from step 0: the earlier session ended before its first checkpoint"),
                 style="bold",
             )
         self.print_line(_describe_run(event))
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for setting in event.derived_settings:
-            table.add_row(f"  {setting.name}", Text(str(setting.value)), Text(setting.reason), style="dim")
+            reason = Text(localise_text(setting.reason))
+            table.add_row(f"  {setting.name}", Text(str(setting.value)), reason, style="dim")
         if event.derived_settings:
-            self.print_line("derived settings:", style="dim")
+            self.print_line(localise("derived settings:"), style="dim")
             self.console.print(table, highlight=False)
         self._show_progress(event.resumed_from or 0, event.steps, [])
 
     @show.register
     def _(self, event: events.Progress) -> None:
-        facts = [] if event.seconds_left is None else [f"{format_duration(event.seconds_left)} left"]
+        facts = (
+            []
+            if event.seconds_left is None
+            else [localise("{time} left", time=format_duration(event.seconds_left))]
+        )
         facts += [
-            f"loss {event.loss:.3f}",
-            f"{event.tokens_per_second:,.0f} tokens/s",
-            f"perplexity {event.perplexity:.2f}",
+            localise("loss {loss:.3f}", loss=event.loss),
+            localise("{speed:,.0f} tokens/s", speed=event.tokens_per_second),
+            localise("perplexity {perplexity:.2f}", perplexity=event.perplexity),
         ]
         self._show_progress(event.step, event.steps, facts)
         if not self.console.is_terminal and time.monotonic() - self._last_line_at > _SECONDS_BETWEEN_LINES:
@@ -115,9 +127,9 @@ class TrainingDisplay:
     def _show_progress(self, step: int, steps: int | None, facts: list[str]) -> None:
         """Show the step, the bar, and those facts, most important first, that the line has room for."""
         description = _format_step(step, steps)
-        room = self.console.width - len(description) - BAR_WIDTH - 3
+        room = self.console.width - terminal_columns(description) - BAR_WIDTH - 3
         shown = facts
-        while shown and len(" · ".join(shown)) > room:
+        while shown and terminal_columns(" · ".join(shown)) > room:
             shown = shown[:-1]
         self._bar.update(
             self._task,
@@ -130,12 +142,14 @@ class TrainingDisplay:
 
     @show.register
     def _(self, event: events.Validated) -> None:
-        scores = " · ".join(f"{name} {value:.2f}" for name, value in event.scores.items())
-        note = "  ← best so far" if event.best else ""
-        self.print_line(
-            f"step {event.step:,}: validation loss {event.loss:.3f} · {scores}{note}",
-            style="bold" if event.best else "",
+        line = localise(
+            "step {step:,}: validation loss {loss:.3f} · {scores}",
+            step=event.step,
+            loss=event.loss,
+            scores=_format_scores(event.scores),
         )
+        note = localise("  ← best so far") if event.best else ""
+        self.print_line(f"{line}{note}", style="bold" if event.best else "")
         for sample in event.samples[: self._max_samples]:
             self.print_line(f"    {sample.source}\n    → {sample.hypothesis}", style="cyan")
             if sample.hypothesis != sample.reference:
@@ -147,64 +161,88 @@ class TrainingDisplay:
 
     @show.register
     def _(self, event: events.Warned) -> None:
-        self.print_line(f"! {event.message}", style="yellow")
+        self.print_line(f"! {localise_text(event.message)}", style="yellow")
         if event.advice:
-            self.print_line(f"  {event.advice}", style="yellow")
+            self.print_line(f"  {localise_text(event.advice)}", style="yellow")
 
     @show.register
     def _(self, event: events.Finished) -> None:
         for task in (self._stage, self._task):
             self._bar.update(task, visible=False)
-        scores = " · ".join(f"{name} {value:.2f}" for name, value in event.scores.items())
+        scores = _format_scores(event.scores)
         if event.reason == "interrupted":
             self._show_interruption(event, scores)
             return
         reasons = {
-            "done": "finished",
-            "patience": "finished early: the validation score no longer improves",
-            "stopped": "finished here",
-            "already finished": "this run is already finished",
+            "done": localise("finished"),
+            "patience": localise("finished early: the validation score no longer improves"),
+            "stopped": localise("finished here"),
+            "already finished": localise("this run is already finished"),
         }
-        parts = (reasons[event.reason], f"step {event.steps:,}", format_duration(event.seconds), scores)
+        step = _format_step(event.steps, None)
+        parts = (reasons[event.reason], step, format_duration(event.seconds), scores)
         self.print_line(" · ".join(part for part in parts if part), style="bold")
         if event.model_folder is not None:
-            self.print_line(f"model: {event.model_folder}", style="bold green")
+            self.print_line(localise("model: {folder}", folder=event.model_folder), style="bold green")
 
     def _show_interruption(self, event: events.Finished, scores: str) -> None:
         """Say what an interrupted run has: a model, a checkpoint, or neither."""
         if event.model_folder is not None:
+            duration = format_duration(event.seconds)
+            stopped = localise("stopped at step {step:,} · {duration}", step=event.steps, duration=duration)
+            self.print_line(stopped, style="bold")
+            folder = event.model_folder
+            best = localise("best model so far ({scores}): {folder}", scores=scores, folder=folder)
+            self.print_line(best, style="bold green")
             self.print_line(
-                f"stopped at step {event.steps:,} · {format_duration(event.seconds)}", style="bold"
+                localise(
+                    "The same command continues; `jumok finish {run}` ends the run here.", run=folder.parent
+                )
             )
-            self.print_line(f"best model so far ({scores}): {event.model_folder}", style="bold green")
-            run = event.model_folder.parent
-            self.print_line(f"The same command continues; `jumok finish {run}` ends the run here.")
         elif event.steps:
-            self.print_line(
-                f"stopped at step {event.steps:,}, before the first validation: there is no model yet",
-                style="bold",
+            stopped = localise(
+                "stopped at step {step:,}, before the first validation: there is no model yet",
+                step=event.steps,
             )
-            self.print_line("The same command continues from this step.")
+            self.print_line(stopped, style="bold")
+            self.print_line(localise("The same command continues from this step."))
         else:
-            self.print_line(
+            stopped = localise(
                 "stopped before the first step; only the vocabulary and the encoded pairs are saved. "
-                "The same command continues",
-                style="bold",
+                "The same command continues"
             )
+            self.print_line(stopped, style="bold")
 
 
 def _format_step(step: int, steps: int | None) -> str:
-    return f"step {step:,}/{steps:,}" if steps else f"step {step:,}"
+    if steps:
+        return localise("step {step:,}/{steps:,}", step=step, steps=steps)
+    return localise("step {step:,}", step=step)
+
+
+def _format_scores(scores: Mapping[str, float]) -> str:
+    return " · ".join(f"{localise_text(name)} {value:.2f}" for name, value in scores.items())
 
 
 def _describe_run(event: events.Started) -> str:
     recipe, training = event.recipe, event.recipe.training
-    noun = "pairs" if recipe.model.task == "translate" else "sentences"
-    noun = "pictures" if recipe.source.kind == "pictures" else noun
-    no_end = f"until {training.patience} validations in a row bring no better {training.stop_on}"
-    length = no_end if event.steps is None else f"{event.steps:,} steps"
-    return (
-        f"{format_languages(recipe)} · {format_family(recipe.model)} · "
-        f"{event.parameters:,} parameters · "
-        f"{event.pairs:,} {noun}, {event.validation_pairs:,} for validation · {length}"
+    noun = format_noun(pictures=recipe.source.kind == "pictures", plain=recipe.model.task != "translate")
+    if event.steps is None:
+        length = localise(
+            "until {count} validations in a row bring no better {score}",
+            count=training.patience,
+            score=localise_text(training.stop_on),
+        )
+    else:
+        length = localise("{steps:,} steps", steps=event.steps)
+    return localise(
+        "{languages} · {family} · {parameters:,} parameters · {pairs:,} {noun}, {validation_pairs:,} for "
+        "validation · {length}",
+        languages=format_languages(recipe),
+        family=format_family(recipe.model),
+        parameters=event.parameters,
+        pairs=event.pairs,
+        noun=noun,
+        validation_pairs=event.validation_pairs,
+        length=length,
     )

@@ -13,6 +13,7 @@ import typer
 
 from jumok.cli.arguments import report_notes
 from jumok.cli.encoded_input import read_document_file
+from jumok.cli.language import localise, localise_text
 from jumok.cli.segment_translator import DocumentJob, SegmentTranslator
 from jumok.documents.files import FilePlan, check_target, open_document, translate_file
 from jumok.documents.part_file import PartFile, make_key
@@ -74,11 +75,17 @@ def _report_replaced(path: Path, memory: Mapping[str, str], replaced: Mapping[st
     """Say which texts have several translations, and which one counts."""
     if replaced:
         source, earlier = next(iter(replaced.items()))
-        typer.echo(
-            f"note: {path.name} has several translations of {len(replaced):,} of its {len(memory):,} texts. "
-            f"The last in the file counts: {source!r} becomes {memory[source]!r}, not {earlier!r}.",
-            err=True,
+        note = localise(
+            "{name} has several translations of {count:,} of its {total:,} texts. The last in the file "
+            "counts: {source!r} becomes {last!r}, not {earlier!r}.",
+            name=path.name,
+            count=len(replaced),
+            total=len(memory),
+            source=source,
+            last=memory[source],
+            earlier=earlier,
         )
+        typer.echo(localise("note: {note}", note=note), err=True)
 
 
 def translate_plan(
@@ -101,17 +108,28 @@ def translate_plan(
     if save_memory is not None:
         _write_memory(save_memory, translator, translated)
     if failures:
-        raise DataError(f"{len(failures):,} documents could not be translated. " + " ".join(failures))
+        message = localise("{count:,} documents could not be translated.", count=len(failures))
+        raise DataError(f"{message} {' '.join(failures)}")
 
 
 def _check_memory_file(path: Path, translator: Translator, *, overwrite: bool) -> None:
     """Raise, before anything is translated, if the translation memory could not be written."""
     if path.suffix.lower() != ".tmx":
-        raise RecipeError(f"--save-memory writes TMX. Choose a name that ends in .tmx. Received: {path}.")
+        raise RecipeError(
+            localise(
+                "--save-memory writes TMX. Choose a name that ends in .tmx. Received: {file}.", file=path
+            )
+        )
     if path.exists() and not overwrite:
-        raise StorageError(f"{path} exists and is not overwritten. Choose another name, or add --overwrite.")
+        raise StorageError(
+            localise(
+                "{file} exists and is not overwritten. Choose another name, or add --overwrite.", file=path
+            )
+        )
     if not translator.source_language or not translator.target_language:
-        raise DataError("This model does not say its languages, which a translation memory must name.")
+        raise DataError(
+            localise("This model does not say its languages, which a translation memory must name.")
+        )
 
 
 def _write_memory(path: Path, translator: Translator, translated: Mapping[str, str]) -> None:
@@ -120,11 +138,14 @@ def _write_memory(path: Path, translator: Translator, translated: Mapping[str, s
     from jumok.storage.folders import disk_errors, make_folder, write_file  # start-up
 
     data = write_tmx(translated.items(), translator.source_language, translator.target_language)
-    with disk_errors(path.parent, "The documents are written."):
+    with disk_errors(path.parent, localise("The documents are written.")):
         make_folder(path.parent)
     write_file(path, data)
-    noun = "sentence" if len(translated) == 1 else "sentences"
-    typer.echo(f"{path}: {len(translated):,} {noun} with translation.", err=True)
+    one = localise("{file}: 1 sentence with translation.", file=path)
+    all_sentences = localise(
+        "{file}: {count:,} sentences with translation.", file=path, count=len(translated)
+    )
+    typer.echo(one if len(translated) == 1 else all_sentences, err=True)
 
 
 def _translate_files(
@@ -151,7 +172,8 @@ def _translate_in_order(
     translated: dict[str, str] = {}
     num_from_memory = num_done_before = 0
     for number, (path, target) in enumerate(plan.files, 1):
-        label = path.name if len(plan.files) == 1 else f"{path.name} ({number} of {len(plan.files)})"
+        label = localise("{name} ({number} of {count})", name=path.name, number=number, count=len(plan.files))
+        label = path.name if len(plan.files) == 1 else label
         digest = "" if progress is None else _digest(path)
         done = None if progress is None else progress.done.get(str(target))
         if done is not None and done["source"] == digest and target.exists():
@@ -173,7 +195,9 @@ def _translate_in_order(
     if progress is not None and not failures:
         progress.remove()  # with failures, the same command goes on with the documents that were mended
     if job.memory:
-        message = f"{num_from_memory:,} segments and sentences were taken from the translation memory."
+        message = localise(
+            "{count:,} segments and sentences were taken from the translation memory.", count=num_from_memory
+        )
         typer.echo(message, err=True)
     _report_folder(plan, len(failures), num_done_before)
     return translated, failures
@@ -188,13 +212,18 @@ def _digest(path: Path) -> str:
 
 def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> None:
     """Say how many documents were translated, and which were left out."""
+    counts = {"count": len(plan.files) - num_failures, "before": num_done_before}
     if len(plan.files) > 1:
-        before = f", {num_done_before:,} of them before the interruption" if num_done_before else ""
-        typer.echo(f"{len(plan.files) - num_failures:,} documents were translated{before}.", err=True)
+        now = localise("{count:,} documents were translated.", **counts)
+        resumed = localise(
+            "{count:,} documents were translated, {before:,} of them before the interruption.", **counts
+        )
+        typer.echo(resumed if num_done_before else now, err=True)
     if plan.left_out:
-        names = ", ".join(path.name for path in plan.left_out[:5])
-        more = f" and {len(plan.left_out) - 5:,} more" if len(plan.left_out) > 5 else ""
-        typer.echo(f"Left out, because their type is not known: {names}{more}.", err=True)
+        names, more = ", ".join(path.name for path in plan.left_out[:5]), len(plan.left_out) - 5
+        if more > 0:
+            names = localise("{names} and {more:,} more", names=names, more=more)
+        typer.echo(localise("Left out, because their type is not known: {names}.", names=names), err=True)
 
 
 def _translate_one(
@@ -212,13 +241,16 @@ def _translate_one(
                 translate.part.remove()
         except KeyboardInterrupt:
             if translate.part is not None and translate.part.done:
-                where = translate.part.path
-                typer.echo(f"What is translated so far is in {where}; the same command continues.", err=True)
+                message = localise(
+                    "What is translated so far is in {file}; the same command continues.",
+                    file=translate.part.path,
+                )
+                typer.echo(message, err=True)
             raise
         finally:
             if translate.part is not None:
                 translate.part.close()
-    report_notes([f"{path.name}: {note}" for note in translate.notes])
+    report_notes([f"{path.name}: {localise_text(note)}" for note in translate.notes])
     return translate
 
 

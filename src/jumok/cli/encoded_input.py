@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jumok.cli.language import localise, localise_text
 from jumok.data.encodings import check_encoding, encoding_advice, find_utf16
 from jumok.data.input_files import InputFile, read_blocks
 from jumok.data.lines import read_transcoded
@@ -34,7 +35,9 @@ def decode_stream(data: bytes, name: str, encoding: str) -> bytes:
     try:
         return data.decode(encoding).encode("utf-8", "surrogatepass")
     except UnicodeError as error:
-        raise DataError(f"{name} is not {encoding} text: {error}.") from None
+        raise DataError(
+            localise("{name} is not {encoding} text: {error}.", name=name, encoding=encoding, error=error)
+        ) from None
 
 
 def read_document_file(path: Path, encoding: str) -> bytes:
@@ -53,7 +56,14 @@ def read_document_file(path: Path, encoding: str) -> bytes:
         lines, number = data.split(b"\n"), data.count(b"\n", 0, error.start)
         others = lines[:number] + lines[number + 1 :]
         advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _use)
-        raise DataError(f"{path} is not UTF-8 text (line {number + 1:,}). {advice}") from None
+        raise DataError(
+            localise(
+                "{file} is not UTF-8 text (line {line:,}). {advice}",
+                file=path,
+                line=number + 1,
+                advice=localise_text(advice),
+            )
+        ) from None
     return data
 
 
@@ -64,11 +74,17 @@ def refuse_unmarked_utf16(head: bytes, name: str) -> None:
     """
     found = find_utf16(head) if 4 * head.count(0) > len(head) else None
     if found is not None and found.codec != "utf-16":
-        raise DataError(f"{name} looks like UTF-16 without a byte order mark. To read it so, {_use(found)}")
+        raise DataError(
+            localise(
+                "{name} looks like UTF-16 without a byte order mark. To read it so, {advice}",
+                name=name,
+                advice=_use(found),
+            )
+        )
 
 
 def _use(encoding: Encoding) -> str:
-    return f"add --encoding {encoding.codec}."
+    return localise("add --encoding {codec}.", codec=encoding.codec)
 
 
 def _refuse_utf8(data: bytes, name: str, encoding: str) -> None:
@@ -80,6 +96,10 @@ def _refuse_utf8(data: bytes, name: str, encoding: str) -> None:
     except UnicodeDecodeError:
         return
     raise DataError(
-        f"{name} is UTF-8 text. Received: --encoding {encoding}. Leave it out; if only other files have that "
-        "encoding, convert them to UTF-8."
+        localise(
+            "{name} is UTF-8 text. Received: --encoding {encoding}. Leave it out; if only other files have "
+            "that encoding, convert them to UTF-8.",
+            name=name,
+            encoding=encoding,
+        )
     )

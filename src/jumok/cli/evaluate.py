@@ -27,6 +27,8 @@ from jumok.cli.arguments import (
     report_fallback,
 )
 from jumok.cli.bulk import BulkOptions, RayOption, ShardOption, WorkersOption, translate_texts
+from jumok.cli.language import localise
+from jumok.cli.wrapped_text import pad
 from jumok.errors import DataError, RecipeError
 
 if TYPE_CHECKING:
@@ -119,7 +121,11 @@ def evaluate(
     search["sentences"] = sentences
     bulk = BulkOptions("evaluate", workers, shard, ray)
     if bulk and out is None:
-        raise RecipeError(f"{bulk.names}: translations are kept in parts beside --out. Add --out FILE.")
+        raise RecipeError(
+            localise(
+                "{options}: translations are kept in parts beside --out. Add --out FILE.", options=bulk.names
+            )
+        )
     work = BulkWork(bulk, {"engine": engine, "shortlist": shortlist, **place}, out) if bulk else None
     evaluation = _evaluate(translator, model, test, search, scoring, work)
     if evaluation is None:
@@ -127,13 +133,17 @@ def evaluate(
     suspicious = evaluation.scores.chrf < SUSPICIOUS_CHRF and not translator.reads_pictures
     if suspicious and looks_swapped(translator, test):
         raise DataError(
-            f"The sides of {' and '.join(pairs)} seem to be swapped: the model translates "
-            f"{_direction(translator)}, and it finds the sources far more probable as translations of the "
-            "references. Swap the files or columns, or name files after their languages (test.en test.de)."
+            localise(
+                "The sides of {files} seem to be swapped: the model translates {direction}, and it finds the "
+                "sources far more probable as translations of the references. Swap the files or columns, or "
+                "name files after their languages (test.en test.de).",
+                files=localise(" and ").join(pairs),
+                direction=_direction(translator),
+            )
         )
     scores: dict[str, Any] = evaluation.as_dict()
     if out is not None:
-        with disk_errors(out, "No other file was written."):
+        with disk_errors(out, localise("No other file was written.")):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if baseline_translator is not None:
         of_baseline = {**scoring, "metrics": ("bleu", "chrf")}
@@ -155,16 +165,24 @@ def evaluate(
     for metric in ("bleu", "chrf", "ter"):
         typer.echo(f"{metric:<6} {scores[metric]:6.2f}   {scores[f'{metric}_signature']}")
     if "alignment_error" in scores:
-        typer.echo(
-            f"alignment error {scores['alignment_error']:.3f} "
-            f"(precision {scores['alignment_precision']:.3f}, recall {scores['alignment_recall']:.3f})"
+        alignment = localise(
+            "alignment error {error:.3f} (precision {precision:.3f}, recall {recall:.3f})",
+            error=scores["alignment_error"],
+            precision=scores["alignment_precision"],
+            recall=scores["alignment_recall"],
         )
+        typer.echo(alignment)
     if "pointing" in scores:
-        typer.echo(
-            f"pointing {scores['pointing']:.3f}   of {scores['pointing_written']:,} written words with a "
-            f"region ({scores['pointing_words']:,} in the references) have their greatest attention in it "
-            f"({scores['pointing_overlap']:.3f} if the patch only has to overlap it)"
+        pointing = localise(
+            "pointing {pointing:.3f}   of {written:,} written words with a region ({words:,} in the "
+            "references) have their greatest attention in it ({overlap:.3f} if the patch only has to overlap "
+            "it)",
+            pointing=scores["pointing"],
+            written=scores["pointing_written"],
+            words=scores["pointing_words"],
+            overlap=scores["pointing_overlap"],
         )
+        typer.echo(pointing)
     if against is not None:
         for comparison in compared.values():
             typer.echo(_verdict(comparison, str(against)))
@@ -208,7 +226,8 @@ def _direction(translator: Translator) -> str:
     from jumok.text.languages import language_name  # start-up
 
     codes = (translator.source_language, translator.target_language)
-    return " → ".join(language_name(code) if code else "an unknown language" for code in codes)
+    unknown = localise("an unknown language")
+    return " → ".join(language_name(code) if code else unknown for code in codes)
 
 
 def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:
@@ -223,15 +242,22 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
     for side in ("source_language", "target_language"):
         if len({code(translator, side), code(baseline, side)} - {""}) > 1:
             raise RecipeError(
-                f"The two models translate between different languages: this one {_direction(translator)}, "
-                f"{against} {_direction(baseline)}. Compare models of the same direction."
+                localise(
+                    "The two models translate between different languages: this one {direction}, {against} "
+                    "{other_direction}. Compare models of the same direction.",
+                    direction=_direction(translator),
+                    against=against,
+                    other_direction=_direction(baseline),
+                )
             )
 
 
 def _refuse_options(options: dict[str, Any]) -> None:
     given = ", ".join(name for name, value in options.items() if value is not None)
     if given:
-        raise RecipeError(f"{given} would be ignored: this model does not translate. Leave it out.")
+        raise RecipeError(
+            localise("{given} would be ignored: this model does not translate. Leave it out.", given=given)
+        )
 
 
 def _refuse_single_text(files: list[str]) -> None:
@@ -242,8 +268,11 @@ def _refuse_single_text(files: list[str]) -> None:
     is_text = len(files) == 1 and files[0].lower().endswith(".txt")
     if is_text and find_pair_format(InputFile(files[0])) is None:
         raise DataError(
-            f"A translator is scored on sentences and their translations. Received: only {files[0]}. Name "
-            "both texts (jumok evaluate MODEL test.en test.de), or one file of pairs."
+            localise(
+                "A translator is scored on sentences and their translations. Received: only {file}. Name "
+                "both texts (jumok evaluate MODEL test.en test.de), or one file of pairs.",
+                file=files[0],
+            )
         )
 
 
@@ -251,8 +280,15 @@ def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> 
     """Raise if the corpora are text and the model reads pictures, or the reverse."""
     wrong = [corpus.name for corpus in corpora if corpus.pictures != pictures]
     if wrong:
-        wanted = "pictures with captions (.tsv)" if pictures else "sentence pairs"
-        raise DataError(f"The model in {model} is scored on {wanted}. Received: {', '.join(wrong)}.")
+        wanted = localise("pictures with captions (.tsv)") if pictures else localise("sentence pairs")
+        raise DataError(
+            localise(
+                "The model in {model} is scored on {wanted}. Received: {received}.",
+                model=model,
+                wanted=wanted,
+                received=", ".join(wrong),
+            )
+        )
 
 
 def _evaluate_classes(folder: Path, pictures: list[str], place: Place, *, as_json: bool) -> None:
@@ -267,9 +303,15 @@ def _evaluate_classes(folder: Path, pictures: list[str], place: Place, *, as_jso
     if as_json:
         typer.echo(json.dumps(scores.as_dict(), ensure_ascii=False, indent=1))
         return
-    typer.echo(f"accuracy {scores.accuracy:.4f}   {scores.correct:,} of {scores.pictures:,} pictures")
+    accuracy = localise(
+        "accuracy {scores.accuracy:.4f}   {scores.correct:,} of {scores.pictures:,} pictures", scores=scores
+    )
+    typer.echo(accuracy)
     for name, answer, count in scores.confusions:
-        typer.echo(f"  {count:,} × {name} was taken for {answer}")
+        confusion = localise(
+            "  {count:,} × {name} was taken for {answer}", count=count, name=name, answer=answer
+        )
+        typer.echo(confusion)
 
 
 def _evaluate_text(folder: Path, texts: list[str], place: Place, *, encoding: str, as_json: bool) -> None:
@@ -281,32 +323,46 @@ def _evaluate_text(folder: Path, texts: list[str], place: Place, *, encoding: st
     corpora = open_texts(texts, language=model.language or None, encoding=encoding)
     scores = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
     if left_out := int(scores["left_out"]):
-        typer.echo(
-            f"left out: {left_out:,} line{'s' if left_out > 1 else ''} of more than {model.max_tokens:,} "
-            "tokens; training left such lines out too",
-            err=True,
+        one = localise(
+            "left out: 1 line of more than {tokens:,} tokens; training left such lines out too",
+            tokens=model.max_tokens,
         )
+        several = localise(
+            "left out: {count:,} lines of more than {tokens:,} tokens; training left such lines out too",
+            count=left_out,
+            tokens=model.max_tokens,
+        )
+        typer.echo(several if left_out > 1 else one, err=True)
     if as_json:
         typer.echo(json.dumps(scores, ensure_ascii=False, indent=1))
         return
-    counts = f"{scores['tokens']:,} tokens of {scores['sentences']:,} sentences"
     if scores["task"] == "masked":
-        typer.echo(f"accuracy        {scores['accuracy']:8.4f}   of {counts} (the same masks every time)")
-        typer.echo(f"loss            {scores['loss']:8.4f}   nats per masked token")
+        of = localise("of {tokens:,} tokens of {sentences:,} sentences (the same masks every time)", **scores)
+        _echo_score(localise("accuracy"), f"{scores['accuracy']:8.4f}", of)
+        _echo_score(localise("loss"), f"{scores['loss']:8.4f}", localise("nats per masked token"))
         return
-    typer.echo(f"perplexity      {scores['perplexity']:8.2f}   per token: {counts}, including </s>")
-    typer.echo(
-        f"  per word      {scores['word_perplexity']:8.2f}   {scores['words']:,} words, "
-        "including sentence ends"
-    )
-    typer.echo(f"  per character {scores['character_perplexity']:8.2f}   {scores['characters']:,} characters")
-    typer.echo(f"loss            {scores['loss']:8.4f}   nats per token")
+    per_token = localise("per token: {tokens:,} tokens of {sentences:,} sentences, including </s>", **scores)
+    per_word = localise("{words:,} words, including sentence ends", **scores)
+    per_character = localise("{characters:,} characters", **scores)
+    _echo_score(localise("perplexity"), f"{scores['perplexity']:8.2f}", per_token)
+    _echo_score(localise("  per word"), f"{scores['word_perplexity']:8.2f}", per_word)
+    _echo_score(localise("  per character"), f"{scores['character_perplexity']:8.2f}", per_character)
+    _echo_score(localise("loss"), f"{scores['loss']:8.4f}", localise("nats per token"))
+
+
+def _echo_score(label: str, value: str, meaning: str) -> None:
+    typer.echo(f"{pad(label, 15)} {value}   {meaning}")
 
 
 def _verdict(comparison: Comparison, against: str) -> str:
     low, high = comparison.delta_interval
-    significance = "significant" if comparison.p_value < 0.05 else "not significant"
-    return (
-        f"{comparison.metric:<6} {comparison.delta:+.2f} against {against} "
-        f"(95 %: {low:+.2f} to {high:+.2f}, p = {comparison.p_value:.3f}): {significance}"
+    is_significant = comparison.p_value < 0.05
+    return localise(
+        "{comparison.metric:<6} {comparison.delta:+.2f} against {against} (95 %: {low:+.2f} to {high:+.2f}, "
+        "p = {comparison.p_value:.3f}): {verdict}",
+        comparison=comparison,
+        against=against,
+        low=low,
+        high=high,
+        verdict=localise("significant") if is_significant else localise("not significant"),
     )

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from jumok.cli.language import localise
 from jumok.cli.status_line import status_line
 
 
@@ -18,7 +19,7 @@ def finish(
     Use it after Ctrl-C, or for a run that was killed. `jumok translate RUN` also works without it, with the
     best model so far. `jumok train` with more steps, minutes or epochs continues a finished run.
     """
-    with status_line("loading PyTorch"):
+    with status_line(localise("loading PyTorch")):
         from rich.console import Console  # start-up
 
         from jumok.cli.display import TrainingDisplay  # start-up

@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from jumok.cli.arguments import FromOption, ToOption
-from jumok.cli.wrapped_text import echo_wrapped
+from jumok.cli.language import localise, localise_text
+from jumok.cli.wrapped_text import echo_wrapped, pad
 
 
 def import_model(
@@ -60,17 +61,23 @@ def import_model(
         return
     typer.echo(f"{package} → {report.folder}")
     rows = {
-        "format": report.format,
-        "languages": report.languages,
-        "parameters": f"{report.parameters:,}",
-        "vocabulary": f"{report.vocab_size:,} tokens",
-        "positions": f"{report.positions}: {report.positions_reason}",
-        "licence": report.licence,
+        localise("format"): report.format,
+        localise("languages"): report.languages,
+        localise("parameters"): f"{report.parameters:,}",
+        localise("vocabulary"): localise("{count:,} tokens", count=report.vocab_size),
+        localise("positions"): f"{report.positions}: {localise_text(report.positions_reason)}",
+        localise("licence"): report.licence,
     }
     if report.codes:
         shown = " ".join(report.codes[:8]) + (" …" if len(report.codes) > 8 else "")
-        default = f"every text is translated to {code}" if code else "begin each text with one, or set --code"
-        rows["targets"] = f"{shown}: {default}"
+        chosen = localise("every text is translated to {code}", code=code)
+        default = chosen if code else localise("begin each text with one, or set --code")
+        rows[localise("targets")] = f"{shown}: {default}"
     for label, value in rows.items():
-        echo_wrapped(f"  {label:<12} {value}", indent=15)
-    typer.echo(f"`jumok translate {report.folder}`, `jumok look {report.folder} …` and `jumok serve` use it")
+        echo_wrapped(f"  {pad(label, 12)} {value}", indent=15)
+    typer.echo(
+        localise(
+            "`jumok translate {folder}`, `jumok look {folder} …` and `jumok serve` use it",
+            folder=report.folder,
+        )
+    )

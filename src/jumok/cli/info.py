@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.arguments import ModelArgument, format_family, format_languages
-from jumok.cli.wrapped_text import echo_wrapped
+from jumok.cli.arguments import ModelArgument, format_family, format_languages, format_noun
+from jumok.cli.language import localise, localise_text, use_english
+from jumok.cli.wrapped_text import echo_wrapped, pad
 from jumok.config.recipe import DecoderOnlySettings, EncoderOnlySettings, RecurrentSettings
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from jumok.types import ReadOut
 
 
-LABELS = {"tokens": "vocabulary", "read_out": "alignment", "created_by": "created by"}
-"""Labels that differ from the name in the JSON object."""
 INDENT = 15  # the second column begins here
 
 
@@ -39,6 +38,8 @@ def info(
     if not (model / "jumok.json").exists() and foreign_format(model):
         _print_facts(model, _foreign_facts(model), as_json=as_json)
         return
+    if as_json:
+        use_english()
     stored = read_stored_model(model)
     parameters = _count_parameters(stored)
     facts = _facts(stored, parameters)
@@ -73,23 +74,50 @@ def _print_facts(model: Path, facts: Mapping[str, Any], *, as_json: bool) -> Non
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return
     typer.echo(f"{model}")
+    labels = _labels()
     for name, value in facts.items():
-        label = LABELS.get(name, name)
-        echo_wrapped(f"  {label:<{INDENT - 3}} {_format_value(value)}", indent=INDENT)
+        echo_wrapped(f"  {pad(labels[name], INDENT - 3)} {_format_value(value)}", indent=INDENT)
+
+
+def _labels() -> dict[str, str]:
+    """Return the label of each fact, by its name in the JSON object."""
+    return {
+        "format": localise("format"),
+        "task": localise("task"),
+        "source": localise("source"),
+        "languages": localise("languages"),
+        "model": localise("model"),
+        "parameters": localise("parameters"),
+        "tokens": localise("vocabulary"),
+        "shortlist": localise("shortlist"),
+        "targets": localise("targets"),
+        "positions": localise("positions"),
+        "licence": localise("licence"),
+        "scores": localise("scores"),
+        "read_out": localise("alignment"),
+        "corpora": localise("corpora"),
+        "facts": localise("facts"),
+        "created_by": localise("created by"),
+        "import": localise("import"),
+    }
 
 
 def _facts(stored: StoredModel, parameters: int) -> dict[str, Any]:
     card = stored.card
     recipe = card.recipe
     model = recipe.model
-    noun = "pairs" if model.task == "translate" else "sentences"
-    noun = "pictures" if recipe.source.kind == "pictures" else noun
+    noun = format_noun(pictures=recipe.source.kind == "pictures", plain=model.task != "translate")
     return {
         "task": model.task,
         "source": _describe_source(recipe.source),
         "languages": format_languages(recipe),
-        "model": f"{format_family(model)}: {_describe_layers(model)}, width {model.width}, "
-        f"{_describe_architecture(model)}",
+        "model": localise(
+            "{family}: {layers}, width {width}, {architecture}",
+            family=format_family(model),
+            layers=_describe_layers(model),
+            width=model.width,
+            architecture=_describe_architecture(model),
+        ),
         "parameters": parameters,
         "tokens": _describe_tokenizers(stored),
         "shortlist": stored.shortlist is not None,
@@ -97,7 +125,10 @@ def _facts(stored: StoredModel, parameters: int) -> dict[str, Any]:
             name: {"value": score.value, "signature": score.signature} for name, score in card.scores.items()
         },
         "read_out": None if card.read_out is None else _describe_read_out(card.read_out),
-        "corpora": [f"{corpus.name}: {corpus.pairs:,} {noun}" for corpus in card.corpora],
+        "corpora": [
+            f"{corpus.name}: {localise('{pairs:,} {noun}', pairs=corpus.pairs, noun=noun)}"
+            for corpus in card.corpora
+        ],
         "facts": dict(card.facts),
         "created_by": f"jumok {card.created_by}",
     }
@@ -110,69 +141,86 @@ def _describe_tokenizers(stored: StoredModel) -> str:
 
     pair, kind = open_tokenizers(stored), stored.card.recipe.text.kind
     if isinstance(pair.target, ClassNames):
-        return f"{len(pair.target.names):,} classes: {', '.join(pair.target.names)}"
+        classes = pair.target.names
+        return localise("{count:,} classes: {names}", count=len(classes), names=", ".join(classes))
     names = [name for name in sorted(stored.tokenizers) if name != "vocabulary.json"]
     if len(stored.tokenizers) > len(names) and pair.shared:
-        return f"{pair.target.vocab_size:,} for {' and '.join(names)}"
+        size, files = pair.target.vocab_size, localise(" and ").join(names)
+        return localise("{size:,} for {files}", size=size, files=files)
     sides = zip(names, (pair.source, pair.target), strict=False)
-    sizes = (f"{one.vocab_size:,} in {name}" for name, one in sides if not one.token_shape)
-    return f"{' and '.join(sizes)} ({kind})"
+    sizes = (
+        localise("{size:,} in {file}", size=one.vocab_size, file=name)
+        for name, one in sides
+        if not one.token_shape
+    )
+    return f"{localise(' and ').join(sizes)} ({kind})"
 
 
 def _describe_source(source: SourceSettings) -> str:
     if source.kind == "text":
-        return "text"
-    pixels = f"{source.size} × {source.size} pixels ({source.colour})"
-    return (
-        f"pictures of {pixels} in {source.num_patches} patches of {source.patch_size} × {source.patch_size}"
+        return localise("text")
+    return localise(
+        "pictures of {source.size} × {source.size} pixels ({source.colour}) in {source.num_patches} patches "
+        "of {source.patch_size} × {source.patch_size}",
+        source=source,
     )
 
 
 def _describe_layers(model: ModelSettings) -> str:
     if isinstance(model, DecoderOnlySettings | EncoderOnlySettings):
-        return f"{model.layers} layer" if model.layers == 1 else f"{model.layers} layers"
-    return f"{model.encoder_layers}+{model.decoder_layers} layers"
+        if model.layers == 1:
+            return localise("1 layer")
+        return localise("{layers} layers", layers=model.layers)
+    return localise("{layers} layers", layers=f"{model.encoder_layers}+{model.decoder_layers}")
 
 
 def _describe_architecture(model: ModelSettings) -> str:
     """Return what is specific to the family, and settings that are not the default."""
     if isinstance(model, RecurrentSettings):
-        return f"{model.cell}, attention {model.attention.kind}"
+        return localise("{cell}, attention {kind}", cell=model.cell, kind=model.attention.kind)
     sites = {"": "attention"}
     if not isinstance(model, DecoderOnlySettings | EncoderOnlySettings):
         sites = {f"{site} ": f"{site}_attention" for site in ("encoder", "decoder", "cross")}
     kinds = {site: getattr(model, name).kind for site, name in sites.items()}
-    mechanisms = "".join(f", {site}attention {kind}" for site, kind in kinds.items() if kind != "scaled-dot")
+    mechanisms = "".join(
+        localise(", {site}attention {kind}", site=localise_text(site), kind=kind)
+        for site, kind in kinds.items()
+        if kind != "scaled-dot"
+    )
     norm = "" if model.norm_kind == "layer" else f" ({model.norm_kind})"
-    positions = "" if model.positions == "sinusoidal" else f", positions {model.positions}"
+    positions = localise(", positions {name}", name=model.positions)
+    positions = "" if model.positions == "sinusoidal" else positions
     activation = "" if model.activation == "relu" else f", {model.activation}"
     projections = "".join(
         f", {name.replace('_', ' ')} {_format_value(getattr(model, name))}"
         for name in ("key_width", "value_width", "key_value_groups", "attention_bias", "attention_init")
         if getattr(model, name) != type(model).model_fields[name].default
     )
-    return f"{model.heads} heads, {model.norm}-norm{norm}{positions}{activation}{projections}{mechanisms}"
+    heads = localise("{heads} heads, {norm}-norm", heads=model.heads, norm=model.norm)
+    return f"{heads}{norm}{positions}{activation}{projections}{mechanisms}"
 
 
 def _describe_read_out(read_out: ReadOut) -> str:
     heads = ", ".join(f"{layer}.{head}" for layer, head in read_out.heads)
-    mean = "the mean of " if len(read_out.heads) > 1 else ""
-    step = "the step that consumes a token" if read_out.shift else "the step that produces a token"
-    both = "" if read_out.min_source_weight is None else ", in both directions"
-    return f"cross-attention, {mean}layer.head {heads}, at {step}{both}"
+    several = localise("the mean of layer.head {heads}", heads=heads)
+    layer_head = several if len(read_out.heads) > 1 else localise("layer.head {heads}", heads=heads)
+    consumes = localise("the step that consumes a token")
+    step = consumes if read_out.shift else localise("the step that produces a token")
+    both = "" if read_out.min_source_weight is None else localise(", in both directions")
+    return localise("cross-attention, {heads}, at {step}", heads=layer_head, step=step) + both
 
 
 def _format_value(value: Any) -> str:
     if value is None or value is False:
-        return "none"
+        return localise("none")
     if value is True:
-        return "yes"
+        return localise("yes")
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, list):
         return "; ".join(str(item) for item in value)
     if isinstance(value, dict):
-        return "; ".join(f"{name} {_format_item(item)}" for name, item in value.items())
+        return "; ".join(f"{localise_text(name)} {_format_item(item)}" for name, item in value.items())
     return str(value)
 
 
@@ -181,4 +229,4 @@ def _format_item(item: Any) -> str:
         return f"{item['value']:.2f} ({item['signature']})"
     if isinstance(item, float):
         return f"{item:.4g}"
-    return "none" if item is None else str(item)
+    return localise("none") if item is None else str(item)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
+from jumok.cli.language import localise, localise_text
 from jumok.errors import DataError
 from jumok.storage.folders import standard_input
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from jumok.data.encodings import Encoding
 
 BLOCK_BYTES = 2**16
-STANDARD_INPUT = "standard input"
 
 
 class InputLines(Iterator[str]):
@@ -30,13 +30,13 @@ class InputLines(Iterator[str]):
     """
 
     def __init__(self, path: Path | None, *, stream: IO[bytes] | None = None) -> None:
-        self._name = STANDARD_INPUT if path is None else str(path)
+        self._path, self._name = path, localise("standard input") if path is None else str(path)
         try:
             self._stream: Any = stream or (standard_input() if path is None else path.open("rb"))
         except FileNotFoundError:
             raise _no_file_error(str(path)) from None
         except IsADirectoryError:
-            raise DataError(f"{path} is a folder. Name a file in it.") from None
+            raise DataError(localise("{folder} is a folder. Name a file in it.", folder=path)) from None
         self._complete_lines: deque[bytes] = deque()
         self._incomplete: list[bytes] = []  # parts of the next line, whose end has not been read
         self._ended = False
@@ -73,12 +73,20 @@ class InputLines(Iterator[str]):
             from jumok.data.encodings import encoding_advice  # start-up
 
             advice = encoding_advice(line, line, list(self._complete_lines), self._how_to_convert)
-            place = f"{self._name}, line {self._line_number:,}, byte {error.start + 1}"
-            raise DataError(f"{place}: this is not UTF-8. {advice}") from None
+            message = localise(
+                "{name}, line {line:,}, byte {byte}: this is not UTF-8. {advice}",
+                name=self._name,
+                line=self._line_number,
+                byte=error.start + 1,
+                advice=localise_text(advice),
+            )
+            raise DataError(message) from None
 
     def _how_to_convert(self, encoding: Encoding) -> str:
-        file = "" if self._name == STANDARD_INPUT else f" {self._name}"
-        return f"convert it: iconv -f {encoding.codec} -t utf-8{file} | jumok …"
+        file = "" if self._path is None else f" {self._path}"
+        return localise(
+            "convert it: iconv -f {codec} -t utf-8{file} | jumok …", codec=encoding.codec, file=file
+        )
 
     def _read(self) -> None:
         if not _readable(self._stream):
@@ -109,10 +117,13 @@ def count_lines(path: Path) -> int:
 def _no_file_error(name: str) -> DataError:
     """Return the error for a missing file, with advice if its name looks like a sentence."""
     if " " not in name and "." in name:
-        return DataError(f"There is no file {name}.")
+        return DataError(localise("There is no file {name}.", name=name))
     return DataError(
-        f"There is no file {name!r}. A sentence is read from standard input: "
-        f'echo "{name}" | jumok translate MODEL'
+        localise(
+            "There is no file {name!r}. A sentence is read from standard input: "
+            'echo "{name}" | jumok translate MODEL',
+            name=name,
+        )
     )
 
 

@@ -37,6 +37,11 @@ def choose_language(environment: Mapping[str, str]) -> None:
         _texts = dict(sorted(texts.items(), key=lambda text: -len(text[0])))  # the most specific first
 
 
+def use_english() -> None:
+    """Choose English, for JSON: programs read it."""
+    choose_language({})
+
+
 def read_translations(name: str) -> dict[str, str]:
     """Return id → translation of the PO file of this name."""
     import json  # start-up

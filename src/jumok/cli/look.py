@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from jumok.cli.arguments import DeviceOption, Place, PrecisionOption, SentencesOption, require_utf8
+from jumok.cli.language import localise, localise_text
 from jumok.errors import DataError, UnsupportedError, suggest
 
 if TYPE_CHECKING:
@@ -88,21 +89,36 @@ def look(
         return
     if quantization is not None:
         raise UnsupportedError(
-            "--quantization is for a page with the model: jumok look MODEL --out live.html. Received: "
-            f"{quantization}."
+            localise(
+                "--quantization is for a page with the model: jumok look MODEL --out live.html. Received: "
+                "{quantization}.",
+                quantization=quantization,
+            )
         )
     if not models:
         raise DataError(
-            f'Give a model and a sentence: jumok look MODEL "{SENTENCE}". Received: {sentence}. '
-            "For a page on which you type sentences, add --live, or --out live.html."
+            localise(
+                'Give a model and a sentence: jumok look MODEL "{example}". Received: {sentence}. '
+                "For a page on which you type sentences, add --live, or --out live.html.",
+                example=SENTENCE,
+                sentence=sentence,
+            )
         )
     if len(models) > 1 and suffix != ".html":
         raise UnsupportedError(
-            f"Several models can only be compared on a page: give --out with .html. Received: {len(models)} "
-            f"models, {out or 'no --out'}. If these words are one sentence, put it in quotation marks."
+            localise(
+                "Several models can only be compared on a page: give --out with .html. Received: {count} "
+                "models, {out}. If these words are one sentence, put it in quotation marks.",
+                count=len(models),
+                out=out or localise("no --out"),
+            )
         )
     if not sentence.strip():
-        raise DataError(f'The sentence is empty. Give one with words: jumok look MODEL "{SENTENCE}"')
+        raise DataError(
+            localise(
+                'The sentence is empty. Give one with words: jumok look MODEL "{example}"', example=SENTENCE
+            )
+        )
     _look(models, sentence, target, out, sentences, place)
 
 
@@ -154,7 +170,11 @@ def _look(
         save_explanation(complete_explanation(explanation), out)
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
-    typer.echo(f"wrote {out}", err=True)
+    _report_written(out)
+
+
+def _report_written(out: Path) -> None:
+    typer.echo(localise("wrote {out}", out=out), err=True)
 
 
 def _load(folder: str | Path, sentences: str | None, place: Place) -> Translator:
@@ -175,9 +195,12 @@ def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> N
     [translation] = translator.translate([text])
     if out is not None:
         raise DataError(
-            "A file shows one short sentence. Received: a text that is translated in "
-            f"{len(translation.parts)} parts. Give one of its sentences, or add --sentences keep to "
-            "translate them as one; without --out, all are shown in the terminal."
+            localise(
+                "A file shows one short sentence. Received: a text that is translated in {count} parts. Give "
+                "one of its sentences, or add --sentences keep to translate them as one; without --out, all "
+                "are shown in the terminal.",
+                count=len(translation.parts),
+            )
         )
     typer.echo(translation.text)
     for source, part in translation.parts:
@@ -194,17 +217,21 @@ def _look_at_text(
 
     if target is not None or suffix in EXPLANATION_SUFFIXES:
         raise UnsupportedError(
-            f"The model in {models[0]} was trained on plain text: it has no translation to explain. "
-            f"Its attention can be drawn in the terminal or as {' or '.join(MAP_SUFFIXES)}. Received: "
-            f"{'--target' if target is not None else out}. In Python, every layer and head: "
-            "`jumok.load_text_model(folder).attention(text)`."
+            localise(
+                "The model in {model} was trained on plain text: it has no translation to explain. "
+                "Its attention can be drawn in the terminal or as {suffixes}. Received: {received}. In "
+                "Python, every layer and head: `jumok.load_text_model(folder).attention(text)`.",
+                model=models[0],
+                suffixes=localise(" or ").join(MAP_SUFFIXES),
+                received="--target" if target is not None else out,
+            )
         )
     [attention] = load_text_model(Path(models[0]), **place).attention(text).values()
     typer.echo(text)
     typer.echo(draw_text(attention))
     if out is not None:
         save(attention, out, title=text)
-        typer.echo(f"wrote {out}", err=True)
+        _report_written(out)
 
 
 def _look_at_picture(
@@ -227,7 +254,7 @@ def _look_at_picture(
     else:
         svg = draw_picture_maps(view.attention, view.pixels, view.grid, title=view.text)
         write_file(out, render_png(svg) if suffix == ".png" else svg.encode())
-    typer.echo(f"wrote {out}", err=True)
+    _report_written(out)
 
 
 def _load_picture_model(folder: str | Path, place: Place) -> Translator | PictureClassifier:
@@ -237,7 +264,11 @@ def _load_picture_model(folder: str | Path, place: Place) -> Translator | Pictur
     recipe = read_card(Path(folder)).recipe
     if recipe.source.kind != "pictures":
         raise UnsupportedError(
-            f"The model in {folder} reads text, and the first one pictures. Give models that read the same."
+            localise(
+                "The model in {folder} reads text, and the first one pictures. Give models that read the "
+                "same.",
+                folder=folder,
+            )
         )
     if recipe.model.task == "classify":
         return load_picture_classifier(folder, **place)
@@ -278,8 +309,12 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
     chosen = next((known for known in QUANTIZATIONS if known == (quantization or QUANTIZATIONS[0])), None)
     if chosen is None:
         raise UnsupportedError(
-            f"--quantization is {' or '.join(QUANTIZATIONS)}. Received: {quantization}."
-            f"{suggest(str(quantization), QUANTIZATIONS)}"
+            localise(
+                "--quantization is {known}. Received: {quantization}.{suggestion}",
+                known=localise(" or ").join(QUANTIZATIONS),
+                quantization=quantization,
+                suggestion=localise_text(suggest(str(quantization), QUANTIZATIONS)),
+            )
         )
     card = read_card(folder)
     sentence = SENTENCE if translator.source_language == "en" else ""
@@ -287,12 +322,16 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
         translator, card.recipe.model, name=_names([str(folder)])[0], quantization=chosen, sentence=sentence
     ).encode()
     write_file(out, page)
-    licence = card.facts.get(LICENCE) or "unknown"
-    typer.echo(
-        f"{out} has {len(page) / 1e6:.1f} MB. The weights of the model are in it ({chosen}): whoever has the "
-        f"file has the model. Licence of the model: {licence}."
+    message = localise(
+        "{out} has {size:.1f} MB. The weights of the model are in it ({quantization}): whoever has the file "
+        "has the model. Licence of the model: {licence}.",
+        out=out,
+        size=len(page) / 1e6,
+        quantization=chosen,
+        licence=card.facts.get(LICENCE) or localise("unknown"),
     )
-    typer.echo(f"wrote {out}", err=True)
+    typer.echo(message)
+    _report_written(out)
 
 
 def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Place) -> None:
@@ -309,7 +348,13 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
     named = [(name, Path(argument)) for name, argument in zip(_names(arguments), arguments, strict=True)]
     runs = [(name, RunMonitor(path)) for name, path in named if is_run_folder(path)]
     if len(runs) > MAX_RUNS:
-        raise UnsupportedError(f"Up to {MAX_RUNS} run folders can be watched. Received: {len(runs)}.")
+        raise UnsupportedError(
+            localise(
+                "Up to {limit} run folders can be watched. Received: {count}.",
+                limit=MAX_RUNS,
+                count=len(runs),
+            )
+        )
     watched = [run for _, run in runs]
     viewed = [
         NamedTranslator(name, _load_viewed(path, sentences, place), read_card(path).recipe.model)
@@ -322,7 +367,9 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
         if (newest := run.newest()) is not None
     ]
     if len({one.reads_pictures for one in viewed}) > 1:
-        raise UnsupportedError("A page shows models that read text or models that read pictures, not both.")
+        raise UnsupportedError(
+            localise("A page shows models that read text or models that read pictures, not both.")
+        )
     viewer = ExplanationService(
         viewed,
         sentence=_first_sentence(viewed),
@@ -331,8 +378,8 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
         other_runs=watched[1:],
     )
     with ViewerServer(viewer, port=port) as server:
-        typer.echo(f"open {server.url}")
-        typer.echo("The page is available on this computer only. Ctrl-C ends it.", err=True)
+        typer.echo(localise("open {url}", url=server.url))
+        typer.echo(localise("The page is available on this computer only. Ctrl-C ends it."), err=True)
         try:
             server.serve_forever()
         except KeyboardInterrupt:
@@ -381,7 +428,12 @@ def _suffix(out: Path | None) -> str:
     suffix, known = out.suffix.lower(), sorted(MAP_SUFFIXES + EXPLANATION_SUFFIXES)
     if suffix not in known:
         raise UnsupportedError(
-            f"--out takes a file that ends in {', '.join(known[:-1])} or {known[-1]}. "
-            f"Received: {out}.{suggest(suffix, known)}"
+            localise(
+                "--out takes a file that ends in {known} or {last}. Received: {out}.{suggestion}",
+                known=", ".join(known[:-1]),
+                last=known[-1],
+                out=out,
+                suggestion=localise_text(suggest(suffix, known)),
+            )
         )
     return suffix

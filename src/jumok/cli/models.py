@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jumok.cli.wrapped_text import echo_wrapped
+from jumok.cli.language import localise, localise_text
+from jumok.cli.wrapped_text import echo_wrapped, pad
 from jumok.config.recipe import named_recipes, setting_help
 
 if TYPE_CHECKING:
@@ -24,31 +25,31 @@ def models(
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False, indent=1))
         return
-    typer.echo("families (--model)")
+    typer.echo(localise("families (--model)"))
     for name, family in facts["families"].items():
         _echo_row(name, family["paper"])
-    typer.echo("\nmechanisms (--attention)")
+    typer.echo("\n" + localise("mechanisms (--attention)"))
     for name, mechanism in facts["mechanisms"].items():
         _echo_row(name, mechanism["paper"])
-        _echo_row("", f"used in: {', '.join(mechanism['sites'])}")
+        _echo_row("", localise("used in: {sites}", sites=", ".join(mechanism["sites"])))
         for option, meaning in mechanism["options"].items():
-            _echo_row("", f"{option}: {meaning}")
-    typer.echo("\npositions of all families but recurrent (--set model.positions=NAME)")
+            _echo_row("", f"{option}: {localise_text(meaning)}")
+    typer.echo("\n" + localise("positions of all families but recurrent (--set model.positions=NAME)"))
     for name, kind in facts["positions"].items():
         _echo_row(name, kind["paper"])
         works_with_all = len(kind["mechanisms"]) == len(facts["mechanisms"]) - 1  # all but "none"
-        mechanisms = "every mechanism" if works_with_all else ", ".join(kind["mechanisms"])
-        _echo_row("", f"works with: {mechanisms}")
-    typer.echo("\nnorms of all families but recurrent (--set model.norm_kind=NAME)")
+        mechanisms = localise("every mechanism") if works_with_all else ", ".join(kind["mechanisms"])
+        _echo_row("", localise("works with: {mechanisms}", mechanisms=mechanisms))
+    typer.echo("\n" + localise("norms of all families but recurrent (--set model.norm_kind=NAME)"))
     for name, norm in facts["norms"].items():
         _echo_row(name, norm["paper"])
-    typer.echo("\nrecipes (--recipe NAME)")
+    typer.echo("\n" + localise("recipes (--recipe NAME)"))
     for name, recipe in facts["recipes"].items():
         _echo_row(name, recipe["paper"])
 
 
 def _echo_row(name: str, text: str) -> None:
-    echo_wrapped(f"  {name:<{INDENT - 3}} {text}", indent=INDENT)
+    echo_wrapped(f"  {pad(name, INDENT - 3)} {localise_text(text)}", indent=INDENT)
 
 
 PAPERS = {

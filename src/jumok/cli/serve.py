@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from jumok.cli.arguments import ShortlistOption
+from jumok.cli.language import localise, localise_text
 from jumok.errors import RecipeError, UnsupportedError
 from jumok.server.limits import Limits
 from jumok.system.processes import available_cores
@@ -70,7 +71,10 @@ def serve(
         from jumok.server.settings_check import describe_server, security_warnings  # optional
     except ImportError as error:
         raise UnsupportedError(
-            f'The server needs optional packages ({error.name} is missing). Run: pip install "jumok[serve]"'
+            localise(
+                'The server needs optional packages ({name} is missing). Run: pip install "jumok[serve]"',
+                name=error.name,
+            )
         ) from None
     settings = ServerSettings(
         models=tuple(models),
@@ -89,7 +93,8 @@ def serve(
     )
     warnings = security_warnings(settings)
     if check:
-        typer.echo("\n".join([*describe_server(settings), *(f"unsafe    {warning}" for warning in warnings)]))
+        unsafe = (f"unsafe    {warning}" for warning in warnings)
+        typer.echo("\n".join(map(localise_text, (*describe_server(settings), *unsafe))))
         return
     configure_logging(sys.stderr)
     for warning in warnings:
@@ -101,5 +106,10 @@ def serve(
 def _named_file(argument: str) -> tuple[str, Path]:
     name, equals, path = argument.partition("=")
     if not equals or not name or not path:
-        raise RecipeError(f"--glossary takes NAME=FILE, such as law=terms.tsv. Received: {argument!r}.")
+        raise RecipeError(
+            localise(
+                "--glossary takes NAME=FILE, such as law=terms.tsv. Received: {argument!r}.",
+                argument=argument,
+            )
+        )
     return name, Path(path)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from jumok.cli.arguments import ColumnsOption, EncodingOption, ModelArgument, PairsArgument, report_fallback
+from jumok.cli.language import localise
 from jumok.errors import DataError, UnsupportedError
 
 MAX_PAIRS = 200_000  # of a larger corpus, every n-th pair is used
@@ -43,8 +44,11 @@ def shortlist(
 
     if read_stored_model(model).card.recipe.source.kind == "pictures":
         raise UnsupportedError(
-            f"The model in {model} reads pictures. A shortlist gives the translations of source words, which "
-            "pictures do not have."
+            localise(
+                "The model in {model} reads pictures. A shortlist gives the translations of source words, "
+                "which pictures do not have.",
+                model=model,
+            )
         )
     translator = load(model)
     report_fallback(translator.engine)
@@ -61,11 +65,11 @@ def shortlist(
     if not valid and not was_held_out:
         _refuse_training_pairs(len(sentences.validation_pairs), known=VALIDATION_FINGERPRINT in card.facts)
     elif not was_held_out:
-        typer.echo(
+        warning = localise(
             "the pairs of --valid are not those that training held out: if the model was trained on them, "
-            "the cost will look too small",
-            err=True,
+            "the cost will look too small"
         )
+        typer.echo(warning, err=True)
     stride = -(-sentences.facts.pairs // MAX_PAIRS)
     learned = learn_shortlist(translator, islice(sentences.pairs(), 0, None, stride))
     cost = measure_shortlist_cost(translator, load(model, shortlist=learned), sentences.validation_pairs)
@@ -81,27 +85,44 @@ def shortlist(
     if as_json:
         typer.echo(json.dumps(results, ensure_ascii=False, indent=1))
         return
-    typer.echo(
-        f"always allowed    {len(learned.always):,} of {translator.tokenizers.target.vocab_size:,} tokens"
+    lines = localise(
+        "always allowed    {always:,} of {vocab_size:,} tokens\n"
+        "per source token  {per_token:,} or fewer\n"
+        "BLEU              {full.bleu:.2f} without, {shortlisted.bleu:.2f} with the shortlist: it costs "
+        "{cost:.2f} ({full.sentences:,} pairs, {full.bleu_signature})\n"
+        "speed             {speedup:.2f} × (engine {engine}, beam {beam})\n"
+        "stored in {model}; `jumok translate {model} --shortlist` uses it",
+        always=len(learned.always),
+        vocab_size=translator.tokenizers.target.vocab_size,
+        per_token=max(map(len, learned.by_source.values()), default=0),
+        full=full,
+        shortlisted=shortlisted,
+        cost=cost.bleu,
+        speedup=cost.speedup,
+        engine=translator.engine.name,
+        beam=translator.search.beam,
+        model=model,
     )
-    typer.echo(f"per source token  {max(map(len, learned.by_source.values()), default=0):,} or fewer")
-    typer.echo(
-        f"BLEU              {full.bleu:.2f} without, {shortlisted.bleu:.2f} with the shortlist: "
-        f"it costs {cost.bleu:.2f} ({full.sentences:,} pairs, {full.bleu_signature})"
-    )
-    conditions = f"engine {translator.engine.name}, beam {translator.search.beam}"
-    typer.echo(f"speed             {cost.speedup:.2f} × ({conditions})")
-    typer.echo(f"stored in {model}; `jumok translate {model} --shortlist` uses it")
+    typer.echo(lines)
 
 
 def _refuse_training_pairs(num_held_out: int, *, known: bool) -> None:
     """Refuse to measure on pairs that the model may have been trained on: the cost would look too small."""
     reason = (
-        "They are not the pairs that training validated on: it was given a validation set, or other pairs."
+        localise(
+            "They are not the pairs that training validated on: it was given a validation set, or other "
+            "pairs."
+        )
         if known
-        else "The model was trained by an older jumok, which did not record the pairs that it held out."
+        else localise(
+            "The model was trained by an older jumok, which did not record the pairs that it held out."
+        )
     )
     raise DataError(
-        f"The cost of the shortlist would be measured on {num_held_out:,} of the pairs given here, which the "
-        f"model may have been trained on. {reason} Give pairs to measure on with --valid."
+        localise(
+            "The cost of the shortlist would be measured on {count:,} of the pairs given here, which the "
+            "model may have been trained on. {reason} Give pairs to measure on with --valid.",
+            count=num_held_out,
+            reason=reason,
+        )
     )

@@ -17,6 +17,7 @@ from jumok.cli.arguments import (
     ToOption,
     parse_assignments,
 )
+from jumok.cli.language import localise
 from jumok.cli.status_line import status_line
 from jumok.config.recipe import (
     FineTuningSettings,
@@ -124,15 +125,18 @@ def train(
     if encoder_from is not None:
         if overrides.family != "transformer":
             raise UnsupportedError(
-                "--encoder-from sets the encoder of a Transformer. "
-                f"Received: --model {overrides.family}. Leave one of the two out."
+                localise(
+                    "--encoder-from sets the encoder of a Transformer. Received: --model {family}. Leave one "
+                    "of the two out.",
+                    family=overrides.family,
+                )
             )
         overrides = overrides.updated({"model.encoder_from": str(encoder_from)})
     if attention is not None:
         from jumok.models.validate import attention_overrides  # start-up
 
         overrides = overrides.updated(attention_overrides(overrides.family, attention))
-    with status_line("loading PyTorch"):
+    with status_line(localise("loading PyTorch")):
         from rich.console import Console  # start-up
 
         from jumok.cli.display import TrainingDisplay  # start-up

@@ -40,11 +40,13 @@ from jumok.cli.bulk import (
     RayOption,
     ShardOption,
     WorkersOption,
+    format_line_note,
     plan_outputs,
     report_short_lists,
     translate_files,
 )
 from jumok.cli.input_lines import InputLines, count_lines
+from jumok.cli.language import localise
 from jumok.config.recipe import SearchSettings, setting_help
 from jumok.errors import DataError, RecipeError
 from jumok.storage.folders import standard_input
@@ -160,17 +162,25 @@ def translate(
     plan = None if bulk else _plan_documents(source, out, overwrite=overwrite)
     if plan is not None and (as_json or n_best > 1 or prefix or sample):
         raise RecipeError(
-            "--json, --n-best, --prefix and --sample are for lines. Leave them out to translate a document."
+            localise(
+                "--json, --n-best, --prefix and --sample are for lines. Leave them out to translate a "
+                "document."
+            )
         )
     for option, path in (("--memory", memory), ("--save-memory", save_memory)):
         if path is not None and plan is None:
-            raise RecipeError(f"{option} is for documents. Name a document to translate.")
+            raise RecipeError(
+                localise("{option} is for documents. Name a document to translate.", option=option)
+            )
     if n_best > 1 and not as_json:
         raise RecipeError(
-            f"--n-best {n_best} gives several translations per line; plain output has one. Add --json."
+            localise(
+                "--n-best {n_best} gives several translations per line; plain output has one. Add --json.",
+                n_best=n_best,
+            )
         )
     if align and not as_json:
-        raise RecipeError("--align adds a field to each result. Add --json.")
+        raise RecipeError(localise("--align adds a field to each result. Add --json."))
     given = sampling_options(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     from jumok.inference.loading import load  # start-up
     from jumok.inference.search.plan import Sampling  # start-up
@@ -262,8 +272,11 @@ def _only_file(files: list[Path] | None) -> Path | None:
     """Return the one file to translate; None for standard input."""
     if files is not None and len(files) > 1:
         raise RecipeError(
-            "Several files are translated with --workers, --shard or --ray, to a folder. Received: "
-            f"{len(files)} files. Name one, or add --workers 1 --out FOLDER."
+            localise(
+                "Several files are translated with --workers, --shard or --ray, to a folder. Received: "
+                "{count} files. Name one, or add --workers 1 --out FOLDER.",
+                count=len(files),
+            )
         )
     return None if not files or files[0] == Path("-") else files[0]
 
@@ -271,7 +284,9 @@ def _only_file(files: list[Path] | None) -> Path | None:
 def _refuse_swapped(model: Path, source: Path | None) -> None:
     """Raise if the file comes before the model."""
     if source is not None and model.is_file() and (source / "jumok.json").is_file():
-        raise RecipeError(f"The model comes first: jumok translate {source} {model}")
+        raise RecipeError(
+            localise("The model comes first: jumok translate {model} {file}", model=source, file=model)
+        )
 
 
 class _PrintedLines:
@@ -289,7 +304,7 @@ class _PrintedLines:
         for note in translation.notes:
             self._num_notes += 1
             if len(self._notes) < MAX_NOTES:
-                self._notes.append(f"line {self._num_lines:,}: {note}")
+                self._notes.append(format_line_note(self._num_lines, note))
         self._num_below_n_best += (
             bool(translation.source.strip()) and 1 + len(translation.alternatives) < self._n_best
         )
@@ -314,7 +329,7 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
     from jumok.cli.encoded_input import decode_stream, read_text_file  # start-up
 
     if source is None:
-        data = decode_stream(standard_input().read(), "standard input", encoding)
+        data = decode_stream(standard_input().read(), localise("standard input"), encoding)
         return InputLines(None, stream=io.BytesIO(data))
     return InputLines(source, stream=io.BytesIO(read_text_file(source, encoding)))
 
@@ -326,7 +341,9 @@ def _classify(
     from jumok.inference.loading import load_picture_classifier  # start-up
 
     if given := ", ".join(name for name, value in for_texts.items() if value is not None):
-        raise RecipeError(f"{given} would be ignored: a classifier names a class. Leave it out.")
+        raise RecipeError(
+            localise("{given} would be ignored: a classifier names a class. Leave it out.", given=given)
+        )
     classifier = load_picture_classifier(folder, **place)
     with closing(_input_lines(source, "", pictures=True)) as paths:
         for path in paths:
@@ -342,11 +359,11 @@ def _classify(
 def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -> FilePlan | None:
     """Return the documents to translate; None if the input is lines. Nothing is loaded before this."""
     if out is None and overwrite:
-        raise RecipeError("--overwrite replaces the file that --out names. Add --out FILE.")
+        raise RecipeError(localise("--overwrite replaces the file that --out names. Add --out FILE."))
     if source is None:
         if out is not None:
             raise RecipeError(
-                "--out is for documents. Name the document: jumok translate MODEL FILE --out FILE."
+                localise("--out is for documents. Name the document: jumok translate MODEL FILE --out FILE.")
             )
         return None
     from jumok.documents.files import FilePlan, plan_files  # start-up
@@ -354,27 +371,39 @@ def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -
 
     if out is not None:
         if not source.exists():
-            raise DataError(f"There is no file {source}.")
+            raise DataError(localise("There is no file {name}.", name=source))
         return plan_files(source, out, overwrite=overwrite)
     if source.is_dir():
-        raise RecipeError(f"{source} is a folder. Name the folder for its translation: --out FOLDER.")
+        raise RecipeError(
+            localise(
+                "{folder} is a folder. Name the folder for its translation: --out FOLDER.", folder=source
+            )
+        )
     if is_refused(source.name):
         find_format(source.name)  # raises, with advice
     if source.suffix.lower() in _TABLES:
-        typer.echo(
-            f"note: {source.name} is a table, and its lines are translated as they are, with separators. To "
-            "translate one column, cut it out, or save the table as .xlsx.",
-            err=True,
+        note = localise(
+            "{name} is a table, and its lines are translated as they are, with separators. To translate one "
+            "column, cut it out, or save the table as .xlsx.",
+            name=source.name,
         )
+        typer.echo(localise("note: {note}", note=note), err=True)
     if not is_document(source.name) or find_format(source.name).suffix == ".txt":
         return None
     if sys.stdout.isatty():
-        raise RecipeError(f"{source.name} is a document. Name the file to write: --out NAME{source.suffix}")
+        raise RecipeError(
+            localise(
+                "{name} is a document. Name the file to write: --out NAME{suffix}",
+                name=source.name,
+                suffix=source.suffix,
+            )
+        )
     return FilePlan([(source, source)], [])  # `print_document` uses only the source
 
 
 def _advice(sample: bool) -> str:
-    return "A higher --temperature finds more." if sample else "A wider --beam finds more."
+    higher_temperature = localise("A higher --temperature finds more.")
+    return higher_temperature if sample else localise("A wider --beam finds more.")
 
 
 @contextmanager
@@ -387,8 +416,8 @@ def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # start-up
 
     total = count_lines(path) if path is not None and path.is_file() else None
-    left = TextColumn("{task.fields[left]}")
-    columns = (TextColumn("translating"), BarColumn(24), MofNCompleteColumn(), TextColumn("lines"), left)
+    name, unit, left = localise("translating"), localise("lines"), "{task.fields[left]}"
+    columns = (TextColumn(name), BarColumn(24), MofNCompleteColumn(), TextColumn(unit), TextColumn(left))
     started, done = time.monotonic(), 0
     # By default the bar would capture standard output.
     with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as bar:
@@ -407,4 +436,4 @@ def _time_left(elapsed: float, done: int, total: int | None) -> str:
     if total is None or done > total:
         return ""
     minutes, seconds = divmod(round(elapsed / done * (total - done)), 60)
-    return f"{minutes}:{seconds:02} left"
+    return localise("{time} left", time=f"{minutes}:{seconds:02}")
