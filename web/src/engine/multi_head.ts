@@ -86,7 +86,8 @@ export class MultiHead {
         probe.onWeights?.(weights, place, row);
         const [to, from] = [(i * this.heads + head) * this.valueWidth, this.groupOf(head) * this.valueWidth];
         for (let key = 0; key < weights.length; key++) {
-          const [weight, value] = [weights[key], memory.values[key]];
+          const weight = weights[key];
+          const value = memory.values[key];
           for (let column = 0; column < this.valueWidth; column++) contexts[to + column] += weight * value[from + column];
         }
       }
