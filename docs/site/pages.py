@@ -1,7 +1,12 @@
-"""Which pages a language has, their order, links to other files, and the link to the other language."""
+"""Which pages a language has, their order, links to other files, and the link to the other language.
+
+The English build also writes live.html, the page of `jumok look` with the model of the figures in it, and
+pages of the course link to the panel that shows their idea.
+"""
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from pathlib import Path
@@ -9,11 +14,29 @@ from typing import TYPE_CHECKING, Any
 
 from navigation import SECTIONS
 
+from jumok.plots.page import live_page
+
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.config import Config
 
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]\n]*)\]\((?P<target>[^)\s:#]+)(?P<anchor>#[^)\s]*)?\)")
+ON_THE_PAGE = re.compile(r"^\*\*(?:On the page|페이지에서)\.\*\*.*(?:\n.+)*", re.MULTILINE)
+PANELS = {
+    "sequence-to-sequence": "panel=attention",
+    "look-up": "panel=attention",
+    "self-attention": "panel=attention&site=encoder&show=head&layer=0",
+    "scaled-dot": "panel=steps",
+    "multi-head": "panel=attention&part=heads",
+    "masks": "panel=steps&cell=decoder,0,0,1,0",
+    "positions": "panel=steps",
+    "block": "panel=steps",
+    "decoder-and-training": "panel=beam",
+    "graph": "panel=attention&site=encoder&show=roll-out",
+}
+"""What live.html shows of the idea of a page in explain/: the end of its address."""
+OPEN = {"en": "Open it here.", "ko": "여기서 열어 보세요."}
+MODEL = Path(__file__).parent / "static" / "model.js"
 KOREAN = ".ko"
 
 
@@ -44,6 +67,29 @@ def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
         return f"{found['text']} (`{posixpath.normpath(posixpath.join('docs', place))}`)"
 
     source[0] = LINK.sub(resolve, source[0])
+
+
+def link_panels(app: Sphinx, name: str, source: list[str]) -> None:
+    """Add a link that opens the panel to the paragraph that tells of it."""
+    language, page = app.config.language, name.removeprefix("explain/").removesuffix(KOREAN)
+    if page in PANELS:
+        up = "../../" if language == "ko" else "../"
+        link = f'<a href="{up}live.html#{PANELS[page]}&language={language}">{OPEN[language]}</a>'
+        source[0] = ON_THE_PAGE.sub(lambda found: f"{found[0]}\n{link}", source[0])
+
+
+def write_live_page(app: Sphinx, error: Exception | None) -> None:
+    """Write the page with the model of the figures in it, whose terms and panels link to this site."""
+    if error is not None or app.config.language == "ko":
+        return
+    model = json.loads(MODEL.read_text(encoding="utf-8").removeprefix("window.jumokModel=").rstrip(";\n"))
+    models = [{"name": "jumok demo", "facts": model["description"]["facts"]}]
+    page = live_page(
+        {"live": {"models": models, "run": False, "sentence": "I go home."}, "docs": "./"},
+        model=json.dumps(model["description"], ensure_ascii=False, separators=(",", ":")),
+        weights=model["weights"],
+    )
+    (Path(app.outdir) / "live.html").write_text(page, encoding="utf-8")
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
@@ -82,8 +128,10 @@ def make_accessible(app: Sphinx, name: str, template: str, context: dict[str, An
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("config-inited", choose_pages)
+    app.connect("source-read", link_panels)
     app.connect("source-read", resolve_links)
     app.connect("source-read", add_navigation)
     app.connect("html-page-context", link_other_language)
     app.connect("html-page-context", make_accessible, priority=900)  # after the theme
+    app.connect("build-finished", write_live_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,11 +7,12 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
 from jumok.errors import DataError
-from jumok.plots.page import iframe, page_with_data, static_page
+from jumok.plots.page import iframe, live_page, page_with_data, static_page
 
 
 class Scripts(HTMLParser):
@@ -37,9 +38,8 @@ class Scripts(HTMLParser):
             self.scripts.append((self._kind, data))
 
 
-def data_of(page: str) -> object:
-    [text] = [text for kind, text in Scripts(page).scripts if kind == "application/json"]
-    return json.loads(text)
+def data_of(page: str) -> Any:
+    return json.loads(next(text for kind, text in Scripts(page).scripts if kind == "application/json"))
 
 
 def test_explanations_are_embedded_as_data() -> None:
@@ -91,3 +91,26 @@ def test_an_iframe_escapes_the_quotes_of_its_page() -> None:
     assert framed.count("&quot;") == 2  # those of title="x"
     assert framed.count('"') == 8  # those of the iframe's four attributes
     assert "height: 300px" in framed
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8000", "file:///home/me/jumok/site/"])
+def test_the_address_of_the_documentation_is_in_every_page(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("JUMOK_DOCS", address)
+    pages = [static_page(["{}"]), page_with_data({}), live_page({}, model="{}", weights="")]
+    assert [data_of(page)["docs"] for page in pages] == [address.rstrip("/") + "/"] * 3
+
+
+def test_without_an_address_of_the_documentation_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JUMOK_DOCS", raising=False)
+    assert [data_of(page) for page in (static_page(["{}"]), page_with_data({}))] == [
+        {"explanations": [{}]},
+        {},
+    ]
+
+
+def test_an_address_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JUMOK_DOCS", "javascript:alert(1)")
+    with pytest.raises(DataError, match="JUMOK_DOCS is the address"):
+        static_page(["{}"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -45,7 +48,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def pages_of(site: Path, language: str) -> list[Path]:
     folder = site / LANGUAGES[language]
     pages = [
-        page for page in folder.glob("**/*.html") if language == "ko" or (site / "ko") not in page.parents
+        page
+        for page in folder.glob("**/*.html")
+        if (language == "ko" or (site / "ko") not in page.parents) and page.name != "live.html"
     ]
     return sorted(pages)
 
@@ -127,3 +132,24 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(browser: Browser, site:
         browser, site / "ko" / "explain" / "scaled-dot.ko.html", viewport={"width": 320, "height": 700}
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_course_opens_panels_and_panels_open_the_course(
+    browser: Browser, site: Path, language: str
+) -> None:
+    linked = [path for path in pages_of(site, language) if "live.html#" in path.read_text(encoding="utf-8")]
+    assert len(linked) == 10
+    for path in linked:
+        page = browser.new_page()
+        page.goto(path.as_uri())
+        link = page.locator("a[href*='live.html']")
+        panel = re.search(r"panel=(\w+)", link.get_attribute("href") or "")
+        assert panel is not None
+        link.click()
+        page.locator("[data-word=source-0]").wait_for()
+        assert page.locator("[role=tab][aria-selected=true]").get_attribute("id") == f"tab-{panel[1]}"
+        assert page.locator("html").get_attribute("lang") == language
+        for address in page.locator("#panel a").evaluate_all("links => links.map((link) => link.href)"):
+            assert Path(url2pathname(urlsplit(address).path)).is_file(), address
+        page.close()

@@ -4,12 +4,16 @@
 browser and is part of live files only. Data are embedded as JSON or base64, which no browser runs. The policy
 in the page allows its own script and style; only a page that a server delivers may send requests, and only to
 that server.
+
+If the environment has JUMOK_DOCS, the address of the documentation as `make docs` builds it, the panels and
+terms of the page link to it.
 """
 
 from __future__ import annotations
 
 import html
 import json
+import os
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 _DATA_ELEMENT = '<script type="application/json" id="jumok-data">{}</script>'
 _SERVED_POLICY, _FILE_POLICY = "connect-src 'self'", "connect-src 'none'"
+DOCS_VARIABLE, DOCS_SCHEMES = "JUMOK_DOCS", ("http://", "https://", "file://")
 _LIVE_FILE_POLICY = "connect-src 'none'; worker-src blob:"  # the engine runs in a worker
 
 
@@ -27,24 +32,36 @@ def static_page(explanations: Sequence[str]) -> str:
     """Return the page with these explanations, each as the JSON of `explanation_to_json`."""
     if not explanations:
         raise DataError("A page shows at least one explanation. Received: none.")
-    data = f'{{"explanations":[{",".join(text.strip() for text in explanations)}]}}'
+    docs = f',"docs":{json.dumps(address)}' if (address := docs_address()) else ""
+    data = f'{{"explanations":[{",".join(text.strip() for text in explanations)}]{docs}}}'
     return _fill_template(_data_element(data), _FILE_POLICY)
 
 
 def page_with_data(data: dict[str, Any]) -> str:
     """Return the page with other data: what a live page needs to send requests to its server."""
-    return _fill_template(_data_element(json.dumps(data, ensure_ascii=False)), _SERVED_POLICY)
+    return _fill_template(_data_element(_with_docs(data)), _SERVED_POLICY)
 
 
 def live_page(data: dict[str, Any], *, model: str, weights: str) -> str:
     """Return the page with a model that runs in it: `model` is its description as JSON, `weights` base64."""
     elements = (
-        _data_element(json.dumps(data, ensure_ascii=False)),
+        _data_element(_with_docs(data)),
         f'<script type="application/json" id="jumok-model">{_escape(model)}</script>',
         f'<script type="text/plain" id="jumok-weights">{weights}</script>',
         f'<script type="text/plain" id="jumok-engine">{_read("engine.js")}</script>',
     )
     return _fill_template("\n    ".join(elements), _LIVE_FILE_POLICY)
+
+
+def docs_address() -> str:
+    """Return the address of the documentation, ending in "/", or "" if none is set."""
+    address = os.environ.get(DOCS_VARIABLE, "")
+    if address and not address.startswith(DOCS_SCHEMES):
+        raise DataError(
+            f"{DOCS_VARIABLE} is the address of the documentation and begins with "
+            f"{', '.join(DOCS_SCHEMES)}. Received: {address}. For a folder: file:// and its whole path."
+        )
+    return address.rstrip("/") + "/" if address else ""
 
 
 def iframe(page: str, *, height: int = 760) -> str:
@@ -53,6 +70,11 @@ def iframe(page: str, *, height: int = 760) -> str:
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts allow-downloads" '
         f'style="width: 100%; height: {height}px; border: 0" title="jumok"></iframe>'
     )
+
+
+def _with_docs(data: dict[str, Any]) -> str:
+    docs = {"docs": address} if (address := docs_address()) else {}
+    return json.dumps(docs | data, ensure_ascii=False)
 
 
 def _data_element(data: str) -> str:

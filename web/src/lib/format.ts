@@ -248,7 +248,7 @@ export interface PageData {
   /** Of a page that was saved from a live one. */
   run?: StoredRun;
   live?: { models: ModelCard[]; run: boolean; sentence: string; picture?: string };
-  /** The address of the folder docs/, which the glossary links to; without it, the names of its files are shown. */
+  /** The address of the documentation site, which panels and terms link to; without it, the names of its files are shown. */
   docs?: string;
 }
 

@@ -1,8 +1,9 @@
 /** The terms of the page, each with a definition in English and Korean and the page of the docs that explains it.
  *
- * A page from a file does not know where the docs are. If its data has `docs`, the address of the folder docs/, the names below are links;
- * else they are shown as the names of files. */
+ * A page from a file does not know where the docs are. If its data has `docs`, the address of the site that `make docs` builds, the names
+ * below are links; else they are shown as the names of files. */
 
+import type { Panel } from "./page.svelte";
 import type { Language } from "./strings";
 
 export interface Definition {
@@ -14,6 +15,24 @@ export interface Entry extends Record<Language, Definition> {
   /** A file below docs/. */
   page: string;
 }
+
+/** These are in Korean too; the others are linked in English. */
+const KOREAN_PAGES = /^(explain\/|tutorial|texts)/;
+
+/** The address of a page of the docs, a file below docs/, on the site that `make docs` builds. */
+export function docsAddress(site: string, page: string, language: Language): string {
+  const inKorean = language === "ko" && KOREAN_PAGES.test(page);
+  return site + (inKorean ? `ko/${page.replace(".md", ".ko.html")}` : page.replace(".md", ".html"));
+}
+
+/** The page of the docs that explains what a panel shows. */
+export const PANEL_PAGES: Record<Panel, string> = {
+  attention: "explain/look-up.md",
+  steps: "explain/scaled-dot.md",
+  beam: "explain/decoder-and-training.md",
+  compare: "explain/index.md",
+  run: "tutorial.md",
+};
 
 export const GLOSSARY = {
   attention: {

@@ -27,13 +27,13 @@ function toHtml(root: HTMLElement): string {
   return `<!doctype html>\n${root.outerHTML}\n`;
 }
 
-export function frozenPage(explanations: Explanation[], run: StoredRun | null): string {
+export function frozenPage(explanations: Explanation[], run: StoredRun | null, docs: string): string {
   const root = emptyPage();
   for (const id of ENGINE_PARTS) root.querySelector(`#${id}`)?.remove();
   const policy = root.querySelector("meta[http-equiv]");
   policy?.setAttribute("content", (policy.getAttribute("content") ?? "").replace(/connect-src [^;]*(; worker-src [^;]*)?/, FILE_POLICY));
   const data = root.querySelector("#jumok-data");
-  if (data) data.textContent = JSON.stringify({ explanations, ...(run && { run }) }).replaceAll("<", "\\u003c");
+  if (data) data.textContent = JSON.stringify({ explanations, ...(run && { run }), ...(docs && { docs }) }).replaceAll("<", "\\u003c");
   return toHtml(root);
 }
 
