@@ -109,6 +109,26 @@ def test_planted_faults_as_json(call: Call, faulty: Path) -> None:
     assert {"words", "distinct_words", "median", "longest"} <= set(report["source"])
 
 
+DOCUMENTS = {
+    "film.srt": ("1\n00:00:01,000 --> 00:00:02,000\nHello.\n", "subtitles"),
+    "film.vtt": ("WEBVTT\n\n00:01.000 --> 00:02.000\nHello.\n", "subtitles"),
+    "app.yml": ("en:\n  hello: Hello\n", "YAML"),
+    "app.strings": ('"hello" = "Hello";\n', "messages of an app"),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_no_text_with_one_sentence_per_line(name: str, call: Call, tmp_path: Path) -> None:
+    text, kind = DOCUMENTS[name]
+    first, second = tmp_path / name, tmp_path / f"ko.{name}"
+    for path in (first, second):
+        path.write_text(text, encoding="utf-8")
+    for arguments in (("check", first), ("check", first, second), ("train", first, second, "--out", "run")):
+        message = call(*arguments).paragraph(arguments[0])
+        assert f"{name} holds {kind}" in message
+        assert f"jumok translate MODEL {first.name} --out" in message
+
+
 def test_examples_can_be_left_out(call: Call, faulty: Path) -> None:
     assert "line 3:" not in call("check", faulty, "--examples", "0").out
 

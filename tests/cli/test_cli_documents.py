@@ -199,6 +199,16 @@ def test_a_memory_may_be_tmx(call: Call, page: Path, tmp_path: Path) -> None:
     assert "1 segments and sentences were taken from the translation memory" in result.err
 
 
+def test_a_memory_may_be_utf_8_beside_a_document_in_another_encoding(call: Call, tmp_path: Path) -> None:
+    source, memory, out = tmp_path / "a.txt", tmp_path / "m.en-ko.tsv", tmp_path / "b.txt"
+    source.write_bytes("two four nine. 구\n".encode("cp949"))
+    memory.write_text("two four nine.\t이백\n", encoding="utf-8")
+    options = ("--memory", memory, "--encoding", "cp949")
+    result = call("translate", MODEL, source, "--out", out, *options)
+    assert result.code == 0, result.err
+    assert out.read_text(encoding="utf-8").startswith("이백")
+
+
 def test_of_several_translations_in_a_memory_the_last_counts(call: Call, page: Path, tmp_path: Path) -> None:
     memory, out = tmp_path / "memory.en-ko.tsv", tmp_path / "out.html"
     lines = ["two four nine.\t이사구", "nine.\t구", "two four nine.\t이백사십구", "nine.\t구"]
@@ -350,7 +360,7 @@ class TestResuming:
         model, memory = tmp_path / "model", tmp_path / "m.en-ko.tsv"
         memory.write_text("ten\t십\n", encoding="utf-8")
         shutil.copytree(MODEL, model)
-        real = corpora.open_corpora
+        real = corpora.open_held_out
 
         def replacing(*arguments: Any, **options: Any) -> list[Any]:
             if not blocks:
@@ -358,7 +368,7 @@ class TestResuming:
                 shutil.copytree(MODEL.with_name("transformer-post-learned"), model)
             return real(*arguments, **options)
 
-        monkeypatch.setattr(corpora, "open_corpora", replacing)
+        monkeypatch.setattr(corpora, "open_held_out", replacing)
         command = ("translate", model, source, "--out", tmp_path / "out.html", "--memory", memory)
         assert call(*command).code == 130
         assert "with another model" in call(*command).paragraph("translate")

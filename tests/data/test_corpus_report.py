@@ -198,6 +198,22 @@ def test_unknown_languages_still_work() -> None:
     assert report.kept == 21
 
 
+@pytest.mark.parametrize("num_forward", [3, 11])
+def test_rows_with_swapped_sides_are_found_without_languages(num_forward: int) -> None:
+    forward = [Pair(f"This is number {n}.", f"이것은 {n}번이다.") for n in range(num_forward)]
+    backward = [Pair(f"저것은 {n}번이다.", f"That is number {n}.") for n in range(7)]
+    others = [Pair("Hello there.", "Guten Tag."), Pair("42", "42")]
+    report = check_corpora([corpus_of_pairs([*forward, *backward, *others])])
+    assert report.count(Fault.SWAPPED) == min(num_forward, 7)
+    assert report.kept == num_forward + 9
+    [swapped] = [fault for fault in report.faults if fault.fault is Fault.SWAPPED]
+    assert (swapped.examples[0].source[0] in "저") == (num_forward == 11)
+    named = check_corpora([corpus_of_pairs([*forward, *backward], source="en", target="ko")])
+    assert named.skipped[Fault.WRONG_SCRIPT] == 7
+    same_script = [Pair(f"This is {n}.", f"Das ist {n}.") for n in range(9)]
+    assert not check_corpora([corpus_of_pairs(same_script)]).count(Fault.SWAPPED)
+
+
 def test_equal_sides_are_allowed_in_one_language() -> None:
     corpus = corpus_of_pairs([Pair("a good copy", "a good copy")], source="en", target="en")
     assert check_corpora([corpus]).kept == 1

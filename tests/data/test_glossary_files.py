@@ -39,6 +39,11 @@ FILES = {
     "notes.tsv": "".join(f"{a}\t{b}\ta note, number {n}\n" for n, (a, b) in enumerate(TERMS.items())),
     "quoted.csv": "\ufeffen,ko\n" + "".join(f'"{a}","{b}"\n' for a, b in TERMS.items()),
     "swapped.csv": "ko;en\n" + "".join(f"{b};{a}\n" for a, b in TERMS.items()),
+    "term.csv": "Term,Translation\n" + "".join(f"{a},{b}\n" for a, b in TERMS.items()),
+    "term-notes.csv": "term,translation,notes\n" + "".join(f"{a},{b},note {a}\n" for a, b in TERMS.items()),
+    "source.tsv": "source\ttarget\n" + "".join(f"{a}\t{b}\n" for a, b in TERMS.items()),
+    "target.tsv": "target\tsource\n" + "".join(f"{b}\t{a}\n" for a, b in TERMS.items()),
+    "korean.tsv": "원문\t번역\n" + "".join(f"{a}\t{b}\n" for a, b in TERMS.items()),
     "memory.tmx": tmx(TERMS),
     "old.tbx": tbx(TERMS, "termEntry", "langSet", "tig"),
     "new.tbx": tbx(TERMS, "conceptEntry", "langSec", "termSec"),
@@ -64,6 +69,7 @@ def test_a_file_that_names_its_languages_serves_both_directions(tmp_path: Path, 
     ("name", "text", "message"),
     [
         ("a.tsv", "cat\t고양이\ndog\t개\ncat\t야옹이\n", "'cat': '고양이' on line 1 and '야옹이' on line 3"),
+        ("a.tsv", "고양이\tcat\n개\tdog\njumok\tjumok\n", "seems to be swapped: '고양이' .* ko⇥en"),
         ("a.tsv", "cat\t고양이\ndog\t\n", "Line 2 of .* has only one text: 'dog'"),
         ("a.md", "cat", "is not a glossary"),
         ("a.tbx", "<tbx></tbx>", "Two languages are needed"),
@@ -75,6 +81,24 @@ def test_a_file_that_is_no_glossary_is_refused(tmp_path: Path, name: str, text: 
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):
         read_glossary(path, source_language="en", target_language="ko")
+
+
+@pytest.mark.parametrize("text", ["cat\t개\n", "cat\t고양이\ndog\t강아지\n"])
+@pytest.mark.parametrize("own", ["utf-8", "cp949"])
+def test_a_glossary_may_be_utf_8_beside_a_text_in_another_encoding(
+    tmp_path: Path, text: str, own: str
+) -> None:
+    """`--encoding cp949` is that of old subtitles; the terms were written yesterday."""
+    path = tmp_path / "terms.tsv"
+    path.write_bytes(text.encode(own))
+    terms = read_glossary(path, source_language="en", target_language="ko", encoding="cp949").terms
+    assert terms == dict(line.split("\t") for line in text.splitlines())
+
+
+def test_terms_of_a_product_are_not_taken_for_swapped(tmp_path: Path) -> None:
+    path = tmp_path / "terms.tsv"
+    path.write_text("카카오톡\tKakaoTalk\nstudent\t수강생\nGalaxy\tGalaxy\n", encoding="utf-8")
+    assert len(read_glossary(path, source_language="en", target_language="ko").terms) == 3
 
 
 def test_a_missing_glossary_is_named(tmp_path: Path) -> None:

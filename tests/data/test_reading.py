@@ -368,7 +368,14 @@ def test_a_header_may_name_an_unknown_language(
     assert list(corpus.numbered_pairs()) == [(2, Pair("a", "b"))]
 
 
-@pytest.mark.parametrize("header", ['"source","Target"', "src,tgt"])
+@pytest.mark.parametrize("header", ["target,source", "Translation,Term", "번역,원문"])
+def test_a_header_may_name_the_target_first(tmp_path: Path, header: str) -> None:
+    corpus = corpus_at(tmp_path / "p.csv", f"{header}\na,b\n")
+    assert list(corpus.pairs()) == [Pair("b", "a")]
+    assert corpus.note == "the first column is the target"
+
+
+@pytest.mark.parametrize("header", ['"source","Target"', "src,tgt", "Term,Translation", "원문,번역"])
 def test_a_header_of_source_and_target_leaves_the_languages_unknown(tmp_path: Path, header: str) -> None:
     corpus = corpus_at(tmp_path / "p.csv", f"{header}\na,b\n")
     assert (corpus.source_language, corpus.target_language) == ("", "")
@@ -383,7 +390,6 @@ def test_a_header_of_source_and_target_leaves_the_languages_unknown(tmp_path: Pa
         "no\tno",
         "source\tb",
         "en\tsentence",
-        "target\tsource",
         "x\t",
         "two\tdos",
         "de\tVon",

@@ -48,11 +48,11 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
     """Read a translation memory: any file of pairs. Of several translations of a text, the last counts.
 
     It is the newest: tools append. Pairs without a translation are left out: tools store them for what is
-    still to be translated.
+    still to be translated. A memory need not have the encoding of the documents.
     """
-    from jumok.data.corpora import open_corpora  # start-up
+    from jumok.data.corpora import open_held_out  # start-up
 
-    corpora = open_corpora(
+    corpora = open_held_out(
         [str(path)],
         source=translator.source_language or None,
         target=translator.target_language or None,

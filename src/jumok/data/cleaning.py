@@ -52,7 +52,7 @@ class Cleaner:
     """Decides which pairs are kept and which are skipped. One cleaner reads all corpora, to find duplicates.
 
     Pairs whose source is in a corpus of `exclude`, a validation or test set, are skipped. `thorough` also
-    finds what only reports need: repeated sources with another target, and alignment links out of range.
+    finds what only reports need: repeated sources with another target, links out of range, swapped sides.
     """
 
     def __init__(
@@ -96,6 +96,8 @@ class Cleaner:
             out_of_range = np.array([bool(describe_links_out_of_range(pair)) for _, pair in pairs])
             if out_of_range.any():
                 findings[Fault.LINKS_OUT_OF_RANGE] = out_of_range
+            if (swapped := inspector.find_swapped(characters)).any():
+                findings[Fault.SWAPPED] = swapped
         skip_reasons, kept = self._decide(findings, len(pairs))
         for fault, mask in skip_reasons.items():
             self.skipped[fault] += int(mask.sum())

@@ -289,8 +289,25 @@ def _open_text(file: InputFile, weight: float) -> Corpus:
     )
 
 
+_DOCUMENTS = {
+    ".srt": "subtitles",
+    ".vtt": "subtitles",
+    ".yml": "YAML",
+    ".yaml": "YAML",
+    ".strings": "messages of an app",
+}
+"""Suffixes of documents whose text could be taken for lines of sentences."""
+
+
 def _refuse_markup(file: InputFile, first: str) -> None:
-    """Raise if the first line of a text shows that it is XML, HTML or JSON."""
+    """Raise if a text is a document by its name, or XML, HTML or JSON by its first line."""
+    path = Path(file.plain_name)
+    if document := _DOCUMENTS.get(path.suffix.lower()):
+        raise DataError(
+            f"{file.name} holds {document}, not one sentence per line. To translate it: jumok translate "
+            f"MODEL {path.name} --out new{path.suffix}. To train on it, write each text and its "
+            "translation on a line of a .tsv."
+        )
     known = ", ".join(PAIR_FORMATS)
     start = first.lstrip()
     if start.startswith(("<?xml", "<!DOCTYPE", "<!doctype", "<html", "<HTML")):
@@ -336,8 +353,10 @@ def _nothing_to_read_error(file: InputFile, corpus: Corpus) -> DataError:
 
 def _open_parallel(source: InputFile, target: InputFile) -> Corpus:
     for file in (source, target):
-        if next(read_lines(file, Counter()), None) is None:
+        first = next(read_lines(file, Counter()), None)
+        if first is None:
             raise no_pairs_error(file)
+        _refuse_markup(file, first)
     languages = _language_in_name(source), _language_in_name(target)
     if not any(languages):
         languages = _languages_in_name(source)

@@ -47,6 +47,11 @@ class Fault(Enum):
     LENGTH_RATIO = ("odd length ratio", True, "one side is far longer than its translation should be")
     DUPLICATE = ("duplicate", True, "the same pair occurred before")
     LEAKED = ("leaked", True, "its source is also in the validation or test set")
+    SWAPPED = (
+        "swapped sides",
+        False,
+        "each side is in the script of the other; with --from and --to such pairs are skipped",
+    )
     OTHER_TARGET = ("other translation", False, "the same source occurred before with another target")
     ZERO_WIDTH = ("zero-width characters", False, "invisible characters inside words")
     NOT_COMPOSED = ("not NFC", False, "letters in several code points; they are composed when encoded")
@@ -131,6 +136,7 @@ class Inspector:
         self.plain = plain
         self._scripts = [_scripts_of(code) for code in (source_language, target_language)]
         self._same_language = bool(source_language) and source_language == target_language
+        self._directions: tuple[str, str] | None = None  # the scripts of most sources and targets
         self.expected_ratio: float | None = None
         """How many characters a target has per character of its source; None: not known yet."""
 
@@ -161,6 +167,21 @@ class Inspector:
             Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _empty_mask(side),
             Fault.NOT_COMPOSED: _not_composed(side, sentences),
         }
+
+    def find_swapped(self, block: BlockCharacters) -> NDArray[np.bool_]:
+        """Return which pairs are in the opposite direction of most pairs, by the two commonest scripts.
+
+        If languages are known, such a pair is in the wrong script.
+        """
+        totals = block.source.script_totals() + block.target.script_totals()
+        if any(self._scripts) or self.plain or len(totals) < 2:
+            return _empty_mask(block.source)
+        if self._directions is None:
+            first, second = (script for script, _ in totals.most_common(2))
+            is_forward = _in_scripts(block, first, second).sum() >= _in_scripts(block, second, first).sum()
+            self._directions = (first, second) if is_forward else (second, first)
+        source_script, target_script = self._directions
+        return _in_scripts(block, target_script, source_script)
 
     def _too_long(self, side: Characters) -> NDArray[np.bool_]:
         too_long = side.lengths > self.limits.max_characters
@@ -206,6 +227,13 @@ class Inspector:
             return _empty_mask(side)
         letters = side.count_letters()
         return (letters > 1) & (side.count_letters(scripts) < self.limits.min_script_share * letters)
+
+
+def _in_scripts(block: BlockCharacters, source_script: str, target_script: str) -> NDArray[np.bool_]:
+    """Return which pairs have most letters of their source in one script, and of their target in another."""
+    source = 2 * block.source.count_letters([source_script]) > block.source.count_letters()
+    target = 2 * block.target.count_letters([target_script]) > block.target.count_letters()
+    return np.asarray(source & target, dtype=bool)
 
 
 def _scripts_of(code: str) -> tuple[str, ...]:

@@ -6,17 +6,18 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.data.encodings import check_encoding
+from jumok.data.encodings import check_encoding, is_utf8
 from jumok.data.formats.pair_file import ReadOptions
 from jumok.data.formats.tbx import open_tbx
-from jumok.data.input_files import InputFile
+from jumok.data.input_files import InputFile, read_blocks
 from jumok.data.readers import PAIR_FORMATS, find_pair_format
 from jumok.errors import DataError
 from jumok.text.glossary import Glossary
 from jumok.text.languages import find_language
+from jumok.text.script_ranges import letter_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from jumok.data.formats.pair_file import PairFile
     from jumok.types import Pair
@@ -31,11 +32,13 @@ def read_glossary(
 
     Languages, if the file names them, decide which side is the source; the first column is, if it names none.
     Of a table without a header, the first two columns are read: others may have notes. `encoding` is that of
-    a text that is not UTF-8.
+    a text that is not UTF-8; a glossary that is UTF-8 nevertheless is read as such.
     """
     file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():
         raise DataError(f"There is no glossary {path}.")
+    if encoding and is_utf8(b"".join(read_blocks(file)), encoding):
+        file = InputFile(path)
     options = ReadOptions(_code(source_language), _code(target_language))
     opened = _open(file, options)
     named = {code for code in opened.languages if code}
@@ -57,7 +60,28 @@ def read_glossary(
         line_of.setdefault(term, line)
     if not terms:
         raise DataError(f"{file.name} has no terms. Is it the right file?")
+    _refuse_swapped(terms, file, options)
     return Glossary(terms)
+
+
+def _refuse_swapped(terms: Mapping[str, str], file: InputFile, options: ReadOptions) -> None:
+    """Raise if most terms are in the script of the target, and their translations in that of the source."""
+    source, target = find_language(options.source), find_language(options.target)
+    if source is None or target is None or not set(source.scripts).isdisjoint(target.scripts):
+        return
+    of_source, of_target = letter_pattern(source.scripts), letter_pattern(target.scripts)
+    different = [(term, translation) for term, translation in terms.items() if term != translation]
+    swapped = [
+        (term, translation)
+        for term, translation in different
+        if not of_source.search(term) and of_target.search(term) and of_source.search(translation)
+    ]
+    if 2 * len(swapped) > len(different):
+        raise DataError(
+            f"{file.name} seems to be swapped: {swapped[0][0]!r} should be {source.name}, and its "
+            f"translation {swapped[0][1]!r} {target.name}. Put a line above the others that "
+            f"names the languages of the columns: {target.code}⇥{source.code}."
+        )
 
 
 def _open(file: InputFile, options: ReadOptions) -> PairFile:

@@ -13,7 +13,7 @@ import codecs
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from jumok.data.encodings import encoding_advice, find_utf16, name_binary_file
+from jumok.data.encodings import encoding_advice, find_utf16, is_utf8, name_binary_file
 from jumok.data.input_files import read_blocks
 from jumok.errors import DataError
 
@@ -30,8 +30,6 @@ OLD_MAC_LINE_END = "old Mac line end"
 
 _HEAD_BYTES = 1 << 16
 _MIN_BYTES_TO_FIND_UTF16 = 64
-# Text in another encoding hardly ever has this many bytes above 127 that are valid UTF-8 by chance.
-_MIN_BYTES_TO_FIND_UTF8 = 12
 
 
 def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
@@ -83,13 +81,7 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
 
 def _refuse_utf8(file: InputFile) -> None:
     """Raise if a file is UTF-8 but should be read in another encoding, which could give mojibake."""
-    head = next(read_blocks(file), b"")[:_HEAD_BYTES]
-    foreign = sum(byte > 0x7F for byte in head)
-    if foreign < _MIN_BYTES_TO_FIND_UTF8 or codecs.lookup(file.encoding).name.startswith("utf-8"):
-        return
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # incremental: the head may end in a character
-    except UnicodeDecodeError:
+    if not is_utf8(next(read_blocks(file), b"")[:_HEAD_BYTES], file.encoding):
         return
     raise DataError(
         f"{file.name} is UTF-8 text. Received: --encoding {file.encoding}. Leave it out; if only other files "

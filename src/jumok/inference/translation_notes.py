@@ -4,11 +4,10 @@ is not in the script of the model's language, in capital letters, or markup."""
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING
 
 from jumok.text.languages import find_language
-from jumok.text.script_ranges import SCRIPTS
+from jumok.text.script_ranges import letter_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,25 +84,12 @@ def _is_spelt(source: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis
 
 def _other_script(source: str, language: str) -> str:
     """Return a note if no letter at the beginning of a text is in the scripts of its language."""
-    letter = _letter_of(language)
-    if letter is None or letter.search(source, 0, _EXAMINED_CHARACTERS):
+    known = find_language(language)
+    if known is None or letter_pattern(known.scripts).search(source, 0, _EXAMINED_CHARACTERS):
         return ""
     if _LETTER.search(source, 0, _EXAMINED_CHARACTERS) is None:
         return ""
-    known = find_language(language)
-    name = known.name if known else language
-    return f"{_quote(source.strip())} is not written in the script of {name}, the language of the model"
-
-
-@cache
-def _letter_of(language: str) -> re.Pattern[str] | None:
-    """Return a pattern of a letter in the scripts of a language; None if they are not known."""
-    known = find_language(language)
-    if known is None:
-        return None
-    ranges = [bounds for script in known.scripts for bounds in SCRIPTS[script].ranges]
-    characters = "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
-    return re.compile(f"(?=[^\\W\\d_])[{characters}]")
+    return f"{_quote(source.strip())} is not written in the script of {known.name}, the language of the model"
 
 
 def _quote(text: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +49,11 @@ SCRIPTS: dict[str, Script] = {
         ((0x3005, 0x3007), (0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x323AF)), 0.32, spaced=False
     ),
 }
+
+
+@cache
+def letter_pattern(scripts: tuple[str, ...]) -> re.Pattern[str]:
+    """Return a pattern of a letter in one of these scripts."""
+    ranges = [bounds for script in scripts for bounds in SCRIPTS[script].ranges]
+    characters = "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
+    return re.compile(f"(?=[^\\W\\d_])[{characters}]")

@@ -6,6 +6,7 @@ sentence. This takes well under a microsecond per sentence; a loop over characte
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,11 @@ class Characters:
         """Return the script with the most letters in the block, "" if there are no letters."""
         counts = self.totals[LETTER + 1 :]
         return list(SCRIPTS)[int(counts.argmax())] if counts.any() else ""
+
+    def script_totals(self) -> Counter[str]:
+        """Return the number of letters in the block per script that occurs."""
+        counts = dict(zip(SCRIPTS, self.totals[LETTER + 1 :].tolist(), strict=True))
+        return Counter({script: count for script, count in counts.items() if count})
 
     def sentence_at(self, position: int) -> int:
         """Return the index of the sentence that contains the character at this position."""

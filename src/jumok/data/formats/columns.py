@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 Row = tuple[int, list[str]]
 """The number of a row, counted from 1, and its cells."""
 
-_SOURCE_NAMES, _TARGET_NAMES = {"source", "src"}, {"target", "tgt", "trg", "translation"}
+_SOURCE_NAMES = {"source", "src", "term", "source term", "원문", "용어"}
+_TARGET_NAMES = {"target", "tgt", "trg", "translation", "target term", "번역", "번역문", "번역어"}
 _ALIGNMENT_NAMES = {"alignment", "alignments"}
 _SAMPLE_ROWS = 100
 _MAX_HEADER_CELL = 40  # characters
@@ -96,6 +97,8 @@ def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice
     languages = header_languages(first)
     if languages is not None:
         _warn_of_unknown_codes(table.file, first)
+        if first[0].strip().casefold() in _TARGET_NAMES:
+            return Choice(1, 0, width, header=True, note="the first column is the target")
         return Choice(header=True, languages=languages, width=width if table.ragged else 0)
     named = _columns_in_header(table, sample, options)
     if named is not None:
@@ -251,7 +254,8 @@ def header_languages(cells: list[str]) -> tuple[str, str] | None:
     if len(names) not in (2, 3) or (len(names) == 3 and names[2].casefold() not in _ALIGNMENT_NAMES):
         return None
     first, second = names[:2]
-    if first.casefold() in _SOURCE_NAMES and second.casefold() in _TARGET_NAMES:
+    folded = first.casefold(), second.casefold()
+    if any(one in _SOURCE_NAMES and other in _TARGET_NAMES for one, other in (folded, folded[::-1])):
         return "", ""
     known = find_language(first), find_language(second)
     if first == second or not all(map(looks_like_language, (first, second))):
