@@ -51,14 +51,19 @@ def test_json_has_every_mechanism_with_every_key(call):
     assert len(facts["scaling"]["softmax"]) == 2
 
 
-def test_sequential_steps_and_paths_are_those_of_the_table(call):
-    facts = json.loads(call("attention", *TINY, "--json")[1])
+@pytest.mark.parametrize(
+    "sizes",
+    ["16,32", pytest.param("256,1024", marks=pytest.mark.medium)],  # within a chunk, and beyond it
+)
+def test_sequential_steps_and_paths_are_those_of_the_paper(call, sizes):
+    facts = json.loads(call("attention", "--sizes", sizes, "--seconds", "0", "--json")[1])
     rows = facts["mechanisms"]
     assert {name for name, row in rows.items() if row["sequential"]["order"] == "n"} == {
         "recurrent",
         "linear causal",
         "efficient causal",
     }
+    assert {row["sequential"]["order"] for row in rows.values()} == {"1", "n"}
     layers = {name: row["path"]["layers"] for name, row in rows.items()}
     assert layers == dict.fromkeys(PROFILED_LAYERS, 1) | {
         "restricted": 8,  # 8 of 63 positions per layer

@@ -15,6 +15,7 @@ import torch
 
 from jumok.profiling.cost import OperationCounter, count_cost, fit_exponent, time_in_turns
 from jumok.profiling.layers import PROFILED_LAYERS, Shape
+from jumok.profiling.table import growth_order
 
 SMALL = Shape(heads=2, width=4, neighbours=4)
 
@@ -113,6 +114,14 @@ def test_chains_grow_only_if_a_position_depends_on_the_one_before(name):
         assert long - short == (512 - 128) // 64  # one step per chunk
     if name == "efficient causal":
         assert (long - short) % ((512 - 128) // 64) == 0  # a fixed number of operations per chunk
+
+
+@pytest.mark.parametrize(
+    ("amounts", "order"),
+    [((15, 15, 15), "1"), ((11, 15, 15), "1"), ((4, 8, 12), "log n"), ((12, 21, 39), "n")],
+)
+def test_a_chain_grows_with_n_only_if_its_growth_doubles_with_the_length(amounts, order):
+    assert growth_order(amounts) == order
 
 
 @pytest.mark.parametrize("name", ["efficient", "linear"])

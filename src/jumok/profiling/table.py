@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from jumok.attention.chunks import CHUNK_POSITIONS
 from jumok.errors import RecipeError
 from jumok.profiling.cost import count_cost, fit_exponent, time_in_turns
 from jumok.profiling.layers import PROFILED_LAYERS, Shape, dilated_stack
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 MIN_TOKENS = 16
 # Paths do not depend on the width, and are measured in narrow layers over a short sequence.
 PATH_LENGTH = 64
+# Nor do chains. Each length is twice the one before, so the growth of a chain in proportion to n doubles.
+# All have several chunks: merging them adds operations once, however many there are.
+CHAIN_LENGTHS = tuple(CHUNK_POSITIONS * factor * 9 // 8 for factor in (1, 2, 4))
 PATH_SHAPE = Shape(heads=2, width=8, neighbours=8)
 
 
@@ -45,7 +49,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """Whether the longest chain of operations grows with the sequence ("n") or not ("1"), and its length."""
+    """The longest chain of operations: how it grows ("1", "log n" or "n"), and its length."""
 
     order: str
     chain: dict[int, int]
@@ -165,9 +169,27 @@ def _row(layer: ProfiledLayer, shape: Shape, seconds: dict[int, float], costs: d
             formula={size: layer.multiply_adds(shape, size) for size in costs},
             counted={size: cost.multiply_adds for size, cost in costs.items()},
         ),
-        sequential=Sequential("n" if chains[max(chains)] > chains[min(chains)] else "1", chains),
+        sequential=Sequential(_chain_order(layer), chains),
         path=_path(layer),
     )
+
+
+def _chain_order(layer: ProfiledLayer) -> str:
+    built = layer.build(PATH_SHAPE)
+    return growth_order(
+        [
+            count_cost(partial(built, PATH_SHAPE.states(length, one_head=layer.one_head))).longest_chain
+            for length in CHAIN_LENGTHS
+        ]
+    )
+
+
+def growth_order(amounts: Sequence[int]) -> str:
+    """How amounts for n, 2n and 4n grow: "n" if the growth doubles, "log n" if not, "1" if it ends."""
+    shortest, middle, longest = amounts
+    if longest == middle:
+        return "1"
+    return "n" if longest - middle > 1.5 * (middle - shortest) else "log n"
 
 
 def _path(layer: ProfiledLayer) -> PathLength:
