@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Name → the module that defines it; after a colon, its name there if it is another.
+# Name → the module that defines it; after a colon, its name there if it differs.
 _MODULES = {
     "Alignment": "types",
     "AttentionMap": "types",

@@ -53,7 +53,7 @@ def test_the_same_translation_does_not_part() -> None:
     translator = family_translator("transformer")
     result = contrast(translator, SENTENCE, explain(translator, SENTENCE).text)
     assert (result.step, result.rank, result.source_effects) == (None, None, None)
-    with pytest.raises(DataError, match="do not part"):
+    with pytest.raises(DataError, match="do not differ"):
         result.tokens()
 
 

@@ -14,7 +14,7 @@ import pytest
 import jumok
 from jumok.cli.demo import MINUTES, PAIRS
 from jumok.datasets.english_korean import generate
-from jumok.text.korean_particles import mend_particle
+from jumok.text.korean_particles import adapt_particle
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def with_term(target: str, term: str) -> str:
     word, wanted = TERMS[term]
 
     def replaced(match: re.Match[str]) -> str:
-        return wanted + mend_particle(wanted, match[1], old_stem=word)
+        return wanted + adapt_particle(wanted, match[1], old_stem=word)
 
     return re.sub(f"{word}([가-힣]*)", replaced, target)
 

@@ -74,7 +74,7 @@ def test_a_server_has_the_translation_of_python(served_with_terms: Served, model
         ("law", "there is no glossary 'law'"),
         ({"a": 1}, "pairs of texts"),
         ({"a": ""}, "has two texts"),
-        (["a"], "it is a name, an object of terms, or a list"),
+        (["a"], "it must be a name, an object of terms, or a list"),
         ("{", "glossary parameter"),
         ({f"a{n}": "b" for n in range(10_001)}, "too many values"),
         ({f"a{n}": "b" for n in range(1_001)}, "at most 1,000 terms"),

@@ -206,7 +206,7 @@ def test_the_attention_page_opens_on_the_sentence_with_the_same_translation(
     with page.expect_popup() as opened:
         page.click("#show-attention")
     expect(opened.value.locator("[data-testid=translation]")).to_have_text(shown, timeout=TIMEOUT_MS)
-    opened.value.locator(".way-back a").click()
+    opened.value.locator(".back-link a").click()
     expect(opened.value.locator("#text")).to_have_value(TWO, timeout=TIMEOUT_MS)
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from jumok.text.korean_particles import (
     ALTERNATIONS,
+    adapt_particle,
     ends_in_consonant,
     is_noun_end,
     is_particle,
-    mend_particle,
     split_particle,
 )
 
@@ -35,15 +35,15 @@ def test_a_particle_has_the_right_form_after_every_syllable(after_consonant: str
                 expected = "로"
             if after_consonant in copulas and tail == after_consonant:
                 expected = after_consonant
-            assert mend_particle(syllable, tail, old_stem=old_stem) == expected
+            assert adapt_particle(syllable, tail, old_stem=old_stem) == expected
             assert is_particle(syllable, expected)
 
 
 def test_the_particle_of_direction_after_a_final_l() -> None:
-    assert mend_particle("서울", "으로", old_stem="집") == "로"
-    assert mend_particle("집", "로", old_stem="서울") == "으로"
-    assert mend_particle("바다", "로부터", old_stem="서울") == "로부터"
-    assert mend_particle("산", "로서는", old_stem="바다") == "으로서는"
+    assert adapt_particle("서울", "으로", old_stem="집") == "로"
+    assert adapt_particle("집", "로", old_stem="서울") == "으로"
+    assert adapt_particle("바다", "로부터", old_stem="서울") == "로부터"
+    assert adapt_particle("산", "로서는", old_stem="바다") == "으로서는"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_word_is_split_into_its_stem_and_its_particles(word: str, stem: str, t
     ],
 )
 def test_particles_follow_another_word(stem: str, old_stem: str, tail: str, mended: str) -> None:
-    assert mend_particle(stem, tail, old_stem=old_stem) == mended
+    assert adapt_particle(stem, tail, old_stem=old_stem) == mended
 
 
 @pytest.mark.parametrize("tail", ["", "은", "의", "에서는", "들이", "이다", "입니다", "인데", "인지"])

@@ -1,8 +1,8 @@
-"""Why not this? An expected translation beside the model's own, and the place where they part.
+"""Contrast the model's own translation with an expected one, at the first step where they differ.
 
-Up to that step both have the same tokens, so the model is in the same state, and two probabilities of that
-step compare: of the token that it wrote, and of the one that was expected. Each source word is then deleted
-from the sentence to measure which of the two it speaks for (contrastive: Yin & Neubig 2022).
+Before that step both have the same tokens, so the model is in the same state, and the probabilities of the
+produced token and of the expected one are comparable. Each source word is then deleted from the sentence to
+measure which of the two it supports (a contrastive explanation: Yin & Neubig 2022).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Contrast:
     """How many tokens were more probable at that step than the expected one."""
     source_effects: NDArray[np.float64] | None
     """Per source word: by how much it raises log p(own token) − log p(expected token) at that step.
-    Positive: the word speaks for the model's own token, negative: for the expected one."""
+    Positive: the word supports the model's own token, negative: the expected one."""
 
     @property
     def preference(self) -> float:
@@ -48,9 +48,9 @@ class Contrast:
         return self.own.log_prob - self.expected.log_prob
 
     def tokens(self) -> tuple[str, str]:
-        """Return the tokens at the step where they part, the model's own first; `</s>` at an end."""
+        """Return both tokens of `step`, the model's own first; `</s>` at the end of a translation."""
         if self.step is None:
-            raise DataError("The translations do not part: all their tokens are the same.")
+            raise DataError("The translations do not differ: all their tokens are the same.")
         own, expected = ((*one.target.tokens, "</s>")[self.step] for one in (self.own, self.expected))
         return own, expected
 
@@ -63,11 +63,11 @@ def contrast(
     edit: Change | Sequence[Change] | Edit | None = None,
     limits: CostLimits | None = None,
 ) -> Contrast:
-    """Explain the model's own translation of a sentence and an expected one, and find where they part."""
+    """Explain the model's own translation and an expected one, and find the first step where they differ."""
     if not expected.strip():
         raise DataError("Give the translation that you expected. Received: an empty text.")
     own = explain(translator, sentence, edit=edit, limits=limits)
-    if expected.strip() == own.text:  # which may be segmented in other tokens than the same text is
+    if expected.strip() == own.text:  # the search may segment this text in other tokens
         return Contrast(own, own, None, None, None)
     other = explain(translator, sentence, target=expected, edit=edit, limits=limits)
     ids = [(*one.target.ids, END) for one in (own, other)]

@@ -110,7 +110,7 @@ def explain(
     explanation = explainer.explain(source, prefix, edit, on_partial)
     is_plain = target is None and options.beam is None and not prefix and edit is None
     if is_plain and translator.engine.name != TorchEngine.name:
-        # Rounding in a converted model may lead to another translation, which is the one that people have.
+        # Rounding in a converted model may lead to another translation, which is the one that users see.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
         if translation.text != explanation.text:
             return replace(explainer, target=translation.text).explain(source, "", None, None)
@@ -151,8 +151,8 @@ class _Source:
         tokenizer = translator.tokenizers.source
         if isinstance(tokenizer, PictureTokenizer):
             patches = tokenizer.encode(text)
-            places = TokenizedSentence.from_patches(picture_name(text), tokenizer.tokens(patches))
-            return cls(patches, places, PatchedPicture.from_patches(patches, tokenizer))
+            sentence = TokenizedSentence.from_patches(picture_name(text), tokenizer.tokens(patches))
+            return cls(patches, sentence, PatchedPicture.from_patches(patches, tokenizer))
         ids = tuple(tokenizer.encode(text.strip()))
         return cls(ids, TokenizedSentence.from_ids(text.strip(), ids, tokenizer))
 

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     Heads = tuple[tuple[int, int], ...]
 
-MIDDLING = 0.2  # how far from a half the weight of a cell may be that stands for its head
+MAX_DISTANCE_FROM_HALF = 0.2
+"""An example cell has a weight of 0.5 ± this, if its head has such a weight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +89,12 @@ class LiveExplanation(Explanation):
         return replace(self, statistics=statistics, group_effects=groups)
 
     def measures(self) -> Measures:
-        """Return other measures than the weights of how much a word matters."""
+        """Return how much each word matters, measured otherwise than by attention weights."""
         names_cells = any(change.cells()[0] for change in self.changes)
         return measure(self.bound_model, self.source, self.target.ids, erases=not names_cells)
 
     def with_measures(self) -> LiveExplanation:
-        """Return a copy with `measured`, other measures than the weights of how much a word matters."""
+        """Return a copy with `measured`, the result of `measures`."""
         return replace(self, measured=self.measures())
 
     def with_layer_predictions(self) -> LiveExplanation:
@@ -126,11 +127,10 @@ class LiveExplanation(Explanation):
         return [group for group in groups if len(group[1]) > 1]
 
     def _example_cell(self, site: str) -> Cell:
-        """Return a cell with a middling weight, where every step from scores to weights can be seen.
+        """Return a cell whose weight is near 0.5: there, every step from scores to weights can be seen.
 
-        It is the cell closest to a half, and not of a special token if there is another: of the first head of
-        the read-out for "cross" (of the first head for the other sites), or of any head if there is none
-        between 0.3 and 0.7.
+        For "cross" it is a cell of the read-out's first head, for other sites of the very first head; of any
+        head if that one has no weight between 0.3 and 0.7. Special tokens are avoided.
         """
         head = self.alignments[0].heads[0] if self.alignments and site == "cross" else (0, 0)
         distance = np.abs(self.map_of(site).weights - 0.5)  # (layer, head, query, key)
@@ -139,7 +139,7 @@ class LiveExplanation(Explanation):
             distance[:, :, queries - 1] += 1
         if site == "decoder" or self.picture is None:
             distance[..., 0 if site == "decoder" else keys - 1] += 1
-        if distance[head].min() <= MIDDLING:
+        if distance[head].min() <= MAX_DISTANCE_FROM_HALF:
             others = np.ones(distance.shape[:2], dtype=bool)
             others[head] = False
             distance[others] += 2
@@ -148,11 +148,9 @@ class LiveExplanation(Explanation):
 
 
 def complete_explanation(explanation: Explanation) -> Explanation:
-    """Return a copy with effects, measures, steps and what each layer predicts.
+    """Return a copy with effects, measures, steps and layer predictions, which a stored page cannot compute.
 
-    A stored page cannot compute them.
-
-    Those that it has already stay the same. An explanation from a file is returned unchanged.
+    What it already has stays the same. An explanation from a file is returned unchanged.
     """
     if not isinstance(explanation, LiveExplanation):
         return explanation

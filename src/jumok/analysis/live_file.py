@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Quantization = Literal["float16", "int8"]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float16", "int8")
 MAX_WEIGHT_BYTES = 24 * 2**20
-"""Of the weights before base64, which makes them a third larger."""
+"""The limit for the weights before base64, which makes them a third larger."""
 
 FORMAT, VERSION = "jumok-live-model", 1
 TRANSFORMER_MECHANISMS = ("scaled-dot",)
@@ -238,7 +238,7 @@ class _StoredTensor:
 
 
 def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> tuple[dict[str, Any], bytes]:
-    """Return the place of each tensor in the bytes, and the bytes; tied tensors are stored once."""
+    """Return the offset, shape and type of each tensor, and all bytes; tied tensors are stored once."""
     distinct = {tensor.data_ptr(): tensor for tensor in weights.values()}
     _check_size(sum(tensor.numel() for tensor in distinct.values()), quantization)
     data = bytearray()

@@ -1,4 +1,4 @@
-"""Other measures than its weight of how much a word matters to the model.
+"""How much a word matters to the model, measured otherwise than by attention weights.
 
     norm       ‖α f(x)‖, f(x) = (x W_V + b_V) W_O                 Kobayashi et al. 2020, eq. 4
     gradient   Σ_d x_d · ∂ log p(token) / ∂x_d                    gradient × input, Denil et al. 2014
@@ -92,9 +92,11 @@ def _value_norms(bound_model: BoundModel, target: Sequence[int]) -> dict[str, ND
         layers = {"decoder": [block.attention for block in model.blocks]}  # type: ignore[misc]
     collected: dict[MultiHead, Tensor] = {}
     handles = [
-        one.value.register_forward_hook(lambda _, __, output, one=one: collected.update({one: output[0]}))
+        attention.value.register_forward_hook(
+            lambda _, __, output, attention=attention: collected.update({attention: output[0]})
+        )
         for attentions in layers.values()
-        for one in attentions
+        for attention in attentions
     ]
     try:
         model(batch, edit=bound_model.edit)
@@ -102,7 +104,7 @@ def _value_norms(bound_model: BoundModel, target: Sequence[int]) -> dict[str, ND
         for handle in handles:
             handle.remove()
     norms = {
-        site: _array(torch.stack([_transformed_norms(one, collected[one]) for one in attentions]))
+        site: _array(torch.stack([_transformed_norms(each, collected[each]) for each in attentions]))
         for site, attentions in layers.items()
     }
     if isinstance(model, DecoderOnly):  # one sequence: the target follows the source

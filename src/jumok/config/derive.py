@@ -67,7 +67,7 @@ USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
 # Pictures: their side in pixels, the rows of patches they are cut into, and the minimum side of a patch.
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
-# With more layers, a step can pass what it saw on to later ones by self-attention, and a word need not look.
+# With more layers, self-attention can pass on what earlier steps saw, so a word need not attend itself.
 CAPTION_DECODER_LAYERS = 1, "all that a word says of a picture then passes through its own attention"
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Size = Literal["auto", "tiny", "small", "base", "big"]
-"""What a person may write; "auto" is the same as nothing."""
-SettledSize = Annotated[
+"""The sizes that a person may set; "auto" is the same as setting none."""
+ResolvedSize = Annotated[
     Literal["tiny", "small", "base", "big"] | None,
     BeforeValidator(lambda size: None if size == "auto" else size),
 ]
@@ -161,7 +161,7 @@ class BlockSettings(Settings):
 
     section = "model"
 
-    size: SettledSize = None
+    size: ResolvedSize = None
     """Sets all widths and depths of the model. `auto` chooses by the corpus and says why."""
     width: int = Field(256, ge=8, le=8192)
     """Width of the embeddings and of every block."""
@@ -222,7 +222,7 @@ class RecurrentSettings(Settings):
     task: ClassVar[Task] = "translate"
     family: Literal["recurrent"] = "recurrent"
     """The family of the model."""
-    size: SettledSize = None
+    size: ResolvedSize = None
     """Sets all widths and depths of the model. `auto` chooses by the corpus and says why."""
     cell: Literal["rnn", "lstm", "gru"] = "gru"
     """The cell: a plain tanh layer (`rnn`), a long short-term memory or a gated recurrent unit."""

@@ -1,12 +1,12 @@
-"""From what a person set to what is settled, with the reasons in between.
+"""Resolve overrides and derived settings into a recipe, with the reasons for what was derived.
 
     overrides = Overrides.from_settings({"model": {"size": "tiny"}}, **{"training.minutes": 5})
     resolved = resolve(overrides, [DerivedSetting("model.dropout", 0.3, "29,000 pairs: …"), …])
     resolved.recipe      every setting has a value: the person's, else a derived one, else its default
     resolved.reasons     what was derived, and why
 
-`Overrides` and `Recipe` are two types, so that a default is never mistaken for a wish. `derive.py` computes
-what is derived.
+`Overrides` and `Recipe` are two types, so that a default is never mistaken for something that a person set.
+`derive.py` computes what is derived.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from jumok.config.recipe import Recipe, flatten, make_recipe, merge_settings
 class Overrides(Mapping[str, Any]):
     """What a person set: `section.name` → value, as it is written in TOML. What is absent was not set.
 
-    Overrides cannot be changed. Every value is valid in a recipe; whether they go together is checked by
-    `jumok.models.validate.check_overrides`.
+    Overrides cannot be changed. Every value is valid in a recipe; `jumok.models.validate.check_overrides`
+    checks whether they can be combined.
     """
 
     def __init__(self) -> None:
-        """Set nothing. `from_settings` sets something."""
+        """Make empty overrides; `from_settings` makes others."""
         self._values: dict[str, Any] = {}
 
     @classmethod
@@ -99,7 +99,7 @@ class DerivedSetting:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Overrides, the recipe that they have become so far, and the reasons for what they do not set."""
+    """Overrides, the recipe resolved from them so far, and the reasons for derived settings."""
 
     overrides: Overrides
     recipe: Recipe
@@ -112,7 +112,7 @@ class Resolved:
         return replace(self, recipe=recipe, reasons=(*self.reasons, *applied))
 
     def with_reasons(self, reasons: Iterable[DerivedSetting]) -> Resolved:
-        """Return this with further reasons, for what the recipe already has or does not hold."""
+        """Return this with further reasons, which change no setting of the recipe."""
         return replace(self, reasons=(*self.reasons, *reasons))
 
     def corrected(self, setting: DerivedSetting) -> Resolved:

@@ -81,8 +81,8 @@ class FeistelLayout:
 
     def pairs_of(self, seed: int, epoch: int, index: int) -> NDArray[np.int64]:
         """Return the pairs of the batch at an index of an epoch."""
-        in_order = Permutation(len(self.starts) - 1, (seed, epoch, ORDER_STREAM))
-        batch = int(in_order(np.array([index]))[0])
+        batch_order = Permutation(len(self.starts) - 1, (seed, epoch, ORDER_STREAM))
+        batch = int(batch_order(np.array([index]))[0])
         start, end = int(self.starts[batch]), int(self.starts[batch + 1])
         pairs: list[NDArray[np.int64]] = []
         while start < end:
@@ -117,15 +117,15 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
     sizes = np.array([counts[value] for value in distinct[ranked].tolist()], dtype=np.int64)
     class_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     order = np.empty(class_starts[-1], np.uint32)
-    free = class_starts[:-1].copy()
+    next_free = class_starts[:-1].copy()  # slot of each class
     for pairs, classes in _chunks(store, stretch):
         ranks = rank_of[np.searchsorted(distinct, classes)]
         sorted_chunk = np.argsort(ranks, kind="stable")
         ranks, begins = np.unique(ranks[sorted_chunk], return_index=True)
         bounds = np.append(begins, len(sorted_chunk))
         for rank, begin, end in zip(ranks.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            order[free[rank] : free[rank] + end - begin] = pairs[sorted_chunk[begin:end]]
-            free[rank] += end - begin
+            order[next_free[rank] : next_free[rank] + end - begin] = pairs[sorted_chunk[begin:end]]
+            next_free[rank] += end - begin
     starts = _form_batches(class_starts, source[ranked], target[ranked], batch_tokens)
     return FeistelLayout(order, class_starts, starts)
 
@@ -158,9 +158,9 @@ def _form_batches(
         length_class = int(np.searchsorted(class_starts, start, side="right")) - 1
         window = max(1, batch_tokens // int(target[length_class]))
         rows = max(1, min(window, SOURCE_TOKENS_FACTOR * batch_tokens // int(source[length_class])))
-        left = int(class_starts[length_class + 1]) - start
-        if left >= window:  # batches that begin with a window of this class alone
-            full = (left - window) // rows + 1
+        remaining = int(class_starts[length_class + 1]) - start
+        if remaining >= window:  # batches that begin with a window of this class alone
+            full = (remaining - window) // rows + 1
             ends = start + rows * np.arange(1, full + 1, dtype=np.int64)
         else:
             ends = np.array([start + _mixed_rows(class_starts, source, target, start, batch_tokens)])

@@ -79,7 +79,7 @@ class SpooledBlock:
         return self.folder / f"{self.number:06d}.{kind}"
 
     def write(self, kind: str, values: NDArray[Any]) -> None:
-        """Write an array; `tofile` would say nothing if the disk is too full for a small one."""
+        """Write an array. `tofile` would not report that the disk is too full for a small one."""
         self.path(kind).write_bytes(values.tobytes())
 
     def array(self, kind: str, dtype: str) -> NDArray[Any]:
@@ -106,17 +106,14 @@ class SpooledBlock:
         data, ends, lengths = self.path("text").read_bytes(), self.ends(), self.lengths()
         starts = (ends - lengths.sum(axis=1, dtype=np.int64) - 2)[mask].tolist()
         middles, last = lengths[mask, 0].tolist(), (ends - 1)[mask].tolist()
-        places = list(zip(starts, middles, last, strict=True))
+        spans = list(zip(starts, middles, last, strict=True))
         if data.isascii():
             text = data.decode("ascii")
-            sources = [text[start : start + middle] for start, middle, _ in places]
-            return sources, [text[start + middle + 1 : end] for start, middle, end in places]
+            sources = [text[start : start + middle] for start, middle, _ in spans]
+            return sources, [text[start + middle + 1 : end] for start, middle, end in spans]
         return (
-            [data[start : start + middle].decode("utf-8", "surrogatepass") for start, middle, _ in places],
-            [
-                data[start + middle + 1 : end].decode("utf-8", "surrogatepass")
-                for start, middle, end in places
-            ],
+            [data[start : start + middle].decode("utf-8", "surrogatepass") for start, middle, _ in spans],
+            [data[start + middle + 1 : end].decode("utf-8", "surrogatepass") for start, middle, end in spans],
         )
 
     def lines(self) -> Iterator[memoryview]:
@@ -167,15 +164,15 @@ class Spool:
         """Read and clean corpora; pairs whose source is in a corpus of `exclude` are skipped."""
         spool = cls(folder)
         excluded = [key_hash(key) for corpus in exclude for key in leak_keys(corpus)]
-        first = {"folder": str(folder), "excluded": excluded, "with_keys": with_keys}
+        first_message = {"folder": str(folder), "excluded": excluded, "with_keys": with_keys}
         workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
-            WORKER_CODE, count=available_cores(), first=first
+            WORKER_CODE, count=available_cores(), first=first_message
         )
         with disk_errors(folder, "The corpus itself is intact."):
             for block, _ in workers.map(spool._requests(corpora)):
                 spool.blocks.append(block)
             spool.blocks.sort(key=lambda block: block.number)
-            spool._decide()
+            spool._select_kept()
         return spool
 
     def _requests(self, corpora: Sequence[Corpus]) -> Iterator[tuple[SpooledBlock, dict[str, Any]]]:
@@ -200,7 +197,7 @@ class Spool:
                 yield SpooledBlock(self.folder, number, index, first, len(pairs)), message
                 number, first = number + 1, first + len(pairs)
 
-    def _decide(self) -> None:
+    def _select_kept(self) -> None:
         """Find duplicates, count what is skipped, and write which pairs are kept."""
         duplicates = self._duplicates()
         for block in self.blocks:
@@ -224,9 +221,9 @@ class Spool:
             hashes, numbers = [], []
             for block in self.blocks:
                 values = block.array("hashes", "<u8")
-                mine = np.flatnonzero(values % np.uint64(shares) == share) if shares > 1 else slice(None)
-                hashes.append(values[mine])
-                numbers.append(np.arange(block.first, block.first + block.read)[mine])
+                chosen = np.flatnonzero(values % np.uint64(shares) == share) if shares > 1 else slice(None)
+                hashes.append(values[chosen])
+                numbers.append(np.arange(block.first, block.first + block.read)[chosen])
             compared, number = np.concatenate(hashes), np.concatenate(numbers)
             is_first = np.zeros(len(compared), dtype=bool)
             is_first[np.unique(compared, return_index=True)[1]] = True
@@ -243,10 +240,10 @@ class Spool:
         """Yield one of every `stride` clean pairs, beginning with the first."""
         seen = 0
         for block in self.blocks:
-            places = np.flatnonzero(block.kept())
+            positions = np.flatnonzero(block.kept())
             chosen = np.zeros(len(block.lengths()), dtype=bool)
-            chosen[places[-seen % stride :: stride]] = True
-            seen += len(places)
+            chosen[positions[-seen % stride :: stride]] = True
+            seen += len(positions)
             if chosen.any():
                 yield from map(Pair, *block.texts(chosen))
 
@@ -258,7 +255,7 @@ class Spool:
                 yield from map(Pair, *block.texts(held_out))
 
     def choose_hold_out(self, count: int) -> HoldOut:
-        """Choose as `hold_out_from_hashes` does: first the right 65,536th of all hashes, then in it."""
+        """Choose as `hold_out_from_hashes` does, in two passes: the bucket of the threshold, then itself."""
         max_pairs = min(count, self.kept // MIN_PAIRS_PER_HELD_OUT)
         if max_pairs <= 0:
             return HoldOut(0)

@@ -55,11 +55,11 @@ class BlockCleaner:
         block.write("hashes", _hashes(lines))
         block.write("faults", faults)
         clean = np.flatnonzero(faults == 0).tolist()
-        compared = [(targets[i] if plain else sources[i]) or targets[i] for i in clean]
+        key_texts = [(targets[i] if plain else sources[i]) or targets[i] for i in clean]
         keys = np.empty(0, "<u8")
         if self._with_keys or len(self._excluded):
             keys = np.fromiter(
-                (key_hash(sentence_key(text)) for text in compared), "<u8", count=len(compared)
+                (key_hash(sentence_key(text)) for text in key_texts), "<u8", count=len(key_texts)
             )
             block.write("keys", keys)
         leaked = np.isin(keys, self._excluded) if len(self._excluded) else np.zeros(len(clean), dtype=bool)

@@ -389,7 +389,7 @@ def _append_corpus(
 
 @dataclass(frozen=True, slots=True)
 class EncodedSide:
-    """One side of some pairs: their texts, the ids of all of them, and how many each has."""
+    """One side of some pairs: the texts, the ids of all texts concatenated, and the ids per text."""
 
     texts: list[str]
     ids: NDArray[Any]
@@ -398,7 +398,7 @@ class EncodedSide:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPairs:
-    """Pairs that fit, encoded, and how many did not."""
+    """The encoded pairs, and how many were skipped."""
 
     source: EncodedSide
     target: EncodedSide

@@ -40,13 +40,13 @@ class PairScore:
 
 def check_directions(forward: Translator, back: Translator) -> None:
     """Raise unless the second model translates the other way, and both read text."""
-    there, again = ((one.source_language, one.target_language) for one in (forward, back))
+    languages = [(model.source_language, model.target_language) for model in (forward, back)]
     if forward.reads_pictures or back.reads_pictures:
         raise UnsupportedError(
             "Pairs are scored by two models of text. Received: a model that reads pictures."
         )
-    if there != again[::-1]:
-        received = " and ".join(f"{source or '?'} → {target or '?'}" for source, target in (there, again))
+    if languages[0] != languages[1][::-1]:
+        received = " and ".join(f"{source or '?'} → {target or '?'}" for source, target in languages)
         raise UnsupportedError(
             f"Pairs are scored by a model and one of the other direction. Received: {received}."
         )

@@ -141,7 +141,7 @@ def load_picture_classifier(
 
 
 def open_tokenizers(stored: StoredModel) -> TokenizerPair:
-    """Return the tokenizers of a model folder; on its first use, a child process loads them before."""
+    """Return the tokenizers of a model folder; on its first use, a child process tries to load them first."""
     check_tokenizers(stored)
     tokenizers = tokenizers_from_files(stored.tokenizers)
     _check_pictures(stored, tokenizers)

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     Retranslate = Callable[[Sequence[str], Sequence[str]], list[Translation]]
     """Translates sentences, each with its prefix, by the search that found the first translations."""
 
-MAX_KNOWN_TERMS = 10_000
-"""Words for terms that a translator remembers: clients of a server send terms of their own."""
+MAX_CACHED_TERMS = 10_000
+"""Terms whose words a translator caches: clients of a server send terms of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,18 @@ def place_terms(
     retranslate: Retranslate,
     prefixes: Sequence[str],
 ) -> list[Translation]:
-    """Return the translations with the terms that their sources ask for."""
+    """Return the translations with the terms that their sources require."""
     lacking = [
-        one
+        sentence
         for index, (translation, prefix) in enumerate(zip(translations, prefixes, strict=True))
-        for one in _lacking_sentences(index, translation, handling, prefix)
+        for sentence in _lacking_sentences(index, translation, handling, prefix)
     ]
     if not lacking:
         return translations
-    results = place_in_pairs([one.lacking for one in lacking], translator, retranslate)
+    results = place_in_pairs([sentence.lacking for sentence in lacking], translator, retranslate)
     placed_in: dict[int, list[tuple[LackingSentence, PlacedTerms]]] = {}
-    for one, placed in zip(lacking, results, strict=True):
-        placed_in.setdefault(one.translation, []).append((one, placed))
+    for sentence, placed in zip(lacking, results, strict=True):
+        placed_in.setdefault(sentence.translation, []).append((sentence, placed))
     return [
         _with_terms(translation, placed_in[index]) if index in placed_in else translation
         for index, translation in enumerate(translations)
@@ -128,35 +128,38 @@ def place_in_pairs(
     If it has lost an address or a placeholder, the sentence is translated again without them, and the
     translation of the same rank takes its place.
     """
-    if not pairs:  # nothing is worth loading torch for
+    if not pairs:  # torch need not be loaded
         return []
     words_for = _words_for(pairs, translator)
-    again = {
-        index: without_protected(one.pair.source, one.matches)
-        for index, one in enumerate(pairs)
-        if lost_protected(one.pair.target, one.matches)
+    # Index of a pair → its source without protected strings, and which words of the source these are.
+    shortened = {
+        index: without_protected(lacking.pair.source, lacking.matches)
+        for index, lacking in enumerate(pairs)
+        if lost_protected(lacking.pair.target, lacking.matches)
     }
     # Alternatives have one source, which is translated once.
-    inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in again.items()))
+    inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in shortened.items()))
     translated = retranslate([text for text, _ in inputs], [prefix for _, prefix in inputs]) if inputs else []
     by_input = dict(zip(inputs, translated, strict=True))
-    translations = {index: by_input[text, pairs[index].prefix] for index, (text, _) in again.items()}
+    translations = {index: by_input[text, pairs[index].prefix] for index, (text, _) in shortened.items()}
     aligned = [
-        Pair(again[index][0], _of_rank(translations[index], one.rank)) if index in again else one.pair
-        for index, one in enumerate(pairs)
+        Pair(shortened[index][0], _text_of_rank(translations[index], lacking.rank))
+        if index in shortened
+        else lacking.pair
+        for index, lacking in enumerate(pairs)
     ]
-    placed = []
+    results = []
     for index, evidence in enumerate(_evidence(aligned, translator)):
         source, matches = pairs[index].pair.source, pairs[index].matches
-        if index in again:
-            evidence = evidence.of_original(again[index][1], len(split_words(source)))
-        known = replace(evidence, words_for=words_for)
-        one = place_terms_in_sentence(source, aligned[index].target, known, matches)
-        placed.append(replace(one, notes=translations[index].notes) if index in again else one)
-    return placed
+        if index in shortened:
+            evidence = evidence.of_original(shortened[index][1], len(split_words(source)))
+        evidence = replace(evidence, words_for=words_for)
+        placed = place_terms_in_sentence(source, aligned[index].target, evidence, matches)
+        results.append(replace(placed, notes=translations[index].notes) if index in shortened else placed)
+    return results
 
 
-def _of_rank(translation: Translation, rank: int) -> str:
+def _text_of_rank(translation: Translation, rank: int) -> str:
     """Return the best translation, or an alternative; the last one if there are fewer."""
     texts = [translation.text, *(text for text, _ in translation.alternatives)]
     return texts[min(rank, len(texts) - 1)]
@@ -173,11 +176,11 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
 
 
 def _words_for(pairs: Sequence[LackingPair], translator: Translator) -> dict[str, Sequence[str]]:
-    """Return the words that the model writes for each term alone. They are stored: a term is used often."""
+    """Return the words that the model writes for each term alone; the translator caches them."""
     terms = {
-        one.pair.source[slice(*match.span)].lower()
-        for one in pairs
-        for match in one.matches
+        lacking.pair.source[slice(*match.span)].lower()
+        for lacking in pairs
+        for match in lacking.matches
         if not match.protected
     }
     known = translator.words_for_terms
@@ -186,7 +189,7 @@ def _words_for(pairs: Sequence[LackingPair], translator: Translator) -> dict[str
         for term, translation in zip(new, translations, strict=True):
             known[term] = tuple(dict.fromkeys(split_words(translation.text)))
     words = {term: known[term] for term in terms}
-    while len(known) > MAX_KNOWN_TERMS:  # the oldest first
+    while len(known) > MAX_CACHED_TERMS:  # the oldest first
         del known[next(iter(known))]
     return words
 
@@ -199,7 +202,7 @@ def _with_terms(
     known: dict[tuple[str, str], Alignment] = {}
     notes = list(translation.notes)
     text, end = translation.text, 0
-    new_texts = {one.part: new for one, new in placed if one.part is not None}
+    new_texts = {sentence.part: new for sentence, new in placed if sentence.part is not None}
     for index, (source, old) in enumerate(translation.parts):
         if text.find(old, end) < 0:  # the whole text has no white space around it, a part may
             old = old.strip()
@@ -213,9 +216,9 @@ def _with_terms(
             if new.notes is not None:
                 notes = [note for note in notes if not is_note_on(note, source)] + list(new.notes)
             notes.extend(term_notes(new))
-    for one, new in placed:
-        if one.part is None:
-            alternative = one.lacking.rank - 1
+    for sentence, new in placed:
+        if sentence.part is None:
+            alternative = sentence.lacking.rank - 1
             alternatives[alternative] = (new.text, alternatives[alternative][1])
     distinct = {other: score for other, score in reversed(alternatives) if other != text}
     align = translation.align

@@ -1,5 +1,8 @@
-"""What a reader should know about a translation: that it was cut, that it repeats itself, or that its source
-is not in the script of the model's language, in capital letters, or markup."""
+"""Notes on a translation: what its reader should know.
+
+The translation was cut or repeats itself; or its source is in another script than the model's language, in
+capital letters, or markup.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ if TYPE_CHECKING:
     from jumok.types import Hypothesis
 
 MIN_REPEATS = 4
-"""A sequence of tokens that stands this many times in a row is a repetition that people do not write."""
+"""People do not repeat a sequence of tokens this many times in a row."""
 MAX_REPEATED_TOKENS = 4
-"""Longer sequences are not looked for."""
+"""The longest repeated sequence that is looked for."""
 _QUOTED_CHARACTERS = 40
 _EXAMINED_CHARACTERS = 200
 _LETTER = re.compile(r"[^\W\d_]")
@@ -39,7 +42,7 @@ def find_notes(
         notes.append(
             f"{_quote(source.strip())} has tags, which are translated as text; those of a .html file stay"
         )
-    if source.isupper() and _is_spelt(source, segments):
+    if source.isupper() and _is_split_into_letters(source, segments):
         notes.append(
             f"{_quote(source.strip())} is in capital letters, which the model reads letter by letter; small "
             "letters may be translated better"
@@ -60,7 +63,7 @@ def is_note_on(note: str, sentence: str) -> bool:
 
 
 def _repeats(ids: Sequence[int]) -> bool:
-    """Whether a few tokens stand `MIN_REPEATS` times in a row. Patches of a picture may well be alike."""
+    """Whether a few tokens occur `MIN_REPEATS` times in a row. Patches of a picture may be alike."""
     if getattr(ids, "ndim", 1) > 1:
         return False
     if len(ids) - len(set(ids)) < MIN_REPEATS - 1:  # true for nearly every sentence
@@ -74,7 +77,7 @@ def _repeats(ids: Sequence[int]) -> bool:
     return False
 
 
-def _is_spelt(source: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis]]]) -> bool:
+def _is_split_into_letters(source: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis]]]) -> bool:
     """Whether a text has about as many tokens as letters."""
     num_letters = sum(map(str.isalpha, source))
     if any(getattr(segment.ids, "ndim", 1) > 1 for segment, _ in segments):  # the path of a picture

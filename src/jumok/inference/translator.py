@@ -71,7 +71,7 @@ class PendingBatch:
     handling: TextHandling
     prefixes: Sequence[str]
     retranslate: Callable[[Sequence[str], Sequence[str]], list[Translation]]
-    """Translates other sentences with other prefixes, and otherwise as these lines."""
+    """Translates other sentences with other prefixes, in the same way as these lines."""
 
 
 class LazyModel:

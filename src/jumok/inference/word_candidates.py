@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
 
 MAX_TOKENS = 512
-"""Of a sentence, and of a prefix, if the model does not have a lower limit: each candidate is a search."""
+"""The limit for a sentence and for a prefix, unless the model's is lower: each candidate takes a search."""
 TOKENS_PER_CANDIDATE = 2
-"""Next tokens that are tried per candidate: some lead to a word that another one has led to."""
+"""Next tokens that are tried per candidate: some lead to the same word as another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,49 +47,48 @@ def word_probabilities(translator: Translator, pairs: Sequence[Pair]) -> list[li
         translator.model, [tokenizers.source.encode(pair.source) for pair in pairs], targets
     )
     found = []
-    for pair, ids, of_tokens in zip(pairs, targets, log_probs, strict=True):
-        logs = [0.0] * len(split_words(pair.target))
+    for pair, ids, pair_log_probs in zip(pairs, targets, log_probs, strict=True):
+        word_log_probs = [0.0] * len(split_words(pair.target))
         words = tokenizers.target.word_of_token(pair.target, ids)
-        for word, log_prob in zip(words, of_tokens, strict=False):  # `</s>` has no word
+        for word, log_prob in zip(words, pair_log_probs, strict=False):  # `</s>` has no word
             if word >= 0:
-                logs[word] += log_prob
-        found.append([math.exp(log) for log in logs])
+                word_log_probs[word] += log_prob
+        found.append([math.exp(log_prob) for log_prob in word_log_probs])
     return found
 
 
 def word_candidates(
     translator: Translator, sentence: str, prefix: str = "", *, count: int = 6
 ) -> list[WordCandidate]:
-    """Return the most probable words after `prefix`, each with the translation that the search finds then.
+    """Return the most probable words after `prefix`, each with the best translation that begins with both.
 
     Each of the most probable next tokens is forced, and the search completes the translation.
     """
     if not sentence.strip():
         return []
-    source, begun = translator.tokenizers.source.encode(sentence), translator.tokenizers.target.encode(prefix)
-    plan = SearchPlan.from_settings(translator.search)
+    tokenizers = translator.tokenizers
+    source, prefix_ids = tokenizers.source.encode(sentence), tokenizers.target.encode(prefix)
     limit = min(MAX_TOKENS, translator.max_source_tokens)
     _check_length("sentence", len(source), limit)
-    _check_length("prefix", len(begun), limit)
-    prefixes = [[*begun, token] for token in _next_tokens(translator, source, begun, count)]
-    engine = translator.engine_for(prefix=prefix)
+    _check_length("prefix", len(prefix_ids), limit)
+    prefixes = [[*prefix_ids, token] for token in _next_tokens(translator, source, prefix_ids, count)]
+    engine, plan = translator.engine_for(prefix=prefix), SearchPlan.from_settings(translator.search)
     results = engine.search([source] * len(prefixes), plan, prefixes=prefixes)
-    place = len(split_words(prefix))
-    texts: dict[str, tuple[str, float]] = {}  # word → the best translation with it
-    for _, of_group in results:
-        for hypotheses in of_group:
-            for best in hypotheses[:1]:
-                text = " ".join(translator.tokenizers.target.decode(best.ids).splitlines())
-                words = split_words(text)
-                # A token that continues the last word of the prefix gives no other word at this place.
-                if len(words) > place and words[:place] == split_words(prefix):
-                    known = texts.get(words[place])
-                    if known is None or known[1] < best.score:
-                        texts[words[place]] = (text, best.score)
-    probabilities = word_probabilities(translator, [Pair(sentence, text) for text, _ in texts.values()])
+    prefix_words = split_words(prefix)
+    index = len(prefix_words)  # of the word after the prefix
+    best: dict[str, tuple[str, float]] = {}  # this word → the best translation with it, and its score
+    for hypothesis in [ranked[0] for _, batch in results for ranked in batch if ranked]:
+        text = " ".join(tokenizers.target.decode(hypothesis.ids).splitlines())
+        words = split_words(text)
+        if len(words) <= index or words[:index] != prefix_words:
+            continue  # the forced token has continued the last word of the prefix
+        known = best.get(words[index])
+        if known is None or known[1] < hypothesis.score:
+            best[words[index]] = (text, hypothesis.score)
+    probabilities = word_probabilities(translator, [Pair(sentence, text) for text, _ in best.values()])
     found = [
-        WordCandidate(word, of_words[place], text, score, tuple(of_words))
-        for (word, (text, score)), of_words in zip(texts.items(), probabilities, strict=True)
+        WordCandidate(word, of_words[index], text, score, tuple(of_words))
+        for (word, (text, score)), of_words in zip(best.items(), probabilities, strict=True)
     ]
     return sorted(found, key=lambda candidate: -candidate.probability)[:count]
 
@@ -102,8 +101,8 @@ def _check_length(name: str, num_tokens: int, limit: int) -> None:
         )
 
 
-def _next_tokens(translator: Translator, source: list[int], begun: list[int], count: int) -> list[int]:
-    """Return the most probable tokens after the first tokens of a translation, without special ones."""
-    log_probs = next_log_probs(translator.model, source, begun)[len(begun)]
+def _next_tokens(translator: Translator, source: list[int], prefix: list[int], count: int) -> list[int]:
+    """Return the most probable tokens after a prefix, without special tokens."""
+    log_probs = next_log_probs(translator.model, source, prefix)[len(prefix)]
     ranked: list[int] = log_probs.argsort(descending=True).tolist()
     return [token for token in ranked if token > END][: TOKENS_PER_CANDIDATE * count]

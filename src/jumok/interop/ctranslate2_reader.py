@@ -1,4 +1,4 @@
-"""Read a model of CTranslate2, or a package of Argos Translate around one. Such a model runs, and no more.
+"""Read a model of CTranslate2, or a package of Argos Translate around one. Only CTranslate2 can run it.
 
 CTranslate2's files hold weights in an order and a precision for fast search, often 8-bit integers. They are
 kept as they are; only tokens get other names, so that jumok's engine can run them with jumok's ids:
@@ -51,8 +51,8 @@ SPECIFICATION = "TransformerSpec"
 MAX_POSITIONS, MAX_SOURCE_TOKENS, MAX_LENGTH_RATIO = 8192, 200, 3.0
 _PADDING = ("<pad>", "<blank>")
 _LAYER = re.compile(r"(encoder|decoder)/layer_(\d+)/")
-_DTYPES = ("<f4", "<i1", "<i2", "<i4", "<f2", "<u2")  # the last stands for bfloat16
-_FLOATS = (0, 4)
+_DTYPES = ("<f4", "<i1", "<i2", "<i4", "<f2", "<u2")  # by CTranslate2's number; the last is for bfloat16
+_FLOATS = (0, 4)  # numbers of float32 and float16
 _USAGE = "    jumok translate MODEL < in.txt        # MODEL is this folder\n    jumok serve MODEL\n"
 
 
@@ -84,7 +84,7 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Co
         "text.shared": vocabularies.shared,
         "text.vocab_size": min(len(vocabularies.target), 128_000),
     }
-    _try(package, files, tokenizers)
+    _translate_once(package, files, tokenizers)
     name = "Argos Translate" if argos else "CTranslate2"
     facts: dict[str, Any] = {
         "imported_from": f"{name}, {path.resolve().name}",
@@ -220,7 +220,7 @@ class _Vocabularies:
         return cls(package, source, target, shared is not None, values)
 
     def special(self, tokens: Sequence[str]) -> dict[str, str]:
-        """Return the own name → jumok's name of the special tokens among these tokens."""
+        """Return name in this vocabulary → jumok's name, of its special tokens."""
         table = SettingsTable(self.package, "config.json", self.values)
         own = {
             table.text("eos_token", "</s>"): SPECIAL_TOKENS[END],
@@ -367,7 +367,7 @@ def _settings(
     }
     embedding = variables["decoder/embeddings/weight"]
     hidden = variables.get("decoder/layer_0/ffn/linear_0/weight")
-    longest = int((config["max_positions"] - EXTRA_TOKENS) / MAX_LENGTH_RATIO)
+    max_source_tokens = int((config["max_positions"] - EXTRA_TOKENS) / MAX_LENGTH_RATIO)
     settings: dict[str, Any] = {
         "languages.source": language_of(choices.source_language or table.text("from_code")),
         "languages.target": language_of(choices.target_language or table.text("to_code")),
@@ -375,7 +375,7 @@ def _settings(
         "model.encoder_layers": max(len(layers["encoder"]), 1),
         "model.decoder_layers": max(len(layers["decoder"]), 1),
         # The longest translation of the longest source must have positions: no other engine runs the model.
-        "training.max_sentence_tokens": max(min(MAX_SOURCE_TOKENS, longest), 4),
+        "training.max_sentence_tokens": max(min(MAX_SOURCE_TOKENS, max_source_tokens), 4),
         "search.max_length_ratio": MAX_LENGTH_RATIO,
     }
     if hidden is not None and hidden.shape:
@@ -385,8 +385,8 @@ def _settings(
     return settings
 
 
-def _try(package: Package, files: dict[str, bytes], tokenizers: TokenizerPair) -> None:
-    """Translate one sentence: files that CTranslate2 cannot run are refused now."""
+def _translate_once(package: Package, files: dict[str, bytes], tokenizers: TokenizerPair) -> None:
+    """Translate one sentence, to refuse files that CTranslate2 cannot run."""
     vocab_size = max(tokenizers.source.vocab_size, tokenizers.target.vocab_size)
     try:
         engine = CTranslate2Engine(files, vocab_size=vocab_size, cores=1)

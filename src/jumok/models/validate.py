@@ -1,4 +1,4 @@
-"""Refusing settings that cannot be combined, before anything is read or built."""
+"""Refuse settings that cannot be combined, before anything is read or built."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ POSITION_NEEDS = {
 
 
 def check_overrides(overrides: Overrides) -> None:
-    """Refuse what a person set if no derived setting could make it right."""
+    """Refuse overrides that no derived setting can make valid."""
     recipe = overrides.with_defaults()
     model, width_is_set = recipe.model, "model.width" in overrides
     if isinstance(model, RecurrentSettings):
@@ -69,7 +69,7 @@ def check_overrides(overrides: Overrides) -> None:
         _check_mechanisms(model)
     if {"source.size", "source.patch_size"} <= overrides.keys():
         _check_patches(recipe.source)
-    _check_rest(recipe)
+    _check_lengths_and_search(recipe)
 
 
 def check_recipe(recipe: Recipe) -> None:
@@ -77,7 +77,7 @@ def check_recipe(recipe: Recipe) -> None:
     check_model(recipe.model)
     if recipe.source.kind == "pictures":
         _check_patches(recipe.source)
-    _check_rest(recipe)
+    _check_lengths_and_search(recipe)
 
 
 def check_model(settings: ModelSettings) -> None:
@@ -91,7 +91,7 @@ def check_model(settings: ModelSettings) -> None:
     _check_mechanisms(settings)
 
 
-def _check_rest(recipe: Recipe) -> None:
+def _check_lengths_and_search(recipe: Recipe) -> None:
     """Refuse a recipe whose lengths or whose search do not fit its model."""
     _check_learned_positions(recipe)
     _check_max_keys(recipe)

@@ -115,7 +115,7 @@ def _opened(path: str | Path) -> Iterator[Any]:
     """Open a picture whose size is acceptable; whatever goes wrong while it is used becomes a DataError."""
     image_module = _pillow()
     label = _label(path)
-    or_leave_it = "" if _is_data_url(path) else ", or take it out of the corpus"
+    other_advice = "" if _is_data_url(path) else ", or take it out of the corpus"
     file = _decode_data_url(str(path)) if _is_data_url(path) else _check_file(Path(path))
     try:
         with warnings.catch_warnings():
@@ -128,12 +128,12 @@ def _opened(path: str | Path) -> Iterator[Any]:
     except image_module.UnidentifiedImageError:
         raise DataError(
             f"The file {label} is not a picture that jumok reads ({', '.join(FORMATS)}). Convert it to PNG "
-            f"or JPEG{or_leave_it}."
+            f"or JPEG{other_advice}."
         ) from None
     except _DECODING_ERRORS as error:
         raise DataError(
             f"The picture {label} cannot be decoded: {error or type(error).__name__}. The file is damaged or "
-            f"incomplete. Copy it again from its origin{or_leave_it}."
+            f"incomplete. Copy it again from its origin{other_advice}."
         ) from None
 
 
@@ -201,6 +201,6 @@ def _opaque(image: Any, label: str) -> Any:
         )
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         layer = image.convert("RGBA")
-        ground = image_module.new("RGBA", layer.size, "white")
-        return image_module.alpha_composite(ground, layer)
+        background = image_module.new("RGBA", layer.size, "white")
+        return image_module.alpha_composite(background, layer)
     return image

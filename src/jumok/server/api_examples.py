@@ -24,7 +24,7 @@ SENTENCES = {
     "fr": "Je rentre.",
 }
 OPTIONS = {"n_best": 3, "alternatives": 2, "alignment": True, "words": True}
-"""Values of fields that are not required, where a route has them."""
+"""Example values of optional fields."""
 FILE_NAME = "example.txt"
 MAX_SHOWN_VALUES = 6
 
@@ -41,14 +41,14 @@ class ExampleRequest:
     key: str
 
     def examples(self) -> dict[str, str]:
-        """Return the request in each language that has examples."""
+        """Return the request as code, by language."""
         return {"curl": self._curl(), "Python": self._python(), "JavaScript": self._javascript()}
 
     @property
     def _headers(self) -> dict[str, str]:
         return {"Authorization": f"Bearer {self.key}"} if self.key else {}
 
-    def _text(self) -> str:
+    def _file_text(self) -> str:
         return str(self.fields["file"])
 
     def _values(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class ExampleRequest:
         if self.has_file:
             parts += [f"-F {shlex.quote(f'{name}={value}')}" for name, value in self._values().items()]
             parts.append(f"-F {shlex.quote(f'file=@-;filename={FILE_NAME}')}")
-            return f"printf %s {shlex.quote(self._text())} | " + " ".join(parts)
+            return f"printf %s {shlex.quote(self._file_text())} | " + " ".join(parts)
         if self.method == "POST":
             parts.append(f"-H 'Content-Type: {JSON_TYPE}'")
             parts.append("\\\n  -d " + shlex.quote(json.dumps(self.fields, ensure_ascii=False)))
@@ -71,7 +71,10 @@ class ExampleRequest:
         if self._headers:
             arguments.append(f"headers={self._headers!r}")
         if self.has_file:
-            arguments += [f"data={self._values()!r}", f"files={{'file': ({FILE_NAME!r}, {self._text()!r})}}"]
+            arguments += [
+                f"data={self._values()!r}",
+                f"files={{'file': ({FILE_NAME!r}, {self._file_text()!r})}}",
+            ]
         elif self.method == "POST":
             arguments.append(f"json={dict(self.fields)!r}")
         if self.is_stream:
@@ -89,7 +92,7 @@ class ExampleRequest:
                 f"body.append({json.dumps(name)}, {json.dumps(value, ensure_ascii=False)});"
                 for name, value in self._values().items()
             ]
-            text = json.dumps(self._text(), ensure_ascii=False)
+            text = json.dumps(self._file_text(), ensure_ascii=False)
             lines.append(f'body.append("file", new Blob([{text}]), {json.dumps(FILE_NAME)});')
             options += ['method: "POST"', "body"]
         headers = dict(self._headers)
@@ -114,7 +117,7 @@ def example_requests(
 ) -> Iterator[tuple[str, str, Schema, ExampleRequest | None]]:
     """Yield method, path and description of each route, and an example.
 
-    There is none if the path has a parameter, or if the file is not a document but a picture.
+    The example is None if the path has a parameter, or if the route reads a picture.
     """
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
@@ -122,7 +125,9 @@ def example_requests(
             properties = request_schema(operation).get("properties", {})
             if "{" not in path and ("file" not in properties or "source" in properties):
                 guarded = "security" in operation
-                example = _example(method.upper(), base_url + path, operation, languages, key * guarded)
+                example = _example(
+                    method.upper(), base_url + path, operation, languages, key if guarded else ""
+                )
             yield method.upper(), path, operation, example
 
 
@@ -148,7 +153,7 @@ def request_schema(operation: Schema) -> Schema:
 
 def describe_values(schema: Schema) -> str:
     """Return what a field may be, in a few words."""
-    choices = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     if choices:
         return " | ".join(dict.fromkeys(filter(None, map(describe_values, choices))))
     if "enum" in schema:

@@ -1,6 +1,6 @@
-"""What both applications do around their routes: who may send a request, headers of responses, errors, log.
+"""Middleware of both servers: it checks who sends a request, adds headers, answers errors and logs.
 
-`jumok serve` (`application.py`) and `jumok look --live` (`viewer/http_server.py`) are such applications.
+The servers are `jumok serve` (`application.py`) and `jumok look --live` (`viewer/http_server.py`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PREFLIGHT_HEADERS = {
 
 
 class HttpApplication:
-    """An application around another. A subclass says who may send requests and how errors look."""
+    """Middleware around an ASGI application. A subclass says who may send requests and how errors look."""
 
     headers: Mapping[bytes, bytes]
     """Headers of every response; a route's own headers win."""
@@ -48,7 +48,10 @@ class HttpApplication:
         self._application = application
 
     def check_sender(self, headers: Headers) -> str:
-        """Raise an HTTPException if Host or Origin is not allowed; return an allowed foreign one, or ""."""
+        """Raise an HTTPException if Host or Origin is not allowed.
+
+        Return the origin if it is an allowed one of another site, else "".
+        """
         raise NotImplementedError
 
     async def error_response(self, request: Request, error: Exception) -> Response:
@@ -64,12 +67,12 @@ class HttpApplication:
             return
         scope["app"] = self
         request_id, started = secrets.token_hex(8), time.monotonic()
-        status, is_sent = CLIENT_DISCONNECTED, False
+        status, has_started = CLIENT_DISCONNECTED, False
 
         async def send_with_headers(message: Message) -> None:
-            nonlocal status, is_sent
+            nonlocal status, has_started
             if message["type"] == "http.response.start":
-                status, is_sent = message["status"], True
+                status, has_started = message["status"], True
                 headers = {**self.headers, b"x-request-id": request_id.encode()}
                 if origin := scope.get("foreign_origin"):
                     headers |= {**CORS_HEADERS, b"access-control-allow-origin": origin.encode()}
@@ -78,9 +81,9 @@ class HttpApplication:
 
         try:
             try:
-                await self._check(scope, receive, send_with_headers)
+                await self._dispatch(scope, receive, send_with_headers)
             except self.error_types as error:
-                if is_sent:
+                if has_started:
                     raise
                 response = await self.error_response(Request(scope), error)
                 await response(scope, receive, send_with_headers)
@@ -91,14 +94,14 @@ class HttpApplication:
             raise
         except Exception as error:  # the one place that catches everything
             log_error("failed", error, request=request_id)
-            if not is_sent:
+            if not has_started:
                 failed = HTTPException(500, f"Something went wrong here. Request {request_id}.")
                 response = await self.error_response(Request(scope), failed)
                 await response(scope, receive, send_with_headers)
         finally:
             self.log_response(request_id, scope, status, time.monotonic() - started)
 
-    async def _check(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _dispatch(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope["foreign_origin"] = origin = self.check_sender(Headers(scope=scope))
         if origin and scope["method"] == "OPTIONS":
             await Response(status_code=204, headers=PREFLIGHT_HEADERS)(scope, receive, send)

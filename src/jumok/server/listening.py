@@ -1,4 +1,4 @@
-"""What both servers share below their applications: the listening socket, and uvicorn's settings."""
+"""The listening socket and uvicorn's settings, for both servers."""
 
 from __future__ import annotations
 

@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["ROUTES"]
 
 
-WAY_BACK_STYLE = ".way-back{max-width:100rem;margin:0 auto;padding:.6rem 1.25rem 0;font-size:.875rem}"
-WAY_BACK_STYLE += ".way-back a{color:var(--accent)}@media print{.way-back{display:none}}"
+BACK_LINK_STYLE = ".back-link{max-width:100rem;margin:0 auto;padding:.6rem 1.25rem 0;font-size:.875rem}"
+BACK_LINK_STYLE += ".back-link a{color:var(--accent)}@media print{.back-link{display:none}}"
 
 
 class PageForm(ApiModel):
@@ -95,15 +95,15 @@ async def show_attention_page(request: ApiRequest) -> Response:
     data = json.loads(await request.service.pipeline.explain(pair, "page", "", request.client_id))
     sentence = request.fields.get("q", "")
     data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
-    html = _with_way_back(page_with_data(data), STRINGS[_ui_language(request)]["back"])
+    html = _with_back_link(page_with_data(data), STRINGS[_ui_language(request)]["back"])
     # The page has its own policy, which allows its one script.
     return HTMLResponse(html, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
 
 
-def _with_way_back(html: str, label: str) -> str:
-    """Return the attention page with a link to the page to translate on, whose style its policy allows."""
-    link = f'<style>{WAY_BACK_STYLE}</style><nav class="way-back"><a href="/">{escape(label)}</a></nav>'
-    allowed = html.replace("style-src ", f"style-src '{_digest(WAY_BACK_STYLE)}' ", 1)
+def _with_back_link(html: str, label: str) -> str:
+    """Return the attention page with a link back to the translation; its policy allows the link's style."""
+    link = f'<style>{BACK_LINK_STYLE}</style><nav class="back-link"><a href="/">{escape(label)}</a></nav>'
+    allowed = html.replace("style-src ", f"style-src '{_digest(BACK_LINK_STYLE)}' ", 1)
     return allowed.replace('<div id="page">', f'{link}<div id="page">', 1)
 
 
@@ -143,8 +143,8 @@ def _render(request: ApiRequest, *, result: str = "", notice: str = "", message:
         notice=escape(notice),
         message=escape(message),
         tags=_tag_switches(list(tags), fields.get("tags"), ui_language),
-        no_tags="" if tags else "hidden",
-        no_key="" if service.api_keys else "hidden",
+        tags_hidden="" if tags else "hidden",
+        key_hidden="" if service.api_keys else "hidden",
         suffixes=",".join(suffix for each in DOCUMENT_FORMATS for suffix in each.suffixes),
         formats=", ".join(each.suffix[1:].upper() for each in DOCUMENT_FORMATS),
         settings=_to_attribute(_page_settings(service)),

@@ -191,8 +191,8 @@ class TranslationPipeline:
     def _estimate(self, texts: Sequence[str], keys: Sequence[BatchKey], has_glossary: bool) -> float:
         """Return the seconds of work of texts that are translated along one pivot path.
 
-        A text with terms takes longer: they are put where the words that they replace are, which is found by
-        attention, and a sentence that has lost an address is translated again.
+        A text with terms takes longer: attention is computed to find the words that they replace, and a
+        sentence that has lost an address is translated again.
         """
         seconds = 0.0
         for text in texts:
@@ -203,9 +203,9 @@ class TranslationPipeline:
     def check_room(self, client: str, num_characters: int) -> None:
         """Refuse a document before it is read if its client has too much work waiting already."""
         key = BatchKey(0, TranslateOptions(align=True))
-        least = self._queue.speed.seconds_of_texts(key, ["x" * (num_characters // MARKUP_FACTOR)])
+        min_seconds = self._queue.speed.seconds_of_texts(key, ["x" * (num_characters // MARKUP_FACTOR)])
         with self.open_request(client) as request:
-            self._queue.check_room(request, least)
+            self._queue.check_room(request, min_seconds)
 
     async def translate_all(
         self,
@@ -261,18 +261,18 @@ class TranslationPipeline:
         spans = [tuple(text_spans(text, path[0].sentences)) if path else () for text in texts]
         sentences = [
             _with_tags(text[start:end], options)
-            for text, text_spans in zip(texts, spans, strict=True)
-            for start, end in text_spans
+            for text, sentence_spans in zip(texts, spans, strict=True)
+            for start, end in sentence_spans
         ]
         terms = _find_terms(sentences, glossaries.get(path))
         options = _with_links(options, path, terms)
         candidates = await self._run_path(
             sentences, _batch_keys(path, options), request, terms, on_progress=on_progress
         )
-        remaining = (_without_tags(of_sentence, len(options.tags)) for of_sentence in candidates)
+        remaining = (_without_tags(ranked, len(options.tags)) for ranked in candidates)
         return [
-            _translated_text(text, text_spans, [next(remaining) for _ in text_spans], path)
-            for text, text_spans in zip(texts, spans, strict=True)
+            _translated_text(text, sentence_spans, [next(remaining) for _ in sentence_spans], path)
+            for text, sentence_spans in zip(texts, spans, strict=True)
         ]
 
     async def stream_sentences(
@@ -308,9 +308,9 @@ class TranslationPipeline:
     async def explain(
         self, pair: LanguagePair, operation: str, body: str, client: str, *, picture: str = ""
     ) -> str:
-        """Return a model's answer to a request about its attention, or for the caption of a picture.
+        """Return a model's answer to a request about its attention, for candidates, or for a caption.
 
-        Both are JSON. A DataError says why the model refuses it.
+        Request and answer are JSON. A DataError says why the model refuses the request.
         """
         with self.open_request(client) as request:
             pending = PendingExplanation(pair.model_index, operation, body, request, picture)
@@ -346,8 +346,8 @@ class TranslationPipeline:
                             on_progress(index * len(sentences) + len(candidates), len(keys) * len(sentences))
             if best:
                 pairs = zip(best, candidates, strict=True)
-                candidates = [_compose_pivot(pivot, of_pivot) for pivot, of_pivot in pairs]
-            best = [of_sentence[0] for of_sentence in candidates]
+                candidates = [_compose_pivot(pivot, ranked) for pivot, ranked in pairs]
+            best = [ranked[0] for ranked in candidates]
             sentences = [candidate.text for candidate in best]
         if len(keys) > 1:
             for index, matches in terms.items():
@@ -420,12 +420,15 @@ def _with_tags(sentence: str, options: TranslateOptions) -> str:
 
 
 def _without_tags(candidates: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
-    """Return candidates whose links count the words of the sentence, without its tags."""
+    """Return candidates whose links index the words of the sentence after its `count` tags."""
     if not count:
         return candidates
     return tuple(
-        replace(one, links=one.links and tuple((i - count, j) for i, j in one.links if i >= count))
-        for one in candidates
+        replace(
+            candidate,
+            links=candidate.links and tuple((i - count, j) for i, j in candidate.links if i >= count),
+        )
+        for candidate in candidates
     )
 
 
@@ -459,7 +462,7 @@ def _find_terms(sentences: Sequence[str], glossary: Glossary | None) -> Terms:
 
 
 def _with_links(options: TranslateOptions, path: PivotPath, terms: Terms) -> TranslateOptions:
-    """Return the options with word links if terms are placed by those of several models."""
+    """Return options that request word links if the links of several models place the terms."""
     return options._replace(align=True) if terms and len(path) > 1 else options
 
 

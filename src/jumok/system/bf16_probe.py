@@ -1,8 +1,7 @@
-"""Whether this processor computes in bf16, and whether that pays: found by doing it, in a child process.
+"""Whether this processor computes in bf16, and whether that is faster: a child process tries it.
 
-No flag tells. A processor may list AMX, the kernel may grant it, torch may say that it is there, and the
-first product may still die of an illegal instruction (in some virtual machines). What a child dies of is an
-answer; what this process dies of is not.
+Flags are not reliable. A processor may list AMX, the kernel may grant it, torch may report it, and the first
+product may still be an illegal instruction (in some virtual machines), which kills the process that tries.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from dataclasses import dataclass
 
 from jumok.system.processes import python_command
 
-MIN_SPEED_UP = 1.3  # of products; the rest of an update is as slow as before
+MIN_SPEED_UP = 1.3  # of products; the rest of an update does not get faster
 MAX_ERROR = 0.02  # of a product of numbers around 1, as a share of its size
-SECONDS = 60.0  # that the child may take; two are usual
+TIMEOUT_SECONDS = 60.0  # of the child, which usually takes two
 PROBE_CODE = """
 import json, time, torch
 torch.set_num_threads(1)
@@ -57,12 +56,12 @@ def probe_bf16(code: str = PROBE_CODE) -> Bf16Probe:
             python_command(code),
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=TIMEOUT_SECONDS,
             env=environment,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return Bf16Probe(False, 0.0, f"a product in bf16 took more than {SECONDS:.0f} s")
+        return Bf16Probe(False, 0.0, f"a product in bf16 took more than {TIMEOUT_SECONDS:.0f} s")
     if child.returncode < 0:
         return Bf16Probe(
             False, 0.0, f"a process that computes in bf16 dies of {signal.Signals(-child.returncode).name}"

@@ -3,7 +3,7 @@
     config = choose_device("auto", "auto")
     config.place(model)            # the model moves its batches there; `model.autocast()` has the precision
 
-Weights, gradients' sums and Adam's state are fp32 everywhere; `precision` is that of products (autocast).
+Weights, sums of gradients and Adam's state are fp32 everywhere; `precision` is that of products (autocast).
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class DeviceConfig:
                 model.to(self.device)
             finally:
                 torch.__future__.set_swap_module_params_on_conversion(before)
-        self._ask_for_equal_bits()
+        self._use_deterministic_kernels()
         dtypes = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
         model.autocast_dtype = dtypes[self.precision]  # type: ignore[assignment]
         return model
 
-    def _ask_for_equal_bits(self) -> None:
+    def _use_deterministic_kernels(self) -> None:
         """On CUDA, choose kernels that give the same bits in every run, where torch has them."""
         if self.device.startswith("cuda"):
             import torch  # start-up
@@ -69,10 +69,10 @@ class DeviceConfig:
 def choose_device(
     device: str = "auto", precision: str = "auto", *, index: int | None = None, minutes: float = 0.0
 ) -> DeviceConfig:
-    """Return the device and the precision; raise if this machine does not have what was asked for.
+    """Return the device and the precision; raise if this machine does not have what was requested.
 
-    `index` is that of the accelerator, if there are several. `minutes` of training that are planned: for a
-    long one it is worth measuring whether bf16 pays on the CPU.
+    `index` is that of the accelerator, if there are several. `minutes` are those of the planned training: for
+    a long one it is worth measuring whether bf16 is faster on the CPU.
     """
     if device not in DEVICES or precision not in PRECISIONS:
         raise UnsupportedError(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
 
 MAX_ATTEMPTS = 3
-"""A message whose workers die this many times is given up: it may be the cause."""
+"""After this many workers have died on a message, it is given up: it may be the cause."""
 
 Item = TypeVar("Item")
 
@@ -164,7 +164,7 @@ def _checked(answer: Message | None, item: Any) -> Message:
 
 
 def _error(answer: Message) -> JumokError:
-    kind = StorageError if answer["of_storage"] else DataError
+    kind = StorageError if answer["is_storage_error"] else DataError
     return kind(str(answer["failed"]))
 
 
@@ -177,7 +177,7 @@ def answer_messages(answer: Callable[[Message], Message]) -> None:
         try:
             answered = answer(message)
         except JumokError as error:
-            answered = {"failed": str(error), "of_storage": isinstance(error, StorageError)}
+            answered = {"failed": str(error), "is_storage_error": isinstance(error, StorageError)}
         try:
             answers.write(pack_message(answered))
             answers.flush()

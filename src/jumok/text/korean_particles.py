@@ -33,7 +33,7 @@ ALTERNATIONS = (
     ("이", "가"),
     ("아", "야"),
 )
-_WHOLE = frozenset({"이", "가", "아", "야", "다", "니"})  # these are particles only if nothing follows
+_ONLY_AT_END = frozenset({"이", "가", "아", "야", "다", "니"})  # particles only if nothing follows
 # After a vowel, the copula may keep its 이: 의사이다 is as right as 의사다.
 _KEPT_AFTER_VOWEL = ("이다", "이니", "이라", "이란", "이며", "이든")
 _ONE_FORM = (
@@ -58,7 +58,7 @@ def ends_in_consonant(word: str) -> bool:
 
 
 def split_particle(word: str) -> tuple[str, str]:
-    """Return a word without its particles, and these: 학생들은 → 학생, 들은. They are "" if it has none."""
+    """Return a word without its particles, and the particles, or "": 학생들은 → 학생, 들은."""
     for position in range(1, len(word)):
         stem, tail = word[:position], word[position:]
         if is_particle(stem, tail):
@@ -71,7 +71,7 @@ def is_particle(stem: str, tail: str) -> bool:
     if tail.startswith(_PLURAL) and (tail == _PLURAL or is_particle(_PLURAL, tail[1:])):
         return True
     consonant, is_l = ends_in_consonant(stem), _final(stem) == "ㄹ"
-    return (_pattern(consonant, is_l)).fullmatch(tail) is not None
+    return _pattern(consonant, is_l).fullmatch(tail) is not None
 
 
 def is_noun_end(noun: str, tail: str) -> bool:
@@ -79,7 +79,7 @@ def is_noun_end(noun: str, tail: str) -> bool:
     return not tail or (tail != _ADNOMINAL and is_particle(noun, tail))
 
 
-def mend_particle(stem: str, tail: str, *, old_stem: str) -> str:
+def adapt_particle(stem: str, tail: str, *, old_stem: str) -> str:
     """Return the particles that followed `old_stem` in the form that they have after `stem`."""
     new, old = ends_in_consonant(stem), ends_in_consonant(old_stem)
     for after_consonant, after_vowel in ALTERNATIONS:
@@ -90,7 +90,7 @@ def mend_particle(stem: str, tail: str, *, old_stem: str) -> str:
             wanted = "로" if _final(stem) == "ㄹ" else wanted
         if not old and after_consonant in _KEPT_AFTER_VOWEL and tail.startswith(after_consonant):
             return tail
-        if tail.startswith(has) and (has not in _WHOLE or tail == has):
+        if tail.startswith(has) and (has not in _ONLY_AT_END or tail == has):
             if old and not new and after_consonant in _KEPT_AFTER_VOWEL:
                 return tail
             return wanted + tail[len(has) :]

@@ -1,11 +1,12 @@
 """The pieces of a SentencePiece model, for programs that encode text without SentencePiece.
 
-It reads as much of the protocol buffer as encoding takes:
+It reads the fields of the protocol buffer that encoding depends on:
 
     ModelProto:      1 pieces     2 trainer_spec        3 normalizer_spec
     SentencePiece:   1 piece      2 score               3 type
-    TrainerSpec:     3 model_type 24 whitespace at the end of words       35 byte_fallback
-    NormalizerSpec:  2 precompiled_charsmap   3 add_dummy_prefix   4 remove_extra_whitespaces   5 escape them
+    TrainerSpec:     3 model_type 24 treat_whitespace_as_suffix           35 byte_fallback
+    NormalizerSpec:  2 precompiled_charsmap                                3 add_dummy_prefix
+                     4 remove_extra_whitespaces                            5 escape_whitespaces
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.001  # shares
 # needs no space. A run of full stops is matched once, from its first: thousands of them cost linear time.
 _SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ&])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# Most texts are one sentence, which this search finds out at once.
+# Most texts are one sentence; this search recognises them quickly.
 _MAY_SPLIT = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029。！？｡]|[.?!…][\"'”’»)\]]*+\s++\S")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
 # "Dr. Kim", "J. Kim", "e.g. Kim": the full stop ends no sentence. "I" does: "So do I. Do you?"
@@ -59,7 +59,7 @@ def check_sentences(value: str) -> Sentences:
 
 
 def sentences_for_texts(facts: Mapping[str, object]) -> Sentences:
-    """Return what a model does with a text of several sentences: it splits it, unless it knows paragraphs.
+    """Return whether a model splits texts into sentences: it does, unless it was trained on paragraphs.
 
     `facts` are those of its card.
     """
@@ -68,10 +68,10 @@ def sentences_for_texts(facts: Mapping[str, object]) -> Sentences:
 
 
 def sentences_for_scores(facts: Mapping[str, object]) -> Sentences:
-    """Return what a model does with a line of a test set that has several sentences.
+    """Return whether a model splits the lines of a test set into sentences.
 
-    It keeps the line, as validation did in training, unless it was trained on single sentences only. A model
-    without the fact was scored by lines.
+    It keeps them, as validation did in training, unless it was trained on single sentences only. A model
+    whose card lacks the fact keeps them too.
     """
     share = facts.get(MULTIPLE_SENTENCES)
     return "split" if isinstance(share, float) and share < _SINGLE_SENTENCES else "keep"
@@ -124,7 +124,7 @@ def replace_sentences(
 
 
 def text_before(text: str, previous_end: int, start: int, sentence: str, language: str) -> str:
-    """Return what stands before a translated sentence: `replace_sentences` for one sentence at a time."""
+    """Return the text before one translated sentence, as `replace_sentences` writes it."""
     between = text[previous_end:start]
     if previous_end and not between.strip(" "):
         return sentence_separator(language) if sentence else ""

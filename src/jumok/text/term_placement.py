@@ -4,8 +4,8 @@
     교사가 도서관에 간다.                   the stem of 학생이 is replaced, and 이 becomes 가
 
 Which word translates a term is known from attention between words, and from the words that the model writes
-for the term alone ("student." → 학생은 …), which also say where the stem ends. Forcing a term into the search
-instead leads small models astray behind a word that they have never seen.
+for the term alone ("student." → 학생은 …), which also say where the stem ends. Terms are not forced into the
+search: after a word that it has never seen, a small model often continues with nonsense.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from jumok.text.korean_particles import is_noun_end, is_particle, mend_particle, split_particle
+from jumok.text.korean_particles import adapt_particle, is_noun_end, is_particle, split_particle
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u31f0-\u31ff\u3400-\u9fff]")
 _HANGUL = re.compile("[가-힣]")
 _HANGUL_RUN = re.compile("[가-힣]*")
-# 공부 stands in 공부했다 as a word.
+# Endings that make a verb of a noun: 공부했다 has the word 공부.
 _VERBAL = re.compile("[하해했한할합함되돼됐된될됩됨]|시[키켰킨킬킵]|당[하했한]|스[럽러]")
 _KANA_PARTICLES = frozenset("はがをにでとのもへや")
 _CLOSING = ".,;:?!)]}。、！？…"
@@ -44,7 +44,7 @@ class WordEvidence:
 
     `weights` are (target word, source word): attention, or 1 for a link. `links` are those of the word
     alignment. `words_for` has the words that the model writes for a term alone, by the term in lower case.
-    `by_position` says that nothing is known, and that words are linked by their positions.
+    With `by_position`, nothing is known, and words are linked by their positions.
     """
 
     weights: Sequence[Sequence[float]]
@@ -53,7 +53,10 @@ class WordEvidence:
     by_position: bool = False
 
     def of_original(self, word_of: Sequence[int], num_words: int) -> WordEvidence:
-        """Return the evidence for a source of which only some words were translated: `word_of` them."""
+        """Return the evidence for the original source, of which only some words were translated.
+
+        `word_of` has the index in the original of each translated word.
+        """
         weights = []
         for row in self.weights:
             original = [0.0] * num_words
@@ -79,7 +82,7 @@ class PlacedTerms:
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """A span of the translation that is replaced by a text, which the source words belong to."""
+    """A text that replaces a span of the translation, and the source words that it translates."""
 
     span: Span
     text: str
@@ -195,19 +198,20 @@ class _Placer:
         return True
 
     def insert(self, match: TermMatch) -> None:
-        """Insert an address or a placeholder behind the word that is linked to the one before it."""
+        """Insert an address or a placeholder after the word that translates the source word before it."""
         source_words = self._source_words_of(match)
-        first = min(source_words, default=0)
-        before = [j for i, j in self._links if i < first and j < len(self._words)]
-        after = [j for i, j in self._links if i > max(source_words, default=0) and j < len(self._words)]
-        nearest = max((i for i, j in self._links if i < first), default=-1)
+        first, last = min(source_words, default=0), max(source_words, default=0)
+        links = [(i, j) for i, j in self._links if j < len(self._words)]
+        before = [(i, j) for i, j in links if i < first]
+        after = [j for i, j in links if i > last]
         if before:
-            position = self._words[max(j for i, j in self._links if i == nearest)][1]
+            _, word = max(before)  # the last word that is linked to the nearest source word
+            position = self._words[word][1]
         elif after:
             position = self._words[min(after)][0]
         else:
             position = len(self._translation)
-        for edit in self._edits:  # never inside of what another term has replaced
+        for edit in self._edits:  # never inside the text of another edit
             if edit.span[0] < position < edit.span[1]:
                 position = edit.span[1]
         following = self._translation[position : position + 1]
@@ -314,7 +318,7 @@ class _Placer:
         if _HANGUL.match(replaced[-1]):
             last = replaced.split()[-1]
             stem, tail = (stem, last[len(stem) :]) if stem else split_particle(last)
-            return term + mend_particle(term, tail, old_stem=stem)
+            return term + adapt_particle(term, tail, old_stem=stem)
         if len(replaced) > 1 and replaced[-1] in _KANA_PARTICLES and replaced[-2] not in _KANA_PARTICLES:
             return term + replaced[-1]
         possessive = _POSSESSIVE.search(replaced)

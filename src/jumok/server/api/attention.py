@@ -40,7 +40,7 @@ NO_SINGLE_MODEL = "No single model translates in this direction, so there is no 
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps", "measures", "layers")
 MAX_CHARACTERS = 1_000
 MAX_REQUEST_BYTES = 64 * 1024
-"""Of a request to a worker; 64 changes with all their indices take less."""
+"""The largest request to a worker; 64 changes with all their indices are smaller."""
 
 
 def _check_sentence(value: Any, service: Service) -> str:
@@ -56,6 +56,7 @@ Sentence = Annotated[
 
 
 def require_single_model(schema: dict[str, Any]) -> None:
+    """Allow only the language pairs that one model translates directly."""
     schema["anyOf"] = [
         {"properties": {"source": {"const": pair.source}, "target": {"const": pair.target}}}
         for pair in described_service.get().language_pairs.all

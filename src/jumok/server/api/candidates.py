@@ -1,4 +1,4 @@
-"""Other words at a place of a translation, each with the translation that follows: `/v1/candidates`."""
+"""Other words at a place of a translation, each with the translation that it leads to: `/v1/candidates`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CandidatesRequest(ApiModel):
     source: Target
     target: Target
     prefix: str = Field("", max_length=MAX_PREFIX_CHARACTERS)
-    """What the translation begins with: the words before the place."""
+    """The beginning of the translation, up to the place."""
     count: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives)] = DEFAULT_COUNT
     tags: Tags = ()
 

@@ -1,8 +1,7 @@
 """The fields of requests as pydantic models, which check them and describe them in the OpenAPI document.
 
 The messages and their order are LibreTranslate's: a request is refused for the first invalid field. Null is
-the same as a missing field, as several clients send it. What the fields require of each other, the handlers
-check.
+the same as a missing field, as several clients send it. Handlers check what fields require of each other.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ __all__ = [
     "Text",
     "TextOrTexts",
 ]
-__all__ += ["bounded_integer", "check_string", "described_service", "invalid", "known_pair"]
+__all__ += ["allow_known_pairs", "bounded_integer", "check_string", "described_service", "invalid"]
 
 AUTO = "auto"
 STRING: Schema = {"type": "string"}
@@ -108,9 +107,9 @@ def _check_texts(value: Any, service: Service) -> str | list[str]:
     try:
         return check_string(value, service)
     except PydanticCustomError as error:
-        raise (
-            error if error.type == "missing" else invalid("is not a string or an array of strings")
-        ) from None
+        if error.type == "missing":
+            raise
+        raise invalid("is not a string or an array of strings") from None
 
 
 def _check_flag(value: Any, service: Service) -> bool:
@@ -160,8 +159,8 @@ MAX_TAGS = 8
 
 
 def _check_tags(value: Any, service: Service) -> list[str]:
-    """Return tags; a form has one as text."""
-    tags = ([value] if value else []) if isinstance(value, str) else [] if value is None else value
+    """Return a list of tags. A form sends a single tag as a string, or an empty string for none."""
+    tags = [tag for tag in [value] if tag] if isinstance(value, str) else value
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags) or len(tags) > MAX_TAGS:
         raise invalid(f"is not an array of at most {MAX_TAGS} tags")
     return tags
@@ -198,11 +197,11 @@ def _describe_glossary(service: Service) -> Schema:
 
 
 GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossary)]
-"""It is checked for the pivot paths of the texts (`parameters.find_pivot_paths`)."""
+"""Checked later, when the pivot paths of the texts are known (`parameters.find_pivot_paths`)."""
 
 
-def known_pair(schema: Schema) -> None:
-    """Describe the targets of each source."""
+def allow_known_pairs(schema: Schema) -> None:
+    """Allow only targets that each source can be translated into."""
     pairs = described_service.get().language_pairs
     targets_of = {AUTO: pairs.codes, **{code: pairs.targets(code) for code in pairs.codes}}
     schema["anyOf"] = [

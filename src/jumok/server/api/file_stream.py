@@ -1,4 +1,4 @@
-"""A file, translated as a stream of events: how far it is, and where the translation is."""
+"""Translate a file and stream events: its progress, and finally the address of the translation."""
 
 from __future__ import annotations
 

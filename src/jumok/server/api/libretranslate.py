@@ -22,8 +22,8 @@ from jumok.server.api.fields import (
     Target,
     Text,
     TextOrTexts,
+    allow_known_pairs,
     bounded_integer,
-    known_pair,
 )
 from jumok.server.api.parameters import DetectedLanguage, check_languages, check_size, find_pivot_paths
 from jumok.server.http_errors import bad_request, retry_later
@@ -47,9 +47,9 @@ __all__ = ["FRONTEND_TIMEOUT", "ROUTES", "FileToTranslate", "TranslateFileReques
 
 TEXT_FORMATS = ("text", "html")
 FRONTEND_TIMEOUT = 500  # milliseconds that a page waits for the next key press before it sends a request
-ANY = (JSON_TYPE, FORM, MULTIPART)
-# A multipart form sends every value as text, so no type would be wrong. `minItems`: schemathesis sends an
-# array as one part per item, so an empty one would be a missing file.
+ANY_BODY = (JSON_TYPE, FORM, MULTIPART)
+# A multipart form sends every value as text, so the schema has no type. `minItems`: schemathesis sends an
+# array as one part per item, so an empty array would be a missing file.
 FILE_SCHEMA = {
     "description": "A file whose name has a known suffix; text in UTF-8 (.strings also in UTF-16)",
     "minItems": 1,
@@ -57,7 +57,7 @@ FILE_SCHEMA = {
 
 
 class TranslateRequest(ApiModel):
-    model_config = ConfigDict(json_schema_extra=known_pair)
+    model_config = ConfigDict(json_schema_extra=allow_known_pairs)
 
     q: TextOrTexts
     source: Source
@@ -73,7 +73,7 @@ class DetectRequest(ApiModel):
 
 
 class TranslateFileRequest(ApiModel):
-    model_config = ConfigDict(json_schema_extra=known_pair)
+    model_config = ConfigDict(json_schema_extra=allow_known_pairs)
 
     file: Annotated[bytes, WithJsonSchema(FILE_SCHEMA)]
     source: Source
@@ -283,8 +283,14 @@ DOWNLOAD = Endpoint(
 )
 METRICS = Endpoint(metrics, str, answer_types=("text/plain",), more_errors=("429",))
 ROUTES = [
-    Route("/translate", Endpoint(translate, TranslateAnswer, TranslateRequest, body_types=ANY), methods=POST),
-    Route("/detect", Endpoint(detect, list[DetectedLanguage], DetectRequest, body_types=ANY), methods=POST),
+    Route(
+        "/translate",
+        Endpoint(translate, TranslateAnswer, TranslateRequest, body_types=ANY_BODY),
+        methods=POST,
+    ),
+    Route(
+        "/detect", Endpoint(detect, list[DetectedLanguage], DetectRequest, body_types=ANY_BODY), methods=POST
+    ),
     Route("/languages", Endpoint(languages, list[SupportedLanguage], guarded=False), methods=GET),
     Route(
         "/translate_file",

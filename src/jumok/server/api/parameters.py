@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 NOT_RECOGNISED = "the language of this text was not recognised"
-_TERM = {"source", "target"}
+_TERM_KEYS = {"source", "target"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -145,25 +145,24 @@ def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) 
             named.check(value)  # there is no path if nothing is translated
             return {path: named.get(value, path[0].source, path[-1].target) for path in paths}
         return dict.fromkeys(paths, Glossary(_read_terms(value)))
-    except (
-        DataError,
-        ValueError,
-        RecursionError,
-    ) as error:  # ValueError: no JSON, or a number of 5,000 digits
+    # ValueError: the value is not JSON, or has a number of 5,000 digits.
+    except (DataError, ValueError, RecursionError) as error:
         raise bad_request(f"glossary parameter: {error}") from None
 
 
 def _read_terms(value: Any) -> list[tuple[str, str]]:
     if isinstance(value, dict):
         terms = list(value.items())
-    elif isinstance(value, list) and all(isinstance(one, dict) and one.keys() == _TERM for one in value):
-        terms = [(one["source"], one["target"]) for one in value]
+    elif isinstance(value, list) and all(
+        isinstance(term, dict) and term.keys() == _TERM_KEYS for term in value
+    ):
+        terms = [(term["source"], term["target"]) for term in value]
     else:
-        raise DataError('it is a name, an object of terms, or a list of {"source": …, "target": …}')
+        raise DataError('it must be a name, an object of terms, or a list of {"source": …, "target": …}')
     texts = [text for pair in terms for text in pair if isinstance(text, str)]
     if len(terms) > MAX_TERMS or max(map(len, texts), default=0) > MAX_TERM_CHARACTERS:
         raise DataError(
-            f"it has at most {MAX_TERMS:,} terms of at most {MAX_TERM_CHARACTERS} characters. Larger "
+            f"it may have at most {MAX_TERMS:,} terms of at most {MAX_TERM_CHARACTERS} characters. Larger "
             "glossaries are named when the server is started: `--glossary NAME=FILE`"
         )
     if any(_SURROGATE.search(text) for text in texts):

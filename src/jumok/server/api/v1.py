@@ -23,8 +23,8 @@ from jumok.server.api.fields import (
     Tags,
     Target,
     TextOrTexts,
+    allow_known_pairs,
     bounded_integer,
-    known_pair,
 )
 from jumok.server.api.parameters import DetectedLanguage, check_size, check_tags, find_pivot_paths
 from jumok.server.http_errors import bad_request
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
 
 
-def _require_one_if_greedy(schema: dict[str, Any]) -> None:
-    known_pair(schema)
-    one_if_greedy = [
+def _require_one_translation_if_greedy(schema: dict[str, Any]) -> None:
+    allow_known_pairs(schema)
+    one_translation_if_greedy = [
         {"properties": {"greedy": {"enum": [False, "false", None]}}},
         {"properties": {"n_best": {"enum": [1, "1", None]}}},
     ]
-    schema["allOf"] = [{"anyOf": schema.pop("anyOf")}, {"anyOf": one_if_greedy}]
+    schema["allOf"] = [{"anyOf": schema.pop("anyOf")}, {"anyOf": one_translation_if_greedy}]
 
 
 class ScoredRequest(ApiModel):
-    model_config = ConfigDict(json_schema_extra=_require_one_if_greedy)
+    model_config = ConfigDict(json_schema_extra=_require_one_translation_if_greedy)
 
     q: TextOrTexts
     source: Source
@@ -115,7 +115,7 @@ async def translate_with_scores(request: ApiRequest) -> Response:
 async def translate_as_stream(request: ApiRequest) -> Response:
     """Like /v1/translate, as server-sent events: token by token and sentence by sentence.
 
-    They are in the order of the texts: `partial`, `sentence`, `text`, and finally `done`.
+    Events come in the order of the texts: `partial`, `sentence`, `text`, and finally `done`.
     """
     texts, plan, options = await _read_request(request)
     events = _events(request, texts, plan, options._replace(stream=True))

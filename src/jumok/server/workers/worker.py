@@ -227,11 +227,11 @@ def _place_terms(
 ) -> None:
     """Put the terms of each text into its candidates, with word links and notes on missing ones."""
     lacking: list[tuple[dict[str, Any], LackingPair]] = []
-    for text, terms, of_text in zip(message["texts"], message["terms"], candidates, strict=True):
+    for text, terms, text_candidates in zip(message["texts"], message["terms"], candidates, strict=True):
         matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
         lacking += [
             (candidate, LackingPair(Pair(text, candidate["text"]), matches, rank=rank))
-            for rank, candidate in enumerate(of_text)
+            for rank, candidate in enumerate(text_candidates)
             if not has_all_terms(candidate["text"], matches)
         ]
     if not lacking:
@@ -292,7 +292,9 @@ def _find_candidates(translator: Translator, body: str) -> str:
     links: list[list[tuple[int, int]] | None] = [None] * len(found)
     with contextlib.suppress(UnsupportedError):  # a model without attention
         links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
-    return json.dumps([asdict(one) | {"links": of_one} for one, of_one in zip(found, links, strict=True)])
+    return json.dumps(
+        [asdict(candidate) | {"links": its_links} for candidate, its_links in zip(found, links, strict=True)]
+    )
 
 
 # --- Explanations -------------------------------------------------------------------------------------------

@@ -88,10 +88,10 @@ def reduce_nodes(
         for index, parameter in enumerate(parameters):
             parameter.grad = nodes[number].gradients[index] if number < len(nodes) else None
         owned, by_sender = backend.exchange_gradients(again=number > 0)
-        for places, gradients in zip(by_rank, by_sender, strict=True):
-            if number < len(places):
+        for rank_nodes, gradients in zip(by_rank, by_sender, strict=True):
+            if number < len(rank_nodes):
                 kept = [gradient.clone() for gradient in gradients] if rounds > 1 else gradients
-                received.append(Node(*places[number], kept))
+                received.append(Node(*rank_nodes[number], kept))
     received.sort(key=lambda node: node.index << node.level)
     [root] = merge_nodes(received, shares)
     for parameter in parameters:

@@ -102,9 +102,7 @@ class Worker:
         for share in shares_of_rank(shares, self.backend.rank, self.backend.world_size):
             before = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
             tokens, *losses[:, share] = self._compute_gradients(step, share, shares)
-            if (
-                share
-            ):  # the running statistics of batch norms are those of share 0, as of rank 0 without shares
+            if share:  # batch norms keep the running statistics of share 0, as of rank 0 without shares
                 for tensor, value in before:
                     tensor.copy_(value)
             gradients = [gradient_or_zeros(parameter) for parameter in parameters]

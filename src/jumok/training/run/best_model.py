@@ -82,7 +82,7 @@ class BestModel:
         self._written_step = best.step
 
     def _is_better_than_average(self, best: ValidationRecord) -> bool:
-        """Whether a validation is better than that of the average which an earlier finish chose, if any."""
+        """Whether a validation beats that of the average that an earlier finish chose, if there is one."""
         trainer, average = self._trainer, self._average
         return average is None or trainer.state.is_better(best, average.validation, trainer.settings.stop_on)
 

@@ -282,7 +282,7 @@ def _clean_streams(corpora: Sequence[Corpus], cleaner: Cleaner) -> list[Iterator
 
 
 def _count_words(units: Counter[str]) -> Counter[str]:
-    """Split whitespace-separated units into words; each distinct unit once, since splitting is slow."""
+    """Split whitespace-separated units into words. Splitting is slow, so each distinct unit is split once."""
     words = Counter[str]()
     for unit, count in units.items():
         for word in split_words(unit):

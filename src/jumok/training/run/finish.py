@@ -64,7 +64,7 @@ def finish_run(
     started, folder, tokenizers = trainer.seconds, data.folder.model, data.tokenizers
     choice = yield from _choose_weights(trainer, data.folder.average)
     if fine_tuning is not None:
-        choice, share = yield from _choose_between(fine_tuning, trainer, choice)
+        choice, share = yield from _interpolate(fine_tuning, trainer, choice)
     load_module_weights(trainer.model, choice.weights)
     result = trainer.validation.validate(trainer.model, recipe.search.beam, should_stop=trainer.should_stop)
     if result is None or trainer.should_stop():
@@ -176,10 +176,10 @@ def _average_of_last(trainer: Trainer) -> Generator[Event, None, ChosenWeights |
     return ChosenWeights(average_weights(readable), description)
 
 
-def _choose_between(
+def _interpolate(
     fine_tuning: FineTuning, trainer: Trainer, tuned: ChosenWeights
 ) -> Generator[Event, None, tuple[ChosenWeights, float]]:
-    """Return the chosen weights between those of the start model and the tuned ones, and their share."""
+    """Return the interpolation between start model and tuned weights that is best, and its share."""
     weights, share = yield from fine_tuning.choose_weights(trainer, tuned.weights)
     between = "" if share == 1 else f"{share:.0%} of the way from the start model to "
     return ChosenWeights(weights, f"{between}{tuned.description}"), share

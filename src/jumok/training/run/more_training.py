@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from jumok.training.loop.checkpoint import Checkpoint
     from jumok.training.run.run_folder import RunRecord
 
-NAMES = ("steps", "epochs", "minutes")
-MIN_RATE = 1e-3  # share of the peak; a lower rate has fallen to zero, but for rounding
+LIMIT_NAMES = ("steps", "epochs", "minutes")
+MIN_RATE = 1e-3  # share of the peak; a lower rate counts as zero
 Limits = dict[str, float]
 
 
 def requested_limits(overrides: Overrides, record: RunRecord) -> Limits | None:
-    """Return the limits that the user has set if they ask for more training, else None."""
-    given = {name: overrides[f"training.{name}"] for name in NAMES if f"training.{name}" in overrides}
+    """Return the limits that the user has set if they mean more training, else None."""
+    given = {name: overrides[f"training.{name}"] for name in LIMIT_NAMES if f"training.{name}" in overrides}
     if not given or (given == _limits(record.recipe.training) and record.finished != "stopped"):
         return None
     return given
 
 
 def _limits(settings: TrainingSettings) -> Limits:
-    return {name: value for name in NAMES if (value := getattr(settings, name)) is not None}
+    return {name: value for name in LIMIT_NAMES if (value := getattr(settings, name)) is not None}
 
 
 def must_complete_first(record: RunRecord) -> bool:
@@ -99,7 +99,7 @@ def extend_record(
 def _with_limits(record: RunRecord, limits: Limits) -> Recipe:
     """Return the recipe with these limits only. The default patience is for runs without an end."""
     nested = record.recipe.model_dump()
-    nested["training"] |= {**dict.fromkeys(NAMES), **limits}
+    nested["training"] |= {**dict.fromkeys(LIMIT_NAMES), **limits}
     if record.recipe.training.patience == TrainingSettings().patience and record.plan.steps is None:
         nested["training"]["patience"] = 0
     return make_recipe(nested)

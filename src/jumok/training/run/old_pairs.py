@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from jumok.training.run.inputs import Inputs
 
 MAX_REPLAY_PAIRS = 50_000
-"""Pairs that are stored for replay at most: an epoch uses about as many as there are new ones."""
+"""The maximum that is stored for replay: an epoch uses about as many as there are new pairs."""
 MAX_TRANSLATED_PAIRS, TRANSLATED_KEEP_PAIRS = 2000, 400
-"""Sentences that the start model translates at most: a large model needs some minutes for them."""
+"""The maximum that the start model translates: a large model takes some minutes for these sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class OldPairs:
-    """Pairs to train on again and pairs to keep, each with where they come from, for people."""
+    """Pairs to train on again and pairs to keep, each with a description of its origin."""
 
     replay: tuple[Pair, ...] = ()
     keep: tuple[Pair, ...] = ()
@@ -96,7 +96,7 @@ class Collector:
         pairs = [pair for corpus in corpora for pair in corpus.pairs() if pair.source and pair.target]
         if not pairs:
             raise DataError(f"There is no pair to keep. Received: {', '.join(files)}.")
-        return tuple(_without_extras(evenly_spaced(pairs, MAX_PAIRS)))
+        return tuple(_without_alignments(evenly_spaced(pairs, MAX_PAIRS)))
 
     def given_replay(self, files: Sequence[str], exclude: set[str]) -> tuple[list[Pair], bool]:
         """Return the pairs of the files, and whether they are translations by the start model."""
@@ -148,21 +148,24 @@ class Collector:
 
 def collect_old_pairs(collector: Collector, sentences: Sentences, settings: FineTuningSettings) -> OldPairs:
     """Return what the model should not forget; see the top of this module."""
-    held_out = sentences.validation_pairs
+    validation = sentences.validation_pairs
     keep = _unseen(collector.given_keep(settings.keep), sentences) if settings.keep else ()
-    exclude = {sentence_key(pair.source) for pair in chain(held_out, keep)}
+    exclude = {sentence_key(pair.source) for pair in chain(validation, keep)}
     replay, origin, translated = _collect_replay(collector, sentences, settings, exclude)
     found = OldPairs(tuple(replay), keep, origin, ", ".join(_file_names(settings.keep)))
     if keep:
         return found
     if settings.replay or (replay and not translated):
         hold_out = choose_hold_out(replay, count=min(MAX_PAIRS, len(replay) // 10))
-        kept_out = tuple(pair for pair in replay if pair not in hold_out)
-        if held := _without_sources_of(sentences, [pair for pair in replay if pair in hold_out]):
+        if held_out := _without_sources_of(sentences, [pair for pair in replay if pair in hold_out]):
             return replace(
-                found, replay=kept_out, keep=tuple(held), keep_origin=origin, keeps_translations=translated
+                found,
+                replay=tuple(pair for pair in replay if pair not in hold_out),
+                keep=tuple(held_out),
+                keep_origin=origin,
+                keeps_translations=translated,
             )
-    sources = [pair.source for pair in evenly_spaced(held_out, TRANSLATED_KEEP_PAIRS)]
+    sources = [pair.source for pair in evenly_spaced(validation, TRANSLATED_KEEP_PAIRS)]
     return replace(
         found,
         keep=tuple(collector.translated(sources, set(), TRANSLATED_KEEP_PAIRS)),
@@ -208,10 +211,11 @@ def _cleaned(corpora: Sequence[Corpus], exclude: set[str]) -> list[Pair]:
     cleaner = Cleaner()
     clean = [pair for corpus in corpora for pair in cleaner.clean(corpus)]
     kept = [pair for pair in clean if sentence_key(pair.source) not in exclude]
-    return _without_extras(evenly_spaced(kept, MAX_REPLAY_PAIRS))
+    return _without_alignments(evenly_spaced(kept, MAX_REPLAY_PAIRS))
 
 
-def _without_extras(pairs: Iterable[Pair]) -> list[Pair]:
+def _without_alignments(pairs: Iterable[Pair]) -> list[Pair]:
+    """Return only sources and targets, which is what a run folder stores."""
     return [Pair(pair.source, pair.target) for pair in pairs]
 
 

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from jumok.training.run.run_folder import RunFolder
     from jumok.training.validation.protocol import Validation
 
-MIN_VOCAB_SETTING = 64  # the least that the setting allows; an alphabet without byte fallback may need less
+MIN_VOCAB_SETTING = 64  # the minimum of the setting; an alphabet without byte fallback may need fewer tokens
 MIN_SECONDS_FOR_PROCESSES = 60.0  # of training: worker processes take some seconds to start
 
 
@@ -119,7 +119,7 @@ def prepare_run(
 
 
 def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
-    """Return the stored model that a new run takes over; None if it starts from nothing."""
+    """Return the stored model that a new run takes over; None if it starts from scratch."""
     if "fine_tuning.start_from" in overrides:
         return read_start(overrides["fine_tuning.start_from"], inputs)
     if "model.encoder_from" in overrides:

@@ -119,7 +119,7 @@ class StartModel:
         return settings
 
     def check_languages(self, languages: LanguageSettings) -> None:
-        """Nothing: the languages of the start model were requested when the pairs were opened."""
+        """Do nothing: the pairs were opened with the languages of the start model."""
 
     def adjust(self, resolved: Resolved) -> Resolved:
         """Return the settings with a tenth of the peak learning rate."""
@@ -127,9 +127,10 @@ class StartModel:
         if name in resolved.overrides:
             return resolved
         own = self.card.recipe.training.learning_rate
-        from_nothing = "imported_from" not in self.card.facts and not self.card.recipe.fine_tuning.start_from
-        peak = own if from_nothing else resolved.recipe.training.learning_rate
-        whose = "of the start model" if from_nothing else "for a new model of this width"
+        card = self.card
+        trained_from_scratch = "imported_from" not in card.facts and not card.recipe.fine_tuning.start_from
+        peak = own if trained_from_scratch else resolved.recipe.training.learning_rate
+        whose = "of the start model" if trained_from_scratch else "for a new model of this width"
         rate = DerivedSetting(name, float(f"{peak / RATE_DIVISOR:.2g}"), f"a tenth of the peak {whose}")
         return resolved.corrected(rate)
 
@@ -141,10 +142,8 @@ class StartModel:
             model_folder = find_model_folder(Path(self.folder))
             collector = Collector(model_folder, self.tokenizers, recipe.languages, self.inputs)
             old = collect_old_pairs(collector, sentences, recipe.fine_tuning)
-            if old.keep:
-                TranslationValidation(
-                    old.keep, self.tokenizers, recipe
-                )  # refuses pairs that are all too long
+            if old.keep:  # raise now if all pairs are too long to validate on
+                TranslationValidation(old.keep, self.tokenizers, recipe)
         if folder.start.exists():
             remove_folder(folder.start)
         card = json.dumps(card_to_json(self.card), ensure_ascii=False)

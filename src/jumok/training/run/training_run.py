@@ -221,7 +221,7 @@ def _finished_event(folder: RunFolder) -> Finished:
 def _train(run: PreparedRun, curves: CurveWriter | None, *, stop_now: bool = False) -> Iterator[Event]:
     """Train from the newest checkpoint, or from step 0, to the model folder.
 
-    `stop_now` makes the model of the checkpoints that there are.
+    With `stop_now`, train no further: make the model from the existing checkpoints.
     """
     folder, recipe = run.data.folder, run.record.recipe
     checkpoint, damaged = load_newest_checkpoint(folder.checkpoints)
