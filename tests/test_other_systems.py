@@ -13,7 +13,7 @@ SOURCES = Path(__file__).parents[1] / "src"
 # What is missing on macOS or on Windows; the server needs `resource`, which Windows lacks.
 WITHOUT = """
 import os, sys, warnings
-import sacrebleu  # of the systems that it knows, it imports the locks
+import sacrebleu  # needs the real fcntl when it is imported
 sys.modules["fcntl"] = None
 for name in ("memfd_create", "O_NOFOLLOW", "geteuid", "sched_getaffinity"):
     delattr(os, name)

@@ -1,4 +1,4 @@
-"""An expected translation beside the model's own."""
+"""The model's own translation, contrasted with an expected one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.random_translators import SENTENCE, SMALL_MODELS, family_translator
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
-def test_the_step_where_they_part_and_what_each_source_word_speaks_for(name: str) -> None:
+def test_the_first_different_step_and_the_effect_of_each_source_word(name: str) -> None:
     translator = family_translator(name)
     own = explain(translator, SENTENCE)
     kept = 2
@@ -49,7 +49,7 @@ def test_the_step_where_they_part_and_what_each_source_word_speaks_for(name: str
         assert result.source_effects[word] == pytest.approx(whole - difference(rest)[0], abs=1e-3)
 
 
-def test_the_same_translation_does_not_part() -> None:
+def test_the_same_translation_does_not_differ() -> None:
     translator = family_translator("transformer")
     result = contrast(translator, SENTENCE, explain(translator, SENTENCE).text)
     assert (result.step, result.rank, result.source_effects) == (None, None, None)
@@ -57,7 +57,7 @@ def test_the_same_translation_does_not_part() -> None:
         result.tokens()
 
 
-def test_a_longer_translation_parts_at_the_end_of_the_shorter() -> None:
+def test_a_prefix_of_the_models_own_differs_at_its_end() -> None:
     translator = family_translator("transformer")
     own = explain(translator, SENTENCE)
     shorter = translator.tokenizers.target.decode(own.target.ids[:2])

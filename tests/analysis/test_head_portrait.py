@@ -42,12 +42,12 @@ def test_a_portrait_is_the_mean_of_what_explanations_say(name: str, change: Sile
     assert portrait.strongest[0].effect == pytest.approx(min(effects), abs=1e-3)
     assert portrait.strongest[0].source == PAIRS[int(np.argmin(effects))].source
     assert len(portrait.strongest) == 2
-    place = (change.layer, change.head)
-    entropies = [one.statistics[change.site].entropy[place] for one in plain]
+    head = (change.layer, change.head)
+    entropies = [one.statistics[change.site].entropy[head] for one in plain]
     assert portrait.entropy == pytest.approx(np.mean(entropies), abs=1e-5)
     special = [one.statistics[change.site].on_special for one in plain]
     assert portrait.on_special == pytest.approx(
-        np.mean([table[place] for table in special if table is not None])
+        np.mean([table[head] for table in special if table is not None])
     )
     with_head = [explain(translator, pair.source).text for pair in PAIRS]
     without = [explain(translator, pair.source, edit=change).text for pair in PAIRS]

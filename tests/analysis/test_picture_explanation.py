@@ -69,13 +69,13 @@ def test_a_picture_as_data_url_is_explained_like_its_file(picture: str) -> None:
     assert np.array_equal(explanation.attention["cross"].weights, expected.attention["cross"].weights)
 
 
-def test_statistics_of_patches_use_their_places(picture: str) -> None:
+def test_distances_between_patches_are_those_in_the_picture(picture: str) -> None:
     explanation = explain(picture_translator(), picture, target=TARGET)
     encoder, cross = explanation.statistics["encoder"], explanation.statistics["cross"]
     assert cross.distance is None
     assert cross.on_special is None
-    places = np.array([(index // 4, index % 4) for index in range(16)])
-    distances = np.hypot(*(places[:, None] - places).transpose(2, 0, 1))
+    positions = np.array([(index // 4, index % 4) for index in range(16)])
+    distances = np.hypot(*(positions[:, None] - positions).transpose(2, 0, 1))
     expected = (explanation.attention["encoder"].weights * distances).sum(axis=-1).mean(axis=-1)
     np.testing.assert_allclose(encoder.distance, expected, rtol=1e-5)
 

@@ -225,7 +225,7 @@ def test_missing_cells_and_steps_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only", "luong"])
-def test_the_stored_example_of_a_site_has_a_middling_weight(name: str) -> None:
+def test_the_stored_example_of_a_site_has_a_weight_near_one_half(name: str) -> None:
     """With a weight of almost 1, the steps from scores to weights would show nothing."""
     explanation = explain(family_translator(name), SENTENCE, target=TARGET)
     for steps in explanation.with_steps().cells:

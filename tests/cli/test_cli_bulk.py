@@ -1,4 +1,4 @@
-"""`translate` and `evaluate` with --workers, --shard and --ray: the bytes of one process, whoever dies."""
+"""`translate` and `evaluate` with --workers, --shard and --ray write the bytes of one process, whatever dies."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     lines = [line[:2] for line in digit_lines(200)]
     settings = {**TINY, "training.steps": 60, "training.learning_rate": 0.01, "training.batch_tokens": 256}
     found = []
-    for name, turn in (("en-de", 1), ("de-en", -1)):
-        file = write_tsv(folder / f"pairs.{name}.tsv", [line[::turn] for line in lines])
+    for name, order in (("en-de", 1), ("de-en", -1)):
+        file = write_tsv(folder / f"pairs.{name}.tsv", [line[::order] for line in lines])
         found.append(jumok.train(file, out=folder / name, **settings).parent)
     return found
 
@@ -60,7 +60,9 @@ def test_the_worst_pairs_are_dropped_and_shown(
     assert call("check", tmp_path / "clean.tsv").code == 0
 
 
-def test_a_threshold(call: Call, models: list[Path], noisy: Path, tmp_path: Path) -> None:
+def test_a_threshold_keeps_pairs_with_at_least_this_score(
+    call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
     everything = call("clean", noisy, *options(models, tmp_path / "all.tsv"), "--threshold", "0")
     assert "kept 20 of 20 pairs (100%)" in everything.out
     nothing = call("clean", noisy, *options(models, tmp_path / "none.tsv"), "--threshold", "1")
@@ -68,19 +70,23 @@ def test_a_threshold(call: Call, models: list[Path], noisy: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("share", ["0", "-1", "101%", "many", "2"])
-def test_a_share_that_is_none(
+def test_an_invalid_share_is_refused(
     share: str, call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
     message = call("clean", noisy, *options(models, tmp_path / "x.tsv"), "--keep", share).paragraph("clean")
     assert "such as 80% or 0.8" in message
 
 
-def test_both_ways_to_choose(call: Call, models: list[Path], noisy: Path, tmp_path: Path) -> None:
+def test_keep_and_threshold_exclude_each_other(
+    call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
     both = call("clean", noisy, *options(models, tmp_path / "x.tsv"), "--keep", "0.5", "--threshold", "0.5")
     assert "Leave one of them out" in both.paragraph("clean")
 
 
-def test_two_models_of_one_direction(call: Call, models: list[Path], noisy: Path, tmp_path: Path) -> None:
+def test_two_models_of_one_direction_are_refused(
+    call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
     message = call("clean", noisy, *options([models[0]] * 2, tmp_path / "x.tsv")).paragraph("clean")
     assert "Received: en → de and en → de" in message
 
@@ -100,7 +106,7 @@ def test_kept_and_dropped_pairs_have_a_file_each(
     assert "two files" in message
 
 
-def test_nothing_to_score(call: Call, models: list[Path], tmp_path: Path) -> None:
+def test_a_corpus_without_pairs_to_score_is_refused(call: Call, models: list[Path], tmp_path: Path) -> None:
     same = write_tsv(tmp_path / "same.tsv", [("one two", "one two")] * 3)
     message = call("clean", same, *options(models, tmp_path / "x.tsv")).paragraph("clean")
     assert "No pair was left to score" in message

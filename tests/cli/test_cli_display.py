@@ -92,7 +92,7 @@ def test_a_validation_keeps_the_bar_and_the_time_left() -> None:
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "expected"),
     [
         (Finished("interrupted", None, 0, 1.0), "stopped before the first step"),
         (Finished("interrupted", None, 7, 1.0), "before the first validation: there is no model yet"),
@@ -103,11 +103,11 @@ def test_a_validation_keeps_the_bar_and_the_time_left() -> None:
         (Finished("stopped", Path("runs/x/model"), 7, 61.0), "finished here · step 7 · 1:01"),
     ],
 )
-def test_how_a_run_ended(event: Finished, said: str) -> None:
+def test_the_display_says_how_a_run_ended(event: Finished, expected: str) -> None:
     display = make_display(100)
     display.show(event)
     assert isinstance(display.console.file, io.StringIO)
-    assert said in display.console.file.getvalue()
+    assert expected in display.console.file.getvalue()
 
 
 def _fields(event: Progress) -> dict[str, Any]:

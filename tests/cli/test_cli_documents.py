@@ -173,7 +173,7 @@ def test_utf_16_without_a_mark_is_named(call: Call, tmp_path: Path, to_file: boo
     assert not (tmp_path / "out.txt").exists()
 
 
-def test_after_a_damaged_file_was_mended_the_same_command_goes_on(
+def test_the_same_command_continues_after_a_damaged_file_was_repaired(
     call: Call, page: Path, tmp_path: Path
 ) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
@@ -459,7 +459,7 @@ class TestSavedMemory:
         assert "2 pairs" in report.out
         assert "source en" in " ".join(report.out.split())
 
-    def test_what_xml_cannot_say(self) -> None:
+    def test_characters_that_xml_does_not_allow_are_left_out(self) -> None:
         data = write_tmx([('a < b & "c"\x0b', "]]> \ud800é\ufffe")], "en", "ko").decode()
         assert '<seg>a &lt; b &amp; "c"</seg>' in data
         assert "<seg>]]&gt; é</seg>" in data
@@ -495,7 +495,7 @@ def test_nothing_is_half_written(
 
 
 def test_texts_in_other_encodings(call: Call, tmp_path: Path) -> None:
-    """UTF-16 says what it is, and stays it; other encodings are named, and become UTF-8."""
+    """UTF-16 with a byte order mark stays UTF-16; other encodings must be named, and become UTF-8."""
     utf16, html, out = tmp_path / "a.txt", tmp_path / "a.html", tmp_path / "out.html"
     utf16.write_bytes("two four.\r\nnine.\r\n".encode("utf-16"))
     assert call("translate", MODEL, utf16, "--out", tmp_path / "b.txt").code == 0

@@ -1,4 +1,4 @@
-"""What a person set and what is settled are two types; `resolve` joins them and keeps the reasons."""
+"""Overrides and recipe are two types; `resolve` makes one of the other and keeps the reasons."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_correction_replaces_a_value_and_its_reason() -> None:
         corrected = resolved.corrected(too_few)
         assert corrected.recipe.text.vocab_size == 300
         assert set(corrected.reasons) == {too_few, dropout}
-        assert corrected.overrides == resolved.overrides, "what the person asked for is not forgotten"
+        assert corrected.overrides == resolved.overrides, "what the person set is not forgotten"
 
 
 def test_only_overrides_can_differ_from_a_recipe() -> None:
@@ -96,7 +96,7 @@ def test_other_values_of_a_recipe_leave_the_rest_alone() -> None:
     assert flatten(changed) == {**flatten(recipe), "model.width": 64}
 
 
-def test_nothing_asks_pydantic_which_fields_were_set() -> None:
+def test_no_module_relies_on_pydantic_for_what_was_set() -> None:
     """A `Recipe` has all of them. The one exception takes a recipe from a caller."""
     asking = re.compile("exclude_unset|model_fields_set|exclude_defaults")
     found = [path.name for path in SOURCES.rglob("*.py") if asking.search(path.read_text(encoding="utf-8"))]

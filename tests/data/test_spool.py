@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from jumok.data.corpora import Corpus
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-WÖRTER = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
+GERMAN_WORDS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun", "zehn"]
 
 
 def write_corpus(path: Path, count: int, seed: int = 1) -> Path:
@@ -36,7 +37,7 @@ def write_corpus(path: Path, count: int, seed: int = 1) -> Path:
     lines = []
     for _ in range(count):
         digits = [generator.randrange(10) for _ in range(generator.randint(1, 4))]
-        source, target = (" ".join(words[digit] for digit in digits) for words in (WORDS, WÖRTER))
+        source, target = (" ".join(words[digit] for digit in digits) for words in (WORDS, GERMAN_WORDS))
         kind = generator.randrange(40)
         source, target = {
             0: ("", target),
@@ -89,7 +90,7 @@ def test_a_spool_keeps_what_one_process_keeps(corpora: list[Corpus], tmp_path: P
 
 
 @pytest.mark.medium
-def test_sentences_and_store_are_the_same_by_either_way(
+def test_sentences_and_store_are_the_same_with_and_without_a_spool(
     corpora: list[Corpus], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = read_sentences(corpora, [], held_out_pairs=50)
@@ -129,8 +130,6 @@ def test_a_run_reads_its_files_once(
         passes += 1
         return reader(dropped)
 
-    from dataclasses import replace
-
     sentences = read_sentences(
         [replace(corpora[0], reader=counted)], [], held_out_pairs=20, work=tmp_path / "work"
     )
@@ -139,13 +138,13 @@ def test_a_run_reads_its_files_once(
     assert passes == 1
 
 
-def test_pairs_without_faults_and_without_duplicates_need_no_workers_to_be_read_again(tmp_path: Path) -> None:
+def test_an_empty_spool_has_no_pairs(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "spool")
     assert list(spool.pairs()) == []
     assert list(SpooledPairs(spool, 0, choose_hold_out([], count=1))) == []
     assert np.array_equal(spool._duplicates(), np.zeros(0, dtype=bool))
     assert CorpusPairs("none", []).weight == 1.0
-    with pytest.raises(Exception, match="no store"):
+    with pytest.raises(StorageError, match="no store"):
         open_store(spool.folder)
 
 

@@ -1,4 +1,4 @@
-"""The device and the precision are chosen once, with a reason; bf16 is tried where it can do no harm."""
+"""The device and the precision are chosen once, with a reason; a child process tries bf16."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_fp16_is_refused_on_the_cpu() -> None:
         (Bf16Probe(False, 0.0, "dies"), "fp32"),
     ],
 )
-def test_a_long_run_on_the_cpu_takes_bf16_if_it_pays(
+def test_a_long_run_on_the_cpu_takes_bf16_if_it_is_faster(
     monkeypatch: pytest.MonkeyPatch, probe: Bf16Probe, expected: str
 ) -> None:
     monkeypatch.setattr(device_module, "probe_bf16", lambda: probe)
@@ -63,13 +63,13 @@ def test_bf16_on_a_processor_that_dies_of_it_is_refused(monkeypatch: pytest.Monk
         choose_device("cpu", "bf16")
 
 
-def test_a_child_that_dies_is_an_answer() -> None:
+def test_a_child_that_dies_means_that_bf16_does_not_work() -> None:
     probe = probe_bf16(f"import os; os.kill(os.getpid(), {int(signal.SIGILL)})")
     assert not probe.works
     assert probe.reason == "a process that computes in bf16 dies of SIGILL"
 
 
-def test_a_child_that_fails_or_is_wrong_is_an_answer() -> None:
+def test_a_child_that_fails_or_is_inexact_means_that_bf16_does_not_work() -> None:
     assert probe_bf16("raise ValueError('no bf16')").reason == "a product in bf16 fails (ValueError: no bf16)"
     wrong = probe_bf16('print(\'{"speed_up": 2.0, "error": 0.5}\')')
     assert (wrong.works, wrong.reason) == (False, "products in bf16 are wrong by 50%")
@@ -84,7 +84,7 @@ def test_the_probe_gives_an_answer_on_this_machine() -> None:
     assert probe.works == (probe.speed_up > 0)
 
 
-def test_a_model_gets_the_precision_of_its_place() -> None:
+def test_a_model_gets_the_precision_of_its_device() -> None:
     model = torch.nn.Linear(2, 2)
     assert DeviceConfig("cpu", "bf16").place(model).autocast_dtype == torch.bfloat16
     assert DeviceConfig("cpu", "fp32").place(model).autocast_dtype is None

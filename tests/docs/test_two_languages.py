@@ -52,7 +52,7 @@ def spell_out(prose: str) -> str:
     return LARGE_NUMBER.sub(value, prose)
 
 
-def said_in_words(english: Path) -> set[str]:
+def numbers_in_words(english: Path) -> set[str]:
     """Numbers that an English page has as words, where a Korean one may have digits: five minutes, 5분."""
     words = set(re.findall(r"[a-z]+", english.read_text(encoding="utf-8").lower()))
     whole = {str(value) for value, word in enumerate(WORDS, 1) if word in words}
@@ -71,7 +71,7 @@ def without_language(target: str) -> str:
 def test_a_korean_page_says_what_the_english_one_says(korean: Path) -> None:
     english = korean.with_name(korean.name.replace(".ko.md", ".md"))
     found, expected = parts(korean), parts(english)
-    more = said_in_words(english) - set(expected["numbers"])
+    more = numbers_in_words(english) - set(expected["numbers"])
     found["numbers"] = [number for number in found["numbers"] if number not in more]
     for what in expected:
         assert found[what] == expected[what], f"{what} of {korean.name} differ from those of {english.name}"
@@ -88,7 +88,7 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
             )
 
 
-def test_differences_are_seen(tmp_path: Path) -> None:
+def test_differences_are_detected(tmp_path: Path) -> None:
     english, korean = tmp_path / "x.md", tmp_path / "x.ko.md"
     english.write_text("# A\n\n3 $`W_Q`$ in 1.2 million.\n\n```py\nprint(1)  # one\n```\n", encoding="utf-8")
     korean.write_text("# 가\n\n120만 개 중 $`W_Q`$ 3개.\n\n```py\nprint(1)  # 하나\n```\n", encoding="utf-8")
@@ -101,4 +101,4 @@ def test_differences_are_seen(tmp_path: Path) -> None:
 def test_words_may_become_digits(tmp_path: Path) -> None:
     english = tmp_path / "x.md"
     english.write_text("Five minutes, a tenth of the rate.", encoding="utf-8")
-    assert said_in_words(english) == {"5", "1", "10"}
+    assert numbers_in_words(english) == {"5", "1", "10"}

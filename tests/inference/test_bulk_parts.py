@@ -1,4 +1,4 @@
-"""Parts of bulk work: blocks as in a stream, names that depend on all that matters, whole or absent."""
+"""Parts of bulk work: blocks as in a stream, names that depend on their content, complete or absent."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_was_read_before_an_error_is_a_block() -> None:
 @pytest.mark.parametrize(
     "change", [{"digest": "b"}, {"options": {"beam": 5}}, {"n_best": 2}, {"output": "json"}, {"prefix": "a"}]
 )
-def test_the_name_of_a_part_depends_on_all_that_matters(change: dict[str, Any]) -> None:
+def test_the_name_of_a_part_depends_on_all_that_affects_its_content(change: dict[str, Any]) -> None:
     assert replace(SETTINGS, **change).key(["a"]) != SETTINGS.key(["a"])
     assert SETTINGS.key(["a", "b"]) != SETTINGS.key(["a b"]) != SETTINGS.key(["a"])
     assert replace(SETTINGS, model="elsewhere").key(["a"]) == SETTINGS.key(["a"])
@@ -128,7 +128,7 @@ def test_a_rerun_does_only_what_is_missing(tmp_path: Path) -> None:
     assert (sorted(first.done), sorted(second.done)) == ([4, 5], [0, 1, 2, 3])
 
 
-def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_go(tmp_path: Path) -> None:
+def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_are_removed(tmp_path: Path) -> None:
     texts = lines(5000)
     run(tmp_path / "out", texts, UpperCase()).join()
     texts[3000] = "another line"
@@ -192,7 +192,7 @@ def test_an_output_that_was_written_meanwhile_is_not_replaced(tmp_path: Path) ->
         assert out.read_text() == written
 
 
-def test_only_an_unchanged_output_of_the_same_settings_is_replaced_unasked(tmp_path: Path) -> None:
+def test_only_an_unchanged_output_of_the_same_settings_is_replaced_without_overwrite(tmp_path: Path) -> None:
     out, other = tmp_path / "out", replace(SETTINGS, n_best=2)
     files = [(tmp_path / "in", out)]
     job = run(out, lines(3), UpperCase())

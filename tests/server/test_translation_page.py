@@ -95,7 +95,7 @@ def posts(page: Page) -> list[str]:
     return sent
 
 
-def test_the_translation_is_that_of_the_api_and_its_words_are_lit_on_both_sides(
+def test_the_translation_is_that_of_the_api_and_aligned_words_are_highlighted(
     server: Served, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
@@ -118,7 +118,7 @@ def test_the_translation_is_that_of_the_api_and_its_words_are_lit_on_both_sides(
     assert target in page.locator("#result .word.partner").all_inner_texts()
 
 
-def test_words_are_tinted_by_their_probability_unless_one_does_not_want_it(
+def test_words_are_tinted_by_their_probability_unless_that_is_switched_off(
     server: Served, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
@@ -127,7 +127,7 @@ def test_words_are_tinted_by_their_probability_unless_one_does_not_want_it(
     [answer] = server.post("/v1/translate", request).json["translations"]
     for index, word in enumerate(answer["words"]):
         probability = word["probability"]
-        step = next((step for step, least in enumerate((0.75, 0.5, 0.25)) if probability >= least), 3)
+        step = next((step for step, minimum in enumerate((0.75, 0.5, 0.25)) if probability >= minimum), 3)
         expect(page.locator("#result .word").nth(index)).to_have_class(re.compile(rf"\btint-{step}\b"))
     expect(page.locator("#tint-legend")).to_contain_text("no measure of quality")
     page.uncheck("#tint")
@@ -228,7 +228,7 @@ def test_nothing_is_sent_while_a_syllable_is_composed(open_page: Callable[..., P
     assert {'"q":"나는"' in body for body in sent} == {True}
 
 
-def test_what_is_stale_or_has_failed_is_grey(tmp_path: Path, browser: Browser) -> None:
+def test_a_stale_or_failed_translation_is_grey(tmp_path: Path, browser: Browser) -> None:
     model = make_digits(tmp_path / "model", "en", "de")
     page = browser.new_page(locale="ko-KR")
     page.set_default_timeout(TIMEOUT_MS)
@@ -269,7 +269,7 @@ def test_the_text_survives_a_reload_and_is_in_the_address(
     expect(page.locator("#text")).to_have_value(long)
 
 
-def test_a_history_is_kept_only_if_it_is_wanted(open_page: Callable[..., Page]) -> None:
+def test_a_history_is_kept_only_if_it_is_switched_on(open_page: Callable[..., Page]) -> None:
     page = open_page()
     translate(page, "one two")
     page.locator("#history summary").click()
@@ -303,7 +303,7 @@ def test_keys_translate_at_once_and_stop(open_page: Callable[..., Page]) -> None
     assert ['"words":true' in body for body in sent] == [False, True]  # the first text is shown at once
 
 
-def test_a_text_that_is_too_long_is_not_cut_in_silence(open_page: Callable[..., Page]) -> None:
+def test_a_text_that_is_too_long_is_not_cut_silently(open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.select_option("#source", "en")
     sent = posts(page)
@@ -386,14 +386,14 @@ def test_a_file_has_progress_a_name_and_an_end(open_page: Callable[..., Page], t
 
 def test_theme_and_language_are_switched_and_remembered(open_page: Callable[..., Page]) -> None:
     page = open_page(color_scheme="light")
-    ground = "getComputedStyle(document.body).backgroundColor"
-    light = page.evaluate(ground)
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(background)
     page.select_option("#theme", "dark")
     page.select_option("#language", "ko")
-    assert page.evaluate(ground) != light
+    assert page.evaluate(background) != light
     page.reload()
     expect(page.locator("#translate")).to_have_text("번역")
-    assert page.evaluate(ground) != light
+    assert page.evaluate(background) != light
     expect(page.locator("html")).to_have_attribute("lang", "ko")
     dark = open_page(color_scheme="dark", java_script_enabled=False)
     assert dark.locator("body").evaluate("each => getComputedStyle(each).backgroundColor") != light
@@ -494,12 +494,12 @@ def test_the_pages_are_accessible_and_never_overflow(
     expect(page.locator("table.attention")).to_be_visible(timeout=TIMEOUT_MS)
     page.locator("#result .word").first.click()
     expect(page.locator("#candidate-list button").first).to_be_visible(timeout=TIMEOUT_MS)
-    assert_sound(page)
+    assert_fits_and_is_accessible(page)
     page.goto(page.url.split("#")[0] + "docs")
-    assert_sound(page)
+    assert_fits_and_is_accessible(page)
 
 
-def assert_sound(page: Page) -> None:
+def assert_fits_and_is_accessible(page: Page) -> None:
     """Assert that the page is no wider than the screen and that axe-core, if installed, finds no problem."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     if not AXE.is_file():

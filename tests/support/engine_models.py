@@ -111,7 +111,7 @@ def tokenizers(kind: str = "unigram", *, byte_fallback: bool = True, shared: boo
 
 @functools.cache
 def translator(name: str) -> Translator:
-    """Return a model whose attention is not saturated: there, rounding would decide between equals."""
+    """Return a model without saturated attention, in which rounding would decide ties."""
     torch.manual_seed(7)
     pair = tokenizers(shared=name != "relative-bias")
     model: Any = build_for_tokenizers(MODELS[name], pair)
@@ -126,7 +126,9 @@ def translator(name: str) -> Translator:
                 module.variance += torch.rand_like(module.variance)
             if type(module).__name__ == "RelativeBias":
                 module.table += torch.randn_like(module.table)
-    is_covering = name == "post-norm"
-    search = SearchSettings(beam=3, max_length_ratio=0.5, coverage_penalty=0.2 if is_covering else 0.0)
+    has_coverage_penalty = name == "post-norm"
+    search = SearchSettings(
+        beam=3, max_length_ratio=0.5, coverage_penalty=0.2 if has_coverage_penalty else 0.0
+    )
     read_out = ReadOut(((1, 2), (0, 1)), 1, 0.15) if name == "rotary" else None
     return Translator(model, pair, search=search, read_out=read_out, facts=ModelFacts("en", "ko"))

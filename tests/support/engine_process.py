@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ENGINE = Path(jumok.plots.__file__).parent / "engine.js"
 DRIVER = Path(__file__).parent / "run_engine.mjs"
-# So few answers that neither side waits for the other to read.
+# So few requests at a time that their answers fit into the pipe, and neither side waits for the other.
 CHUNK = 8
 
 

@@ -1,6 +1,6 @@
 """What a new user tried, as a table: the command, the exit code, and what the answer must say.
 
-The numbers are those of a review with 156 attempts; 0 is an attempt that was added later. Every number stands
+The numbers are those of a review with 156 attempts; 0 is an attempt that was added later. Every number is
 in one of the tables below: ATTEMPTS are called in this process, SHELL lines are run by a shell, and COVERED
 are the tests of other files. `test_cli_newcomer.py` runs the first two, and checks that the others exist.
 """
@@ -349,7 +349,7 @@ COVERED: dict[int, str] = {
 
 # The faults that the review found, each with the test that would fail if it came back.
 FAULTS: dict[str, str] = {
-    "A1": "tests/server/test_doors.py::test_every_door_gives_the_same_translation",
+    "A1": "tests/server/test_same_translation.py::test_every_interface_gives_the_same_translation",
     "A2": "tests/cli/test_cli_evaluate.py::test_a_baseline_of_another_direction_is_refused",
     "A3": "tests/cli/test_cli_shortlist.py::"
     "test_a_validation_set_of_the_usual_size_is_not_taken_for_held_out_pairs",

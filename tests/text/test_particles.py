@@ -69,7 +69,7 @@ def test_a_word_is_split_into_its_stem_and_its_particles(word: str, stem: str, t
 
 
 @pytest.mark.parametrize(
-    ("stem", "old_stem", "tail", "mended"),
+    ("stem", "old_stem", "tail", "expected"),
     [
         ("교사", "학생", "은", "는"),
         ("교사", "학생", "이", "가"),
@@ -84,8 +84,8 @@ def test_a_word_is_split_into_its_stem_and_its_particles(word: str, stem: str, t
         ("2026", "나무", "는", "은"),
     ],
 )
-def test_particles_follow_another_word(stem: str, old_stem: str, tail: str, mended: str) -> None:
-    assert adapt_particle(stem, tail, old_stem=old_stem) == mended
+def test_particles_are_adapted_to_another_word(stem: str, old_stem: str, tail: str, expected: str) -> None:
+    assert adapt_particle(stem, tail, old_stem=old_stem) == expected
 
 
 @pytest.mark.parametrize("tail", ["", "은", "의", "에서는", "들이", "이다", "입니다", "인데", "인지"])
@@ -94,5 +94,5 @@ def test_a_noun_ends_where_its_particles_begin(tail: str) -> None:
 
 
 @pytest.mark.parametrize("tail", ["인", "인은", "인이", "인들은", "어", "어를", "산", "사람", "는"])
-def test_a_noun_goes_on_in_another_noun(tail: str) -> None:
+def test_a_noun_does_not_end_inside_a_longer_word(tail: str) -> None:
     assert not is_noun_end("한국", tail)

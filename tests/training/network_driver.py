@@ -212,8 +212,8 @@ def fewer_ranks(folder: Path, world_size: int) -> object:
     }
 
 
-def other_world(folder: Path, world_size: int) -> object:
-    """What is said if a run without shares is continued by other ranks."""
+def other_world_size(folder: Path, world_size: int) -> object:
+    """The errors if a run without shares is continued by another number of ranks."""
     corpus = digit_corpus(300)
 
     def run(rank: int) -> object:
@@ -227,7 +227,7 @@ def other_world(folder: Path, world_size: int) -> object:
 
 
 def other_host(folder: Path, world_size: int) -> object:
-    """What is said if the run folder is not where rank 0 is."""
+    """The errors if the run folder is not on the host of rank 0."""
 
     def run(rank: int) -> object:
         for _ in training_events(digit_corpus(300), out=folder if rank else folder / "none", **SETTINGS):
@@ -238,7 +238,7 @@ def other_host(folder: Path, world_size: int) -> object:
 
 
 def other_code(folder: Path, world_size: int) -> object:
-    """What the ranks say if one of them has other code."""
+    """The errors if one rank has other code."""
 
     def run(rank: int) -> object:
         if rank == 1:
@@ -330,7 +330,7 @@ TASKS = {
     "run_and_resume": run_and_resume,
     "shares": shares,
     "fewer_ranks": fewer_ranks,
-    "other_world": other_world,
+    "other_world_size": other_world_size,
     "other_host": other_host,
     "other_code": other_code,
 }

@@ -259,13 +259,13 @@ def test_fine_tuning_needs_a_model_to_start_from(tmp_path: Path) -> None:
         list(training_events(digit_corpus(50), out=tmp_path / "run", start_from=tmp_path / "x", **STEPS))
 
 
-def test_points_between_two_models() -> None:
+def test_weights_are_interpolated() -> None:
     old, new = {"w": torch.zeros(3)}, {"w": torch.full((3,), 2.0)}
     assert interpolate_weights(old, new, 0.25)["w"].tolist() == [0.5] * 3
     assert torch.equal(interpolate_weights(old, new, 1.0)["w"], new["w"])
 
 
-def test_the_point_gains_most_of_those_that_lose_little() -> None:
+def test_the_chosen_point_gains_most_among_those_that_lose_little() -> None:
     start = MeasuredPoint(0, 20, 50)
     points = [MeasuredPoint(1, 30, 45), MeasuredPoint(0.6, 28, 49.6), MeasuredPoint(0.2, 23, 50.2)]
     assert choose_point(start, points, keeps_translations=False).share == 0.6

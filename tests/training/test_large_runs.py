@@ -98,7 +98,7 @@ def prepare(folder: RunFolder, inputs: Inputs) -> preparation.PreparedRun:
 
 
 @pytest.mark.parametrize("changes", [False, True])
-def test_files_that_change_while_they_are_read_are_not_taken_for_those_that_were_read(
+def test_files_that_change_while_they_are_read_are_not_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: bool
 ) -> None:
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(40)])

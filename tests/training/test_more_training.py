@@ -182,7 +182,7 @@ class TestMore:
         events.close()  # type: ignore[attr-defined]
         assert (finished / "model" / "weights.safetensors").read_bytes() == before
 
-    def test_other_settings_stay_refused(self, finished: Path) -> None:
+    def test_other_settings_are_still_refused(self, finished: Path) -> None:
         with pytest.raises(RunFolderError, match="received 9, the run has 1"):
             train(finished, steps=30, seed=9)
 
@@ -241,7 +241,7 @@ class TestTheAverageOfAnEarlierPhase:
         train(averaged, steps=60, **self.noisy)
         assert (averaged / "model" / "weights.safetensors").read_bytes() != before
 
-    def test_a_damaged_one_is_named(self, averaged: Path) -> None:
+    def test_a_damaged_average_is_reported(self, averaged: Path) -> None:
         self.pretend(averaged, loss=0.0)
         (averaged / "average" / "weights.safetensors").write_bytes(b"")
         events = train(averaged, steps=50, **self.noisy)
@@ -250,7 +250,7 @@ class TestTheAverageOfAnEarlierPhase:
         (averaged / "average" / "manifest.json").write_bytes(b"{}")
         assert train(averaged, steps=60, **self.noisy)[-1].reason == "done"  # type: ignore[union-attr]
 
-    def test_an_interruption_in_the_finish_comes_to_the_same_weights(
+    def test_an_interruption_in_the_finish_ends_in_the_same_weights(
         self, averaged: Path, tmp_path: Path
     ) -> None:
         """Killed after the last step and before the finish, then given more steps."""

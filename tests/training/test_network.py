@@ -1,4 +1,4 @@
-"""Ranks over torch.distributed compute the bits of shared memory; what people get wrong is said clearly."""
+"""Ranks over torch.distributed compute the bits of shared memory; mistakes in the set-up are explained."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_script_may_train_twice(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_second_signal_ends_a_rank_that_rank_0_has_left_alone(tmp_path: Path) -> None:
+def test_a_second_signal_ends_a_rank_if_rank_0_does_not_respond(tmp_path: Path) -> None:
     result = run_driver("dead_host", tmp_path / "dead", 2, seconds=60)
     assert result["alive"] == "True"  # the first is left to rank 0
     assert result["ranks"] == [{"killed": True}, {"killed": True}]
@@ -127,7 +127,7 @@ def test_a_run_in_shares_goes_on_with_fewer_ranks_to_the_same_bits(tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_run_without_shares_needs_its_number_of_ranks(tmp_path: Path) -> None:
-    ranks = run_driver("other_world", tmp_path / "run", 2)
+    ranks = run_driver("other_world_size", tmp_path / "run", 2)
     assert "This run has 2 processes. Received: 3 ranks" in ranks[0]["error"], ranks[0]
     assert "training.shares" in ranks[0]["error"]
 

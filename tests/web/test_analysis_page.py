@@ -92,7 +92,7 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     )
 
 
-def test_an_expected_translation_parts_from_the_models_own(
+def test_an_expected_translation_is_compared_with_the_models_own(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     page = opened(open_page, address, panel="attention")
@@ -125,7 +125,7 @@ def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: Ope
     expect(page.locator("td.written").last).to_be_visible()
 
 
-def test_steps_begin_with_a_middling_weight(
+def test_the_first_steps_shown_are_of_a_weight_near_one_half(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     page = opened(open_page, address, panel="steps")

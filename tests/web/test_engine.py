@@ -158,7 +158,7 @@ def without_attention_rows(document: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("kind", "byte_fallback"), [("unigram", True), ("unigram", False), ("bpe", True), ("bpe", False)]
 )
-def test_text_is_split_as_by_sentencepiece(kind: str, byte_fallback: bool) -> None:
+def test_text_is_tokenized_as_by_sentencepiece(kind: str, byte_fallback: bool) -> None:
     pair = tokenizers(kind, byte_fallback=byte_fallback)
     tokenizer = pair.source
     settings = RecurrentSettings(width=8, embedding=8, attention=AttentionSettings(kind="none"))

@@ -1,4 +1,4 @@
-"""The page says what is so: places where it once contradicted the model."""
+"""The page agrees with the model: regressions of statements that once contradicted it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_text_of_several_sentences_is_the_translators(
     wait_for_responses(page)
 
 
-def test_words_that_are_kept_for_a_pin_are_not_called_given(
+def test_words_that_are_kept_for_a_pin_are_not_called_a_prefix(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     plain = explain(translator, SENTENCE)
@@ -107,7 +107,7 @@ def test_the_map_of_a_run_says_that_its_rows_are_the_reference(open_page: OpenPa
     wait_for_responses(page)
 
 
-def test_an_effect_is_said_of_the_heads_that_are_shown_only(
+def test_the_effect_is_that_of_the_heads_that_are_shown(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     """One word in all heads is shown without an effect, which would be that of all words."""
@@ -120,7 +120,7 @@ def test_an_effect_is_said_of_the_heads_that_are_shown_only(
     assert float(shown) == pytest.approx(before.log_prob_changed - before.log_prob, abs=0.006)
 
 
-def test_a_whole_page_of_json_is_not_the_same_for_every_panel(open_page: OpenPage, address: str) -> None:
+def test_every_panel_saves_its_own_json(open_page: OpenPage, address: str) -> None:
     page = open_page(address)
     wait_for_responses(page)
     saved = []

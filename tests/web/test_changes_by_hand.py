@@ -1,4 +1,4 @@
-"""Hands on attention, in a real browser: lines are dragged, weights moved, heads silenced, steps undone."""
+"""Attention is changed by hand, in a real browser: lines dragged, weights moved, heads silenced, undone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def translator(runs: dict[str, Path]) -> Translator:
 
 @pytest.fixture(scope="module")
 def address(translator: Translator) -> Iterator[str]:
-    """Yield a live page with one model; the fast way to the attention panel."""
+    """Yield a live page with one model; it opens on the attention panel."""
     with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
         yield served
 
@@ -65,8 +65,8 @@ def word(page: Page, side: str, index: int) -> Locator:
 
 
 def strongest_line(page: Page, row: int) -> tuple[float, float, int]:
-    """Return a place on the strongest line of a word, near its source end, and its source word."""
-    place: Any = page.evaluate(
+    """Return a point on the strongest line of a word, near its source end, and its source word (index)."""
+    point: Any = page.evaluate(
         """row => {
           const path = [...document.querySelectorAll(`[data-line^="${row}-"]`)].at(-1);
           const at = path.getPointAtLength(0.3 * path.getTotalLength());
@@ -75,7 +75,7 @@ def strongest_line(page: Page, row: int) -> tuple[float, float, int]:
         }""",
         row,
     )
-    return place[0], place[1], place[2]
+    return point[0], point[1], point[2]
 
 
 def centre(locator: Locator) -> tuple[float, float]:
@@ -154,7 +154,7 @@ def test_a_weight_moves_under_a_slider_and_is_one_step_to_undo(page: Page, trans
     assert changes(page) == []
 
 
-def test_words_and_keys_reach_all_that_hands_do(page: Page, axe: str) -> None:
+def test_everything_can_be_done_with_the_keyboard(page: Page, axe: str) -> None:
     word(page, "target", 0).focus()
     page.keyboard.press("ArrowRight")
     expect(word(page, "target", 1)).to_be_focused()
@@ -220,7 +220,7 @@ def test_one_head_of_a_silenced_attention_is_freed(open_page: OpenPage, address:
     assert pressed == ["false", *["true"] * (len(pressed) - 1)]
 
 
-def test_a_word_is_lit_everywhere(page: Page) -> None:
+def test_a_word_is_highlighted_everywhere(page: Page) -> None:
     word(page, "target", 1).hover()
     expect(word(page, "target", 1)).to_have_class(re.compile("pointed"))
     expect(page.locator("path.line.lit").first).to_be_attached()
@@ -307,7 +307,7 @@ def test_what_share_saves_opens_again(open_page: OpenPage, live: str, tmp_path: 
         expect(open_page(file.as_uri()).get_by_test_id("translation")).to_have_text(translated)
 
 
-def test_paper_shows_figures_only(page: Page) -> None:
+def test_only_figures_are_printed(page: Page) -> None:
     page.emulate_media(media="print")
     for hidden in ("header", "form", ".tabs", ".under", "select", "details"):
         expect(page.locator(hidden).first).to_be_hidden()
@@ -316,7 +316,7 @@ def test_paper_shows_figures_only(page: Page) -> None:
     expect(page.locator(".caption").last).to_have_text(re.compile(r"^mine · jumok, \d{4}-\d\d-\d\d$"))
 
 
-def test_a_given_translation_is_looked_at(page: Page, translator: Translator) -> None:
+def test_a_given_translation_is_explained(page: Page, translator: Translator) -> None:
     page.get_by_text("Search and given translation").click()
     page.get_by_label("Look at this translation").fill("너는 집에 간다.")
     page.get_by_label("Look at this translation").press("Enter")

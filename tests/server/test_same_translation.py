@@ -62,10 +62,10 @@ def from_the_server(server: Served, texts: list[str], size: int = 50) -> list[st
     return answers
 
 
-def check_all_doors(model: Path, server: Served, texts: list[str]) -> None:
+def check_all_interfaces(model: Path, server: Served, texts: list[str]) -> None:
     translator = load(model)
     in_python = [translation.text for translation in translator.translate(texts)]
-    # Sentence for sentence: what each one has by itself, and nothing of a text is lost.
+    # Each sentence has the translation that it has alone, and nothing of a text is lost.
     for text, translation in zip(texts, translator.translate(texts), strict=True):
         sentences = split_sentences(text)
         assert len(sentences) >= 2
@@ -79,11 +79,11 @@ def check_all_doors(model: Path, server: Served, texts: list[str]) -> None:
     assert on_the_live_page(model, texts) == in_python
 
 
-def test_every_door_gives_the_same_translation(model: Path, served: Served) -> None:
-    check_all_doors(model, served, make_texts(12))
+def test_every_interface_gives_the_same_translation(model: Path, served: Served) -> None:
+    check_all_interfaces(model, served, make_texts(12))
 
 
 @pytest.mark.slow
-def test_every_door_gives_the_same_translation_of_500_texts(model: Path, tmp_path: Path) -> None:
+def test_every_interface_gives_the_same_translation_of_500_texts(model: Path, tmp_path: Path) -> None:
     with serving(tmp_path, model) as server:
-        check_all_doors(model, server, make_texts(500))
+        check_all_interfaces(model, server, make_texts(500))

@@ -1,4 +1,4 @@
-"""Every verb on an imported model, and what the verbs say about a model that is not imported yet."""
+"""Every command on an imported model, and what commands say about a model that is not imported yet."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_an_imported_model_is_fine_tuned(model: Path, pairs: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["classic", "marian"])
-def test_other_verbs_name_the_command_that_imports(name: str, tmp_path: Path) -> None:
+def test_other_commands_name_the_one_that_imports(name: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(STORED / f"{name}.zip") as archive:
         archive.extractall(tmp_path)
     folder = tmp_path / name
