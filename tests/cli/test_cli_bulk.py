@@ -1,4 +1,4 @@
-"""`translate` and `evaluate` with --workers, --shard and --ray write the bytes of one process, whatever dies."""
+"""`translate` and `evaluate` with --workers, --shard and --ray write the bytes of one process."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def cache(
 
 
 def _beyond(models: list[CachedModel], limit: int) -> list[CachedModel]:
-    """Return the models that do not fit into the limit, of those that were used last first."""
+    """Return the models to remove, so that the most recently used ones fit into the limit."""
     beyond, total = [], 0
     for model in models:
         total += model.num_bytes

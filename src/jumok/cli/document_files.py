@@ -193,7 +193,7 @@ def _translate_in_order(
         if progress is not None:
             progress.add(str(target), {"source": digest, "translated": one.translated})
     if progress is not None and not failures:
-        progress.remove()  # with failures, the same command goes on with the documents that were mended
+        progress.remove()  # with failures, the same command continues after they are repaired
     if job.memory:
         message = localise(
             "{count:,} segments and sentences were taken from the translation memory.", count=num_from_memory

@@ -1,4 +1,4 @@
-"""What is done of a long translation: `report.ko.docx.part`, until the document is written.
+"""The finished blocks of a long translation: `report.ko.docx.part`, kept until the document is written.
 
     part = PartFile(path, key)          the key says what is translated: input, model, options
     part.done                           results by name, as an earlier process left them

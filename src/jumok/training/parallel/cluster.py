@@ -45,9 +45,7 @@ if TYPE_CHECKING:
 
 JOIN_SECONDS = 300.0  # until all ranks have met
 UPDATE_SECONDS = 900.0  # that an exchange of an update may take
-ORDER_SECONDS = (
-    30 * 24 * 3600.0
-)  # that a rank waits for an order: rank 0 reads, validates and saves meanwhile
+ORDER_SECONDS = 30 * 24 * 3600.0  # that a rank waits for an order while rank 0 reads, validates or saves
 ORDER_BYTES = 256  # that every order has, so that most need one broadcast
 ANSWER_BYTES = 1024
 _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
@@ -165,7 +163,7 @@ class Cluster:
 
 _current: list[Cluster] = []
 _stores: list[Store] = []
-"""The store of each cluster that this process has joined, one after the other: always the same."""
+"""One entry per cluster that this process has joined, one after the other; all are the same store."""
 
 
 def current_cluster() -> Cluster | None:
@@ -305,7 +303,7 @@ def _code_digest() -> str:
 
 
 def _choose_interface(address: ClusterAddress) -> None:
-    """Name the interface that leads to rank 0, unless the user has; else gloo looks this host's name up."""
+    """Set the interface that leads to rank 0, unless the user has set one. Gloo's default is by host name."""
     if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface_towards(address)):
         os.environ["GLOO_SOCKET_IFNAME"] = name
         os.environ.setdefault("NCCL_SOCKET_IFNAME", name)

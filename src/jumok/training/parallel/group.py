@@ -205,9 +205,9 @@ def worker_main(orders: IO[bytes], replies: IO[bytes]) -> None:
             raise EOFError
 
     model = fresh_model(folder, recipe, tokenizers)
-    places = {name: task[name] for name in ("rank", "world_size", "block_fd")}
+    own = {name: task[name] for name in ("rank", "world_size", "block_fd")}
     statistics = num_statistics(model, recipe.training)
-    memory = SharedMemory(model, **places, barrier=barrier, num_statistics=statistics)
+    memory = SharedMemory(model, **own, barrier=barrier, num_statistics=statistics)
     memory.close_block_fd()
     worker = Worker(model, batches, recipe.training, memory)
     send_ready()

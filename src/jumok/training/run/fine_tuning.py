@@ -134,7 +134,7 @@ class FineTuning:
 
 
 def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> FineTuning | None:
-    """Return what a run started from; None for a run that started from nothing."""
+    """Return what a run started from; None for a run that started from scratch."""
     if recipe.fine_tuning.start_from is None:
         return None
     start = read_stored_start(folder)
