@@ -93,7 +93,7 @@ def main(arguments: Sequence[str]) -> None:
     failed = [name for name, found in families.items() if not found.get("agrees")]
     print(f"{len(families) - len(failed)} of {len(families)} families agree with the CPU.", file=sys.stderr)
     if failed:
-        raise SystemExit(f"benchmarks: not so {', '.join(failed)}.")
+        raise SystemExit(f"benchmarks: these do not agree: {', '.join(failed)}.")
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:

@@ -62,7 +62,7 @@ def corpus_file(options: argparse.Namespace) -> Path:
 
 
 def make(options: argparse.Namespace) -> dict[str, Any]:
-    """Write the corpus, unless it is there. Sentences have words of a Zipf distribution and their number."""
+    """Write the corpus, unless it is there. Words follow Zipf's law; each sentence ends with its number."""
     from jumok.config.recipe import TextSettings
     from jumok.text.tokenizer_files import tokenizers_to_files
     from jumok.text.tokenizer_training import train_tokenizers
@@ -71,12 +71,14 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
     generator = np.random.default_rng(1)
     sides = [_words(generator), _words(generator)]
     weights = 1 / np.arange(1, NUM_WORDS + 1)
-    cumulated = np.cumsum(weights) / weights.sum()
+    cumulative = np.cumsum(weights) / weights.sum()
     if not path.exists():
         temporary = path.with_suffix(".part")
         with temporary.open("w", encoding="ascii") as file:
             for first in range(0, options.pairs, CHUNK):
-                file.writelines(_lines(first, min(CHUNK, options.pairs - first), sides, cumulated, generator))
+                file.writelines(
+                    _lines(first, min(CHUNK, options.pairs - first), sides, cumulative, generator)
+                )
         temporary.rename(path)
     with path.open(encoding="ascii") as file:
         learnt = [next(file).rstrip("\n").split("\t") for _ in range(min(LEARNT_PAIRS, options.pairs))]
@@ -95,13 +97,13 @@ def _words(generator: np.random.Generator) -> list[str]:
 
 
 def _lines(
-    first: int, count: int, sides: list[list[str]], cumulated: Any, generator: np.random.Generator
+    first: int, count: int, sides: list[list[str]], cumulative: Any, generator: np.random.Generator
 ) -> list[str]:
     lengths = generator.integers(*WORDS_PER_SENTENCE, count)
-    ranks = np.searchsorted(cumulated, generator.random(int(lengths.sum()))).tolist()
-    lines, place = [], 0
+    ranks = np.searchsorted(cumulative, generator.random(int(lengths.sum()))).tolist()
+    lines, position = [], 0
     for number, length in enumerate(lengths.tolist(), first):
-        chosen, place = ranks[place : place + length], place + length
+        chosen, position = ranks[position : position + length], position + length
         source, target = (" ".join([words[rank] for rank in chosen]) for words in sides)
         lines.append(f"{source} {number}\t{target} {number}\n")  # its number makes a pair distinct
     return lines

@@ -21,8 +21,8 @@ class HeadStatistics:
     entropy: NDArray[np.float32]
     """−Σ α ln α, in nats: 0 if a head attends to one key only, ln n if it attends to all n equally."""
     distance: NDArray[np.float32] | None
-    """Σ α |query position − key position|, in tokens. In the encoder of a picture, the distance between the
-    places of patches, in patches (Dosovitskiy et al. 2021, figure 7); from words to patches there is none."""
+    """Σ α |query position − key position|, in tokens. In the encoder of a picture, the distance between
+    patches in rows and columns (Dosovitskiy et al. 2021, figure 7); from words to patches there is none."""
     on_special: NDArray[np.float32] | None
     """The weight on the special token: `</s>` for "encoder" and "cross", `<s>` for "decoder". A picture has
     none, except the class token of a classifier."""
@@ -51,8 +51,9 @@ def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = No
     on_class = _mean(weights[..., 0]) if first else None
     if attention.site == "cross":
         return HeadStatistics(entropy, None, on_class)
-    places = np.stack(np.divmod(np.arange(keys - first), picture.columns), axis=1)  # (patch, row and column)
-    distances = np.linalg.norm(places[:, None] - places, axis=-1)
+    # (patch, row and column)
+    positions = np.stack(np.divmod(np.arange(keys - first), picture.columns), axis=1)
+    distances = np.linalg.norm(positions[:, None] - positions, axis=-1)
     return HeadStatistics(entropy, _mean_distance(weights[..., first:, first:], distances), on_class)
 
 

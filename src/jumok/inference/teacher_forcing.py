@@ -63,7 +63,7 @@ def cross_entropies(
 ) -> list[float]:
     """Return H(y|x) = -1/|y| · log p(y|x) of each pair of token ids, in nats per token, `</s>` included."""
     log_probs = token_log_probs(model, sources, targets, batch_tokens=batch_tokens)
-    return [-sum(of_target) / len(of_target) for of_target in log_probs]
+    return [-sum(target_log_probs) / len(target_log_probs) for target_log_probs in log_probs]
 
 
 @torch.inference_mode()
@@ -80,8 +80,8 @@ def token_log_probs(
         padded = torch.tensor([[*ids, *[PAD] * (width - len(ids))] for ids in labels])  # (row, target)
         states = model(batch)
         with model.autocast():
-            every = model.output.log_probs(states).cpu()  # (row, target, token)
-        log_probs = every.gather(-1, padded[:, :, None]).squeeze(-1)
-        for row, of_row in zip(rows, log_probs.tolist(), strict=True):
-            found[row] = of_row[: len(targets[row]) + 1]
+            all_log_probs = model.output.log_probs(states).cpu()  # (row, target, token)
+        log_probs = all_log_probs.gather(-1, padded[:, :, None]).squeeze(-1)  # (row, target)
+        for row, row_log_probs in zip(rows, log_probs.tolist(), strict=True):
+            found[row] = row_log_probs[: len(targets[row]) + 1]
     return found

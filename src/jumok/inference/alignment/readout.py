@@ -170,15 +170,15 @@ def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:
 
 def _with_source_links(pairs: Sequence[AttendedPair], read_out: ReadOut, quality: float) -> ReadOut:
     """Return the read-out with the best `min_source_weight`, if one improves the quality enough."""
-    counts = {least: numpy.zeros(2) for least in MIN_SOURCE_WEIGHTS}
+    counts = {min_weight: numpy.zeros(2) for min_weight in MIN_SOURCE_WEIGHTS}
     for pair in pairs:
         weights = _word_map(pair, read_out)
         gold = pair.gold or Alignment(frozenset())
-        for least, count in counts.items():
-            links = _links(weights, least)
+        for min_weight, count in counts.items():
+            links = _links(weights, min_weight)
             count += len(links & gold.sure) + len(links & gold.possible), len(links) + len(gold.sure)
-    qualities = {least: agreed / max(total, 1) for least, (agreed, total) in counts.items()}
-    best = max(qualities, key=lambda least: qualities[least])
+    qualities = {min_weight: agreed / max(total, 1) for min_weight, (agreed, total) in counts.items()}
+    best = max(qualities, key=lambda min_weight: qualities[min_weight])
     if qualities[best] < quality + MIN_GAIN_PER_HEAD:
         return read_out
     return replace(read_out, min_source_weight=best)

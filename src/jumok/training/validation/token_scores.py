@@ -1,4 +1,4 @@
-"""What the validations without a search share: the loss and the right tokens of stored batches."""
+"""Validation without a search: the loss and the share of right tokens, over stored batches."""
 
 from __future__ import annotations
 
