@@ -146,7 +146,7 @@ def make_worker(model: Model, batch: Batch) -> Worker:
 
 
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
-    shares: dict[Any, Any] = {one: one.share for one in model.modules() if hasattr(one, "share")}
+    shares: dict[Any, Any] = {module: module.share for module in model.modules() if hasattr(module, "share")}
     for module in shares:
         module.share = 0.0
     worker = make_worker(model, batch)

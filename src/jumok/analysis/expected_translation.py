@@ -51,7 +51,7 @@ class Contrast:
         """Return both tokens of `step`, the model's own first; `</s>` at the end of a translation."""
         if self.step is None:
             raise DataError("The translations do not differ: all their tokens are the same.")
-        own, expected = ((*one.target.tokens, "</s>")[self.step] for one in (self.own, self.expected))
+        own, expected = ((*each.target.tokens, "</s>")[self.step] for each in (self.own, self.expected))
         return own, expected
 
 
@@ -70,7 +70,7 @@ def contrast(
     if expected.strip() == own.text:  # the search may segment this text in other tokens
         return Contrast(own, own, None, None, None)
     other = explain(translator, sentence, target=expected, edit=edit, limits=limits)
-    ids = [(*one.target.ids, END) for one in (own, other)]
+    ids = [(*each.target.ids, END) for each in (own, other)]
     step = next((i for i, (left, right) in enumerate(zip_longest(*ids)) if left != right), None)
     if step is None:
         return Contrast(own, other, None, None, None)
@@ -79,6 +79,8 @@ def contrast(
     effects = None
     if not any(change.cells()[0] for change in own.changes):
         erased = [own.source.tokens_of(word) for word in range(len(own.source.words))]
-        changes = [one.bound_model.erasing_effects(one.target.ids, erased)[:, step] for one in (own, other)]
+        changes = [
+            each.bound_model.erasing_effects(each.target.ids, erased)[:, step] for each in (own, other)
+        ]
         effects = changes[1] - changes[0]
     return Contrast(own, other, step, rank, effects)

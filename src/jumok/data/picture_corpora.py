@@ -74,8 +74,8 @@ def typical_picture(pairs: Sequence[Pair]) -> tuple[int, bool]:
     """Measure some pictures: return the median of their longer sides in pixels, and whether all are grey."""
     stride = max(len(pairs) // MIN_MEASURED, 1)
     facts = [measure_picture(pair.source) for pair in pairs[::stride]]
-    sides = sorted(max(one.width, one.height) for one in facts)
-    return sides[len(sides) // 2], all(one.grey for one in facts)
+    sides = sorted(max(picture.width, picture.height) for picture in facts)
+    return sides[len(sides) // 2], all(picture.grey for picture in facts)
 
 
 def unreadable_pictures(corpus: Corpus) -> Iterator[str]:

@@ -30,7 +30,7 @@ class ClassScores:
     def as_dict(self) -> dict[str, object]:
         """Return the scores for JSON."""
         confusions = [
-            {"class": one, "answer": other, "count": count} for one, other, count in self.confusions
+            {"class": name, "answer": answer, "count": count} for name, answer, count in self.confusions
         ]
         return {
             "task": "classify",
@@ -50,7 +50,7 @@ def evaluate_classifier(classifier: PictureClassifier, pairs: Sequence[Pair]) ->
             f"The test set must have the classes of the model: {', '.join(classifier.classes.names[:10])}. "
             f"Received: {received}."
         )
-    answers = [one.name for one in classifier.classify([pair.source for pair in pairs])]
+    answers = [answer.name for answer in classifier.classify([pair.source for pair in pairs])]
     compared = Counter((pair.target, answer) for pair, answer in zip(pairs, answers, strict=True))
     wrong = Counter({names: count for names, count in compared.items() if names[0] != names[1]})
     confusions = tuple((*names, count) for names, count in wrong.most_common(10))

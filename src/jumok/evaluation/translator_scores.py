@@ -60,7 +60,8 @@ def evaluate_translator(
     """Score the translations of the sources, and the alignment of each source with its reference.
 
     BLEU's tokenizer depends on the translator's target language unless `tokenize` names one. Lines of several
-    sentences are split or kept as `sentences` says, by default as the model was trained. Nothing is mended.
+    sentences are split or kept as `sentences` says, by default as the model was trained.
+    Addresses and placeholders that a translation has lost are not restored.
     """
     translations = translator.translate(
         [pair.source for pair in pairs],

@@ -328,8 +328,8 @@ class Translator:
             num_query_words=len(words),
         )
         facts = {"heads": "mean of the last layer"}
-        places = tuple(self.tokenizers.source.tokens(patches))
-        return AttentionMap("cross", weights[None, None], tuple(words), places, facts)
+        patch_names = tuple(self.tokenizers.source.tokens(patches))
+        return AttentionMap("cross", weights[None, None], tuple(words), patch_names, facts)
 
     def attended_pairs(self, pairs: Sequence[Pair], *, batch_tokens: int = 2048) -> list[AttendedPair]:
         """Return the cross-attention of sentence pairs, to read alignments or to choose a read-out."""

@@ -53,7 +53,7 @@ class TermMatch:
     span: Span
     target: str
     protected: bool = False
-    """Whether it is an address or a placeholder, which must be in the translation wherever it stands."""
+    """Whether it is an address or a placeholder, which must be somewhere in the translation."""
 
 
 class Glossary:
@@ -67,7 +67,7 @@ class Glossary:
                 raise DataError(f"A glossary has pairs of texts. Received: {(source, target)!r:.80}.")
             self._add(" ".join(source.split()), " ".join(target.split()))
         self._lengths: dict[str, list[int]] = {}  # of the terms by their first letters, the longest first
-        for length, beginning in sorted({(len(one), one[:_KEY_LENGTH].lower()) for one in self.terms}):
+        for length, beginning in sorted({(len(term), term[:_KEY_LENGTH].lower()) for term in self.terms}):
             self._lengths.setdefault(beginning, []).insert(0, length)
 
     def __len__(self) -> int:
@@ -84,13 +84,13 @@ class Glossary:
         found = list(protected)
         position = 0
         for start in (match.start() for match in _TERM_START.finditer(sentence)):
-            if start < position or any(one.span[0] <= start < one.span[1] for one in protected):
+            if start < position or any(match.span[0] <= start < match.span[1] for match in protected):
                 continue
             match = self._match_at(sentence, lower, start)
             if match is not None and not _overlaps(match.span, protected):
                 found.append(match)
                 position = match.span[1]
-        return sorted(found, key=lambda one: one.span)
+        return sorted(found, key=lambda match: match.span)
 
     def _add(self, source: str, target: str) -> None:
         if not source or not target:
@@ -144,4 +144,4 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
 
 
 def _overlaps(span: Span, matches: Sequence[TermMatch]) -> bool:
-    return any(span[0] < one.span[1] and one.span[0] < span[1] for one in matches)
+    return any(span[0] < match.span[1] and match.span[0] < span[1] for match in matches)

@@ -2,7 +2,7 @@
 
 A picture takes the place of a source sentence. Its tokens are patches: a token is a row of pixel values,
 whereas a token of text is one id. Each patch is also a word of its own, so that attention to words is
-attention to places. Nothing is learnt, and there is no vocabulary.
+attention to patches. Nothing is learnt, and there is no vocabulary.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PictureTokenizer(Tokenizer):
         raise UnsupportedError("Patches cannot be decoded: a model reads pictures, but writes text.")
 
     def tokens(self, ids: Sequence[Any]) -> list[str]:
-        """Return the place of each patch for display, `row,column` counted from 1."""
+        """Return the position of each patch for display, `row,column` counted from 1."""
         columns = self.grid.columns
         return [f"{index // columns + 1},{index % columns + 1}" for index in range(len(ids))]
 

@@ -136,7 +136,7 @@ def place_terms_in_sentence(
     return PlacedTerms(
         text,
         new_links,
-        tuple(one.target for one in missing if not _occurrences(text, one.target)),
+        tuple(match.target for match in missing if not _occurrences(text, match.target)),
         tuple(dict.fromkeys(guessed)),
     )
 
@@ -160,7 +160,7 @@ def without_protected(source: str, matches: Sequence[TermMatch]) -> tuple[str, l
     """
     kept: list[int] = []  # indices of the characters that stay
     for index, character in enumerate(source):
-        if any(one.protected and one.span[0] <= index < one.span[1] for one in matches):
+        if any(match.protected and match.span[0] <= index < match.span[1] for match in matches):
             continue
         if character.isspace() and (not kept or source[kept[-1]].isspace()):
             continue
@@ -296,16 +296,16 @@ class _Placer:
         """Return the part of a word that it shares with one of the known words; "" if there is none."""
         text = self._word(word)
         if _HANGUL.match(text[-1]):
-            stems = {split_particle(one)[0] for one in known}
+            stems = {split_particle(known_word)[0] for known_word in known}
             fitting = [
                 stem
                 for stem in stems
                 if text.startswith(stem) and (text == stem or is_particle(stem, text[len(stem) :]))
             ]
             return max(fitting, key=len, default="")
-        for one in known:
-            common = _common_length(text.lower(), one.lower())
-            if common == len(one) == len(text) or common >= max(_MIN_COMMON_LETTERS, 0.6 * len(one)):
+        for known_word in known:
+            common, length = _common_length(text.lower(), known_word.lower()), len(known_word)
+            if common == length == len(text) or common >= max(_MIN_COMMON_LETTERS, 0.6 * length):
                 return text
         return ""
 
@@ -336,7 +336,7 @@ def _common_length(first: str, second: str) -> int:
 
 
 def _occurrences(text: str, term: str) -> list[int]:
-    """Return where a term stands in a text as a whole word; in Hangul, particles and endings may follow.
+    """Return where a term occurs in a text as a whole word; in Hangul, particles and endings may follow.
 
     A term in lower case may begin with a capital letter, as at the start of a sentence.
     """

@@ -68,7 +68,7 @@ def cached_models() -> list[CachedModel]:
 
 
 def remove_cached(entry: CachedModel) -> None:
-    """Remove a converted model. A process that runs it goes on: it has read the files."""
+    """Remove a converted model. A process that runs it continues: it has read the files."""
     with _lock(entry.folder):
         if entry.folder.exists():
             remove_folder(entry.folder)

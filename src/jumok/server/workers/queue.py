@@ -99,7 +99,7 @@ class WorkQueue:
         """Open a request that must be answered by `deadline`, a time of the event loop."""
         now = _now()
         self._advance_virtual_time(now)
-        for name in [name for name, one in self._clients.items() if _is_gone(one, now)]:
+        for name in [name for name, client in self._clients.items() if _is_gone(client, now)]:
             del self._clients[name]
         client = self._clients.setdefault(client_name, Client(now, self._virtual_time))
         if not client.waiting_items:
@@ -294,7 +294,9 @@ class WorkQueue:
         """Return the request whose turn it is. Explanations never take the last worker of several."""
         requests: Iterable[OpenRequest] = self._requests
         if self._num_explaining >= max(1, self.num_workers - 1):
-            requests = [one for one in requests if isinstance(next(iter(one.waiting)), PendingSentence)]
+            requests = [
+                request for request in requests if isinstance(next(iter(request.waiting)), PendingSentence)
+            ]
         return min(requests, key=lambda one: (one.client.virtual_time, one.turn), default=None)
 
     def _charge(self, item: Pending, now: float) -> None:
