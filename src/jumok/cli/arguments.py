@@ -98,7 +98,7 @@ EncodingOption = Annotated[
 ]
 
 
-class Place(TypedDict):
+class Hardware(TypedDict):
     """The options `--device` and `--precision`, as `load` takes them."""
 
     device: str

@@ -131,7 +131,7 @@ def _score(
 
 def _score_of_last(scores: Sequence[PairScore], share: float) -> float:
     """Return the score of the last pair that is kept if this share of the pairs is."""
-    ranked = sorted((one.score for one in scores), reverse=True)
+    ranked = sorted((scored.score for scored in scores), reverse=True)
     return ranked[max(round(share * len(ranked)), 1) - 1]
 
 
@@ -154,12 +154,12 @@ def _write(
 
     source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))
     kept, others = list[list[str]](), list[list[str]]()
-    for pair, one in _scored(corpora, scores):
+    for pair, score in _scored(corpora, scores):
         texts = [_one_line(pair.source), _one_line(pair.target)]
-        if one.score >= limit:
+        if score.score >= limit:
             kept.append(texts if pair.alignment is None else [*texts, str(pair.alignment)])
         else:
-            others.append([f"{one.score:.6f}", f"{one.forward:.3f}", f"{one.back:.3f}", *texts])
+            others.append([f"{score.score:.6f}", f"{score.forward:.3f}", f"{score.back:.3f}", *texts])
     has_links = any(len(row) > 2 for row in kept)
     header = [source, target, *(["alignment"] if has_links else [])]
     rows = [[*row, ""][:3] if has_links else row for row in kept]
@@ -206,8 +206,8 @@ def _report(
 def _show_examples(title: str, scored: Sequence[ScoredPair]) -> None:
     if scored:
         typer.echo(f"{title}:")
-    for pair, one in scored:
-        typer.echo(f"  {one.score:.4f}  {shorten(pair.source)} ||| {shorten(pair.target)}")
+    for pair, score in scored:
+        typer.echo(f"  {score.score:.4f}  {shorten(pair.source)} ||| {shorten(pair.target)}")
 
 
 def _describe_skipped(skipped: Counter[Any]) -> str:

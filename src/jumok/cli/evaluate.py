@@ -18,9 +18,9 @@ from jumok.cli.arguments import (
     DeviceOption,
     EncodingOption,
     EngineOption,
+    Hardware,
     ModelArgument,
     PairsArgument,
-    Place,
     PrecisionOption,
     SentencesOption,
     ShortlistOption,
@@ -88,7 +88,7 @@ def evaluate(
     from jumok.storage.model_folder import read_card  # start-up
 
     task = read_card(model).recipe.model.task
-    place: Place = {"device": device, "precision": precision}
+    hardware: Hardware = {"device": device, "precision": precision}
     if task != "translate":
         options = {"--against": against, "--beam": beam, "--length-penalty": length_penalty}
         others: dict[str, Any] = {
@@ -101,13 +101,13 @@ def evaluate(
         others |= {"--sentences": sentences, "--workers": workers, "--shard": shard, "--ray": ray}
         _refuse_options({**options, **others, "--engine": None if engine == "auto" else engine})
         if task == "classify":
-            _evaluate_classes(model, pairs, place, as_json=as_json)
+            _evaluate_classes(model, pairs, hardware, as_json=as_json)
         else:
-            _evaluate_text(model, pairs, place, encoding=encoding, as_json=as_json)
+            _evaluate_text(model, pairs, hardware, encoding=encoding, as_json=as_json)
         return
-    translator = load(model, engine=engine, shortlist=shortlist, **place)
+    translator = load(model, engine=engine, shortlist=shortlist, **hardware)
     report_fallback(translator.engine)
-    baseline_translator = load(against, engine=engine, **place) if against is not None else None
+    baseline_translator = load(against, engine=engine, **hardware) if against is not None else None
     if baseline_translator is not None:
         _refuse_other_languages(translator, baseline_translator, against)
     languages = {"source": translator.source_language or None, "target": translator.target_language or None}
@@ -126,7 +126,7 @@ def evaluate(
                 "{options}: translations are kept in parts beside --out. Add --out FILE.", options=bulk.names
             )
         )
-    work = BulkWork(bulk, {"engine": engine, "shortlist": shortlist, **place}, out) if bulk else None
+    work = BulkWork(bulk, {"engine": engine, "shortlist": shortlist, **hardware}, out) if bulk else None
     evaluation = _evaluate(translator, model, test, search, scoring, work)
     if evaluation is None:
         return
@@ -291,12 +291,12 @@ def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> 
         )
 
 
-def _evaluate_classes(folder: Path, pictures: list[str], place: Place, *, as_json: bool) -> None:
+def _evaluate_classes(folder: Path, pictures: list[str], hardware: Hardware, *, as_json: bool) -> None:
     from jumok.data.corpora import open_corpora  # start-up
     from jumok.evaluation.class_scores import evaluate_classifier  # start-up
     from jumok.inference.loading import load_picture_classifier  # start-up
 
-    classifier = load_picture_classifier(folder, **place)
+    classifier = load_picture_classifier(folder, **hardware)
     corpora = open_corpora(pictures)
     _check_source(folder, corpora, pictures=True)
     scores = evaluate_classifier(classifier, [pair for corpus in corpora for pair in corpus.pairs()])
@@ -314,12 +314,14 @@ def _evaluate_classes(folder: Path, pictures: list[str], place: Place, *, as_jso
         typer.echo(confusion)
 
 
-def _evaluate_text(folder: Path, texts: list[str], place: Place, *, encoding: str, as_json: bool) -> None:
+def _evaluate_text(
+    folder: Path, texts: list[str], hardware: Hardware, *, encoding: str, as_json: bool
+) -> None:
     from jumok.data.corpora import open_texts  # start-up
     from jumok.evaluation.text_scores import evaluate_text  # start-up
     from jumok.inference.loading import load_text_model  # start-up
 
-    model = load_text_model(folder, **place)
+    model = load_text_model(folder, **hardware)
     corpora = open_texts(texts, language=model.language or None, encoding=encoding)
     scores = evaluate_text(model, [pair.target for corpus in corpora for pair in corpus.pairs()]).as_dict()
     if left_out := int(scores["left_out"]):

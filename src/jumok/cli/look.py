@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jumok.cli.arguments import DeviceOption, Place, PrecisionOption, SentencesOption, require_utf8
+from jumok.cli.arguments import DeviceOption, Hardware, PrecisionOption, SentencesOption, require_utf8
 from jumok.cli.language import localise, localise_text
 from jumok.errors import DataError, UnsupportedError, suggest
 
@@ -77,15 +77,15 @@ def look(
     A model of plain text is shown while it reads the sentence: in the terminal, or as .svg or .png. A model
     of pictures takes the path of a picture, and is shown with a map per word over it.
     """
-    place: Place = {"device": device, "precision": precision}
+    hardware: Hardware = {"device": device, "precision": precision}
     if live:
-        _serve(arguments, port, sentences, place)
+        _serve(arguments, port, sentences, hardware)
         return
     *models, sentence = arguments
     require_utf8(sentence)
     suffix = _suffix(out)
     if not models and out is not None and suffix == ".html" and target is None:
-        _write_live_file(_load(sentence, sentences, place), Path(sentence), out, quantization)
+        _write_live_file(_load(sentence, sentences, hardware), Path(sentence), out, quantization)
         return
     if quantization is not None:
         raise UnsupportedError(
@@ -119,7 +119,7 @@ def look(
                 'The sentence is empty. Give one with words: jumok look MODEL "{example}"', example=SENTENCE
             )
         )
-    _look(models, sentence, target, out, sentences, place)
+    _look(models, sentence, target, out, sentences, hardware)
 
 
 def _look(
@@ -128,7 +128,7 @@ def _look(
     target: str | None,
     out: Path | None,
     sentences: str | None,
-    place: Place,
+    hardware: Hardware,
 ) -> None:
     from jumok.analysis.explainer import explain  # start-up
     from jumok.analysis.explanation_files import explanation_page, save_explanation  # start-up
@@ -142,12 +142,12 @@ def _look(
     suffix = _suffix(out)
     recipe = read_card(Path(models[0])).recipe
     if recipe.source.kind == "pictures":
-        _look_at_picture(models, sentence, target, out, suffix, place)
+        _look_at_picture(models, sentence, target, out, suffix, hardware)
         return
     if recipe.model.task != "translate":
-        _look_at_text(models, sentence, target, out, suffix, place)
+        _look_at_text(models, sentence, target, out, suffix, hardware)
         return
-    translator = _load(models[0], sentences, place)
+    translator = _load(models[0], sentences, hardware)
     if target is None and len(text_spans(sentence, translator.sentences)) > 1:
         _look_at_sentences(translator, sentence, out)
         return
@@ -163,9 +163,9 @@ def _look(
     if out is None:
         return
     if explanation is not None and len(models) > 1:
-        others = (explain(_load(model, sentences, place), sentence, target=target) for model in models[1:])
+        others = (explain(_load(model, sentences, hardware), sentence, target=target) for model in models[1:])
         named = zip(_names(models), (explanation, *others), strict=True)
-        write_file(out, explanation_page([_named(one, name) for name, one in named]).encode())
+        write_file(out, explanation_page([_named(explanation, name) for name, explanation in named]).encode())
     elif explanation is not None:
         save_explanation(complete_explanation(explanation), out)
     else:
@@ -177,12 +177,12 @@ def _report_written(out: Path) -> None:
     typer.echo(localise("wrote {out}", out=out), err=True)
 
 
-def _load(folder: str | Path, sentences: str | None, place: Place) -> Translator:
+def _load(folder: str | Path, sentences: str | None, hardware: Hardware) -> Translator:
     """Return a translator that attention can be read from, and that splits texts as requested."""
     from jumok.inference.loading import load  # start-up
     from jumok.text.sentences import check_sentences  # start-up
 
-    translator = load(Path(folder), **place)
+    translator = load(Path(folder), **hardware)
     if sentences is not None:
         translator.sentences = check_sentences(sentences)
     return translator
@@ -208,7 +208,7 @@ def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> N
 
 
 def _look_at_text(
-    models: Sequence[str], text: str, target: str | None, out: Path | None, suffix: str, place: Place
+    models: Sequence[str], text: str, target: str | None, out: Path | None, suffix: str, hardware: Hardware
 ) -> None:
     """Draw the self-attention of a model of plain text: the mean over its layers and heads."""
     from jumok.inference.loading import load_text_model  # start-up
@@ -226,7 +226,7 @@ def _look_at_text(
                 received="--target" if target is not None else out,
             )
         )
-    [attention] = load_text_model(Path(models[0]), **place).attention(text).values()
+    [attention] = load_text_model(Path(models[0]), **hardware).attention(text).values()
     typer.echo(text)
     typer.echo(draw_text(attention))
     if out is not None:
@@ -235,7 +235,7 @@ def _look_at_text(
 
 
 def _look_at_picture(
-    models: Sequence[str], path: str, caption: str | None, out: Path | None, suffix: str, place: Place
+    models: Sequence[str], path: str, caption: str | None, out: Path | None, suffix: str, hardware: Hardware
 ) -> None:
     """Show where models look in a picture, for each word of the caption or for the class."""
     from jumok.analysis.picture_view import view_picture  # start-up
@@ -243,7 +243,7 @@ def _look_at_picture(
     from jumok.plots.picture_maps import draw_picture_maps, draw_picture_text  # start-up
     from jumok.storage.folders import write_file  # start-up
 
-    loaded = [_load_picture_model(model, place) for model in models]
+    loaded = [_load_picture_model(model, hardware) for model in models]
     view = view_picture(loaded[0], path, caption=caption)
     typer.echo(view.text)
     typer.echo(draw_picture_text(view.attention, view.grid))
@@ -257,7 +257,7 @@ def _look_at_picture(
     _report_written(out)
 
 
-def _load_picture_model(folder: str | Path, place: Place) -> Translator | PictureClassifier:
+def _load_picture_model(folder: str | Path, hardware: Hardware) -> Translator | PictureClassifier:
     from jumok.inference.loading import load, load_picture_classifier  # start-up
     from jumok.storage.model_folder import read_card  # start-up
 
@@ -271,8 +271,8 @@ def _load_picture_model(folder: str | Path, place: Place) -> Translator | Pictur
             )
         )
     if recipe.model.task == "classify":
-        return load_picture_classifier(folder, **place)
-    return load(folder, engine="torch", **place)
+        return load_picture_classifier(folder, **hardware)
+    return load(folder, engine="torch", **hardware)
 
 
 def _save_picture_explanations(
@@ -289,13 +289,15 @@ def _save_picture_explanations(
     from jumok.storage.folders import write_file  # start-up
 
     explanations = [
-        explain_class(one, path) if isinstance(one, PictureClassifier) else explain(one, path, target=caption)
-        for one in models
+        explain_class(model, path)
+        if isinstance(model, PictureClassifier)
+        else explain(model, path, target=caption)
+        for model in models
     ]
     if len(explanations) == 1:
         save_explanation(explanations[0], out)
         return
-    named = [_named(one, name) for name, one in zip(names, explanations, strict=True)]
+    named = [_named(explanation, name) for name, explanation in zip(names, explanations, strict=True)]
     write_file(out, explanation_page(named).encode())
 
 
@@ -334,7 +336,7 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
     _report_written(out)
 
 
-def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Place) -> None:
+def _serve(arguments: Sequence[str], port: int, sentences: str | None, hardware: Hardware) -> None:
     from jumok.pictures.reading import PICTURE_SUFFIXES, picture_data_url  # start-up
     from jumok.server.viewer.http_server import ViewerServer  # start-up
     from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder  # start-up
@@ -357,7 +359,7 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
         )
     watched = [run for _, run in runs]
     viewed = [
-        NamedTranslator(name, _load_viewed(path, sentences, place), read_card(path).recipe.model)
+        NamedTranslator(name, _load_viewed(path, sentences, hardware), read_card(path).recipe.model)
         for name, path in named
         if not is_run_folder(path)
     ]
@@ -366,7 +368,7 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
         for name, run in runs
         if (newest := run.newest()) is not None
     ]
-    if len({one.reads_pictures for one in viewed}) > 1:
+    if len({model.reads_pictures for model in viewed}) > 1:
         raise UnsupportedError(
             localise("A page shows models that read text or models that read pictures, not both.")
         )
@@ -386,11 +388,11 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, place: Pl
             typer.echo("", err=True)
 
 
-def _load_viewed(folder: Path, sentences: str | None, place: Place) -> Translator | PictureClassifier:
+def _load_viewed(folder: Path, sentences: str | None, hardware: Hardware) -> Translator | PictureClassifier:
     from jumok.storage.model_folder import read_card  # start-up
 
     reads_pictures = read_card(folder).recipe.source.kind == "pictures"
-    return _load_picture_model(folder, place) if reads_pictures else _load(folder, sentences, place)
+    return _load_picture_model(folder, hardware) if reads_pictures else _load(folder, sentences, hardware)
 
 
 def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:

@@ -170,10 +170,10 @@ class SegmentTranslator:
             if not has_all_terms(text, matches)
         ]
         placed = place_in_pairs(lacking, self._translator, self._retranslate)
-        self.notes += [note for one in placed for note in term_notes(one)]
+        self.notes += [note for terms in placed for note in term_notes(terms)]
         return {
-            before.pair.source: Candidate(one.text, score=0.0, links=one.links)
-            for before, one in zip(lacking, placed, strict=True)
+            before.pair.source: Candidate(terms.text, score=0.0, links=terms.links)
+            for before, terms in zip(lacking, placed, strict=True)
         }
 
     def _retranslate(self, sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:

@@ -23,8 +23,8 @@ from jumok.cli.arguments import (
     EncodingOption,
     EngineOption,
     GlossaryOption,
+    Hardware,
     ModelArgument,
-    Place,
     PrecisionOption,
     SeedOption,
     SentencesOption,
@@ -194,7 +194,7 @@ def translate(
         "no_repeat_ngram_size": no_repeat_ngram_size,
         "max_length_ratio": max_length_ratio,
     }
-    place: Place = {"device": device, "precision": precision}
+    hardware: Hardware = {"device": device, "precision": precision}
     recipe = read_card(model).recipe
     if recipe.model.task == "classify":
         for_texts = {
@@ -209,7 +209,7 @@ def translate(
             "--glossary": glossary,
             "--sentences": sentences,
         }
-        _classify(model, source, for_texts, place, as_json=as_json)
+        _classify(model, source, for_texts, hardware, as_json=as_json)
         return
     sampling = Sampling(**given) if sample else None
     options = cast("TextOptions", {**search, "sentences": sentences})
@@ -221,7 +221,7 @@ def translate(
         from jumok.inference.bulk.parts import Output, bulk_settings  # start-up
 
         output: Output = "json with alignment" if align else "json" if as_json else "text"
-        loading = {"engine": engine, "shortlist": shortlist, **place}
+        loading = {"engine": engine, "shortlist": shortlist, **hardware}
         settings = bulk_settings(
             model, loading, options, sampling, output=output, n_best=n_best, prefix=prefix
         )
@@ -233,12 +233,12 @@ def translate(
             overwrite=overwrite,
         )
         return
-    translator = load(model, engine=engine, shortlist=shortlist, **place)
+    translator = load(model, engine=engine, shortlist=shortlist, **hardware)
     report_fallback(translator.engine_for(sampling, prefix=prefix, **search))
     if plan is not None:
         from jumok.cli.document_files import make_job, translate_plan  # start-up
 
-        loaded = {"engine": engine, "shortlist": shortlist, **place}
+        loaded = {"engine": engine, "shortlist": shortlist, **hardware}
         job = make_job(translator, options, memory, encoding, **loaded)
         translate_plan(translator, plan, job, save_memory, to_files=out is not None, overwrite=overwrite)
         return
@@ -335,7 +335,7 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
 
 
 def _classify(
-    folder: Path, source: Path | None, for_texts: dict[str, Any], place: Place, *, as_json: bool
+    folder: Path, source: Path | None, for_texts: dict[str, Any], hardware: Hardware, *, as_json: bool
 ) -> None:
     """Print the class of each picture; refuse options `for_texts` that are not None."""
     from jumok.inference.loading import load_picture_classifier  # start-up
@@ -344,7 +344,7 @@ def _classify(
         raise RecipeError(
             localise("{given} would be ignored: a classifier names a class. Leave it out.", given=given)
         )
-    classifier = load_picture_classifier(folder, **place)
+    classifier = load_picture_classifier(folder, **hardware)
     with closing(_input_lines(source, "", pictures=True)) as paths:
         for path in paths:
             [answer] = classifier.classify([path.strip()]) if path.strip() else [None]
