@@ -160,10 +160,11 @@ MAX_TAGS = 8
 
 def _check_tags(value: Any, service: Service) -> list[str]:
     """Return a list of tags. A form sends a single tag as a string, or an empty string for none."""
-    tags = [tag for tag in [value] if tag] if isinstance(value, str) else value
-    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags) or len(tags) > MAX_TAGS:
+    if isinstance(value, str):
+        return [value] if value else []
+    if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value) or len(value) > MAX_TAGS:
         raise invalid(f"is not an array of at most {MAX_TAGS} tags")
-    return tags
+    return value
 
 
 def _describe_tags(service: Service) -> Schema:
