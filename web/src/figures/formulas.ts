@@ -1,6 +1,6 @@
 /** Figures that compute a formula: nothing is learned in them. */
 
-import { bars, digits, element, heatMap, say, slider, softmax } from "./dom";
+import { bars, digits, element, heatMap, say, slider, softmax, type Words } from "./dom";
 
 /** How much of the first word is left after n steps of a plain and of a gated network. */
 export function forgetting(root: HTMLElement): void {
@@ -8,7 +8,7 @@ export function forgetting(root: HTMLElement): void {
     const [u, gate] = [weight.value(), forget.value()];
     const lengths = [2, 5, 10, 20, 50];
     out.replaceChildren(
-      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 순환: 첫 단어의 남은 정도" })),
+      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 RNN: 첫 단어가 남아 있는 정도" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => u ** (n - 1)), (value) => value.toPrecision(2)),
       element("p", {}, say({ en: "LSTM cell", ko: "LSTM 셀" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => gate ** (n - 1)), (value) => value.toPrecision(2)),
@@ -22,18 +22,18 @@ export function forgetting(root: HTMLElement): void {
 }
 
 const POINTS: [number, number][] = [[0, 0], [1, 10], [2, 40]];
-const KERNELS: Record<string, (distance: number) => number> = {
-  triangular: (distance) => Math.max(0, 1 - distance),
-  boxcar: (distance) => (distance <= 1 ? 1 : 0),
-  gaussian: (distance) => Math.exp(-(distance ** 2) / 2),
-};
+const KERNELS: { name: Words; similarity: (distance: number) => number }[] = [
+  { name: { en: "triangular", ko: "삼각" }, similarity: (distance) => Math.max(0, 1 - distance) },
+  { name: { en: "boxcar", ko: "상자" }, similarity: (distance) => (distance <= 1 ? 1 : 0) },
+  { name: { en: "Gaussian", ko: "가우스" }, similarity: (distance) => Math.exp(-(distance ** 2) / 2) },
+];
 
 /** Nadaraya–Watson regression through three points: move the query. */
 export function kernels(root: HTMLElement): void {
-  const choice = element("select", { "aria-label": say({ en: "kernel", ko: "커널" }) }, ...Object.keys(KERNELS).map((name) => element("option", {}, name)));
+  const choice = element("select", { "aria-label": say({ en: "kernel", ko: "커널" }) }, ...KERNELS.map(({ name }) => element("option", {}, say(name))));
   const draw = () => {
     const x = query.value();
-    const similarities = POINTS.map(([place]) => KERNELS[choice.value](Math.abs(x - place)));
+    const similarities = POINTS.map(([place]) => KERNELS[choice.selectedIndex].similarity(Math.abs(x - place)));
     const sum = similarities.reduce((a, b) => a + b, 0);
     const weights = similarities.map((k) => (sum ? k / sum : 0));
     const answer = weights.reduce((total, weight, i) => total + weight * POINTS[i][1], 0);
@@ -56,7 +56,7 @@ export function additive(root: HTMLElement): void {
     const weights = softmax(scores);
     out.replaceChildren(
       bars(["k₁ = 0", "k₂ = 0.549"], weights),
-      element("p", {}, `scores ${scores.map((score) => digits(score, 3)).join(", ")} · context ${digits(weights[0] * 1 + weights[1] * 3, 3)}`),
+      element("p", {}, `${say({ en: "scores", ko: "점수" })} ${scores.map((score) => digits(score, 3)).join(", ")} · ${say({ en: "context", ko: "컨텍스트" })} ${digits(weights[0] * 1 + weights[1] * 3, 3)}`),
     );
   };
   const query = slider({ en: "query q", ko: "쿼리 q" }, { min: -3, max: 3, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
@@ -75,7 +75,7 @@ export function residual(root: HTMLElement): void {
       element("p", {}, `${say({ en: "with add", ko: "더할 때" })}: ${((1 + slope) ** n).toPrecision(3)}`),
     );
   };
-  const layers = slider({ en: "layers", ko: "층" }, { min: 1, max: 48, step: 1, value: 12 }, (v) => `${v}`, () => draw());
+  const layers = slider({ en: "layers", ko: "레이어 수" }, { min: 1, max: 48, step: 1, value: 12 }, (v) => `${v}`, () => draw());
   const derivative = slider({ en: "F′", ko: "F′" }, { min: 0.01, max: 1, step: 0.01, value: 0.1 }, (v) => digits(v), () => draw());
   const out = element("div", { "aria-live": "polite" });
   root.append(layers.row, derivative.row, out);
@@ -84,18 +84,18 @@ export function residual(root: HTMLElement): void {
 
 /** Multiplications of each layer type for n tokens. */
 export function cost(root: HTMLElement): void {
-  const rows: [string, (n: number, d: number) => number][] = [
-    ["self-attention n²·d", (n, d) => n * n * d],
-    ["restricted r·n·d, r = 64", (n, d) => 64 * n * d],
-    ["efficient, linear n·d² / 8", (n, d) => (n * d * d) / 8],
-    ["recurrent n·d²", (n, d) => n * d * d],
-    ["convolutional k·n·d², k = 3", (n, d) => 3 * n * d * d],
+  const rows: [Words, string, (n: number, d: number) => number][] = [
+    [{ en: "self-attention", ko: "셀프 어텐션" }, "n²·d", (n, d) => n * n * d],
+    [{ en: "restricted", ko: "제한" }, "r·n·d, r = 64", (n, d) => 64 * n * d],
+    [{ en: "efficient, linear", ko: "효율적, 선형" }, "n·d² / 8", (n, d) => (n * d * d) / 8],
+    [{ en: "recurrent", ko: "순환" }, "n·d²", (n, d) => n * d * d],
+    [{ en: "convolutional", ko: "합성곱" }, "k·n·d², k = 3", (n, d) => 3 * n * d * d],
   ];
   const draw = () => {
     const n = 2 ** length.value();
-    const counts = rows.map(([, operations]) => operations(n, 512));
+    const counts = rows.map(([, , operations]) => operations(n, 512));
     const most = Math.max(...counts);
-    out.replaceChildren(bars(rows.map(([name]) => name), counts.map((count) => count / most), (share) => Math.round(share * most).toLocaleString("en")));
+    out.replaceChildren(bars(rows.map(([name, order]) => `${say(name)} ${order}`), counts.map((count) => count / most), (share) => Math.round(share * most).toLocaleString("en")));
   };
   const length = slider({ en: "tokens n", ko: "토큰 n" }, { min: 4, max: 14, step: 1, value: 7 }, (v) => `${2 ** v}`, () => draw());
   const out = element("div", { "aria-live": "polite" });
@@ -129,8 +129,8 @@ export function efficient(root: HTMLElement): void {
     const dots = softmax(keys.map((key) => (key[0] * query[0] + key[1] * query[1]) / Math.SQRT2));
     const context = (weights: number[]) => digits(10 * weights[0] + 20 * weights[1]);
     out.replaceChildren(
-      heatMap(["efficient", "scaled dot"], ["k₁", "k₂"], (row, column) => (row ? dots : implied)[column]),
-      element("p", {}, `context: ${context(implied)} · ${context(dots)}`),
+      heatMap([say({ en: "efficient", ko: "효율적" }), say({ en: "scaled dot", ko: "스케일드 닷" })], ["k₁", "k₂"], (row, column) => (row ? dots : implied)[column]),
+      element("p", {}, `${say({ en: "context", ko: "컨텍스트" })}: ${context(implied)} · ${context(dots)}`),
     );
   };
   const first = slider({ en: "q₁", ko: "q₁" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());

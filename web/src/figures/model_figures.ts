@@ -134,9 +134,9 @@ export function silenceHeads(root: HTMLElement): void {
       const before = explanation.before;
       const change = before?.log_prob != null && before.log_prob_changed != null ? before.log_prob_changed - before.log_prob : 0;
       out.replaceChildren(
-        element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "끌 헤드 (층 · 헤드): " }), ...toggles),
+        element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "끈 헤드(레이어 · 헤드): " }), ...toggles),
         translationLine(explanation),
-        element("p", {}, say({ en: `Log-probability of the translation before: ${digits(change)}`, ko: `바꾸기 전 번역의 로그 확률 변화: ${digits(change)}` })),
+        element("p", {}, say({ en: `Change in the log-probability of the translation before: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
       );
     };
     draw();
@@ -162,7 +162,7 @@ export function divisor(root: HTMLElement): void {
     const result = element("div");
     const draw = () => result.replaceChildren(bars(columns, softmax(raw.map((score) => score / by.value()))));
     out.replaceChildren(
-      element("p", {}, say({ en: `The scores q·k of “${rows[cell.query]}” in head 0 of layer 0, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `층 0 헤드 0에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
+      element("p", {}, say({ en: `The scores q·k of “${rows[cell.query]}” in head 0 of layer 0, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `레이어 0, 헤드 0에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
       by.row,
       result,
     );
@@ -249,7 +249,7 @@ export function rollOut(root: HTMLElement): void {
       }
       result.replaceChildren(heatMap(map.rows, map.columns, (row, column) => product[row][column]));
     };
-    const depth = slider({ en: "layers", ko: "층" }, { min: 0, max: map.layers, step: 1, value: map.layers }, (v) => `${v}`, () => draw());
+    const depth = slider({ en: "layers", ko: "레이어 수" }, { min: 0, max: map.layers, step: 1, value: map.layers }, (v) => `${v}`, () => draw());
     out.replaceChildren(depth.row, result);
     draw();
   });
