@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["COURSE", "SECTIONS"]
+__all__ = ["COURSE", "ENGLISH_ONLY", "SECTIONS"]
 
 COURSE = (
     "before-attention",
@@ -43,3 +43,6 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Project", "프로젝트", ("design", "renames", "log")),
 )
 """Caption in English and Korean, and the pages below it."""
+
+ENGLISH_ONLY = {"python": "파이썬 (영어)", "renames": "이름 변경 (영어)", "log": "기록 (영어)"}
+"""Records and what is generated from docstrings, and what the Korean navigation calls them."""

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from navigation import SECTIONS
+from navigation import ENGLISH_ONLY, SECTIONS
 
 from jumok.plots.page import live_page
 
@@ -92,13 +92,17 @@ def write_live_page(app: Sphinx, error: Exception | None) -> None:
     (Path(app.outdir) / "live.html").write_text(page, encoding="utf-8")
 
 
+def korean_entry(page: str) -> str:
+    return f"{ENGLISH_ONLY[page]} <{page}>" if page in ENGLISH_ONLY else f"{page}{KOREAN}"
+
+
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
     """Append the order of the pages to the first page, where code hosts do not show it."""
     if name != app.config.root_doc:
         return
     korean = app.config.language == "ko"
     for english_caption, korean_caption, pages in SECTIONS:
-        names = [f"{page}{KOREAN}" if f"{page}{KOREAN}" in app.env.found_docs else page for page in pages]
+        names = [korean_entry(page) for page in pages] if korean else pages
         caption = korean_caption if korean else english_caption
         source[0] += (
             "\n\n" + "\n".join(("```{toctree}", ":hidden:", f":caption: {caption}", *names, "```")) + "\n"

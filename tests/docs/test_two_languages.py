@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parent.parent.parent
-KOREAN_PAGES = sorted((PROJECT / "docs").glob("**/*.ko.md"))
+DOCS = PROJECT / "docs"
+KOREAN_PAGES = [*sorted(DOCS.glob("**/*.ko.md")), PROJECT / "README.ko.md"]
+ENGLISH_ONLY = {"log.md", "renames.md", "python.md"}
+"""Records, and what is generated from docstrings."""
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 NUMBER = re.compile(r"(?<![A-Za-z\d.])\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z\d])")
 LARGE_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(?:\s(million)|(만)(?=\s?(?:개|쌍|줄|토큰|픽셀)))")
@@ -36,6 +39,10 @@ def parts(page: Path) -> dict[str, list[str]]:
         "targets of links": sorted(without_language(target) for target in LINK.findall(prose)),
         "table rows": [str(line.count("|")) for line in prose.split("\n") if line.startswith("|")],
     }
+
+
+def korean_page(english: Path) -> Path:
+    return english.with_name(f"{english.stem}.ko.md")
 
 
 def first_column(line: str) -> str:
@@ -67,6 +74,12 @@ def without_language(target: str) -> str:
     return target.replace(".ko.", ".").partition("#")[0]
 
 
+def test_every_page_is_in_both_languages() -> None:
+    english = {page for page in DOCS.glob("**/*.md") if not page.name.endswith(".ko.md")}
+    alone = {page for page in english if not korean_page(page).exists()}
+    assert {str(page.relative_to(DOCS)) for page in alone} == ENGLISH_ONLY
+
+
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_a_korean_page_says_what_the_english_one_says(korean: Path) -> None:
     english = korean.with_name(korean.name.replace(".ko.md", ".md"))
@@ -82,10 +95,8 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
     """Where a Korean page exists, a link from a Korean page leads to it."""
     for target in LINK.findall(korean.read_text(encoding="utf-8")):
         path = korean.parent / target.partition("#")[0]
-        if path.suffix == ".md" and not path.name.endswith(".ko.md"):
-            assert not path.with_name(path.name.replace(".md", ".ko.md")).exists(), (
-                f"{target} has a Korean page"
-            )
+        if path.suffix == ".md" and not path.name.endswith(".ko.md") and korean_page(path) != korean:
+            assert not korean_page(path).exists(), f"{target} has a Korean page"
 
 
 def test_differences_are_detected(tmp_path: Path) -> None:
