@@ -48,7 +48,7 @@ def import_model(
     *,
     max_seconds: float = MAX_SECONDS,
 ) -> ImportReport:
-    """Turn a Hugging Face folder, or a zip or folder of Marian, into a model folder at `out`."""
+    """Turn a model of Hugging Face, Marian, CTranslate2 or Argos Translate into a model folder at `out`."""
     path, out, choices = Path(path), Path(out), choices or ImportChoices()
     if choices.positions not in POSITION_CHOICES:
         raise RecipeError(
