@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import io
 import re
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
 
 from jumok.cli import COMMANDS
-from jumok.cli.language import choose_language, is_english
+from jumok.cli.display import TrainingDisplay
+from jumok.cli.language import choose_language, is_english, localise_text
 from jumok.plots.text_width import terminal_columns
+from jumok.training.events import Progress
 from support.cli_calls import spawn
+from support.newcomer_attempts import TINY_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from support.cli_calls import Call
 
 ENGLISH = re.compile(r"\b[a-zA-Z]?[a-z]+(?: [a-z]+){3}\b")
 """Four words in a row; commands and names of files are shorter, or have other characters."""
+PROGRESS = Progress(
+    step=12_345,
+    steps=150_000,
+    loss=5.888,
+    perplexity=230.22,
+    learning_rate=1e-3,
+    tokens_per_second=11_298,
+    gradient_norm=1.0,
+    seconds_left=9_016,
+)
 
 
 @pytest.fixture
@@ -112,3 +129,133 @@ def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
     assert done.returncode == 2
     assert "없는 명령입니다" in done.stderr.decode()
     assert spawn("--help", JUMOK_LANG="", LC_ALL=locale).stdout.decode().startswith("사용법: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("encoding", "인코딩"),
+        ("as in runs/mine", "runs/mine 모델과 같음"),
+        ("29,000 pairs, to be trained on 2 CPU cores", "문장 쌍 29,000개, CPU 코어 2개로 학습"),
+        (
+            "54 pairs, 6 for validation; skipped: 2 duplicate, 1 empty",
+            "문장 쌍 54개, 검증용 6개; 건너뜀: 중복 2개, 빈 문장 1개",
+        ),
+        ("54 pairs, 270 target tokens", "문장 쌍 54개, 번역문 토큰 270개"),
+        ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 빔 4개로 평가"),
+        ("a tenth of 1 step, at most 4,000", "전체 1스텝의 10분의 1, 최대 4,000"),
+        ("a tenth of 900 steps, at most 4,000", "전체 900스텝의 10분의 1, 최대 4,000"),
+        (
+            "the first accelerator; torch says that it computes in bf16",
+            "처음 찾은 가속기; torch에 따르면 bf16으로 계산함",
+        ),
+        ("No such option: --x (Possible options: --y)", "없는 옵션입니다: --x (비슷한 옵션: --y)"),
+        ("a text {that} nobody wrote, ever", "a text {that} nobody wrote, ever"),
+        ("", ""),
+    ],
+)
+def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) -> None:
+    assert localise_text(text) == text
+    choose_language({"JUMOK_LANG": "ko"})
+    assert localise_text(text) == shown
+    choose_language({})
+
+
+@pytest.mark.usefixtures("_korean")
+def test_a_file_is_checked_in_korean(tmp_path: Path, call: Call) -> None:
+    file = tmp_path / "x.en-ko.tsv"
+    rows = [f"word {n} is here\t{n}번 단어는 여기 있습니다" for n in range(40)]
+    file.write_text("\n".join([*rows, rows[0], "\t빈 문장", "same\tsame"]) + "\n", encoding="utf-8")
+    result = call("check", file)
+    assert result.code == 0
+    assert ENGLISH.findall(result.out.replace("word 0 is here", "")) == []
+    for line in (
+        "x.en-ko.tsv: 문장 쌍 43개",
+        "  원문   en · 단어 ",
+        "  번역문 ko · 단어 ",
+        "        1 중복 (1개 건너뜀): 같은 쌍이 앞에 있음",
+        "          41번째 줄: word 0 is here ||| 0번 단어는 여기 있습니다",
+        "학습에는 문장 쌍 43개 중 40개를 쓰고(그중 검증용 ",
+        "Multi30k 영어–독일어, 그림 캡션",
+    ):
+        assert line in result.out
+
+
+@pytest.mark.usefixtures("_korean")
+def test_json_is_the_same_in_every_language(model: Path, pairs: Path, call: Call) -> None:
+    for arguments in (["info", model], ["check", pairs], ["models"]):
+        korean = call(*arguments, "--json").out
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("JUMOK_LANG", "en")
+            assert call(*arguments, "--json").out == korean
+
+
+@pytest.mark.usefixtures("_korean")
+def test_a_model_is_trained_translated_with_evaluated_and_described(
+    tmp_path: Path, pairs: Path, gold_pairs: Path, call: Call
+) -> None:
+    out = tmp_path / "run"
+    trained = call("train", pairs, "--out", out, *TINY_OPTIONS.split())
+    assert trained.code == 0
+    for line in (
+        "데이터 읽기: 문장 쌍 ",
+        "자동으로 정한 설정:",
+        ": 검증 손실 ",
+        "학습 완료 · 스텝 ",
+        f"모델: {out}/model",
+    ):
+        assert line in trained.err
+    assert ENGLISH.findall(trained.err) == []
+    again = call("train", pairs, "--out", out, *TINY_OPTIONS.split())
+    assert "이미 끝난 실행입니다 · 스텝 " in again.err
+
+    translated = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
+    assert "참고: 1번째 줄: '한글 문장': 모델의 언어인 " in translated.err.replace('"', "'")
+    nothing = call("translate", out, tmp_path / "none.txt")
+    assert nothing.paragraph("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
+
+    evaluated = call("evaluate", out / "model", gold_pairs)
+    assert "\n정렬 오류율 " in evaluated.out
+
+    described = call("info", out / "model")
+    assert ENGLISH.findall(described.out) == []
+    for line in (
+        "\n  언어         en → de\n",
+        "\n  파라미터     ",
+        "\n  정렬         교차 어텐션, 레이어.헤드 ",
+    ):
+        assert line in described.out
+
+
+@pytest.mark.usefixtures("_korean")
+def test_an_error_of_the_library_stays_english(tmp_path: Path, call: Call) -> None:
+    message = call("info", tmp_path).paragraph("info")
+    assert message.isascii()
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"), [(80, "2:30:16 남음 · 손실 5.888"), (60, "2:30:16 남음"), (24, "")]
+)
+def test_the_bar_fits_in_korean(width: int, shown: str) -> None:
+    choose_language({"JUMOK_LANG": "ko"})
+    display = TrainingDisplay(Console(width=width, file=io.StringIO(), force_terminal=True))
+    display.show(PROGRESS)
+    console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
+    with console.capture() as captured:
+        console.print(display._bar.get_renderable(), end="")
+    choose_language({})
+    [line] = captured.get().splitlines()
+    assert terminal_columns(line.rstrip()) <= width
+    assert shown in line
+    assert width < 60 or "스텝 12,345/150,000 ━" in line
+
+
+@pytest.mark.usefixtures("_korean")
+def test_wrapped_rows_fit_in_korean(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    result = call("models")
+    for line in result.out.splitlines():
+        assert terminal_columns(line) <= 80
+    assert "\n어텐션 메커니즘(--attention)\n" in result.out
+    assert "적용 위치: " in result.out

@@ -53,11 +53,9 @@ def skeleton(text: str) -> str:
 
 @cache
 def library_skeletons() -> frozenset[str]:
-    """Return every string of the library, with {} for each value in it."""
+    """Return every string of the package, with {} for each value in it."""
     found = set()
     for path in SOURCE.rglob("*.py"):
-        if path.parent.name == "cli":
-            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.add(skeleton(node.value))
@@ -102,14 +100,16 @@ def test_no_translation_is_unused() -> None:
 
 
 def test_texts_of_the_library_are_translated_as_they_are_written() -> None:
-    missing = {text for text in read_translations("library") if skeleton(text) not in library_skeletons()}
-    assert missing == set()
+    """A text may be a part of a longer one, or end in one: "scored with beam 4" is in a list."""
+    written = "\n".join(library_skeletons())
+    ids = read_translations("library")
+    assert {text for text in ids if skeleton(text).strip("{} ") not in written} == set()
 
 
 @pytest.mark.parametrize("name", ["messages", "library", "typer"])
 def test_translations_keep_the_placeholders(name: str) -> None:
     for message, translation in read_translations(name).items():
-        assert placeholders(translation) == placeholders(message), message
+        assert placeholders(translation) == placeholders(message) - {"plural"}, message
         assert not PARTICLES.search(translation), translation
 
 

@@ -229,4 +229,4 @@ def _format_item(item: Any) -> str:
         return f"{item['value']:.2f} ({item['signature']})"
     if isinstance(item, float):
         return f"{item:.4g}"
-    return localise("none") if item is None else str(item)
+    return localise("none") if item is None else localise_text(str(item))

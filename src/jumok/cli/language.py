@@ -78,19 +78,30 @@ def localise_help(text: str) -> str:
 
 def localise_text(text: str) -> str:
     """Return a text of the library, or of typer, in the language of the user; as it is if it is not known."""
+    if is_english() or not text:
+        return text
     if text in _texts:
         return _texts[text]
     for template, translation in _texts.items():
         if "{" in template and (match := _pattern(template).fullmatch(text)):
             values = {name: localise_text(value) for name, value in match.groupdict().items()}
             return translation.format(**values)
+    for separator in ("; ", ", "):
+        if separator in text:
+            return separator.join(map(localise_text, text.split(separator)))
     return text
 
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
-    """Return a pattern for the texts of a template: `as in {folder}` → `as\\ in\\ (?P<folder>.+?)`."""
+    """Return a pattern for the texts of a template: `as in {folder}` → `as\\ in\\ (?P<folder>.*?)`.
+
+    A placeholder whose name begins with "count" stands for a number, with "noun" for words.
+    """
     literals_and_names = _PLACEHOLDER.split(template)
     parts = [re.escape(literal) for literal in literals_and_names]
-    parts[1::2] = [f"(?P<{name}>.+?)" for name in literals_and_names[1::2]]
+    kinds = {"count": "[0-9][0-9.,]*", "noun": "[A-Za-z ]+"}
+    parts[1::2] = [
+        f"(?P<{name}>{kinds.get(name.partition('_')[0], '.*?')})" for name in literals_and_names[1::2]
+    ]
     return re.compile("".join(parts), re.DOTALL)

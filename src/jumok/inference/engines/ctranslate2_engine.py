@@ -129,8 +129,8 @@ class CTranslate2Engine:
                 self._check_max_length(max_length)
             reason = (
                 f"the converted model has positions for {self._max_positions:,} tokens of a translation, "
+                f"and the prefix and the maximum length need {max_length:,}"
             )
-            reason += f"and the prefix and the maximum length need {max_length:,}"
         return reason
 
     def search(
