@@ -323,3 +323,21 @@ def test_unicode_line_separators_do_not_end_a_line() -> None:
 def test_an_unreadable_file_is_refused_with_a_reason(name: str, words: str) -> None:
     with pytest.raises(DataError, match=words):
         read_document(name, b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.html", "<p>2024 &mdash; <b>12</b>%</p><p>words</p>"),
+        (
+            "a.srt",
+            "1\n00:00:01,000 --> 00:00:02,000\n<i>20</i>24!\n\n2\n00:00:03,000 --> 00:00:04,000\nwords\n",
+        ),
+        ("a.md", "2024 12 %\n\nwords\n"),
+        ("a.txt", "words"),
+    ],
+)
+def test_what_has_no_letters_is_not_translated(name: str, text: str) -> None:
+    _, document = read_document(name, text.encode())
+    assert document.segments == ["words"]
+    assert shout(document) == text.replace("words", "WORDS")

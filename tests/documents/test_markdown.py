@@ -192,3 +192,10 @@ def test_a_line_break_of_html_ends_a_sentence(line_break: str) -> None:
 def test_emphasis_without_a_word_is_left_out() -> None:
     _, document = read_document("a.md", b"I go **home**.\n")
     assert document.write([SegmentTranslation("집으로!")]).decode() == "집으로!\n"
+
+
+def test_a_badge_is_a_link_around_a_picture() -> None:
+    text = "[![build](https://a.org/b.svg)](https://a.org) [![b][c]](d) some words\n"
+    _, document = read_document("README.md", text.encode())
+    assert document.segments == ["some words"]
+    assert shout(document).decode() == text.replace("some words", "SOME WORDS")

@@ -317,3 +317,19 @@ def test_a_field_in_one_run_is_atomic() -> None:
     assert document.segments == ["page of many"]
     assert f"PAGE </w:t></w:r>{page}" in body(shout(document))
     assert identity(document) == data
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ('<w:smartTag w:element="place"><w:smartTagPr><w:attr w:name="a"/></w:smartTagPr>', "</w:smartTag>"),
+        ('<w:customXml w:element="name"><w:customXmlPr/>', "</w:customXml>"),
+        ("<w:fldSimple w:instr=' HYPERLINK \"https://example.org\" '>", "</w:fldSimple>"),
+    ],
+)
+def test_words_in_smart_tags_custom_xml_and_simple_links_move_with_them(opening: str, closing: str) -> None:
+    body = f"<w:p>{run('See ')}{opening}{run('Seoul')}{closing}{run(' now')}</w:p>"
+    _, document = read_document("a.docx", make_docx(body))
+    assert document.segments == ["See Seoul now"]
+    written = parts_of(reverse(document))["word/document.xml"].decode()
+    assert f"{opening}<w:r><w:t>SEOUL</w:t></w:r>{closing}" in written

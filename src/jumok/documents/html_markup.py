@@ -19,7 +19,7 @@ from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
-from jumok.documents.segment import MAX_DEPTH, Ancestors, Element, Segment, place
+from jumok.documents.segment import MAX_DEPTH, Ancestors, Element, Segment, has_letters, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -322,6 +322,8 @@ class _SegmentBuilder:
         for element in self.open:
             element.end = self._length
         text = "".join(self._text)
+        if text.strip() and not has_letters(text) and not self.names:
+            return ["".join(self._markup)]  # numbers and punctuation stay as they are
         if text.strip() or any(element.atomic for element, _ in self._elements):
             # An element that is still open also encloses the next block: its tags are written twice, so the
             # markup cannot be written as it was.

@@ -243,6 +243,7 @@ def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
 # --- Inline -------------------------------------------------------------------------------------------------
 
 _DESTINATION = r"\((?:[^()\s]|\([^()\s]*+\))*+(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+_IMAGE = re.compile(r"!\[[^\[\]]*+\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _TOKEN = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<line_break><[bB][rR][ \t]*+/?>)"
@@ -250,7 +251,7 @@ _TOKEN = re.compile(
     r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--(?:(?!<!--).)*?--)>|https?://[^\s<>()]++|\[\^[^\]\s]++\]"
     r"|\{\{(?:(?!\{\{).)*?\}\}|\{%(?:(?!\{%).)*?%\}"
     rf"|!\[[^\[\]]*+\](?:{_DESTINATION}|\[[^\[\]]*+\]))"
-    rf"|\[(?P<text>(?:[^\[\]\\]|\\.|!\[[^\[\]]*+\]\([^()]*+\))*+)\](?P<target>{_DESTINATION}|\[[^\[\]]*+\])?"
+    rf"|\[(?P<text>(?:{_IMAGE.pattern}|[^\[\]\\]|\\.)*+)\](?P<target>{_DESTINATION}|\[[^\[\]]*+\])?"
     r"|(?P<emphasis>\*\*\*|___|\*\*|__|~~|\*|_)"
 )
 
@@ -282,6 +283,9 @@ def _add_inline(builder: SegmentBuilder, text: str, labels: frozenset[str]) -> N
 
 def _add_link(builder: SegmentBuilder, match: re.Match[str], labels: frozenset[str]) -> None:
     label, target = match["text"], match["target"]
+    if target and label and not _IMAGE.sub("", label).strip():  # a badge
+        builder.add_atomic(match[0])
+        return
     if target in (None, "[]"):
         if label.casefold() not in labels:
             builder.add_text("[")

@@ -43,7 +43,9 @@ _PARAGRAPHS = frozenset(["w:p", "a:p", "x:si", "x:is", "x:text"])
 _RUNS = frozenset(["w:r", "a:r", "x:r"])
 _TEXTS = frozenset(["w:t", "a:t", "x:t"])
 _PROPERTIES = frozenset(["w:rPr", "a:rPr", "x:rPr"])
-_WRAPPERS = frozenset(["w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:dir", "w:bdo"])
+_WRAPPERS = frozenset(["w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo"])
+_WRAPPER_PROPERTIES = frozenset(["w:smartTagPr", "w:customXmlPr"])
+"""They stay at the beginning of their wrapper."""
 _OPAQUE = frozenset(["w:del", "w:moveFrom"])
 """What is inside is left alone: deleted text of tracked changes."""
 _STAY_BEFORE = frozenset(
@@ -189,10 +191,13 @@ class _Reader(XmlReader):
         elif name == "a:br":
             run = paragraph.last_run() or Run("<a:r>", "</a:r>", dialect="a", prefix="a:")
             paragraph.items.append(_RunText(LINE_BREAK, run))
-        elif name in _WRAPPERS:
-            element = Element(self.source.opening(child), self.source.closing(child))
+        elif name in _WRAPPERS or _is_simple_link(child):
+            properties = [node for node in child.children if node.name in _WRAPPER_PROPERTIES]
+            opening = self.source.opening(child) + "".join(map(self.source.raw_node, properties))
+            element = Element(opening, self.source.closing(child))
             paragraph.items.append(Tag(element, begins=True))
-            self._read_children(child.children, paragraph, depth)
+            words = [node for node in child.children if node not in properties]
+            self._read_children(words, paragraph, depth)
             paragraph.items.append(Tag(element, begins=False))
         elif name and name not in _DROPPED:
             paragraph.items.append(self.markup(child))
@@ -266,9 +271,18 @@ def _match_fields(children: Sequence[XmlNode]) -> dict[int, tuple[int | None, in
     return fields
 
 
+def _is_simple_link(node: XmlNode) -> bool:
+    """Return whether a node is a link as a field in one element; the words of other fields are computed."""
+    return node.name == "w:fldSimple" and _is_link_code(node.attributes.get("w:instr", ""))
+
+
+def _is_link_code(code: str) -> bool:
+    return code.strip().upper().startswith("HYPERLINK")
+
+
 def _is_link(code: Sequence[XmlNode]) -> bool:
     texts = [node.content() for child in code for node in child.walk() if node.name == "w:instrText"]
-    return "".join(texts).strip().upper().startswith("HYPERLINK")
+    return _is_link_code("".join(texts))
 
 
 def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:
