@@ -224,7 +224,7 @@ def test_shards_are_named_by_number_and_total() -> None:
 def test_a_cluster_has_a_free_core_for_each_actor() -> None:
     assert count_actors(0, 4, "auto") == 4
     assert count_actors(3, 4, "auto") == 3
-    with pytest.raises(UnsupportedError, match=r"--workers 5, and 4 free cores at auto. Take at most 4"):
+    with pytest.raises(UnsupportedError, match=r"--workers 5; free cores at auto: 4\. Take --workers 4"):
         count_actors(5, 4, "auto")
-    with pytest.raises(UnsupportedError, match=r"no --workers, and 0 free cores at auto. Wait"):
+    with pytest.raises(UnsupportedError, match=r"--workers 1; free cores at auto: 0\. Wait"):
         count_actors(0, 0, "auto")

@@ -190,6 +190,7 @@ class TestSettings:
         [
             ({"model.width": 32, "model.heads": 5}, "5 heads cannot share a width of 32 evenly"),
             ({"model.heads": 3}, "3 heads cannot share the width of any size"),
+            ({"training.device": "cpu", "training.precision": "fp16"}, "fp16 is for accelerators"),
             (
                 {"model.family": "decoder-only", "model.heads": 3},
                 "3 heads cannot share the width of any size",

@@ -102,11 +102,11 @@ def count_actors(requested: int, free_cores: int, address: str) -> int:
     """Return how many actors to start; raise if the cluster has no core for each: Ray would wait for ever."""
     if max(1, requested) <= free_cores:
         return requested or free_cores
-    received = f"--workers {requested}, and" if requested else "no --workers, and"
-    advice = f"Take at most {free_cores} workers" if free_cores else "Wait until some are free"
+    advice = f"Take --workers {free_cores} or fewer" if free_cores else "Wait until some are free"
     raise UnsupportedError(
-        f"Each worker needs a free core of the Ray cluster. Received: {received} {free_cores} free cores at "
-        f"{address}. {advice}, or add machines with `ray start --address`; `ray status` shows who uses them."
+        f"Each worker needs a free core of the Ray cluster. Received: --workers {max(1, requested)}; free "
+        f"cores at {address}: {free_cores}. {advice}, or add machines with `ray start --address`; `ray "
+        "status` shows who uses them."
     )
 
 

@@ -8,16 +8,25 @@ from jumok.config.resolve import DerivedSetting
 from jumok.system.device import choose_device
 
 if TYPE_CHECKING:
-    from jumok.config.resolve import Resolved
+    from jumok.config.resolve import Overrides, Resolved
+
+
+def check_device(overrides: Overrides) -> None:
+    """Raise if this machine does not have what the person set; reading a large corpus takes an hour."""
+    device, precision = _requested(overrides)
+    if (device, precision) != ("auto", "auto"):
+        choose_device(device, precision)
 
 
 def derive_device(resolved: Resolved) -> Resolved:
     """Choose device and precision, except what the person set."""
-    device, precision = (
-        resolved.overrides.get(f"training.{name}", "auto") for name in ("device", "precision")
-    )
+    device, precision = _requested(resolved.overrides)
     config = choose_device(device, precision, minutes=resolved.recipe.training.minutes or 0.0)
     derived = [DerivedSetting("training.device", config.device, config.reason)]
     if config.precision != "fp32":
         derived.append(DerivedSetting("training.precision", config.precision, config.reason))
     return resolved.with_derived(derived)
+
+
+def _requested(overrides: Overrides) -> tuple[str, str]:
+    return overrides.get("training.device", "auto"), overrides.get("training.precision", "auto")

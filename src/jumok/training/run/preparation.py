@@ -28,7 +28,7 @@ from jumok.training.loop.schedule import Plan
 from jumok.training.parallel.group import DataParallelGroup
 from jumok.training.parallel.shared_memory import can_share_memory
 from jumok.training.run.corpus_reader import read_sentences
-from jumok.training.run.device import derive_device
+from jumok.training.run.device import check_device, derive_device
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
 from jumok.training.run.fine_tuning import NUM_VALIDATIONS
 from jumok.training.run.inputs import describe_sources, has_same_sources, open_inputs, write_sources
@@ -112,6 +112,7 @@ def prepare_run(
         raise DataError(f"Name the sentence pairs to train on: there is no run in {folder.path} to continue.")
     if record is not None:
         return (yield from _prepare_resumed(folder, record, overrides, inputs))
+    check_device(overrides)
     initial = _initial_model(overrides, inputs)
     if initial is not None:
         return (yield from _prepare_from(initial, folder, overrides, inputs))
