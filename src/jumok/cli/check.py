@@ -139,7 +139,7 @@ def _show_corpora(console: Console, report: CorpusReport, noun: str, *, has_pair
     for corpus in report.corpora:
         count = localise("{pairs:,} {noun}", pairs=corpus.pairs, noun=noun)
         weight = localise(", weight {weight:g}", weight=corpus.weight) if corpus.weight != 1 else ""
-        dropped = "".join(f"; {count:,} {localise_text(what)}" for what, count in corpus.dropped.items())
+        dropped = "".join(f"; {localise_text(f'{n:,} {what}')}" for what, n in corpus.dropped.items())
         console.print(Text(corpus.name, "bold"), f": {count}{weight}{dropped}", sep="")
         if corpus.note:
             console.print(Text(f"  {pad(localise('read'), 7)} {localise_text(corpus.note)}"))

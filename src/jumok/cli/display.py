@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jumok.cli.arguments import format_family, format_languages, format_noun
-from jumok.cli.language import localise, localise_text
+from jumok.cli.language import is_english, localise, localise_text
 from jumok.plots.text_width import terminal_columns
 from jumok.training import events
 
@@ -100,7 +100,8 @@ class TrainingDisplay:
         self.print_line(_describe_run(event))
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for setting in event.derived_settings:
-            reason = Text(localise_text(setting.reason))
+            # By default rich replaces Hangul that reaches the edge of a column by an ellipsis.
+            reason = Text(localise_text(setting.reason), overflow=None if is_english() else "fold")
             table.add_row(f"  {setting.name}", Text(str(setting.value)), reason, style="dim")
         if event.derived_settings:
             self.print_line(localise("derived settings:"), style="dim")

@@ -27,7 +27,7 @@ from jumok.cli.arguments import (
     report_fallback,
 )
 from jumok.cli.bulk import BulkOptions, RayOption, ShardOption, WorkersOption, translate_texts
-from jumok.cli.language import localise
+from jumok.cli.language import localise, localise_text
 from jumok.cli.wrapped_text import pad
 from jumok.errors import DataError, RecipeError
 
@@ -227,7 +227,7 @@ def _direction(translator: Translator) -> str:
 
     codes = (translator.source_language, translator.target_language)
     unknown = localise("an unknown language")
-    return " → ".join(language_name(code) if code else unknown for code in codes)
+    return " → ".join(localise_text(language_name(code)) if code else unknown for code in codes)
 
 
 def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:

@@ -34,7 +34,8 @@ def choose_language(environment: Mapping[str, str]) -> None:
     if language == "ko":
         _messages = read_translations("messages")
         texts = read_translations("library") | read_translations("typer")
-        _texts = dict(sorted(texts.items(), key=lambda text: -len(text[0])))  # the most specific first
+        # A template with more words of its own is more specific, and comes first.
+        _texts = dict(sorted(texts.items(), key=lambda text: -len(_PLACEHOLDER.sub("", text[0]))))
 
 
 def use_english() -> None:
@@ -86,7 +87,7 @@ def localise_text(text: str) -> str:
         if "{" in template and (match := _pattern(template).fullmatch(text)):
             values = {name: localise_text(value) for name, value in match.groupdict().items()}
             return translation.format(**values)
-    for separator in ("; ", ", "):
+    for separator in ("; ", ", ", ": "):
         if separator in text:
             return separator.join(map(localise_text, text.split(separator)))
     return text
