@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.programs.report import parse, report
-from benchmarks.topics.fine_tuning import BATCH_TOKENS, LAYERS, START_STEPS, STEPS, VOCAB_SIZE
+from benchmarks.topics.fine_tuning import BATCH_TOKENS, EPOCHS, LAYERS, START_STEPS, VOCAB_SIZE
 
 
 def main() -> None:
@@ -35,8 +35,9 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
     from jumok.training.run.training_run import train
 
     run = out / f"{system}-{seed}"
-    steps = 3 if quick else START_STEPS if system == "start" else STEPS
-    settings: dict[str, Any] = {"training.steps": steps, "training.seed": seed, "training.processes": 1}
+    limit = {"training.steps": START_STEPS} if system == "start" else {"training.epochs": EPOCHS}
+    settings: dict[str, Any] = {"training.seed": seed, "training.processes": 1}
+    settings |= {"training.steps": 3} if quick else limit
     if system in ("start", "nothing"):
         role = "old" if system == "start" else "new"
         settings |= {"model.size": "tiny", "model.encoder_layers": LAYERS, "model.decoder_layers": LAYERS}

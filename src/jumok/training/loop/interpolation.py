@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)
+SHARES = tuple(tenths / 10 for tenths in range(1, 11))
 """The values of α that are tried."""
-MAX_LOSS = 0.5
-"""How much worse the score of the pairs to keep may get, in points, if another α can prevent it."""
+MAX_LOSS_RISE = 0.005
+"""How much the loss of the pairs to keep may rise, in nats per token: half a percent of their perplexity."""
 MIN_SHARE_OF_GAIN = 0.75
 """Of the gain on the new pairs, if the pairs to keep are translations of the start model itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """The scores of w(α) on the new pairs and on the pairs to keep; higher is better."""
+    """The losses of w(α) on the new pairs and on the pairs to keep, in nats per token.
+
+    Losses, since they are smooth in α. Scores of some hundred translations are not: between neighbouring
+    values of α they change by more than what they should decide on.
+    """
 
     share: float
     new: float
@@ -52,15 +56,16 @@ def choose_point(
 ) -> MeasuredPoint:
     """Return the best point.
 
-    With references to keep: the best on the new pairs of those that lose at most `MAX_LOSS` on the pairs to
-    keep; if all lose more, the one with the best sum of both scores. With translations of the start model,
-    which nobody has checked: the closest to them that has most of the best gain on the new pairs.
+    With references to keep: the best on the new pairs of those whose loss on the pairs to keep rises by at
+    most `MAX_LOSS_RISE`; if all rise more, the one with the least sum of both losses. With translations of
+    the start model, which nobody has checked: the closest to them that has most of the best gain on the new
+    pairs.
     """
     if keeps_translations:
-        needed = start.new + MIN_SHARE_OF_GAIN * (max(point.new for point in points) - start.new)
-        good = [point for point in points if point.new >= needed]
-        return max(good or points, key=lambda point: point.kept)
-    harmless = [point for point in points if point.kept >= start.kept - MAX_LOSS]
+        most = start.new - MIN_SHARE_OF_GAIN * (start.new - min(point.new for point in points))
+        good = [point for point in points if point.new <= most]
+        return min(good or points, key=lambda point: point.kept)
+    harmless = [point for point in points if point.kept <= start.kept + MAX_LOSS_RISE]
     if harmless:
-        return max(harmless, key=lambda point: (point.new, point.kept))
-    return max(points, key=lambda point: point.new + point.kept)
+        return min(harmless, key=lambda point: (point.new, point.kept))
+    return min(points, key=lambda point: point.new + point.kept)

@@ -1,7 +1,7 @@
 """The end of a run that started from a trained model: how far to go from it, and what that cost.
 
 1. The weights: a point between those of the start model and the new ones (`loop/interpolation.py`), chosen by
-   greedy translations of the validation set and of the pairs to keep.
+   the losses of the validation set and of the pairs to keep.
 2. The report: the scores of the start model and of the new one on both, with the recipe's beam; a warning if
    one of them got worse.
 """
@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.training.events import Event, Stage, Warned
@@ -36,8 +36,8 @@ _FORGOTTEN = (
     "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "
     "training.learning_rate. If only the new pairs matter, this is no fault."
 )
-NUM_VALIDATIONS = 2 * (len(SHARES) + 1) + 3
-"""Validations that the end of such a run takes, besides those of every run."""
+NUM_VALIDATIONS = 3 + 2 * (len(SHARES) + 1) // 3
+"""Validations that the end of such a run takes, besides those of every run; a loss counts as a third."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class FineTuning:
     """What the run started from, and the pairs to keep, encoded and batched once."""
 
     start: StoredStart
-    keep: Validation | None
+    keep: TranslationValidation | None
     recipe: Recipe
 
     def choose_weights(
@@ -56,23 +56,20 @@ class FineTuning:
         weights = {name: tensor.clone() for name, tensor in tuned.items()}  # the model is about to change
         if self.keep is None or not self.recipe.fine_tuning.interpolate:
             return weights, 1.0
-        start = self._measure(trainer, self.start.weights, 0.0)
         points = []
-        for share in SHARES:
-            point = self._measure(trainer, interpolate_weights(self.start.weights, weights, share), share)
-            if start is None or point is None:
+        for share in (0.0, *SHARES):
+            load_module_weights(trainer.model, interpolate_weights(self.start.weights, weights, share))
+            new, kept = self._loss(trainer.validation, trainer), self._loss(self.keep, trainer)
+            if new is None or kept is None:  # stopped
                 return weights, 1.0
-            points.append(point)
-        if start is None:
-            return weights, 1.0
-        chosen = choose_point(start, points, keeps_translations=self.start.old_pairs.keeps_translations)
-        listed = ", ".join(
-            f"{point.share:g}: {point.new:.1f} and {point.kept:.1f}" for point in (start, *points)
-        )
+            points.append(MeasuredPoint(share, new, kept))
+        start, *others = points
+        chosen = choose_point(start, others, keeps_translations=self.start.old_pairs.keeps_translations)
+        listed = ", ".join(f"{point.share:g}: {point.new:.3f} and {point.kept:.3f}" for point in points)
         yield Stage(
             "interpolating",
-            f"{chosen.share:.0%} of the way from the start model ({self._score_name} on the new pairs and on "
-            f"those to keep, by this share: {listed})",
+            f"{chosen.share:.0%} of the way from the start model (losses of the new pairs and of those to "
+            f"keep, by this share: {listed})",
             trainer.seconds - started,
         )
         return interpolate_weights(self.start.weights, weights, chosen.share), chosen.share
@@ -120,10 +117,10 @@ class FineTuning:
         stop_on = self.recipe.training.stop_on
         return "chrf" if stop_on == "loss" and self.recipe.model.task == "translate" else stop_on
 
-    def _measure(self, trainer: Trainer, weights: Mapping[str, Tensor], share: float) -> MeasuredPoint | None:
-        load_module_weights(trainer.model, weights)
-        new, kept = self._score(trainer.validation, trainer, 1), self._score(self.keep, trainer, 1)
-        return None if new is None or kept is None else MeasuredPoint(share, new, kept)
+    def _loss(self, validation: Validation, trainer: Trainer) -> float | None:
+        """Return the loss of the model on a set of pairs; None if the run was stopped."""
+        pairs = cast("TranslationValidation", validation)  # only translators have pairs to keep
+        return pairs.loss(trainer.model, should_stop=trainer.should_stop)
 
     def _score(self, validation: Validation | None, trainer: Trainer, beam: int) -> float | None:
         """Return the score of the model on a set; None without a set, or if the run was stopped."""

@@ -109,7 +109,7 @@ class TranslationValidation:
     def validate(
         self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
     ) -> ValidationResult | None:
-        loss = validation_loss(model, self._batches, should_stop=should_stop)
+        loss = self.loss(model, should_stop=should_stop)
         hypotheses = self.translate(model, beam, should_stop=should_stop) if loss is not None else None
         if loss is None or hypotheses is None:
             return None
@@ -123,6 +123,10 @@ class TranslationValidation:
             references=tuple(references),
             samples=samples,
         )
+
+    def loss(self, model: Model, *, should_stop: Callable[[], bool] = never_stop) -> float | None:
+        """Return the loss alone, without translations: a fraction of the time; None if stopped."""
+        return validation_loss(model, self._batches, should_stop=should_stop)
 
     def translate(
         self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
