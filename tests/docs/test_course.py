@@ -22,7 +22,7 @@ ELEMENTS = {
     "code": (r"^```python$", r"^```python$"),
     "panel": (
         r"^\*\*On the page\.\*\* .*\.\./page\.md#",
-        r"^\*\*페이지에서\.\*\* .*\.\./page\.md#",
+        r"^\*\*페이지에서\.\*\* .*\.\./page\.ko\.md#",
     ),
     "common mistakes": (r"^## Common mistakes$", r"^## 흔한 오해$"),
     "exercise": (r"^## Exercise$", r"^## 연습 문제$"),
