@@ -58,3 +58,12 @@ def test_formulas_are_mathml(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"\\(?:frac|begin|tanh|mathrm|mid)\b|\$<code|\$`", text), page
         assert "<mi>&</mi>" not in text, page  # a line of aligned formulas that was not understood
+
+
+@pytest.mark.medium
+def test_emphasis_is_rendered(site: Path) -> None:
+    """Markdown does not close **−∞** before a Korean particle; the asterisks would be shown."""
+    for page in sorted(site.glob("ko/**/*.ko.html")):
+        text = page.read_text(encoding="utf-8")
+        prose = re.sub(r"<(pre|code|script|style|math)\b.*?</\1>", "", text, flags=re.S)
+        assert "**" not in prose, f"{page.relative_to(site)}: {prose[prose.index('**') :][:80]}"
