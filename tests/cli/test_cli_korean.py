@@ -13,8 +13,10 @@ from rich.console import Console
 from jumok.cli import COMMANDS
 from jumok.cli.display import TrainingDisplay
 from jumok.cli.language import choose_language, is_english, localise_text
+from jumok.config.recipe import Recipe
+from jumok.config.resolve import DerivedSetting
 from jumok.plots.text_width import terminal_columns
-from jumok.training.events import Progress
+from jumok.training.events import Progress, Started
 from support.cli_calls import spawn
 from support.newcomer_attempts import TINY_OPTIONS
 
@@ -150,6 +152,10 @@ def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
             "처음 찾은 가속기; torch에 따르면 bf16으로 계산함",
         ),
         ("No such option: --x (Possible options: --y)", "없는 옵션입니다: --x (비슷한 옵션: --y)"),
+        (
+            "keys      none: everyone who can reach the server may use it",
+            "API 키    없음: 접속할 수 있으면 누구나 쓸 수 있음",
+        ),
         ("a text {that} nobody wrote, ever", "a text {that} nobody wrote, ever"),
         ("", ""),
     ],
@@ -248,6 +254,20 @@ def test_the_bar_fits_in_korean(width: int, shown: str) -> None:
     assert terminal_columns(line.rstrip()) <= width
     assert shown in line
     assert width < 60 or "스텝 12,345/150,000 ━" in line
+
+
+@pytest.mark.parametrize("width", range(70, 90))
+def test_reasons_of_settings_are_whole_in_korean(width: int) -> None:
+    """rich cut a syllable at the edge of the column for some widths."""
+    choose_language({"JUMOK_LANG": "ko"})
+    console = Console(width=width, file=io.StringIO())
+    reason = "the end is known, and scores rise most just before it"
+    setting = DerivedSetting("training.patience", 0, reason)
+    with console.capture() as captured:
+        TrainingDisplay(console).show(Started(Recipe(), (setting,), 1, 1, 1, 1, None))
+    shown = " ".join(captured.get().split())
+    assert localise_text(reason) in shown
+    choose_language({})
 
 
 @pytest.mark.usefixtures("_korean")
