@@ -23,7 +23,6 @@ _MIN_COMMON_SHARE = 0.8  # of the characters that are not ASCII
 _MIN_KANA_SHARE = 0.1
 _MAX_CONTROL_SHARE = 0.02  # of the bytes; text has tabs and line ends only
 _PREVIEW_CHARACTERS = 60
-_FIRST_OF_THREE_BYTES = "\u0800"  # in UTF-8; Hangul, kana and Chinese characters are above
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +70,15 @@ def check_encoding(name: str) -> str:
 def is_utf8(data: bytes, encoding: str) -> bool:
     """Return whether a text that is said to be in another encoding is UTF-8. Its end may be cut off.
 
-    Text in another encoding is hardly ever valid UTF-8 by chance. A few syllables of Korean may be, but then
-    as letters of two bytes each, such as Latin ones with accents.
+    Text in another encoding is hardly ever valid UTF-8 by chance.
     """
     if data.isascii() or codecs.lookup(encoding).name.startswith("utf-"):
         return False
     try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(data)
-        other = codecs.getincrementaldecoder(encoding)().decode(data)
-    except UnicodeDecodeError as error:
-        return error.encoding != "utf-8"
-    return max(text) >= _FIRST_OF_THREE_BYTES or max(other) < _FIRST_OF_THREE_BYTES
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 # --- what to say about bytes that are not UTF-8 ---
