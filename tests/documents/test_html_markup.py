@@ -133,6 +133,8 @@ def translate_into_itself(document: str) -> str:
         "<p>one <b>two.</b> <img src=x><img src=y> </p>",
         "<p>one <b>two. <img src=x></b></p>",
         '<p>one<a href="x"><i><img src=y></i><wbr></a> two<a href="z"></a><b></b></p>',
+        '<h2><a id="x"></a></h2>\n<p> <i class="fa"></i> </p><p>one</p><span id="y"></span>',
+        f"<p>{'<b>' * (MAX_DEPTH + 1)}{'</b>' * (MAX_DEPTH + 1)}</p>",
     ],
 )
 def test_a_document_translated_into_itself_is_unchanged(document: str) -> None:
@@ -200,6 +202,13 @@ def test_malformed_html_becomes_balanced() -> None:
         assert written.count("<b>") == written.count("</b>"), written
         assert written.count("<i>") == written.count("</i>"), written
         assert len(names) <= 4
+
+
+def test_empty_elements_of_malformed_html_are_kept_and_become_balanced() -> None:
+    assert translate_into_itself('<p><a id="x"><i></a></b></p>') == '<p><a id="x"><i></i></a></p>'
+    assert (
+        translate_into_itself('<b><a id="x"></a><p>one</p></b>') == '<b><a id="x"></a></b><b><p>one</p></b>'
+    )
 
 
 def nest(name: str, depth: int, text: str) -> str:

@@ -268,6 +268,7 @@ class _SegmentBuilder:
         self._length = 0
         self._raw: list[str] = []  # the text as it is written in the document
         self._markup: list[str] = []  # text and tags as they are written in the document
+        self._well_nested = True  # whether each end tag so far ends the innermost element
         self._indent = ""
         self._last_atomic: Element | None = None  # if no text has followed it
 
@@ -306,8 +307,10 @@ class _SegmentBuilder:
 
     def close_element(self, token: HtmlToken) -> bool:
         """Close the innermost element of this name, and all inside it; return False if there is none."""
+        num_open = len(self.names)
         if not self.names.close(token.name):
             return False
+        self._well_nested &= len(self.names) == num_open - 1
         self._markup.append(token.raw)
         for element in self.open[len(self.names) :]:
             element.end = self._length
@@ -316,15 +319,17 @@ class _SegmentBuilder:
 
     def drop(self, raw: str) -> None:
         """Leave out an end tag that ends nothing. Only a segment that is written as it was keeps it."""
+        self._well_nested = False
         self._markup.append(raw)
 
     def finish(self) -> list[str | Segment]:
         for element in self.open:
             element.end = self._length
         text = "".join(self._text)
-        if text.strip() and not has_letters(text) and not self.names:
-            return ["".join(self._markup)]  # numbers and punctuation stay as they are
-        if text.strip() or any(element.atomic for element, _ in self._elements):
+        has_words = bool(text.strip())
+        if not has_letters(text) and not self.names and (has_words or self._well_nested):
+            return ["".join(self._markup)]  # numbers, punctuation, link targets and icons stay as they are
+        if has_words or len(self._elements) > len(self.open):
             # An element that is still open also encloses the next block: its tags are written twice, so the
             # markup cannot be written as it was.
             raw = None if self.names else "".join(self._markup)
