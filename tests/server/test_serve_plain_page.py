@@ -130,7 +130,10 @@ def test_the_page_shows_that_the_server_is_busy(model: Path) -> None:
     assert is_page(answer)
     assert answer.headers["retry-after"] == "5"
     assert "The translation took too long. Try again later, or send less." in answer.text
-    assert "서버가 사용 중입니다. 5초 후에 다시 시도하세요." in send(service, form(), KOREAN).text
+    assert (
+        "서버가 지금 요청을 처리할 수 없습니다. 5초 후에 다시 시도하세요."
+        in send(service, form(), KOREAN).text
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,7 +245,7 @@ def test_errors_of_the_attention_page_are_shown_on_the_page(model: Path, keys: P
 
     with_text = method == "POST"
     busy = make_service(model, request_timeout=0, requests_per_minute=2)
-    for language, words in (("en", "Try again later"), ("ko", "서버가 사용 중입니다.")):
+    for language, words in (("en", "Try again later"), ("ko", "서버가 지금 요청을 처리할 수 없습니다.")):
         answer = show(busy, **{"Accept-Language": language})
         assert (answer.status, answer.headers["retry-after"]) == (503, "5")
         assert is_page(answer, with_text=with_text)
