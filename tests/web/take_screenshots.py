@@ -3,16 +3,21 @@
     make screenshots                              with models that are trained first, for half a minute
     make screenshots ARGS="runs/demo runs/other"  with your runs or models: the first is shown,
                                                   and compared with the others
+    make screenshots ARGS="--docs runs/demo runs/other"  the pictures of docs/page.md, in docs/pictures
 
 They are written to `runs/screenshots`.
 """
 
 from __future__ import annotations
 
+import io
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from jumok.inference.loading import load
@@ -27,6 +32,40 @@ if TYPE_CHECKING:
 PANELS = ["attention", "change", "steps", "beam", "compare", "run"]  # change: attention with a silenced head
 SIZES = {"desktop": (1200, 860), "phone": (390, 844)}
 SENTENCE = "If it rains tomorrow, I will stay at home."
+DOCS, DOCS_SENTENCE, DOCS_EXPECTED = (
+    "--docs",
+    "The student reads a book at the library.",
+    "학생은 도서관에서 책을 쓴다.",
+)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture of docs/page.md: the end of the address, the size, and which part of the page it shows."""
+
+    address: str
+    width: int = 1200
+    height: int = 980
+    theme: str = "light"
+    language: str = "en"
+    part: str = ""
+    """A selector; without one, the top of the page is shown."""
+    pointed: int | None = None
+    """The word of the translation that is pointed at."""
+
+
+PICTURES = {
+    "page-attention": Picture("panel=attention", pointed=2),
+    "page-dark-korean": Picture("panel=attention", theme="dark", language="ko", pointed=2),
+    "page-phone": Picture("panel=attention", width=390, height=1400),
+    "page-change": Picture("panel=attention", height=520),
+    "page-effects": Picture("panel=attention&measure=erasure&minus=weight", height=1300, part="#panel"),
+    "page-steps": Picture("panel=steps", width=1440, part="#panel"),
+    "page-beam": Picture("panel=beam", part="#panel"),
+    "page-compare": Picture("panel=compare", part="#panel"),
+    "page-run": Picture("panel=run", part="#panel"),
+}
+MAX_PICTURE_HEIGHT = 1700
 
 
 def take_screenshots(browser: Browser, address: str, out: Path) -> None:
@@ -77,7 +116,55 @@ def _take(page: Page, theme: str, language: str, file: Path) -> None:
     page.screenshot(path=file, full_page=True)
 
 
+def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
+    """Take the pictures of docs/page.md, with 256 colours: they are part of every clone."""
+    for name, picture in PICTURES.items():
+        context = browser.new_context(
+            viewport={"width": picture.width, "height": picture.height}, reduced_motion="reduce"
+        )
+        context.set_default_timeout(240_000)
+        page = context.new_page()
+        view = f"sentence={quote(DOCS_SENTENCE)}&language={picture.language}&theme={picture.theme}"
+        page.goto(f"{address}#{picture.address}&{view}")
+        wait_for_responses(page)
+        if name == "page-change":
+            _pin_third_word(page)
+        elif name == "page-effects":
+            section = page.get_by_test_id("why-not")
+            section.locator("input").fill(DOCS_EXPECTED)
+            section.locator("button.strong").click()
+            section.get_by_role("status").wait_for()
+        elif name == "page-run":
+            _measure_run(page)
+        if picture.pointed is not None:
+            page.locator(f"[data-word=target-{picture.pointed}]").hover()
+        wait_for_responses(page)
+        shown = page.locator(picture.part).screenshot() if picture.part else page.screenshot()
+        image = Image.open(io.BytesIO(shown)).convert("RGB")
+        image = image.crop((0, 0, image.width, min(image.height, MAX_PICTURE_HEIGHT)))
+        image.quantize(256, dither=Image.Dither.NONE).save(out / f"{name}.png", optimize=True)
+        context.close()
+
+
+def _pin_third_word(page: Page) -> None:
+    """Pin the third word of the translation to the second of the sentence, and open its slider."""
+    page.locator("[data-word=target-2]").press("Enter")
+    editor = page.get_by_test_id("line-editor")
+    editor.locator("select").select_option(index=1)
+    editor.get_by_role("button", name="Read only this").click()
+    wait_for_responses(page)
+
+
+def _measure_run(page: Page) -> None:
+    for part, result in (("sentences", "tbody tr"), ("portrait", "dl")):
+        section = page.get_by_test_id(part)
+        section.locator("button.strong").click()
+        section.locator(result).first.wait_for()
+
+
 def main(arguments: list[str], out: Path) -> None:
+    for_docs = DOCS in arguments
+    arguments = [argument for argument in arguments if argument != DOCS]
     folders = [Path(argument) for argument in arguments] or list(
         train_runs(out.parent / "screenshot-models").values()
     )
@@ -90,7 +177,10 @@ def main(arguments: list[str], out: Path) -> None:
         sys.exit("No browser is installed: `make browser` installs one.")
     with serving(service) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        take_screenshots(browser, address, out)
+        if for_docs:
+            take_docs_pictures(browser, address, Path("docs/pictures"))
+        else:
+            take_screenshots(browser, address, out)
         browser.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Page
 
-    from jumok.inference.translator import Translator
+    from jumok.inference.translator import OnProgress, Translator
+    from jumok.server.viewer.service import OnPartial
 
     OpenPage = Callable[..., Page]
 
@@ -213,10 +215,30 @@ def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
     expect(saved.get_by_role("button", name="Measure this head")).to_have_count(0)
 
 
+class SlowService(ExplanationService):
+    """Long work takes a second more per part, so that it lasts on a fast machine too."""
+
+    def _between_parts(self, on_partial: OnPartial | None) -> OnProgress:
+        on_progress = super()._between_parts(on_partial)
+
+        def slowly(done: int, total: int) -> None:
+            on_progress(done, total)
+            time.sleep(1)
+
+        return slowly
+
+
+@pytest.fixture(scope="module")
+def slow(translator: Translator, runs: dict[str, Path]) -> Iterator[str]:
+    models, run = [NamedTranslator("mine", translator)], RunMonitor(runs["transformer"])
+    with serving(SlowService(models, sentence=SENTENCE, run=run)) as served:
+        yield served
+
+
 def test_a_sentence_is_translated_while_a_head_is_measured_and_that_can_be_cancelled(
-    open_page: OpenPage, live: str
+    open_page: OpenPage, slow: str
 ) -> None:
-    page = opened(open_page, live, panel="run")
+    page = opened(open_page, slow, panel="run")
     portrait = page.get_by_test_id("portrait")
     portrait.get_by_role("button", name="Measure this head").click()
     expect(portrait.get_by_role("progressbar")).to_be_visible()

@@ -67,7 +67,7 @@ export const GLOSSARY = {
   },
   project: {
     en: { term: "Query, key, value", text: "Three projections: what a step looks for, what a word offers to be found by, and what is read once it is found." },
-    ko: { term: "쿼리, 키, 값", text: "세 가지 사영입니다. 쿼리는 찾는 것, 키는 찾아지는 단서, 값은 찾은 뒤 읽는 내용입니다." },
+    ko: { term: "쿼리, 키, 밸류", text: "세 가지 사영입니다. 쿼리는 찾는 것, 키는 찾아지는 단서, 밸류는 찾은 뒤 읽는 내용입니다." },
     page: "explain/look-up.md",
   },
   compare: {
@@ -82,7 +82,7 @@ export const GLOSSARY = {
   },
   value: {
     en: { term: "Context", text: "The weighted sum of the values: what a head has read." },
-    ko: { term: "컨텍스트", text: "값의 가중합으로, 헤드가 읽은 내용입니다." },
+    ko: { term: "컨텍스트", text: "밸류의 가중합으로, 헤드가 읽은 내용입니다." },
     page: "explain/look-up.md",
   },
   output: {
