@@ -12,7 +12,7 @@ from rich.console import Console
 
 from jumok.cli import COMMANDS
 from jumok.cli.display import TrainingDisplay
-from jumok.cli.language import choose_language, is_english, localise_text
+from jumok.cli.language import choose_language, is_english, localise_text, read_translations
 from jumok.config.recipe import Recipe
 from jumok.config.resolve import DerivedSetting
 from jumok.plots.text_width import terminal_columns
@@ -144,7 +144,7 @@ def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
             "문장 쌍 54개, 검증용 6개; 건너뜀: 중복 2개, 빈 문장 1개",
         ),
         ("54 pairs, 270 target tokens", "문장 쌍 54개, 번역문 토큰 270개"),
-        ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 빔 4개로 평가"),
+        ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 빔 크기 4로 평가"),
         ("a tenth of 1 step, at most 4,000", "전체 1스텝의 10분의 1, 최대 4,000"),
         ("a tenth of 900 steps, at most 4,000", "전체 900스텝의 10분의 1, 최대 4,000"),
         (
@@ -164,6 +164,119 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
     assert localise_text(text) == text
     choose_language({"JUMOK_LANG": "ko"})
     assert localise_text(text) == shown
+    choose_language({})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("bleu of the new pairs 10.20 → 12.30", "새 쌍의 BLEU 10.20 → 12.30"),
+        ("chrf of the new pairs not measured", "새 쌍의 chrF 측정하지 않음"),
+        (
+            "chrf of the new pairs 10.20 → 12.30, of 500 pairs to keep 88.00 → 84.00 (a, b.tsv)",
+            "새 쌍의 chrF 10.20 → 12.30, 유지할 쌍 500개의 점수 88.00 → 84.00(a, b.tsv)",
+        ),
+        (
+            "chrf of the new pairs 10.20 → 12.30, its agreement with the start model on 1,500 pairs to keep "
+            "88.00 → 84.00 (the start model's translations of the validation set)",
+            "새 쌍의 chrF 10.20 → 12.30, 유지할 쌍 1,500개에서 시작 모델과의 일치도 88.00 → 84.00"
+            "(검증 세트를 시작 모델이 번역한 것)",
+        ),
+        (
+            "60% of the way from the start model (losses of the new pairs and of those to keep, by this "
+            "share: 0: 2.123 and 1.900, 0.2: 2.010 and 1.910)",
+            "시작 모델에서 60% 지점(지점별로 새 쌍/유지할 쌍의 손실: 0: 2.123/1.900, 0.2: 2.010/1.910)",
+        ),
+        (
+            "received 3-9, 4-10, 5-7 and 2 more; the source has 3 words, the target 6",
+            "받은 정렬: 3-9, 4-10, 5-7 외 2개. 원문은 단어 3개, 번역문은 6개",
+        ),
+        ("8,000 tokens", "토큰 8,000개"),
+        ("8,000 and 7,000 tokens", "토큰 8,000개와 7,000개"),
+        (
+            "8,000 tokens; 9,000 were requested, but the text has no more",
+            "토큰 8,000개; 9,000개를 요청했지만 텍스트에 그만큼 없습니다",
+        ),
+        (
+            "54 pairs, 270 target tokens; skipped: 12 with more than 128 tokens",
+            "문장 쌍 54개, 번역문 토큰 270개; 건너뜀: 128토큰보다 긴 것 12개",
+        ),
+        (
+            "54 pairs, 270 target tokens; skipped: 12 and 3 for validation with more than 128 tokens",
+            "문장 쌍 54개, 번역문 토큰 270개; 건너뜀: 128토큰보다 긴 것 12개, 검증용 3개",
+        ),
+        (
+            "60 pictures of 16 patches, 270 target tokens; skipped: 3 for validation with more than 128 "
+            "tokens",
+            "패치 16개짜리 그림 60개, 번역문 토큰 270개; 건너뜀: 128토큰보다 긴 것 검증용 3개",
+        ),
+        (
+            "60% of the way from the start model to the average of the last 5 checkpoints up to step 1,200, "
+            "scored with beam 4",
+            "시작 모델과 스텝 1,200까지 마지막 체크포인트 5개의 평균 사이의 60% 지점, 빔 크기 4로 평가",
+        ),
+        (
+            "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
+            "0.3% of the new tokens are unknown",
+            "runs/a/model: 재학습 쌍 3,000개(old.tsv, b.tsv), 유지할 쌍 500개(keep.tsv), "
+            "새 토큰의 0.3%가 알 수 없는 토큰",
+        ),
+        (
+            "the model is worse than the start model on the new pairs: chrf 12.30 → 10.20",
+            "모델이 시작 모델보다 나쁩니다: 새 쌍의 chrF 12.30 → 10.20",
+        ),
+        (
+            "the model is worse than the start model on the pairs to keep (keep.tsv): loss -2.10 → -2.30",
+            "모델이 시작 모델보다 나쁩니다: 유지할 쌍(keep.tsv)의 손실 -2.10 → -2.30",
+        ),
+        (
+            "engine torch: CTranslate2 needs keys of width 16 per head (the model's width divided by its "
+            "heads), not 8, at encoder.layers.0",
+            "torch 엔진: encoder.layers.0: CTranslate2에서는 헤드마다 키 차원이 16"
+            "(모델의 차원을 헤드 수로 나눈 값)여야 합니다(받은 값: 8)",
+        ),
+    ],
+)
+def test_texts_of_several_parts_are_korean_as_a_whole(text: str, shown: str) -> None:
+    """A template such as "{count} {noun}" took the words of other parts as its own."""
+    choose_language({"JUMOK_LANG": "ko"})
+    assert localise_text(text) == shown
+    choose_language({})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "12 and a few more tokens",
+        "bleu of the new pairs fell below that of the start model",
+        "54 pairs, most of them new",
+        "the first accelerator; it was slower than the processor",
+        "engine torch: the weights of step 3 were lost by a disk",
+        "as in the other folder",
+        "No such option: --x (there are none that begin like it)",
+    ],
+)
+def test_a_text_that_is_known_only_in_part_stays_english(text: str) -> None:
+    choose_language({"JUMOK_LANG": "ko"})
+    assert localise_text(text) == text
+    choose_language({})
+
+
+@pytest.mark.parametrize("name", ["library", "typer"])
+@pytest.mark.parametrize("data", ["x{n}.tsv", "runs/x {n}/Y", "'some words {n}'"])
+def test_every_template_is_found_with_its_values(name: str, data: str) -> None:
+    values_by_kind = {"count": "{n},70{n}", "share": "{n}7.5%", "noun": "pairs", "text": '"so to say {n}"'}
+    choose_language({"JUMOK_LANG": "ko"})
+    for template, translation in read_translations(name).items():
+        names = re.findall(r"\{(\w+)\}", template)
+        values = {
+            name: values_by_kind.get(name.partition("_")[0], data).format(n=n)
+            for n, name in enumerate(names, 1)
+        }
+        shown = {
+            name: value if name.startswith("text") else localise_text(value) for name, value in values.items()
+        }
+        assert localise_text(template.format(**values)) == translation.format(**shown)
     choose_language({})
 
 

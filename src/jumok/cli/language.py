@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 _LOCALE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set counts, as in POSIX
 _ENTRY = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"\n?)+)', re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_SEPARATORS = ("; ", ", ", ": ")
+_LETTER = re.compile("[A-Za-z]")
+_QUOTED = re.compile(r"""(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`)(?!\w)""")
+_OPEN_QUOTE = re.compile(r"""(?<!\w)["'`](?=\w)""")
+_WORD = re.compile(r"(?<![^\s(])[a-z]{2,}(?![^\s,;:.)])")  # as in prose; names and commands stand in quotes
+_TWO_WORDS = re.compile(f"{_WORD.pattern} {_WORD.pattern}")
 _NOTHING: Mapping[str, str] = {}
 
 _messages = _NOTHING  # of the command line: id → translation
@@ -78,31 +85,100 @@ def localise_help(text: str) -> str:
 
 
 def localise_text(text: str) -> str:
-    """Return a text of the library, or of typer, in the language of the user; as it is if it is not known."""
+    """Return a text of the library, or of typer, in the language of the user.
+
+    A text that is not known completely stays as it is: one language is better than a mixture.
+    """
     if is_english() or not text:
         return text
+    return _localise_completely(text) or text
+
+
+def _localise_completely(text: str) -> str | None:
+    """Return a text of which every part is a known text or data; None if a part is neither.
+
+    A list is split before a template may take several of its parts as one value: "60% of the way from the
+    start model to {weights}" ends before ", scored with beam 4".
+    """
     if text in _texts:
         return _texts[text]
-    for template, translation in _texts.items():
-        if "{" in template and (match := _pattern(template).fullmatch(text)):
-            values = {name: localise_text(value) for name, value in match.groupdict().items()}
-            return translation.format(**values)
-    for separator in ("; ", ", ", ": "):
-        if separator in text:
-            return separator.join(map(localise_text, text.split(separator)))
-    return text
+    if not _LETTER.search(text):
+        return text
+    matches = [(match, target) for source, target in _texts.items() if (match := _match(source, text))]
+    ways = chain(
+        (_fill(match, target) for match, target in matches if not _has_list(match)),
+        (_localise_list(text, separator) for separator in _SEPARATORS),
+        (_fill(match, target) for match, target in matches if _has_list(match)),
+    )
+    return next(filter(None, ways), text if _is_data(text) else None)
+
+
+def _match(template: str, text: str) -> re.Match[str] | None:
+    return _pattern(template).fullmatch(text) if "{" in template else None
+
+
+def _fill(match: re.Match[str], translation: str) -> str | None:
+    """Return the translation of a template with the values of its match; None if one of them is not known."""
+    values = {name: _localise_value(name, value) for name, value in match.groupdict().items()}
+    return None if None in values.values() else translation.format(**values)
+
+
+def _localise_value(name: str, value: str) -> str | None:
+    kind = _kind(name)
+    if kind == "noun":
+        return _texts.get(value)
+    return value if kind == "text" or not value else _localise_completely(value)
+
+
+def _localise_list(text: str, separator: str) -> str | None:
+    parts = _split(text, separator)
+    if len(parts) == 1:
+        return None
+    localised = [_localise_completely(part) if part else part for part in parts]
+    known = [part for part in localised if part is not None]
+    return separator.join(known) if len(known) == len(parts) else None
+
+
+def _has_list(match: re.Match[str]) -> bool:
+    return any(len(_split(value, separator)) > 1 for value in match.groups() for separator in _SEPARATORS)
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """Return the parts of a list; a separator inside of brackets or quotation marks is no separator."""
+    parts: list[str] = []
+    is_open = False
+    for part in text.split(separator):
+        if is_open:
+            parts[-1] += separator + part
+        else:
+            parts.append(part)
+        rest = _QUOTED.sub("", parts[-1])
+        is_open = rest.count("(") > rest.count(")") or bool(_OPEN_QUOTE.search(rest))
+    return parts
+
+
+def _is_data(text: str) -> bool:
+    """Whether a text is a name, a path, quoted, or in Korean already, rather than English prose."""
+    if " " not in text:
+        return True
+    is_korean = re.search("[가-힣]", text)
+    return not (_TWO_WORDS if is_korean else _WORD).search(_QUOTED.sub("", text))
+
+
+def _kind(name: str) -> str:
+    return name.partition("_")[0]
 
 
 @cache
 def _pattern(template: str) -> re.Pattern[str]:
     """Return a pattern for the texts of a template: `as in {folder}` → `as\\ in\\ (?P<folder>.*?)`.
 
-    A placeholder whose name begins with "count" stands for a number, with "noun" for words.
+    The name of a placeholder begins with what it stands for: "count" for a number, "share" for a percentage,
+    "noun" for an entry of the catalogue, "text" for a text of the user or of another program, which is kept;
+    any other for data, or for a text that is itself known.
     """
     literals_and_names = _PLACEHOLDER.split(template)
     parts = [re.escape(literal) for literal in literals_and_names]
-    kinds = {"count": "[0-9][0-9.,]*", "noun": "[A-Za-z ]+"}
-    parts[1::2] = [
-        f"(?P<{name}>{kinds.get(name.partition('_')[0], '.*?')})" for name in literals_and_names[1::2]
-    ]
+    kinds = {"count": "[0-9][0-9.,]*", "share": "[0-9][0-9.,]*%"}
+    parts[1::2] = [f"(?P<{name}>{kinds.get(_kind(name), '.*?')})" for name in literals_and_names[1::2]]
     return re.compile("".join(parts), re.DOTALL)
