@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from navigation import ENGLISH_ONLY, SECTIONS
 
-from jumok.plots.page import live_page
+from jumok.plots.page import live_file_page
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -84,7 +84,7 @@ def write_live_page(app: Sphinx, error: Exception | None) -> None:
         return
     model = json.loads(MODEL.read_text(encoding="utf-8").removeprefix("window.jumokModel=").rstrip(";\n"))
     models = [{"name": "jumok demo", "facts": model["description"]["facts"]}]
-    page = live_page(
+    page = live_file_page(
         {"live": {"models": models, "run": False, "sentence": "I go home."}, "docs": "./"},
         model=json.dumps(model["description"], ensure_ascii=False, separators=(",", ":")),
         weights=model["weights"],

@@ -250,7 +250,7 @@ class TestResuming:
 
     @pytest.fixture
     def blocks(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-        """The sizes of the blocks that a model has translated; after the second, Ctrl-C."""
+        """The sizes of the blocks that were begun; the third is interrupted by Ctrl-C."""
         sizes: list[int] = []
         real = SegmentTranslator._candidates
 

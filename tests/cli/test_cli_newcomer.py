@@ -133,7 +133,7 @@ def test_an_attempt_in_a_shell(row: ShellAttempt, model: Path, tmp_path: Path) -
         cwd=tmp_path,
         env=environment(PATH=path),
     )
-    said = " ".join((done.stdout + done.stderr).decode().split(" "))
+    said = " ".join((done.stdout + done.stderr).decode().split())
     assert done.returncode == row.code, said
     assert "Traceback" not in said
     assert "the system said" not in said
@@ -174,7 +174,7 @@ def test_the_readme_installs_the_small_pytorch() -> None:
 def test_no_sentence_of_a_line_is_lost(text: str, num_sentences: int, model: Path) -> None:
     [translation] = jumok.load(model).translate([text])
     assert " ".join(source for source, _ in translation.parts).split() == text.split()
-    assert num_sentences in (0, len(translation.parts))
+    assert num_sentences in (0, len(translation.parts))  # 0: not checked
     assert translation.text == " ".join(" ".join(part for _, part in translation.parts).split())
 
 
@@ -220,7 +220,7 @@ def test_a_vocabulary_larger_than_the_text_has(
     others = " ".join(
         option
         for name, value in TINY.items()
-        if name not in ("text.vocab_size", "vocab_size", "steps")
+        if name not in ("text.vocab_size", "training.steps")
         for option in ("--set", f"{name}={value}")
     )
     train = f"train {folder}/small.tsv --out RUN {others} --set text.vocab_size=50000 --steps 3 --epochs 50"
@@ -242,7 +242,7 @@ def test_a_vocabulary_larger_than_the_text_has(
 def test_training_from_standard_input_with_several_limits(
     attempt: Callable[..., Result], tmp_path: Path
 ) -> None:
-    """Attempts 86 and 152: which limit rules is said."""
+    """Attempts 86 and 152: the message says which limit applies."""
     others = " ".join(
         option
         for name, value in TINY.items()

@@ -64,8 +64,7 @@ def test_copies_have_the_same_key(one: str, other: str) -> None:
 
 
 @given(st.text(st.characters(max_codepoint=127)))
-def test_the_key_of_ascii_is_that_of_any_text(text: str) -> None:
-    """ASCII has a faster way to the same key."""
+def test_the_fast_path_for_ascii_gives_the_same_key(text: str) -> None:
     assert sentence_key(f"{text} é") == f"{sentence_key(text)} é".strip()
 
 

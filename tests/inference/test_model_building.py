@@ -84,7 +84,7 @@ def test_every_kind_of_model_can_be_loaded(tmp_path: Path, tokenizer: Tokenizer,
         ("transformer", {"width": 10**9}),
         ("transformer", {"feed_forward": 65536, "width": 8192, "encoder_layers": 64, "decoder_layers": 64}),
         ("learned positions", {"max_positions": 1_000_000}),
-        ("transformer", {"width": 32}),
+        ("transformer", {"width": 32}),  # not absurd, but not the width of the stored weights
     ],
 )
 def test_absurd_sizes_are_refused_before_memory_is_allocated(

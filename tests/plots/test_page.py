@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from jumok.errors import DataError
-from jumok.plots.page import iframe, live_page, page_with_data, static_page
+from jumok.plots.page import iframe, live_file_page, served_page, static_page
 
 
 class Scripts(HTMLParser):
@@ -51,7 +51,7 @@ def test_explanations_are_embedded_as_data() -> None:
     "text", ["</script><img src=x onerror=alert(1)>", "<!--<script>", "]]>", "\u2028", "$&"]
 )
 def test_no_sentence_ends_the_script_early(text: str) -> None:
-    page = page_with_data({"text": text})
+    page = served_page({"text": text})
     assert data_of(page) == {"text": text}
     assert len(Scripts(page).scripts) == 2
 
@@ -69,7 +69,7 @@ def test_the_page_refers_to_no_other_host() -> None:
 
 @pytest.mark.parametrize("tag", ["script", "style"])
 def test_the_policy_has_the_hash_of_the_script_and_of_the_style(tag: str) -> None:
-    page = page_with_data({})
+    page = served_page({})
     kind = ' type="module"' if tag == "script" else ""
     [content] = re.findall(f"<{tag}{kind}>(.*?)</{tag}>", page, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
@@ -77,7 +77,7 @@ def test_the_policy_has_the_hash_of_the_script_and_of_the_style(tag: str) -> Non
 
 
 def test_only_a_page_of_a_server_may_send_requests() -> None:
-    assert "connect-src 'self'" in page_with_data({})
+    assert "connect-src 'self'" in served_page({})
     assert "connect-src 'self'" not in static_page(["{}"])
 
 
@@ -98,13 +98,13 @@ def test_the_address_of_the_documentation_is_in_every_page(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setenv("JUMOK_DOCS", address)
-    pages = [static_page(["{}"]), page_with_data({}), live_page({}, model="{}", weights="")]
+    pages = [static_page(["{}"]), served_page({}), live_file_page({}, model="{}", weights="")]
     assert [data_of(page)["docs"] for page in pages] == [address.rstrip("/") + "/"] * 3
 
 
 def test_without_an_address_of_the_documentation_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUMOK_DOCS", raising=False)
-    assert [data_of(page) for page in (static_page(["{}"]), page_with_data({}))] == [
+    assert [data_of(page) for page in (static_page(["{}"]), served_page({}))] == [
         {"explanations": [{}]},
         {},
     ]

@@ -38,6 +38,16 @@ def test_the_openapi_document_has_every_api_route_and_no_other() -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_the_schema_of_a_form_has_the_names_of_glossaries(tmp_path: Path) -> None:
+    (tmp_path / "law.tsv").write_text("en\tde\none\tEINS\n", encoding="utf-8")
+    settings = ServerSettings(models=(), glossaries=(("law", tmp_path / "law.tsv"),))
+    service = Service(settings, LanguagePairs([LanguagePair(0, "en", "de")]))
+    content = openapi_document(service)["paths"]["/translate"]["post"]["requestBody"]["content"]
+    forms = [body["schema"]["properties"] for media_type, body in content.items() if "form" in media_type]
+    assert forms
+    assert [form["glossary"]["enum"] for form in forms] == [["", "law"]] * len(forms)
+
+
 def test_no_route_occurs_twice() -> None:
     routes = _methods_and_paths([*API_ROUTES, *pages.ROUTES])
     assert len(set(routes)) == len(routes)

@@ -98,7 +98,11 @@ def all_translations(tokens: Sequence[int], plan: SearchPlan, max_length: int) -
 def brute_force(
     stepper: Stepper[TableState], sentence: Batch, tokens: Sequence[int], plan: SearchPlan
 ) -> list[Hypothesis]:
-    """Return every translation, ranked by log p / |y|^α. No token is masked: use `min_length` 0."""
+    """Return every translation, ranked by log p / |y|^α.
+
+    The scores are of the unmasked model; a search with `min_length` > 0 masks `</s>` and would score
+    differently.
+    """
     max_length = int(plan.max_lengths(sentence)[0])
     ranked: list[Hypothesis] = []
     translations = list(all_translations(tokens, plan, max_length))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jumok.errors import DataError, ModelFolderError
+from jumok.storage.model_folder import IMPORTED_VOCABULARY
+from jumok.text.joint_vocabulary import JointVocabularyTokenizer
 from jumok.text.normalisation import normalise
 from jumok.text.subword_sampling import NBestSampler
-from jumok.text.tokenizer import Tokenizer, load_tokenizer
+from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer
+from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
 from jumok.text.word_mapping import NO_WORD
 from jumok.text.words import split_words
 from jumok.types import BEGIN, END, PAD, UNKNOWN
@@ -239,6 +243,26 @@ class TestStorage:
             ModelFolderError, match=r"pieces\.model: this is not a tokenizer that jumok wrote"
         ):
             load_tokenizer(path)
+
+    @pytest.mark.parametrize("name", IMPORTED_VOCABULARY[:2])
+    def test_the_error_for_a_file_of_an_imported_model_names_it(
+        self, name: str, tokenizer: Tokenizer, tmp_path: Path
+    ) -> None:
+        vocabulary = tokenizer.tokens(range(4, tokenizer.vocab_size))
+        source, target = (
+            JointVocabularyTokenizer(tokenizer.to_bytes(), vocabulary, is_source=is_source)
+            for is_source in (True, False)
+        )
+        pair = TokenizerPair(source=source, target=target, shared=True)
+        for file_name, data in tokenizers_to_files(pair).items():
+            (tmp_path / file_name).write_bytes(data)
+        assert read_tokenizers(tmp_path, shared=True).source.fingerprint == source.fingerprint
+        (tmp_path / name).write_bytes(b"not a model")
+        with pytest.raises(ModelFolderError, match=f"{re.escape(str(tmp_path))}: {name}: "):
+            read_tokenizers(tmp_path, shared=True)
+        (tmp_path / name).unlink()
+        with pytest.raises(ModelFolderError, match=f"{name} cannot be read: No such file"):
+            read_tokenizers(tmp_path, shared=True)
 
     def test_other_special_tokens_are_refused(self, tokenizer: Tokenizer) -> None:
         with pytest.raises(ModelFolderError, match="the first four tokens are <qad> <unk> <s> </s>"):

@@ -43,6 +43,13 @@ def test_a_copy_that_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: 
         run_files.remove_copy(FIRST_OF_A_MACHINE, tmp_path, tmp_path / "run")
 
 
+def test_only_files_that_every_rank_reads_are_sent(tmp_path: Path) -> None:
+    for name in ("average/weights", "start/weights", "checkpoints/step-1/weights", "pieces.model"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    assert list(run_files.list_files(RunFolder(tmp_path))) == ["pieces.model", "start/weights"]
+
+
 class Broadcast:
     """Sends the files of rank 0, while another machine with the same cache folder makes its copy."""
 

@@ -20,7 +20,7 @@ from jumok.config.recipe import RecurrentSettings, TransformerSettings
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.search.plan import SearchPlan
 from jumok.models.validate import NO_ATTENTION, attention_order, encoder_width, head_widths
-from jumok.plots.page import live_page
+from jumok.plots.page import live_file_page
 from jumok.text.sentencepiece_file import read_sentencepiece_file
 from jumok.text.tokenizer import Tokenizer
 
@@ -82,7 +82,7 @@ def model_page(
     """
     packed = pack_model(translator, settings, quantization=quantization)
     models = [{"name": name, "facts": packed.description["facts"]}]
-    return live_page(
+    return live_file_page(
         {"live": {"models": models, "run": False, "sentence": sentence}},
         model=json.dumps(packed.description, ensure_ascii=False, separators=(",", ":")),
         weights=base64.b64encode(packed.weights).decode("ascii"),

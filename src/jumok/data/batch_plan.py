@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-# Random streams: the uses of random numbers per epoch (for masking, per batch).
+# One random stream per use. The index is the epoch; for masking, the position of the batch.
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
 SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens are in a batch
@@ -37,9 +37,9 @@ SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens
 MAX_EXACT_TARGET, MAX_EXACT_SOURCE = 8, 16
 
 
-def random_uint64(seed: int, epoch: int, stream: int, count: int) -> NDArray[np.uint64]:
+def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.uint64]:
     """Return raw random bits, which numpy promises never to change, unlike `Generator.permutation`."""
-    bits = np.random.PCG64(np.random.SeedSequence([seed, epoch, stream]))
+    bits = np.random.PCG64(np.random.SeedSequence([seed, index, stream]))
     return bits.random_raw(count)
 
 

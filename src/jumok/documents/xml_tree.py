@@ -84,6 +84,7 @@ class XmlSource:
 
 def decode_xml(data: bytes) -> tuple[str, str]:
     """Return the text of an XML file and its encoding, from its byte order mark or its declaration."""
+    reason = "although it says so"
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         encoding = "utf-16-le" if data.startswith(BOM_UTF16_LE) else "utf-16-be"
     elif data.startswith(BOM_UTF8):
@@ -91,10 +92,12 @@ def decode_xml(data: bytes) -> tuple[str, str]:
     else:
         declared = _DECLARED_ENCODING.match(data[:200])
         encoding = declared[1].decode().lower() if declared else "utf-8"
+        if not declared:
+            reason = "which XML is unless it declares another encoding"
     try:
         return data.decode(encoding), encoding
     except (UnicodeError, LookupError):
-        raise DataError(f"The file is not {encoding.upper()}, although it says so.") from None
+        raise DataError(f"The file is not {encoding.upper()}, {reason}.") from None
 
 
 def read_xml(text: str, prefixes: Mapping[str, str], *, allow_doctype: bool = False) -> XmlSource:

@@ -37,12 +37,12 @@ def static_page(explanations: Sequence[str]) -> str:
     return _fill_template(_data_element(data), _FILE_POLICY)
 
 
-def page_with_data(data: dict[str, Any]) -> str:
+def served_page(data: dict[str, Any]) -> str:
     """Return the page with other data: what a live page needs to send requests to its server."""
     return _fill_template(_data_element(_with_docs(data)), _SERVED_POLICY)
 
 
-def live_page(data: dict[str, Any], *, model: str, weights: str) -> str:
+def live_file_page(data: dict[str, Any], *, model: str, weights: str) -> str:
     """Return the page with a model that runs in it: `model` is its description as JSON, `weights` base64."""
     elements = (
         _data_element(_with_docs(data)),

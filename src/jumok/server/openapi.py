@@ -1,6 +1,7 @@
 """The OpenAPI document: the requests and answers of each API route that clients use.
 
-The types of both describe it, with pydantic. It contains the languages and the limits of this server.
+Pydantic generates it from the types of requests and answers. It contains the languages and the limits of
+this server.
 """
 
 from __future__ import annotations
@@ -112,15 +113,20 @@ def _schema(described: Any, schemas: Schema) -> Schema:
 
 
 def _body(fields: Schema, media_type: str, endpoint: Endpoint) -> Schema:
-    """Return the fields with the key. In JSON they may be null; a form has no null and no arrays."""
+    """Return the schema of the body: the fields and `api_key`.
+
+    In JSON, optional fields may be null; a form has no null and no arrays.
+    """
     properties = dict(fields["properties"])
     if media_type == JSON_TYPE:
         properties["api_key"] = STRING
         for name in properties.keys() - set(fields["required"]):
             properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
         return {"schema": {**fields, "properties": properties}}
-    if "glossary" in properties:  # an object is sent as JSON
-        properties["glossary"] = {"const": ""}
+    if "glossary" in properties:
+        # Terms may be sent too, as JSON text, which a schema cannot tell from any other text.
+        _, names = properties["glossary"]["anyOf"]
+        properties["glossary"] = {**names, "description": "A name; or terms, as the text of a JSON object."}
     if "anyOf" in properties.get("q", {}):
         properties["q"] = properties["q"]["anyOf"][0]
     if endpoint.body_types == (MULTIPART,):

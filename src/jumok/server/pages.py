@@ -21,9 +21,9 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from jumok.documents.registry import DOCUMENT_FORMATS
-from jumok.plots.page import page_with_data
+from jumok.plots.page import served_page
 from jumok.server.api.attention import named_pair
-from jumok.server.api.fields import AUTO, ApiModel, Source, Tags, Target, Text
+from jumok.server.api.fields import AUTO, ApiModel, Language, Source, Tags, Text
 from jumok.server.api.libretranslate import FRONTEND_TIMEOUT
 from jumok.server.api.parameters import check_size, check_tags, find_pivot_paths
 from jumok.server.api_examples import describe_values, example_requests, request_schema
@@ -51,7 +51,7 @@ BACK_LINK_STYLE += ".back-link a{color:var(--accent)}@media print{.back-link{dis
 class PageForm(ApiModel):
     q: Text
     source: Source
-    target: Target
+    target: Language
     tags: Tags = ()
 
 
@@ -95,7 +95,7 @@ async def show_attention_page(request: ApiRequest) -> Response:
     data = json.loads(await request.service.pipeline.explain(pair, "page", "", request.client_id))
     sentence = request.fields.get("q", "")
     data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
-    html = _with_back_link(page_with_data(data), STRINGS[_ui_language(request)]["back"])
+    html = _with_back_link(served_page(data), STRINGS[_ui_language(request)]["back"])
     # The page has its own policy, which allows its one script.
     return HTMLResponse(html, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
 

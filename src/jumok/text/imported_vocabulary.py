@@ -52,10 +52,16 @@ def imported_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
         raise ModelFolderError(
             f"{_VOCABULARY} cannot be used: {reason}. Copy the folder again from its origin."
         ) from None
-    options: dict[str, Any] = {"normaliser": stored.normaliser}
     target_tokens = stored.source if stored.target is None else stored.target
+
+    def read(name: str, tokens: list[str], **options: Any) -> JointVocabularyTokenizer:
+        try:
+            return JointVocabularyTokenizer(files[name], tokens, normaliser=stored.normaliser, **options)
+        except ModelFolderError as error:
+            raise ModelFolderError(f"{name}: {error}") from None
+
     return TokenizerPair(
-        source=JointVocabularyTokenizer(files[_SOURCE], stored.source, code=stored.code, **options),
-        target=JointVocabularyTokenizer(files[_TARGET], target_tokens, is_source=False, **options),
+        source=read(_SOURCE, stored.source, code=stored.code),
+        target=read(_TARGET, target_tokens, is_source=False),
         shared=stored.target is None,
     )

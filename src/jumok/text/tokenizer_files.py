@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jumok.errors import ModelFolderError
 from jumok.storage.model_folder import IMPORTED_VOCABULARY, SEPARATE_VOCABULARIES, SHARED_VOCABULARY
 from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer, tokenizer_from_file
 
@@ -48,7 +49,14 @@ def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
     """Return the tokenizers in a folder; an error names the file that cannot be read."""
     if (folder / IMPORTED_VOCABULARY[-1]).exists():
-        return tokenizers_from_files({name: (folder / name).read_bytes() for name in IMPORTED_VOCABULARY})
+        try:
+            return tokenizers_from_files({name: (folder / name).read_bytes() for name in IMPORTED_VOCABULARY})
+        except OSError as error:
+            raise ModelFolderError(
+                f"The tokenizer at {error.filename} cannot be read: {error.strerror}."
+            ) from None
+        except ModelFolderError as error:
+            raise ModelFolderError(f"{folder}: {error}") from None
     return _pair([load_tokenizer(folder / name, parse=_from_bytes) for name in _file_names(shared=shared)])
 
 

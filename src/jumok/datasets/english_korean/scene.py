@@ -72,7 +72,7 @@ class Scene:
         return self.random() < probability
 
     def pick_new(self, options: Sequence[Choice]) -> Choice:
-        """Return an option that was not mentioned before, or any after eight attempts."""
+        """Return an option that was not mentioned before, or any after eight more attempts."""
         used = self.used
         choice = self.pick(options)
         if choice in used:

@@ -20,7 +20,7 @@ from jumok.server.api.fields import (
     STRING,
     ApiModel,
     Checked,
-    Target,
+    Language,
     check_string,
     described_service,
     invalid,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
     from jumok.server.service import Service
 
-__all__ = ["NO_SINGLE_MODEL", "ROUTES", "Sentence", "named_pair", "require_single_model", "single_model"]
+__all__ = ["NO_SINGLE_MODEL", "ROUTES", "ShortText", "named_pair", "require_single_model", "single_model"]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps", "measures", "layers")
@@ -43,15 +43,15 @@ MAX_REQUEST_BYTES = 64 * 1024
 """The largest request to a worker; 64 changes with all their indices are smaller."""
 
 
-def _check_sentence(value: Any, service: Service) -> str:
+def _check_short_text(value: Any, service: Service) -> str:
     text = check_string(value, service)
     if len(text) > MAX_CHARACTERS:
         raise invalid(f"has {len(text)} characters, at most {MAX_CHARACTERS} are allowed")
     return text
 
 
-Sentence = Annotated[
-    str, Checked(_check_sentence, lambda _: {**STRING, "minLength": 1, "maxLength": MAX_CHARACTERS})
+ShortText = Annotated[
+    str, Checked(_check_short_text, lambda _: {**STRING, "minLength": 1, "maxLength": MAX_CHARACTERS})
 ]
 
 
@@ -66,9 +66,9 @@ def require_single_model(schema: dict[str, Any]) -> None:
 class ExplainRequest(ApiModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra=require_single_model)
 
-    q: Sentence
-    source: Target
-    target: Target
+    q: ShortText
+    source: Language
+    target: Language
     translation: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
     changes: ChangeList = Field([])
     index: int = Field(0, ge=0)

@@ -12,8 +12,8 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from jumok.errors import DataError
-from jumok.server.api.attention import Sentence, require_single_model, single_model
-from jumok.server.api.fields import ApiModel, Tags, Target, bounded_integer
+from jumok.server.api.attention import ShortText, require_single_model, single_model
+from jumok.server.api.fields import ApiModel, Language, Tags, bounded_integer
 from jumok.server.api.parameters import check_size, check_tags
 from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_json
 from jumok.server.pipeline import TranslatedText, to_candidates
@@ -30,9 +30,9 @@ DEFAULT_COUNT = 6
 class CandidatesRequest(ApiModel):
     model_config = ConfigDict(json_schema_extra=require_single_model)
 
-    q: Sentence
-    source: Target
-    target: Target
+    q: ShortText
+    source: Language
+    target: Language
     prefix: str = Field("", max_length=MAX_PREFIX_CHARACTERS)
     """The beginning of the translation, up to the place."""
     count: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives)] = DEFAULT_COUNT

@@ -36,9 +36,9 @@ __all__ = [
     "Checked",
     "Flag",
     "GlossaryField",
+    "Language",
     "Source",
     "Tags",
-    "Target",
     "Text",
     "TextOrTexts",
 ]
@@ -178,7 +178,7 @@ Tags = Annotated[Sequence[str], Checked(_check_tags, _describe_tags)]
 Source = Annotated[
     str, Checked(check_string, lambda service: {"enum": [AUTO, *service.language_pairs.codes]})
 ]
-Target = Annotated[str, Checked(check_string, lambda service: {"enum": service.language_pairs.codes})]
+Language = Annotated[str, Checked(check_string, lambda service: {"enum": service.language_pairs.codes})]
 
 
 MAX_TERMS, MAX_TERM_CHARACTERS = 1_000, 200

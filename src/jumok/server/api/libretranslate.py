@@ -18,8 +18,8 @@ from jumok.errors import DataError
 from jumok.server.api.fields import (
     ApiModel,
     GlossaryField,
+    Language,
     Source,
-    Target,
     Text,
     TextOrTexts,
     allow_known_pairs,
@@ -61,7 +61,7 @@ class TranslateRequest(ApiModel):
 
     q: TextOrTexts
     source: Source
-    target: Target
+    target: Language
     alternatives: Annotated[int, bounded_integer(0, lambda limits: limits.max_alternatives)] = 0
     format: Annotated[Any, WithJsonSchema({"enum": [*TEXT_FORMATS, ""]})] = ""
     """It is checked after the languages, as LibreTranslate does."""
@@ -77,7 +77,7 @@ class TranslateFileRequest(ApiModel):
 
     file: Annotated[bytes, WithJsonSchema(FILE_SCHEMA)]
     source: Source
-    target: Target
+    target: Language
     glossary: GlossaryField = ""
 
 

@@ -19,9 +19,9 @@ from jumok.server.api.fields import (
     ApiModel,
     Flag,
     GlossaryField,
+    Language,
     Source,
     Tags,
-    Target,
     TextOrTexts,
     allow_known_pairs,
     bounded_integer,
@@ -55,7 +55,7 @@ class ScoredRequest(ApiModel):
 
     q: TextOrTexts
     source: Source
-    target: Target
+    target: Language
     n_best: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives + 1)] = 1
     alignment: Flag = False
     words: Flag = False

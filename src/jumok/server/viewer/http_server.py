@@ -24,7 +24,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 
 from jumok.errors import JumokError
-from jumok.plots.page import page_with_data
+from jumok.plots.page import served_page
 from jumok.server.http_application import HttpApplication
 from jumok.server.http_errors import error_response, retry_later
 from jumok.server.http_protocol import BoundedHttpProtocol
@@ -145,7 +145,7 @@ class ViewerApplication(HttpApplication):
         elif operation:
             raise HTTPException(404, "There is no such page.")
         else:
-            await HTMLResponse(page_with_data(self._service.page_data()))(scope, receive, send)
+            await HTMLResponse(served_page(self._service.page_data()))(scope, receive, send)
 
     async def _operate(self, operation: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 JOIN_SECONDS = 300.0  # until all ranks have met
 UPDATE_SECONDS = 900.0  # that an exchange of an update may take
 ORDER_SECONDS = 30 * 24 * 3600.0  # that a rank waits for an order while rank 0 reads, validates or saves
-ORDER_BYTES = 256  # that every order has, so that most need one broadcast
+ORDER_BYTES = 256  # of an order's first broadcast, padded; only a longer order needs a second one
 ANSWER_BYTES = 1024
 _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
 
@@ -167,7 +167,7 @@ _stores: list[Store] = []
 
 
 def current_cluster() -> Cluster | None:
-    """Return the cluster that this process has joined, if any. A process can join only one, as in torch."""
+    """Return the cluster that this process has joined, if any. A process can join one at a time."""
     return _current[-1] if _current else None
 
 
@@ -214,8 +214,9 @@ def _join(address: ClusterAddress) -> Cluster:
             f"{address.hosts} hosts. Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 before `torchrun` on each host."
         )
     _choose_interface(address)
-    # The store outlives every training of a script and, if it is torchrun's, a restart of the workers. Of
-    # several hosts each counts its own restarts, so they are in the name only if all ask one torchrun.
+    # The store outlives every training of a script and, if it is torchrun's, a restart of the workers.
+    # Each torchrun counts its own restarts, so the count is part of the prefix only if one torchrun's store
+    # serves all ranks.
     restart = address.restart_count if address.agent_store else 0
     number = len(_stores)
     _stores.append(_stores[-1] if _stores else _open_store(address))

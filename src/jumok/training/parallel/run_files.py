@@ -1,4 +1,4 @@
-"""The files of a run that every rank reads: tokenizers, encoded pairs, a pretrained encoder.
+"""The files of a run that every rank reads: tokenizers, encoded pairs, a pretrained encoder, `start/`.
 
 A rank on the machine of rank 0, or with the same file system, opens them where rank 0 does. The other
 machines get a copy, once per run, into the user's cache folder, where it stays until the run is finished: a
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Of a run folder: what only rank 0 reads.
 OWN_NAMES = {"run.json", "run.lock", "recipe.toml", "metrics.jsonl", "checkpoints", "model", "tensorboard"}
-OWN_NAMES |= {"corpus", "validation.jsonl", "sources.json"}
+OWN_NAMES |= {"average", "corpus", "validation.jsonl", "sources.json"}
 CHUNK_BYTES = 16 * 2**20
 
 RunFiles = dict[str, dict[str, Any]]
@@ -66,7 +66,7 @@ def receive_folder(cluster: Cluster, path: Path, files: RunFiles) -> Path:
     needs_copy = cluster.local_rank == 0 and not _has_files(folder, files)  # one copy per machine
     if any(cluster.gather_answers("send" if needs_copy else "")):
         _receive_files(cluster, folder if needs_copy else None, files)
-        cluster.gather_answers("")  # until every copy has its name, which other ranks of its machine open
+        cluster.gather_answers("")  # wait until every copy is renamed to the folder that its machine opens
     return folder
 
 

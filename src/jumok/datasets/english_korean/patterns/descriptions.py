@@ -46,7 +46,7 @@ PERSON = frozenset({"person"})
 
 
 def final_ending(scene: Scene, *, question: bool = False) -> str:
-    """Return the function of the last word of a main clause."""
+    """Return what the ending of the main predicate does: "polite", "question" or "statement"."""
     if scene.polite:
         return "polite"
     return "question" if question else "statement"
@@ -180,7 +180,7 @@ _COMPARATIVE_FORMS = {
 
 
 def _ordered_pairs(chains: str) -> list[tuple[Noun, Noun]]:
-    """Return the pairs (more, less) of the chains."""
+    """Return the pairs (more, less) of the chains; nouns of one level, in both orders."""
     pairs = []
     for chain in chains.split(";"):
         levels = [nouns_of(" ".join(f"={name}" for name in level.split())) for level in chain.split("<")]
@@ -308,7 +308,7 @@ def weather_clause(scene: Scene, tense: str, *, p_time: float = 0.0, p_place: fl
 
 
 def _weather_time(scene: Scene, tense: str, season: str, kinds: frozenset[str]) -> list[Complement]:
-    """Return a time of the weather; of the seasons only this one has such weather.
+    """Return a time for a sentence about the weather; `season` is the only season that fits this weather.
 
     The weather of a season in the present is a general truth: 봄에는 비가 온다.
     """

@@ -1,4 +1,4 @@
-"""The recipes of docs/serve.md: the server accepts their options, and systemd and nginx their files."""
+"""The deployment examples of docs/serve.md: the server accepts the options, systemd and nginx the files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAME = "translate.example.org"
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 
 
-def recipe(language: str) -> str:
+def example(language: str) -> str:
     [code] = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
     return str(code)
 
@@ -43,8 +43,8 @@ def recipe(language: str) -> str:
 def commands() -> dict[str, list[str]]:
     """Return the arguments of each `jumok serve` in the document."""
     shell = "".join(re.findall(r"^```sh\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)).replace("\\\n", "")
-    [started] = re.findall(r"^ExecStart=\S+ serve (.*)$", recipe("ini"), re.MULTILINE)
-    [entry] = re.findall(r"^ENTRYPOINT (.*)$", recipe("dockerfile"), re.MULTILINE)
+    [started] = re.findall(r"^ExecStart=\S+ serve (.*)$", example("ini"), re.MULTILINE)
+    [entry] = re.findall(r"^ENTRYPOINT (.*)$", example("dockerfile"), re.MULTILINE)
     [run] = re.findall(r"^docker run .* jumok (/models/.*)$", shell, re.MULTILINE)
     typed = re.findall(r"^jumok serve (.*)$", shell, re.MULTILINE)
     return {
@@ -56,7 +56,7 @@ def commands() -> dict[str, list[str]]:
 
 def test_the_container_installs_pinned_packages_from_one_index_each() -> None:
     """With --extra-index-url, a stranger's package of the same name could be taken from the other index."""
-    lines = recipe("dockerfile").replace("\\\n", "").splitlines()
+    lines = example("dockerfile").replace("\\\n", "").splitlines()
     [command] = [line for line in lines if line.startswith("RUN ")]
     first, second = [shlex.split(part) for part in command.split("&&") if "pip install" in part]
     assert "--extra-index-url" not in command
@@ -68,7 +68,7 @@ def test_the_container_installs_pinned_packages_from_one_index_each() -> None:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_the_server_accepts_the_options_of_every_recipe(
+def test_the_server_accepts_the_options_of_every_example(
     name: str, model: Path, second_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = tmp_path / "keys"
@@ -103,7 +103,7 @@ def test_the_table_of_options_is_complete(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "jumok.service"
-    text = recipe("ini").replace("/opt/jumok/bin/jumok", shutil.which("true") or "")
+    text = example("ini").replace("/opt/jumok/bin/jumok", shutil.which("true") or "")
     for written, valid in ((text, True), (text.replace("DynamicUser", "DinamicUser"), False)):
         unit.write_text(written, encoding="utf-8")
         result = subprocess.run(
@@ -121,7 +121,7 @@ def nginx(folder: Path, served: Served) -> Iterator[int]:
     """Run nginx with the documented lines in front of a server; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
-    block = recipe("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{served.port}")
+    block = example("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{served.port}")
     paths = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{path}_temp_path {folder}/{path};\n" for path in paths)
     user = "user root;" * (os.getuid() == 0)
