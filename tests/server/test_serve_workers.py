@@ -34,8 +34,9 @@ from jumok.server.workers.pending import (
     BatchKey,
     BusyError,
     OpenRequest,
-    PendingExplanation,
+    PendingQuestion,
     PendingSentence,
+    Question,
     RequestTooLargeError,
     TranslateOptions,
     pending_items,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = BatchKey(0)
+QUESTION = Question("explain", {"operation": "explain", "body": "{}"}, "{}")
 SENTENCE = "x" * 84  # counts as 100 letters: each sentence counts 16 letters more than it has
 
 
@@ -254,7 +256,7 @@ def test_an_explanation_is_not_batched_and_leaves_a_worker_for_translations() ->
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=2)
         request = open_request(queue)
-        explanations = [PendingExplanation(0, "explain", "{}", request) for _ in range(2)]
+        explanations = [PendingQuestion(0, QUESTION, request) for _ in range(2)]
         queue.add(explanations)
         assert await queue.take() is explanations[0]
         waiting = asyncio.create_task(queue.take())
@@ -724,10 +726,14 @@ def test_an_explanation_that_fails_does_not_end_the_worker(
 
     monkeypatch.setattr("jumok.server.workers.worker._explanation_service", fail)
     request = {"kind": "explain", "operation": "page", "body": "{}"}
+    candidates = {"kind": "candidates", "sentence": "one two", "prefix": "", "count": 2}
     with restored_logging():
         configure_logging(sys.stderr)
-        _, refused, done = answers_of({"models": [str(model)]}, request, {"texts": ["one"]})
+        _, refused, words, done = answers_of(
+            {"models": [str(model)]}, request, candidates, {"texts": ["one"]}
+        )
     assert (refused["kind"], "see the server log" in refused["message"]) == ("refused", True)
+    assert len(json.loads(words["answer"])) == 2  # needs no explanations
     assert done["translations"]
     assert "secret" not in capsys.readouterr().err
 
@@ -935,7 +941,7 @@ def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_es
         await handle._execute(pending(request, "one"))
         await handle._execute(pending(request, "one", key=aligned))
         await handle._execute(pending(request, "one", key=aligned))
-        await handle._execute(PendingExplanation(0, "explain", "{}", request))
+        await handle._execute(PendingQuestion(0, QUESTION, request))
         assert queue._crowding > 2  # the queue is told the seconds that the worker measured
 
     asyncio.run(run())

@@ -30,7 +30,7 @@ from jumok.server.api_examples import describe_values, example_requests, request
 from jumok.server.openapi import openapi_document
 from jumok.server.routes import GET, POST, Endpoint
 from jumok.server.ui_strings import ERROR_MESSAGES, STRINGS, localized_language_name, negotiate_language
-from jumok.server.workers.pending import TranslateOptions
+from jumok.server.workers.pending import Question, TranslateOptions
 from jumok.text.languages import language_name
 
 if TYPE_CHECKING:
@@ -92,7 +92,8 @@ async def show_attention_page(request: ApiRequest) -> Response:
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."
         )
     pair = named_pair(request)
-    data = json.loads(await request.service.pipeline.explain(pair, "page", "", request.client_id))
+    question = Question("explain", {"operation": "page", "body": ""})
+    data = json.loads(await request.service.pipeline.ask(pair, question, request.client_id))
     sentence = request.fields.get("q", "")
     data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
     html = _with_back_link(served_page(data), STRINGS[_ui_language(request)]["back"])

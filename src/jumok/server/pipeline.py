@@ -18,7 +18,7 @@ from jumok.documents.document import SegmentTranslation
 from jumok.server.workers.pending import (
     BatchKey,
     BusyError,
-    PendingExplanation,
+    PendingQuestion,
     PendingSentence,
     TranslateOptions,
 )
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from jumok.documents.document import SpanLink
     from jumok.server.language_pairs import LanguagePair, PivotPath
     from jumok.server.limits import Limits
-    from jumok.server.workers.pending import OpenRequest
+    from jumok.server.workers.pending import OpenRequest, Question
     from jumok.server.workers.queue import WorkQueue
     from jumok.text.glossary import Glossary, TermMatch
     from jumok.text.words import Span
@@ -305,15 +305,10 @@ class TranslationPipeline:
                 translated = _translated_text(sentence, ((0, len(sentence)),), [candidates], path)
                 yield text_index, sentence_index, translated
 
-    async def explain(
-        self, pair: LanguagePair, operation: str, body: str, client: str, *, picture: str = ""
-    ) -> str:
-        """Return a model's answer to a request about its attention, for candidates, or for a caption.
-
-        Request and answer are JSON. A DataError says why the model refuses the request.
-        """
+    async def ask(self, pair: LanguagePair, question: Question, client: str) -> str:
+        """Return a model's answer, as JSON. A DataError says why the model refuses the question."""
         with self.open_request(client) as request:
-            pending = PendingExplanation(pair.model_index, operation, body, request, picture)
+            pending = PendingQuestion(pair.model_index, question, request)
             self._queue.admit(request, self._queue.speed.seconds(pending))
             self._queue.add([pending])
             async with asyncio.timeout_at(request.deadline):

@@ -28,6 +28,7 @@ from jumok.server.api.fields import (
 from jumok.server.api.parameters import check_size
 from jumok.server.http_errors import NOT_FOUND, bad_request
 from jumok.server.routes import POST, Endpoint
+from jumok.server.workers.pending import Question
 
 if TYPE_CHECKING:
     from jumok.server.language_pairs import LanguagePair
@@ -123,7 +124,8 @@ async def _send_to_model(
             f"The request is too large. It has {len(encoded):,} bytes as JSON; at most "
             f"{MAX_REQUEST_BYTES:,} are allowed.",
         )
-    answer = await request.service.pipeline.explain(pair, operation, encoded, request.client_id)
+    question = Question("explain", {"operation": operation, "body": encoded}, encoded)
+    answer = await request.service.pipeline.ask(pair, question, request.client_id)
     return Response(answer, media_type="application/json")
 
 

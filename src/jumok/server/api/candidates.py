@@ -18,7 +18,7 @@ from jumok.server.api.parameters import check_size, check_tags
 from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_json
 from jumok.server.pipeline import TranslatedText, to_candidates
 from jumok.server.routes import POST, Endpoint
-from jumok.server.workers.pending import TranslateOptions
+from jumok.server.workers.pending import Question, TranslateOptions
 
 if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
@@ -59,13 +59,11 @@ async def find_candidates(request: ApiRequest) -> Response:
     pair = single_model(request, fields.source, fields.target)
     check_size([fields.q, fields.prefix], service)
     check_tags(fields.tags, [(pair,)], service)
-    body = {
-        "sentence": " ".join((*fields.tags, fields.q)),
-        "prefix": fields.prefix,
-        "count": fields.count,
-    }
+    sentence = " ".join((*fields.tags, fields.q))
+    asked = {"sentence": sentence, "prefix": fields.prefix, "count": fields.count}
+    question = Question("candidates", asked, sentence + fields.prefix)
     try:
-        answer = await service.pipeline.explain(pair, "candidates", json.dumps(body), request.client_id)
+        answer = await service.pipeline.ask(pair, question, request.client_id)
     except DataError as error:
         raise HTTPException(409, str(error)) from None
     records = json.loads(answer)

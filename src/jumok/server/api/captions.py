@@ -19,6 +19,7 @@ from jumok.server.api.v1 import ScoredText, scored_json
 from jumok.server.http_errors import bad_request
 from jumok.server.request_body import MULTIPART
 from jumok.server.routes import POST, Endpoint
+from jumok.server.workers.pending import Question
 
 if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
@@ -50,7 +51,9 @@ async def caption(request: ApiRequest) -> Response:
     picture = f"data:;base64,{base64.b64encode(fields.file).decode()}"
     model = service.language_pairs.captions[fields.target]
     try:
-        answer = await service.pipeline.explain(model, "caption", "", request.client_id, picture=picture)
+        answer = await service.pipeline.ask(
+            model, Question("caption", {"picture": picture}), request.client_id
+        )
     except DataError as error:
         raise bad_request(str(error)) from None
     return JSONResponse(scored_json(**json.loads(answer)))

@@ -1,15 +1,15 @@
-"""What waits in the queue: sentences and explanations. Each belongs to a request, and that to a client."""
+"""What waits in the queue: sentences and questions. Each belongs to a request, and that to a client."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from jumok.errors import JumokError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from jumok.text.glossary import TermMatch
 
@@ -19,8 +19,9 @@ __all__ = [
     "Client",
     "OpenRequest",
     "Pending",
-    "PendingExplanation",
+    "PendingQuestion",
     "PendingSentence",
+    "Question",
     "RequestTooLargeError",
     "TranslateOptions",
     "Work",
@@ -135,25 +136,47 @@ class PendingSentence:
         self.updated.set()
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a worker is asked apart from translations. It answers one question at a time, as JSON."""
+
+    kind: Literal["explain", "candidates", "caption"]
+    fields: Mapping[str, Any]
+    """The fields of its message, as `worker.py` describes them."""
+    text: str = ""
+    """What the queue counts. `BodyMemoryBudget` counts the picture for a caption."""
+
+    @property
+    def operation(self) -> str:
+        """What its time is measured for: some explanations take far longer than others."""
+        return str(self.fields.get("operation", self.kind))
+
+    @property
+    def noun(self) -> str:
+        """What messages call its answer."""
+        return {"explain": "explanation", "candidates": "list of words", "caption": "caption"}[self.kind]
+
+
 @dataclass(eq=False, slots=True)
-class PendingExplanation:
-    """A request for an explanation, or for a caption, that waits for its answer. It is tried only once."""
+class PendingQuestion:
+    """A question that waits for its answer. It is tried only once."""
 
     model_index: int
-    operation: str
-    text: str  # the request as JSON
+    question: Question
     request: OpenRequest
-    picture: str = ""
-    """The picture for a caption, as a data: URL. The queue does not count it: `BodyMemoryBudget` does."""
     future: asyncio.Future[str] = field(default_factory=_new_future)
     seconds: float = 0.0
     charged: float = 0.0
 
+    @property
+    def text(self) -> str:
+        return self.question.text
 
-Pending = PendingSentence | PendingExplanation
-Work = list[PendingSentence] | PendingExplanation
-"""What a worker takes at a time: a batch of sentences with one key, or one explanation."""
+
+Pending = PendingSentence | PendingQuestion
+Work = list[PendingSentence] | PendingQuestion
+"""What a worker takes at a time: a batch of sentences with one key, or one question."""
 
 
 def pending_items(work: Work) -> Sequence[Pending]:
-    return [work] if isinstance(work, PendingExplanation) else work
+    return [work] if isinstance(work, PendingQuestion) else work

@@ -6,7 +6,7 @@
     await pool.stop()
 
 If a worker fails or is lost, the sentences of its batch are tried once more; the second time they are given
-up. An explanation is not tried again: it may be the cause.
+up. A question is not tried again: it may be the cause.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from jumok.errors import DataError, ModelFolderError
 from jumok.server.workers.heartbeat import HEARTBEAT
-from jumok.server.workers.pending import BusyError, PendingExplanation, PendingSentence, pending_items
+from jumok.server.workers.pending import BusyError, PendingQuestion, PendingSentence, pending_items
 from jumok.system.messages import pack_message, receive_message
 from jumok.system.processes import python_command
 
@@ -203,7 +203,7 @@ class WorkerHandle:
     async def _execute(self, work: Work) -> None:
         items = pending_items(work)
         started = time.monotonic()
-        if isinstance(work, PendingExplanation):
+        if isinstance(work, PendingQuestion):
             needs_torch, estimate, timeout = True, math.inf, self._limits.explanation_timeout
         else:
             options = work[0].key.options
@@ -211,8 +211,8 @@ class WorkerHandle:
             estimate, timeout = sum(item.seconds for item in items), self._limits.batch_timeout
         with self._heartbeats.working(estimate, may_load=needs_torch and not self._has_torch):
             async with asyncio.timeout(timeout):
-                if isinstance(work, PendingExplanation):
-                    answer = await self._request(_explain_message(work))
+                if isinstance(work, PendingQuestion):
+                    answer = await self._request(_question_message(work))
                 else:
                     answer = await self._translate(work)
         seconds = time.monotonic() - started
@@ -235,11 +235,11 @@ class WorkerHandle:
         return answer
 
     def _try_again(self, work: Work) -> None:
-        """Return sentences to the queue, unless they have failed twice. An explanation is given up."""
-        if isinstance(work, PendingExplanation):
-            self._queue.release_explanation()
-            what, less = ("caption", "smaller picture") if work.picture else ("explanation", "shorter text")
-            _fail(work, f"The {what} took too long, or its worker was lost. Try a {less}.")
+        """Return sentences to the queue, unless they have failed twice. A question is given up."""
+        if isinstance(work, PendingQuestion):
+            self._queue.release_question()
+            less = "smaller picture" if work.question.kind == "caption" else "shorter text"
+            _fail(work, f"The {work.question.noun} took too long, or its worker was lost. Try a {less}.")
             return
         for sentence in work:
             if sentence.failed:
@@ -399,18 +399,12 @@ def _translate_message(batch: list[PendingSentence]) -> Message:
     return {"kind": "translate", "model": key.model_index, **options, "texts": texts, "terms": terms}
 
 
-def _explain_message(pending: PendingExplanation) -> Message:
-    return {
-        "kind": "explain",
-        "model": pending.model_index,
-        "operation": pending.operation,
-        "body": pending.text,
-        "picture": pending.picture,
-    }
+def _question_message(pending: PendingQuestion) -> Message:
+    return {"kind": pending.question.kind, "model": pending.model_index, **pending.question.fields}
 
 
 def _resolve(work: Work, answer: Message) -> None:
-    if isinstance(work, PendingExplanation):
+    if isinstance(work, PendingQuestion):
         if work.future.done():
             return
         if answer["kind"] == "refused":
@@ -423,7 +417,7 @@ def _resolve(work: Work, answer: Message) -> None:
             sentence.future.set_result(candidates)
 
 
-def _fail(item: PendingSentence | PendingExplanation, message: str) -> None:
+def _fail(item: PendingSentence | PendingQuestion, message: str) -> None:
     if not item.future.done():
         item.future.set_exception(BusyError(message, 5))
 

@@ -2,8 +2,8 @@
 
 A free worker takes a batch at once, with one exception: if there are more open requests than workers and few
 waiting sentences, it waits a moment (`GATHER_SECONDS`) for more, because a large batch costs little more than
-a small one. Explanations wait in the same queue. A worker takes one at a time; of several workers, one is
-always left for sentences.
+a small one. Questions (explanations, captions, …) wait in the same queue. A worker takes one at a time; of
+several workers, one is always left for sentences.
 
 Clients take turns: the next batch begins with a sentence of the client that has received the least work, and
 is filled with similar sentences of all clients. A client that sends nothing for a while does not catch up
@@ -21,7 +21,7 @@ from jumok.server.workers.pending import (
     BusyError,
     Client,
     OpenRequest,
-    PendingExplanation,
+    PendingQuestion,
     PendingSentence,
     RequestTooLargeError,
     pending_items,
@@ -79,7 +79,7 @@ class WorkQueue:
         self._waiting_characters = 0
         self._seconds = 0.0  # of work of all open requests
         self._crowding = 1.0  # elapsed seconds per CPU second; above 1 if the machine has other work
-        self._num_explaining = 0
+        self._num_questions = 0
         self._num_free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
         self.speed = WorkSpeed()
@@ -233,9 +233,9 @@ class WorkQueue:
                 item.request.received += share * cpu_seconds
                 # A client pays for the time that its sentences took, not for the estimate.
                 item.request.client.virtual_time += item.charged * (cpu_seconds / estimated - 1)
-        if isinstance(work, PendingExplanation):
-            self.release_explanation()
-            self.speed.measure_explanation(work.operation, cpu_seconds)
+        if isinstance(work, PendingQuestion):
+            self.release_question()
+            self.speed.measure_question(work.question.operation, cpu_seconds)
             return
         if estimated:
             self._review(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)
@@ -259,9 +259,9 @@ class WorkQueue:
                             )
                         )
 
-    def release_explanation(self) -> None:
-        """Allow another explanation to be computed in place of one that has ended."""
-        self._num_explaining -= 1
+    def release_question(self) -> None:
+        """Allow another question to be answered in place of one that has ended."""
+        self._num_questions -= 1
         self._wake_workers()
 
     # --- Turns ----------------------------------------------------------------------------------------------
@@ -279,8 +279,8 @@ class WorkQueue:
             return None
         self._virtual_time = max(self._virtual_time, request.client.virtual_time)
         oldest = next(iter(request.waiting))
-        if isinstance(oldest, PendingExplanation):
-            self._num_explaining += 1
+        if isinstance(oldest, PendingQuestion):
+            self._num_questions += 1
             work: Work = oldest
         else:
             work = self._next_batch(oldest)
@@ -291,9 +291,9 @@ class WorkQueue:
         return work
 
     def _next_request(self) -> OpenRequest | None:
-        """Return the request whose turn it is. Explanations never take the last worker of several."""
+        """Return the request whose turn it is. Questions never take the last worker of several."""
         requests: Iterable[OpenRequest] = self._requests
-        if self._num_explaining >= max(1, self.num_workers - 1):
+        if self._num_questions >= max(1, self.num_workers - 1):
             requests = [
                 request for request in requests if isinstance(next(iter(request.waiting)), PendingSentence)
             ]

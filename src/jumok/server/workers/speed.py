@@ -31,7 +31,7 @@ demo's model: 12 letters in a text of Chinese characters, 6 in combining marks, 
 CHARACTERS_PER_SENTENCE = 100
 """A guess for texts that have not been split yet."""
 SMOOTHING = 0.2
-FIRST_EXPLANATION_SECONDS = 1.0
+FIRST_QUESTION_SECONDS = 1.0
 
 
 def text_size(text: str, alphabet: Set[str] | None = None) -> int:
@@ -55,7 +55,7 @@ class WorkSpeed:
     def __init__(self) -> None:
         self._of_kind: dict[WorkKind, float] = {}  # letters per second
         self._of_model: dict[int, float] = {}  # letters per second with the default options
-        self._of_operation: dict[str, float] = {}  # seconds of an explanation or a caption
+        self._of_operation: dict[str, float] = {}  # seconds of a question
         self._alphabets: dict[int, Set[str]] = {}  # of each model
 
     def set_first(self, speeds: Sequence[float], alphabets: Sequence[str] = ()) -> None:
@@ -65,9 +65,9 @@ class WorkSpeed:
         self._alphabets = {index: frozenset(alphabet) for index, alphabet in enumerate(alphabets)}
 
     def seconds(self, item: Pending) -> float:
-        """Return the estimated seconds of one sentence in a batch, of an explanation or of a caption."""
+        """Return the estimated seconds of one sentence in a batch, or of a question."""
         if not isinstance(item, PendingSentence):
-            return self._of_operation.get(item.operation, FIRST_EXPLANATION_SECONDS)
+            return self._of_operation.get(item.question.operation, FIRST_QUESTION_SECONDS)
         return self._size(item.key, item.text) * self._seconds_per_letter((item.key, bool(item.terms)))
 
     def seconds_of_texts(self, key: BatchKey, texts: Iterable[str], *, terms: bool = False) -> float:
@@ -88,8 +88,8 @@ class WorkSpeed:
         of_model = speed * _relative_work(*kind)
         self._of_model[key.model_index] = _smoothed(self._of_model.get(key.model_index), of_model)
 
-    def measure_explanation(self, operation: str, seconds: float) -> None:
-        before = self._of_operation.get(operation, FIRST_EXPLANATION_SECONDS)
+    def measure_question(self, operation: str, seconds: float) -> None:
+        before = self._of_operation.get(operation, FIRST_QUESTION_SECONDS)
         self._of_operation[operation] = _smoothed(before, seconds)
 
     def _size(self, key: BatchKey, text: str) -> int:

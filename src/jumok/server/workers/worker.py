@@ -4,18 +4,19 @@ It reads messages from its standard input and answers each on its standard outpu
 It ends when its input is closed, because the server has ended.
 
     {"kind": "load", models, language_pairs, shortlist}   the first message
-        → {"kind": "ready", pid, speeds: letters per second of each model, tags of each model}
+        → {"kind": "ready", pid, and of each model: speeds in letters per second, tags, alphabets}
           | {"kind": "failed", message}
     {"kind": "translate", model, texts, terms of each text, n_best, align, words, greedy, stream}
         → any number of {"kind": "partial", index, text} if streamed, then
           {"kind": "translations", translations, cpu_seconds, seconds} | {"kind": "failed", message}
-    {"kind": "explain", model, operation, body, picture}  `body` and `answer` are JSON texts; `picture` is a
-                                                          data: URL, which only "caption" reads
-        → {"kind": "explanation", answer, cpu_seconds, seconds}
+    {"kind": "explain", model, operation, body}           what the page of a model asks; `body` is JSON
+    {"kind": "candidates", model, sentence, prefix, count}
+    {"kind": "caption", model, picture}                   `picture` is a data: URL
+        → {"kind": "answer", answer, cpu_seconds, seconds}   `answer` is JSON
           | {"kind": "refused", message, cpu_seconds, seconds}
 
 `seconds` and `cpu_seconds` do not include loading torch for the first alignment.
-A translation that failed is tried once more; a refused explanation is not, and its client gets the message.
+A translation that failed is tried once more; a refused question is not, and its client gets the message.
 A thread sends heartbeats over a second pipe (`heartbeat.py`).
 """
 
@@ -102,10 +103,10 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
             warmed_up.add(index)
             _warm_up_alignment(translators[index])
         started, cpu_started = time.monotonic(), time.process_time()
-        if message["kind"] == "explain":
-            answer = _explain_safely(services, translators[index], message)
-        else:
+        if message["kind"] == "translate":
             answer = _translate_safely(translators[index], message, send)
+        else:
+            answer = _answer_safely(services, translators[index], message)
         cpu_seconds, seconds = time.process_time() - cpu_started, time.monotonic() - started
         send({**answer, "cpu_seconds": cpu_seconds, "seconds": seconds})
 
@@ -282,22 +283,21 @@ def _add_probabilities(
         candidate["probabilities"] = probabilities
 
 
-def _find_candidates(translator: Translator, body: str) -> str:
-    """Answer a request for other words at a place of a translation; both are JSON."""
+def _find_candidates(translator: Translator, message: Message) -> list[dict[str, Any]]:
+    """Return other words at a place of a translation."""
     from jumok.inference.word_candidates import word_candidates  # start-up
 
-    request = json.loads(body)
-    found = word_candidates(translator, request["sentence"], request["prefix"], count=request["count"])
-    pairs = [Pair(request["sentence"], candidate.text) for candidate in found]
+    found = word_candidates(translator, message["sentence"], message["prefix"], count=message["count"])
+    pairs = [Pair(message["sentence"], candidate.text) for candidate in found]
     links: list[list[tuple[int, int]] | None] = [None] * len(found)
     with contextlib.suppress(UnsupportedError):  # a model without attention
         links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
-    return json.dumps(
-        [asdict(candidate) | {"links": its_links} for candidate, its_links in zip(found, links, strict=True)]
-    )
+    return [
+        asdict(candidate) | {"links": its_links} for candidate, its_links in zip(found, links, strict=True)
+    ]
 
 
-# --- Explanations -------------------------------------------------------------------------------------------
+# --- Questions -------------------------------------------------------------------------------------------
 
 
 def _explanation_service(translator: Translator) -> ExplanationService:
@@ -307,28 +307,29 @@ def _explanation_service(translator: Translator) -> ExplanationService:
     return ExplanationService([NamedTranslator(name, translator)], cache_size=MAX_CACHED_EXPLANATIONS)
 
 
-def _explain_safely(
+def _answer_safely(
     services: dict[int, ExplanationService], translator: Translator, message: Message
 ) -> Message:
-    """Answer a request about attention, or refuse it with the reason. No request may end a worker."""
+    """Answer a question, or refuse it with the reason. No request may end a worker."""
     try:
-        if message["operation"] == "caption":
-            return {"kind": "explanation", "answer": json.dumps(_caption(translator, message["picture"]))}
-        if (service := services.get(message["model"])) is None:
-            service = services[message["model"]] = _explanation_service(translator)
-        if message["operation"] == "candidates":
-            answer = _find_candidates(translator, message["body"])
-        elif message["operation"] == "page":
-            answer = json.dumps(service.page_data(), ensure_ascii=False)
-        else:
-            answer = service.handle(message["operation"], message["body"].encode()).decode()
+        return {"kind": "answer", "answer": _answer(services, translator, message)}
     except JumokError as error:
         return {"kind": "refused", "message": str(error)}
     except Exception as error:
-        what = "caption" if message["operation"] == "caption" else "explanation"
-        log_error(f"{what}_failed", error)
-        return {"kind": "refused", "message": f"The {what} failed; see the server log."}
-    return {"kind": "explanation", "answer": answer}
+        log_error(f"{message['kind']}_failed", error)
+        return {"kind": "refused", "message": "The model failed on this request; see the server log."}
+
+
+def _answer(services: dict[int, ExplanationService], translator: Translator, message: Message) -> str:
+    if message["kind"] == "caption":
+        return json.dumps(_caption(translator, message["picture"]))
+    if message["kind"] == "candidates":
+        return json.dumps(_find_candidates(translator, message))
+    if (service := services.get(message["model"])) is None:
+        service = services[message["model"]] = _explanation_service(translator)
+    if message["operation"] == "page":
+        return json.dumps(service.page_data(), ensure_ascii=False)
+    return service.handle(message["operation"], message["body"].encode()).decode()
 
 
 def _caption(translator: Translator, picture: str) -> dict[str, Any]:
