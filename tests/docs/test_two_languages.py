@@ -22,6 +22,18 @@ FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "sixth": 6, "eighth": 8, "tent
 CODE_SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+OTHER_WORDS = {
+    r"빔\s+서치": "빔 탐색",
+    r"그리디": "탐욕 탐색",
+    r"참조\s+번역": "정답",
+    r"‖값‖": "‖밸류‖",
+    r"scaled[ -]dot[ -]product\s+어텐션": "스케일드 닷 프로덕트",
+    r"바이어스": "편향",
+    r"은닉\s+레이어": "은닉층",
+    r"오리진": "출처",
+    r"(?<!저)마다의": "별",
+}
+"""Words that have drifted into Korean pages, and the one of the glossary in CONTRIBUTING.md."""
 
 
 def parts(page: Path) -> dict[str, list[str]]:
@@ -97,6 +109,20 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
         path = korean.parent / target.partition("#")[0]
         if path.suffix == ".md" and not path.name.endswith(".ko.md") and korean_page(path) != korean:
             assert not korean_page(path).exists(), f"{target} has a Korean page"
+
+
+@pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_a_korean_page_uses_the_words_of_the_glossary(korean: Path) -> None:
+    text = korean.read_text(encoding="utf-8")
+    found = {match[0]: word for other, word in OTHER_WORDS.items() for match in re.finditer(other, text)}
+    assert found == {}
+
+
+@pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def test_a_korean_page_does_not_link_to_itself_by_name(korean: Path) -> None:
+    """The link to the English page must not be "translated" too."""
+    targets = [target.partition("#")[0] for target in LINK.findall(korean.read_text(encoding="utf-8"))]
+    assert korean.name not in [target for target in targets if "/" not in target]
 
 
 def test_differences_are_detected(tmp_path: Path) -> None:
