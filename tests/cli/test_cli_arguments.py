@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import doctest
+from typing import TYPE_CHECKING
 
 import pytest
 
 import jumok.cli.arguments
 from jumok.cli.arguments import repeat_file_options
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -34,6 +38,8 @@ from jumok.cli.arguments import repeat_file_options
         ("check --valid v.tsv.gz p.tsv", "check --valid v.tsv.gz p.tsv"),
         ("check --valid v.jsonl.zst p.tsv", "check --valid v.jsonl.zst p.tsv"),
         ("check --valid v.tsv:2.5 p.tsv", "check --valid v.tsv:2.5 p.tsv"),
+        ("check --valid v.tsv:1e1 p.tsv", "check --valid v.tsv:1e1 p.tsv"),
+        ("check --valid -:2 p.tsv", "check --valid -:2 p.tsv"),
         ("check --valid a:b/v.tsv p.tsv", "check --valid a:b/v.tsv p.tsv"),
         ("check --valid - p.tsv", "check --valid - p.tsv"),
         # other names of two files, one per side
@@ -59,6 +65,16 @@ def test_file_options_are_repeated(typed: str, seen: str) -> None:
     arguments = typed.split()
     assert repeat_file_options(arguments) == seen.split()
     assert arguments == typed.split()
+
+
+def test_the_name_of_an_existing_file_is_not_split_into_path_and_weight(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`v.tsv:2` is then a text, whose translation follows."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.tsv:2").write_text("one\n")
+    repeated = ["check", "p.tsv", "--valid", "v.tsv:2", "--valid", "v.de"]
+    assert repeat_file_options(["check", "p.tsv", "--valid", "v.tsv:2", "v.de"]) == repeated
 
 
 def test_the_example_in_the_docstring_holds() -> None:

@@ -139,6 +139,7 @@ def test_captions_in_two_languages_are_not_mixed_and_a_weight_is_read(tmp_path: 
         open_corpora([english, korean])
     [weighted] = open_corpora([f"{english}:2.5"])
     assert holds_pictures(f"{english}:2.5")
+    assert not holds_pictures(f"{english}:heavy")
     assert (weighted.weight, weighted.pictures) == (2.5, True)
 
 

@@ -97,6 +97,19 @@ def prepare(folder: RunFolder, inputs: Inputs) -> preparation.PreparedRun:
             return prepared
 
 
+def test_recorded_sources_are_the_files_that_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.tsv", "b.tsv", "b.tsv:2"):
+        (tmp_path / name).write_text("one\teins\n")
+    sources = describe_sources(Inputs(["a.tsv:1e1", "b.tsv:2", "b.tsv:2:3"]))
+    assert sources is not None
+    assert [resolved for _, resolved, _, _ in sources["files"]] == [
+        str(tmp_path.resolve() / name) for name in ("a.tsv", "b.tsv:2", "b.tsv:2")
+    ]
+
+
 @pytest.mark.parametrize("changes", [False, True])
 def test_files_that_change_while_they_are_read_are_not_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: bool

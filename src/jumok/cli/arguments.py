@@ -6,7 +6,6 @@ the arguments are rewritten as `--valid val.en --valid val.de` first.
 
 from __future__ import annotations
 
-import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
@@ -183,10 +182,10 @@ def rename_options(arguments: list[str]) -> list[str]:
 
 
 def _has_both_sides(name: str) -> bool:
-    from jumok.data.readers import holds_pairs  # start-up
+    from jumok.data.readers import holds_pairs, split_weight  # start-up
 
-    without_weight = re.sub(r":[\d.]+$", "", name)
-    return name == "-" or holds_pairs(without_weight)
+    path, _ = split_weight(name)
+    return path == "-" or holds_pairs(path)
 
 
 def format_family(model: ModelSettings) -> str:

@@ -30,7 +30,7 @@ from jumok.data.formats.parallel import read_parallel, read_text
 from jumok.data.input_files import InputFile, spool, without_compression
 from jumok.data.lines import read_lines
 from jumok.data.picture_corpora import holds_pictures, open_picture_reader
-from jumok.data.readers import PAIR_FORMATS, find_pair_format
+from jumok.data.readers import PAIR_FORMATS, find_pair_format, split_weight
 from jumok.errors import DataError
 from jumok.text.languages import find_language, language_code, language_name
 from jumok.types import Pair
@@ -181,7 +181,7 @@ def open_corpora(
     corpora: list[Corpus] = []
     unpaired: list[tuple[str, float | None]] = []  # a text that waits for its translation
     for argument in arguments:
-        path, weight = _split_weight(argument)
+        path, weight = _path_and_weight(argument)
         is_pair_file = find_pair_format(InputFile(path, encoding=encoding))
         if path == STANDARD_INPUT or is_pair_file or holds_pictures(path):
             corpora.append(open_files(path, weight=weight or 1.0))
@@ -229,7 +229,7 @@ def open_texts(arguments: Sequence[str], *, language: str | None = None, encodin
     wanted = language_code(language) if language else ""
     corpora: list[Corpus] = []
     for argument in arguments:
-        path, weight = _split_weight(argument)
+        path, weight = _path_and_weight(argument)
         corpus = _open_text(_input_file(path, encoding), weight or 1.0)
         if not _compatible(wanted, corpus.target_language):
             raise DataError(
@@ -251,7 +251,7 @@ def open_pairs_or_text(
 ) -> list[Corpus]:
     """Open corpora like `open_corpora`, but a single text as plain text."""
     if len(arguments) == 1 and not columns:
-        path, _ = _split_weight(arguments[0])
+        path, _ = split_weight(arguments[0])
         is_pair_file = find_pair_format(InputFile(path, encoding=encoding))
         if path != STANDARD_INPUT and not is_pair_file and not holds_pictures(path):
             return open_texts(arguments, language=target or source, encoding=encoding)
@@ -433,15 +433,10 @@ def _swap(numbered: NumberedPair) -> NumberedPair:
     return number, Pair(pair.target, pair.source, alignment)
 
 
-def _split_weight(argument: str) -> tuple[str, float | None]:
-    """Return ("pairs.tsv", 2.5) for `pairs.tsv:2.5`; no weight if a file of the full name exists."""
-    path, colon, weight = argument.rpartition(":")
-    if not colon or not path or Path(argument).exists():
-        return argument, None
-    try:
-        return path, _check_weight(float(weight))
-    except ValueError:
-        return argument, None
+def _path_and_weight(argument: str) -> tuple[str, float | None]:
+    """Return the parts of `pairs.tsv:2.5`; refuse a weight out of range."""
+    path, weight = split_weight(argument)
+    return path, None if weight is None else _check_weight(weight)
 
 
 def _shared_weight(texts: list[tuple[str, float | None]]) -> float:

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from jumok.data.input_files import InputFile
 from jumok.data.lines import read_lines
+from jumok.data.readers import split_weight
 from jumok.errors import DataError
 from jumok.pictures.reading import PICTURE_SUFFIXES, measure_picture, read_picture
 from jumok.text.languages import find_language
@@ -44,8 +45,7 @@ def holds_pictures(path: str | Path) -> bool:
 
     As on the command line, the path may have a weight: `pets:2.5`.
     """
-    name, colon, _ = str(path).rpartition(":")
-    path = Path(name) if colon and not Path(path).exists() else Path(path)
+    path = Path(split_weight(str(path))[0])
     if path.is_dir():
         return True
     if path.suffix != ".tsv" or not path.is_file():

@@ -18,7 +18,7 @@ To support another format, write a function such as `open_tsv` and add a row to 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from jumok.data.formats.archives import open_zip
@@ -79,3 +79,17 @@ def find_pair_format(file: InputFile) -> OpenPairs | None:
 def holds_pairs(name: str) -> bool:
     """Return whether the suffix is that of a file of pairs. A .txt is not: only its content can tell."""
     return PurePath(without_compression(name)).suffix.lower() in PAIR_FORMATS
+
+
+def split_weight(argument: str) -> tuple[str, float | None]:
+    """Return ("pairs.tsv", 2.5) for `pairs.tsv:2.5`; no weight if a file of the full name exists.
+
+    Any number is a weight here: `open_corpora` refuses one out of range.
+    """
+    path, colon, weight = argument.rpartition(":")
+    if not colon or not path or Path(argument).exists():
+        return argument, None
+    try:
+        return path, float(weight)
+    except ValueError:
+        return argument, None

@@ -7,7 +7,6 @@ masked tokens, with pictures their classes. Pictures with captions are pairs.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from jumok.data.corpora import (
     open_texts,
 )
 from jumok.data.picture_corpora import holds_pictures
+from jumok.data.readers import split_weight
 from jumok.errors import DataError, ModelFolderError, RecipeError, UnsupportedError
 from jumok.models.validate import check_reads_pictures
 from jumok.storage.folders import json_with_checksum, read_json_with_checksum, write_file
@@ -51,7 +51,7 @@ def describe_sources(inputs: Inputs) -> dict[str, Any] | None:
     """Return the files of a run with their sizes and times; None if they are not all files."""
     files = []
     for source in (*inputs.pairs, *inputs.valid):
-        path = None if isinstance(source, Corpus) else Path(re.sub(r":[\d.]+$", "", str(source)))
+        path = None if isinstance(source, Corpus) else Path(split_weight(str(source))[0])
         if path is None or not path.is_file():
             return None
         status = path.stat()
