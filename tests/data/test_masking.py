@@ -29,7 +29,7 @@ def plain_batch(rows: int = 400, length: int = 40) -> Batch:
 def mask_batch(batch: Batch, seed: int = 1) -> Batch:
     assert batch.target is not None
     rows, columns = batch.target[:, 1:].shape
-    bits = random_uint64(seed=seed, epoch=0, stream=MASKING_STREAM, count=rows * columns)
+    bits = random_uint64(seed=seed, index=0, stream=MASKING_STREAM, count=rows * columns)
     return mask_tokens(batch, bits.reshape(rows, columns), vocab_size=VOCAB_SIZE)
 
 

@@ -326,7 +326,7 @@ def test_a_sentence_does_not_wait_for_long_work(
 
     service.handle(operation, json.dumps({"sentences": 6} | fields).encode(), on_partial)
     clients[0].join(20)
-    assert events[1] == "explained"
+    assert events.index("explained") < len(events) - 1  # long work goes on after the sentence
     done = [event for event in events if event != "explained"]
     assert done == sorted(done)
     assert done[-1][0] == done[-1][1]
