@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import signal
@@ -14,6 +15,7 @@ import torch
 
 import jumok.training.loop.update
 import jumok.training.run.preparation
+import jumok.training.run.training_run
 from jumok.config.derive import MachineFacts
 from jumok.config.recipe import TrainingSettings
 from jumok.data.store import open_store
@@ -33,6 +35,8 @@ from jumok.training.run.training_run import training_events
 from support.digits import TINY, digit_corpus
 
 if TYPE_CHECKING:
+    import subprocess
+
     from jumok.training.parallel.protocol import ParallelBackend
 
 SHORT: dict[str, Any] = {
@@ -279,6 +283,41 @@ def test_the_faster_number_of_processes_is_measured_explained_and_stored(
     resumed = next(event for event in events if isinstance(event, Started))
     events.close()  # type: ignore[attr-defined]
     assert resumed.recipe.training.processes == started.recipe.training.processes
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("end", ["closed while it is prepared", "no training after the preparation"])
+def test_a_run_that_ends_before_its_first_step_ends_its_workers(
+    end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once: garbage collection, which would also end them, may come much later."""
+    started: list[int] = []
+    start_worker = parallel_group._start_worker
+
+    def remember(task: dict[str, Any]) -> subprocess.Popen[bytes]:
+        process = start_worker(task)
+        started.append(process.pid)
+        return process
+
+    def fail(folder: Path) -> None:
+        raise OSError(f"{folder} cannot be read")
+
+    monkeypatch.setattr(parallel_group, "_start_worker", remember)
+    settings = {**SHORT, "training.processes": 2, "training.minutes": 0.1}
+    events = training_events(digit_corpus(300), out=tmp_path, **settings)
+    gc.disable()
+    try:
+        if end == "closed while it is prepared":
+            next(event for event in events if isinstance(event, Stage) and event.name == "measuring")
+            events.close()  # type: ignore[attr-defined]
+        else:
+            monkeypatch.setattr(jumok.training.run.training_run, "load_newest_checkpoint", fail)
+            with pytest.raises(OSError, match="cannot be read"):
+                list(events)
+        assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
+        assert len(started) == 1
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("limit", [{"steps": 150}, {"steps": 300}], ids=str)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -99,6 +100,11 @@ class PreparedRun:
             return self.data.make_group(recipe, 1 if alone else recipe.training.processes)
         self.measured_group.reset(fresh_model(self.data.folder, recipe, self.data.tokenizers))
         return self.measured_group
+
+    def close(self) -> None:
+        """End the processes that were started to measure their speed."""
+        if self.measured_group is not None:
+            self.measured_group.close()
 
 
 def prepare_run(
@@ -325,7 +331,7 @@ class LearnedSize:
 
 
 def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event, None, PreparedRun]:
-    """Encode the pairs, measure the speed, decide the number of processes and steps, write the record."""
+    """Encode the pairs, then measure and plan."""
     yield StageStarted("encoding")
     encoding_started = time.perf_counter()
     folder, sentences, tokenizers = new_run.folder, new_run.sentences, new_run.tokenizers
@@ -337,11 +343,27 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
     folder.write_validation_pairs(sentences.validation_pairs)
     data = TrainingData(folder, tokenizers, store, validation)
     yield Stage("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
+    with ExitStack() as on_error:  # the workers have a session of their own, so nothing else would end them
+        prepared = yield from _plan(new_run, data, resolved, on_error)
+        on_error.pop_all()
+    return prepared
+
+
+def _plan(
+    new_run: _NewRun, data: TrainingData, resolved: Resolved, on_error: ExitStack
+) -> Generator[Event, None, PreparedRun]:
+    """Measure the speed, decide the number of processes and steps, write the record.
+
+    `on_error` closes the processes that were started.
+    """
+    folder, sentences, recipe = new_run.folder, new_run.sentences, resolved.recipe
     if recipe.training.minutes is None:
-        costs = estimate_costs(data.batches(recipe), validation, recipe.training)
-        group, process_settings = yield from _measure_processes(data, resolved)
+        costs = estimate_costs(data.batches(recipe), data.validation, recipe.training)
+        group, process_settings = yield from _measure_processes(data, resolved, on_error)
     else:
-        group, costs, process_settings = yield from _measure(data, resolved, started=new_run.started)
+        group, costs, process_settings = yield from _measure(
+            data, resolved, on_error, started=new_run.started
+        )
     if recipe.fine_tuning.start_from is not None:
         seconds = costs.finish_seconds + NUM_VALIDATIONS * costs.validation_seconds
         costs = replace(costs, finish_seconds=seconds)
@@ -355,7 +377,7 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
         update_seconds=costs.update_seconds,
         validation_seconds=costs.validation_seconds,
         finish_seconds=costs.finish_seconds,
-        order=store.order,
+        order=data.store.order,
     )
     if sentences.spool is not None and sentences.sources is not None:  # a large corpus is not read again
         write_sources(folder.sources_file, sentences.sources)
@@ -402,12 +424,12 @@ def _describe_encoding(data: TrainingData, recipe: Recipe) -> str:
 
 
 def _measure(
-    data: TrainingData, resolved: Resolved, *, started: float
+    data: TrainingData, resolved: Resolved, on_error: ExitStack, *, started: float
 ) -> Generator[Event, None, tuple[DataParallelGroup, TrainingCosts, list[DerivedSetting]]]:
     """Measure how fast this machine trains; return the fastest group of processes and its costs."""
     yield StageStarted("measuring")
     measuring_started, recipe = time.perf_counter(), resolved.recipe
-    group, update_seconds, derived = _choose_group(data, resolved)
+    group, update_seconds, derived = _choose_group(data, resolved, on_error)
     costs = measure_costs(
         update_seconds,
         group.model,
@@ -423,7 +445,7 @@ def _measure(
 
 
 def _measure_processes(
-    data: TrainingData, resolved: Resolved
+    data: TrainingData, resolved: Resolved, on_error: ExitStack
 ) -> Generator[Event, None, tuple[DataParallelGroup | None, list[DerivedSetting]]]:
     """Without a time limit: return the fastest group of processes; None for one process, not measured.
 
@@ -436,7 +458,7 @@ def _measure_processes(
         return None, []
     yield StageStarted("measuring")
     started = time.perf_counter()
-    group, update_seconds, derived = _choose_group(data, resolved, steps)
+    group, update_seconds, derived = _choose_group(data, resolved, on_error, steps)
     detail = f"{update_seconds * 1000:.0f} ms per update"
     yield Stage("measuring", detail, time.perf_counter() - started)
     return group, derived
@@ -449,7 +471,7 @@ def _can_use_processes(settings: TrainingSettings) -> bool:
 
 
 def _choose_group(
-    data: TrainingData, resolved: Resolved, steps: int | None = None
+    data: TrainingData, resolved: Resolved, on_error: ExitStack, steps: int | None = None
 ) -> tuple[DataParallelGroup, float, list[DerivedSetting]]:
     """Start the processes; return them, their seconds per update, and the reason for their number.
 
@@ -459,7 +481,7 @@ def _choose_group(
     recipe, cores = resolved.recipe, this_machine().cores
     settings = recipe.training
     if "training.processes" in resolved.overrides:
-        group = data.make_group(recipe, settings.processes)
+        group = on_error.enter_context(data.make_group(recipe, settings.processes))
         return group, measure_update_seconds(group, settings), []
     max_updates = num_measured_updates(steps)
     single = data.make_group(recipe, 1)
@@ -468,7 +490,7 @@ def _choose_group(
     limits += [] if steps is None else [steps * single_seconds]
     if min(limits, default=math.inf) < MIN_SECONDS_FOR_PROCESSES or not _can_use_processes(settings):
         return single, single_seconds, []
-    group = data.make_group(recipe, cores)
+    group = on_error.enter_context(data.make_group(recipe, cores))
     seconds = measure_update_seconds(group, settings, max_updates)
     if seconds < single_seconds:
         why = f"{seconds * 1000:.0f} ms per update; {single_seconds * 1000:.0f} with threads in one process"

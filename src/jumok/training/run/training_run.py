@@ -128,13 +128,14 @@ def training_events(
                 yield _finished_event(folder)
                 return
             prepared = yield from prepare_run(folder, overrides, inputs)
-            if record is not None and not folder.is_finished(record):
-                # An older jumok recorded no end: without one, the best model so far would count as the end.
-                folder.write_record(folder.record() or record)
-            curves = make_writer(str(folder.path / "tensorboard")) if make_writer else None
-            run = prepared if limits is None else (yield from _extend(prepared, limits, curves))
-            if run is not None:
-                yield from _train(run, curves)
+            with closing(prepared):
+                if record is not None and not folder.is_finished(record):
+                    # An older jumok recorded no end: without one, the best model so far would count as one.
+                    folder.write_record(folder.record() or record)
+                curves = make_writer(str(folder.path / "tensorboard")) if make_writer else None
+                run = prepared if limits is None else (yield from _extend(prepared, limits, curves))
+                if run is not None:
+                    yield from _train(run, curves)
 
 
 def _with_processes(overrides: Overrides, folder: RunFolder, world_size: int) -> Overrides:
