@@ -15,6 +15,7 @@ from jumok.cli.display import TrainingDisplay
 from jumok.cli.language import choose_language, is_english, localise_text, read_translations
 from jumok.config.recipe import Recipe
 from jumok.config.resolve import DerivedSetting
+from jumok.data.encodings import encoding_advice, name_binary_file
 from jumok.plots.text_width import terminal_columns
 from jumok.training.events import Progress, Started
 from support.cli_calls import spawn
@@ -156,6 +157,20 @@ def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
             "keys      none: everyone who can reach the server may use it",
             "API 키    없음: 접속할 수 있으면 누구나 쓸 수 있음",
         ),
+        (
+            "Invalid value: jumok train 명령의 옵션입니다",
+            "값이 잘못되었습니다: jumok train 명령의 옵션입니다",
+        ),
+        ("pivot     en → de → ko", "경유      en → de → ko"),
+        (
+            "requests  2,000 characters, 100 texts, 9,000 bytes, 30 s of work; any number per minute "
+            "and client",
+            "요청      글자 2,000개, 텍스트 100개, 9,000바이트, 처리 30초, 클라이언트마다 분당 무제한",
+        ),
+        (
+            "requests  2,000 characters, 100 texts, 9,000 bytes, 30 s of work; 60 per minute and client",
+            "요청      글자 2,000개, 텍스트 100개, 9,000바이트, 처리 30초, 클라이언트마다 분당 60회",
+        ),
         ("a text {that} nobody wrote, ever", "a text {that} nobody wrote, ever"),
         ("", ""),
     ],
@@ -245,6 +260,23 @@ def test_texts_of_several_parts_are_korean_as_a_whole(text: str, shown: str) -> 
 
 
 @pytest.mark.parametrize(
+    "head",
+    [
+        *(b"%PDF", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"{\\rtf", b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0"),
+        *(b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf\x27\x1c", b"Rar!", b"SQLite format 3\0", b"\x89PNG"),
+        *(b"PK\3\4" + part for part in (b"", b"word/", b"ppt/", b"xl/", b"opendocument.text", b"epub")),
+        b"PK\3\4opendocument.spreadsheet",
+    ],
+)
+def test_what_a_binary_file_is_is_said_in_korean(head: bytes) -> None:
+    advice = encoding_advice(head, head, [], lambda encoding: encoding.codec)
+    assert advice == f"It is {name_binary_file(head)}"
+    choose_language({"JUMOK_LANG": "ko"})
+    assert re.search("[가-힣]", localise_text(advice))
+    choose_language({})
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "12 and a few more tokens",
@@ -253,6 +285,7 @@ def test_texts_of_several_parts_are_korean_as_a_whole(text: str, shown: str) -> 
         "the first accelerator; it was slower than the processor",
         "engine torch: the weights of step 3 were lost by a disk",
         "as in the other folder",
+        "engine torch: the word '한글' was not expected",
         "No such option: --x (there are none that begin like it)",
     ],
 )
@@ -391,4 +424,4 @@ def test_wrapped_rows_fit_in_korean(monkeypatch: pytest.MonkeyPatch, call: Call)
     for line in result.out.splitlines():
         assert terminal_columns(line) <= 80
     assert "\n어텐션 메커니즘(--attention)\n" in result.out
-    assert "적용 위치: " in result.out
+    assert "적용되는 곳: " in result.out

@@ -24,7 +24,7 @@ _LETTER = re.compile("[A-Za-z]")
 _QUOTED = re.compile(r"""(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`)(?!\w)""")
 _OPEN_QUOTE = re.compile(r"""(?<!\w)["'`](?=\w)""")
 _WORD = re.compile(r"(?<![^\s(])[a-z]{2,}(?![^\s,;:.)])")  # as in prose; names and commands stand in quotes
-_TWO_WORDS = re.compile(f"{_WORD.pattern} {_WORD.pattern}")
+_HANGUL = re.compile("[가-힣]")
 _NOTHING: Mapping[str, str] = {}
 
 _messages = _NOTHING  # of the command line: id → translation
@@ -159,10 +159,8 @@ def _split(text: str, separator: str) -> list[str]:
 
 def _is_data(text: str) -> bool:
     """Whether a text is a name, a path, quoted, or in Korean already, rather than English prose."""
-    if " " not in text:
-        return True
-    is_korean = re.search("[가-힣]", text)
-    return not (_TWO_WORDS if is_korean else _WORD).search(_QUOTED.sub("", text))
+    rest = _QUOTED.sub("", text)
+    return " " not in text or bool(_HANGUL.search(rest)) or not _WORD.search(rest)
 
 
 def _kind(name: str) -> str:
