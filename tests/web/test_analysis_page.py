@@ -186,7 +186,7 @@ def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
     """They stay when another panel is open, and in a saved page."""
     page = opened(open_page, live, panel="run")
     listed, portrait = page.get_by_test_id("sentences"), page.get_by_test_id("portrait")
-    listed.get_by_role("button", name="Translate and score").click()
+    listed.get_by_role("button", name="Score sentences").click()
     expect(listed.locator("tbody tr").first).to_be_visible(timeout=60_000)
     _, available = RunMonitor(runs["transformer"]).validation_pairs(50)
     count = min(50, available)

@@ -80,7 +80,7 @@ const en = {
   strongest: "Sentences that lose most log-probability without it",
   validationList: "Validation sentences",
   validationListNote: "Evenly spaced sentences of the validation set, translated by the run's newest model. Choose a column to sort by it, or a sentence to open it.",
-  validationCompute: "Translate and score",
+  validationCompute: "Score sentences",
   sampled: "{count} of the validation set's {available} sentences",
   translatedBy: "translated by {model}",
   comparedWith: "the change is that since {model}",
