@@ -159,7 +159,7 @@ def test_an_escaped_bar_in_a_table_cell_stays_escaped() -> None:
     assert shout(read_document("a.md", text.encode())[1]).decode() == text.upper()
 
 
-@pytest.mark.parametrize("unit", [" ", "{{", "{%", "<!--"])
+@pytest.mark.parametrize("unit", [" ", "{{", "{%", "<!--", "[a](<", "$^", "- ", "> ", "https://.", "$$x\n"])
 def test_spaces_braces_and_comments_are_read_in_linear_time(unit: str) -> None:
     """20,000 spaces took one second, and four times as long with twice as many."""
     text = f"a{unit * 40_000}b"
@@ -187,6 +187,116 @@ def test_a_line_break_of_html_ends_a_sentence(line_break: str) -> None:
     assert identity(document) == text.encode()
     expected = f"| THE *FIRST* LINE{line_break}THE SECOND | `a<br>b` |\n| --- | --- |\n"
     assert shout(document).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("- item\n\n| a | b |\n| --- | --- |\n\n    code here\n", ["item", " a ", " b "]),
+        ("- item\n\n```\nx\n```\n\n    code here\n", ["item"]),
+        ("- item\n\n<!-- x -->\n\n    code here\n", ["item"]),
+        ("1. Run this:\n\n        pip install x\n\n   and go on\n", ["Run this:", "and go on"]),
+        ("- a\n\n    - b\n\n        - c\n\n          text\n\n              code\n", ["a", "b", "c", "text"]),
+        ("-\ttab\n\n\tmore\n\n\t\tcode\n", ["tab", "more"]),
+        (">     code in quote\n>\n> text\n", ["text"]),
+        ("> - item\n>\n>   text\n>\n>       code\n\n    code\n", ["item", "text"]),
+        ("- item\n\n  > quote\n\n  text\n\n>     code\n", ["item", "quote", "text"]),
+        ("    > code\n", []),
+        ("[^a]: note\n\n    more of it\n\n        code\n", ["note", "more of it"]),
+    ],
+)
+def test_indented_code_in_and_after_lists_and_quotes_stays(text: str, segments: list[str]) -> None:
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == segments
+    assert identity(document) == text.encode()
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["(<my file.md>)", "( x )", '(<u r l> "t")', "()", "(a(b)c 't')", "(x (t))", "(https://a.org/b_(c))"],
+)
+def test_every_form_of_a_link_target_stays(target: str) -> None:
+    text = f"[the book]{target} and ![a picture]{target} here\n"
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == ["the book and here"]
+    expected = f"[THE BOOK]{target} AND ![a picture]{target} HERE\n"
+    assert shout(document).decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "segments"),
+    [
+        ("> [!NOTE]\n> I go home.\n", ["I go home."]),
+        ("before\n:::note Title\nI go home.\n:::\nafter\n", ["before", "I go home.", "after"]),
+        ('!!! note "Title"\n    I go\n    home.\n\n    More.\n\n        code\n', ["I go home.", "More."]),
+        ("!!! warning, prose !!!\n", ["!!! warning, prose !!!"]),
+        ("so\n$$\nE = mc^2\n$$\nthat is\n", ["so", "that is"]),
+        ("$$ E = mc^2 $$\nthat is\n", ["that is"]),
+        ("$$ unclosed\nformula\n\nthat is\n", ["that is"]),
+        ("If $x^2$ is $a + b = c$, so is $y$.\n", ["If is , so is ."]),
+        ("함수 $f$는 크다\n", ["함수 는 크다"]),
+        ("It is $5 for `a_b$` here\n", ["It is $5 for here"]),
+        ("It is $5 or $6 (US$) in $HOME/$USER.\n", ["It is $5 or $6 (US$) in $HOME/$USER."]),
+    ],
+)
+def test_formulas_and_the_marks_of_notes_stay(text: str, segments: list[str]) -> None:
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == segments
+    assert identity(document) == text.encode()
+    once = shout(document)
+    assert shout(read_document("a.md", once)[1]) == once
+
+
+def test_a_formula_stays_at_its_word() -> None:
+    _, document = read_document("a.md", b"> [!NOTE]\n> If $x^2$ is **big**,\n> go.\n\n$$\nx\n$$\n")
+    assert shout(document).decode() == "> [!NOTE]\n> IF $x^2$ IS **BIG**, GO.\n\n$$\nx\n$$\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "segment", "expected"),
+    [
+        ("\\# not a heading", "# not a heading", "\\# NOT A HEADING"),
+        ("1\\. no item", "1. no item", "1\\. NO ITEM"),
+        ("2\\) no item", "2) no item", "2\\) NO ITEM"),
+        ("\\- no item", "- no item", "\\- NO ITEM"),
+        ("\\+ no item", "+ no item", "\\+ NO ITEM"),
+        ("\\> no quote", "> no quote", "\\> NO QUOTE"),
+        ("\\:::note", ":::note", "\\:::NOTE"),
+        ("\\!!! note", "!!! note", "\\!!! NOTE"),
+        ("- \\# in an item", "# in an item", "- \\# IN AN ITEM"),
+        ("## 1. a number", "1. a number", "## 1. A NUMBER"),
+        ("#hashtag is -5 > 3", "#hashtag is -5 > 3", "#HASHTAG IS -5 > 3"),
+        ("\\~~not old\\~~", "~~not old~~", "\\~\\~NOT OLD\\~\\~"),
+        ("from 5~6", "from 5~6", "FROM 5~6"),
+        ("cost \\$x\\$", "cost $x$", "COST \\$X\\$"),
+        ("Tom &amp; AT&T", "Tom & AT&T", "TOM & AT&T"),
+        ("a&nbsp;b &lt;c> &#42;", "a\u00a0b <c> *", "A\u00a0B \\<C> \\*"),
+        ("write &amp;lt; here", "write &lt; here", "WRITE \\&LT; HERE"),
+        ("a &#13; b", "a   b", "A   B"),
+    ],
+)
+def test_escaped_characters_and_entities_are_text(text: str, segment: str, expected: str) -> None:
+    """The model sees the characters; what is written shows the same ones and begins no other block."""
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == [segment]
+    assert identity(document) == text.encode()
+    assert shout(document).decode() == expected
+
+
+@pytest.mark.parametrize("mark", [".", ",", "!", "?:", "..."])
+def test_punctuation_after_an_address_belongs_to_the_sentence(mark: str) -> None:
+    text = f"See https://x.org/a.b?c=d{mark} I go home.\n"
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == [f"See {mark} I go home."]
+    assert shout(document).decode() == f"SEE https://x.org/a.b?c=d{mark} I GO HOME.\n"
+
+
+def test_sentences_and_emphasis_end_after_an_address() -> None:
+    _, document = read_document("a.md", b"See https://x.org/a. I go home.\n\n**Go to https://x.org** now\n")
+    [first, second] = document.segments
+    assert [first[start:end] for start, end in text_spans(first)] == ["See .", "I go home."]
+    assert second == "Go to now"
+    assert b"**GO TO** https://x.org NOW" in shout(document)
 
 
 def test_emphasis_without_a_word_is_left_out() -> None:

@@ -1,7 +1,8 @@
 """Markdown: paragraphs, headings, list items and table cells are segments; emphasis and links move.
 
-Code, front matter, link targets and images stay as they are. HTML blocks are read as HTML. A paragraph that
-was translated is written on one line.
+Code, formulas, front matter, link targets, images and the lines that begin or end a note (`> [!NOTE]`,
+`:::note`, `!!! note`) stay as they are. HTML blocks are read as HTML. A paragraph that was translated is
+written on one line.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from html import unescape
+from itertools import groupby
+from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.documents.document import DocumentFormat
 from jumok.documents.html import HtmlFile
@@ -27,19 +30,28 @@ from jumok.documents.segment import (
 from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
 # In this order: marks of block quotes and list items, a check box, marks of a heading or a footnote's label.
 _PREFIX = re.compile(
-    r"[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+"
-    r"(?:\[[ xX]\][ \t]++)?(?:#{1,6}[ \t]++|\[\^[^\]]++\]:[ \t]*+)?"
+    r"(?P<containers>[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+)"
+    r"(?:\[[ xX]\][ \t]++)?(?:#{1,6}[ \t]++|(?P<footnote>\[\^[^\]]++\]:[ \t]*+))?"
 )
+# With five spaces or more after the mark, the content begins after the first.
+_CONTAINER_MARK = re.compile(r">|(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?! )| )")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
+# Lines of $$, or one line with both marks.
+_MATH_BLOCK = re.compile(r"[ \t>]*+\$\$(?:(?!\$\$).)*+(?P<end>\$\$)?[ \t]*+")
+# Notes of GitHub and Obsidian, of Docusaurus and Pandoc, and of MkDocs, whose content is indented.
+_NOTE_MARK = re.compile(
+    r"[ \t]*+>[ \t>]*+\[![\w-]++\].*|[ \t>]*+:{3}.*"
+    r"|[ \t>]*+(?P<indented>(?:!!!|\?{3}\+?)[ \t]*+[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\".*\")?[ \t]*+)"
+)
 _DEFINITION = re.compile(r" {0,3}\[(?!\^)([^\]]+)\]:")
 _HTML_BLOCK = re.compile(
     r" {0,3}</?(?:address|article|aside|blockquote|center|details|dd|div|dl|dt|fieldset|figcaption|figure"
@@ -65,6 +77,15 @@ def _parse(text: str) -> CompositeTemplate:
     return CompositeTemplate(parts, line_end_of(text))
 
 
+class _Item(NamedTuple):
+    """A list item, a footnote or a note: what is indented as far as its content belongs to it."""
+
+    num_quotes: int
+    """How many block quotes it is in."""
+    column: int
+    """Where its content begins."""
+
+
 class _BlockReader:
     """Reads blocks line by line."""
 
@@ -74,21 +95,28 @@ class _BlockReader:
         self._labels = frozenset(
             match[1].casefold() for line in lines if (match := _DEFINITION.match(line)) is not None
         )
-        self._in_list = False
+        self._items: list[_Item] = []
 
     def read(self) -> list[str | TextTemplate]:
         index = self._copy_front_matter()
         after_blank = True
         while index < len(self._lines):
             line = self._lines[index]
-            is_code = after_blank and not self._in_list and line.startswith(("    ", "\t"))
-            after_blank = not line.strip(" \t>")
+            is_blank = not line.strip(" \t>")
+            is_code = not is_blank and self._is_indented(line) and after_blank
+            after_blank = is_blank or is_code
             fence = _FENCE.match(line)
             if fence is not None:
                 index = self._copy_fence(index, fence[1])
-            elif after_blank or is_code or _DEFINITION.match(line) or _RULE.fullmatch(line):
-                after_blank = after_blank or is_code
+            elif after_blank or _DEFINITION.match(line) or _RULE.fullmatch(line):
                 index = self._copy(index, index + 1)
+            elif note := _NOTE_MARK.fullmatch(line):
+                if note["indented"]:
+                    *quotes, column = _columns(line)
+                    self._items.append(_Item(len(quotes), column + 4))
+                index = self._copy(index, index + 1)
+            elif math := _MATH_BLOCK.fullmatch(line):
+                index = self._copy(index, index + 1 if math["end"] else self._math_end(index))
             elif _HTML_BLOCK.match(line):
                 index = self._read_html(index)
             elif index + 1 < len(self._lines) and self._is_table(index):
@@ -96,6 +124,25 @@ class _BlockReader:
             else:
                 index = self._read_paragraph(index)
         return self._parts
+
+    def _is_indented(self, line: str) -> bool:
+        """Return whether a line is indented as code is: by four columns inside its quotes and items."""
+        columns = _columns(line)
+        self._leave_items(columns)
+        num_quotes, begin = self._items[-1] if self._items else _Item(0, 0)
+        for column in columns[num_quotes:]:
+            if column >= begin + 4:
+                return True
+            begin = column + 2  # after the mark of a quote and a space
+        return False
+
+    def _leave_items(self, columns: Sequence[int]) -> None:
+        """Forget the items that end before a line with these columns."""
+        while self._items:
+            num_quotes, column = self._items[-1]
+            if num_quotes < len(columns) and columns[num_quotes] >= column:
+                break
+            self._items.pop()
 
     def _copy(self, start: int, end: int) -> int:
         self._parts.append("".join(f"{line}\n" for line in self._lines[start:end]))
@@ -115,6 +162,15 @@ class _BlockReader:
         while end < len(self._lines) and not closing.fullmatch(self._lines[end]):
             end += 1
         return self._copy(start, min(end + 1, len(self._lines)))
+
+    def _math_end(self, start: int) -> int:
+        """Return the end of lines of $$. A formula has no blank line, so an unclosed one ends there."""
+        end = start + 1
+        while end < len(self._lines) and self._lines[end].strip(" \t>"):
+            end += 1
+            if self._lines[end - 1].rstrip().endswith("$$"):
+                break
+        return end
 
     def _read_html(self, start: int) -> int:
         end = start
@@ -152,9 +208,7 @@ class _BlockReader:
         """Read lines up to a blank one, or one that begins another block."""
         first = self._lines[start]
         prefix = _prefix_of(first)
-        self._in_list = bool(re.search(r"[-*+\d]", prefix)) or (
-            self._in_list and first.startswith((" ", "\t"))
-        )
+        self._enter_items(first)
         end = start + 1
         is_heading = "#" in prefix
         while not is_heading and end < len(self._lines) and self._continues(end, prefix):
@@ -170,6 +224,19 @@ class _BlockReader:
                 position = index + 1
         return end
 
+    def _enter_items(self, line: str) -> None:
+        """Remember the list items and the footnote that begin in a line."""
+        match = _PREFIX.match(line)
+        containers = match["containers"].expandtabs(4) if match else ""
+        num_quotes = 0
+        for mark in _CONTAINER_MARK.finditer(containers):
+            if mark[0] == ">":
+                num_quotes += 1
+            else:
+                self._items.append(_Item(num_quotes, mark.end()))
+        if match and match["footnote"]:
+            self._items.append(_Item(num_quotes, len(containers) + 4))
+
     def _continues(self, index: int, prefix: str) -> bool:
         line = self._lines[index]
         own = _prefix_of(line)
@@ -179,6 +246,8 @@ class _BlockReader:
             or re.search(r"[^\s>]", own)
             or _RULE.fullmatch(line)
             or _FENCE.match(line)
+            or _NOTE_MARK.fullmatch(line)
+            or _MATH_BLOCK.fullmatch(line)
             or _HTML_BLOCK.match(line)
         )
         return not is_other
@@ -191,15 +260,15 @@ class _BlockReader:
         raw = "\n".join(self._lines[start:end])[len(prefix) :].removesuffix(hard_break)
         text = " ".join(line.strip() for line in lines).removesuffix(hard_break).rstrip()
         self._parts.append(prefix)
-        self._add_text(text, raw)
+        self._add_text(text, raw, begins_line="#" not in prefix)
         self._parts.append(f"{hard_break}\n")
 
-    def _add_text(self, text: str, raw: str) -> None:
+    def _add_text(self, text: str, raw: str, *, begins_line: bool = False) -> None:
         builder = SegmentBuilder()
         _add_inline(builder, text, self._labels)
         segment = builder.finish(raw)
         line_break = _LINE_BREAK_TAG.search(text)
-        inline = _Inline(segment, line_break[0] if line_break else "")
+        inline = _Inline(segment, line_break[0] if line_break else "", begins_line)
         self._parts.append(inline if has_letters(segment.text) else raw)
 
 
@@ -208,12 +277,21 @@ def _prefix_of(line: str) -> str:
     return match[0] if match else ""
 
 
+def _columns(line: str) -> list[int]:
+    """Return the columns of the marks of block quotes that begin a line, and that of the text after them."""
+    line = line.expandtabs(4)
+    text_column = len(line) - len(line.lstrip(" >"))
+    return [*(column for column in range(text_column) if line[column] == ">"), text_column]
+
+
 @dataclass(frozen=True, slots=True)
 class _Inline:
     """A segment with the inline markup of Markdown, and the tag that stands for its line breaks."""
 
     segment: Segment
     line_break: str
+    begins_line: bool
+    """Whether it is at the beginning of a line, where "#" or "1." would begin another block."""
 
     @property
     def segments(self) -> list[str]:
@@ -223,8 +301,9 @@ class _Inline:
         [translation] = translations
         if translation.text == self.segment.text and self.segment.raw is not None:
             return self.segment.raw
-        written = render_tags(_without_empty_emphasis(place(self.segment, translation)), _escape)
-        return written.replace(LINE_BREAK, self.line_break or " ")
+        pieces = _without_empty_emphasis(place(self.segment, translation))
+        written = render_tags(_join_text(pieces), _escape).replace(LINE_BREAK, self.line_break or " ")
+        return _BLOCK_BEGIN.sub(r"\g<0>\\", written) if self.begins_line else written
 
 
 def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
@@ -240,15 +319,37 @@ def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
     return kept
 
 
+def _join_text(pieces: Iterable[str | Tag]) -> Iterator[str | Tag]:
+    """Join adjacent words: whether a character needs a backslash depends on those beside it."""
+    for kind, group in groupby(pieces, type):
+        if kind is str:
+            yield "".join(map(str, group))
+        else:
+            yield from group
+
+
 # --- Inline -------------------------------------------------------------------------------------------------
 
-_DESTINATION = r"\((?:[^()\s]|\([^()\s]*+\))*+(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+_DESTINATION = (
+    r"\(\s*+(?:<[^<>]*+>|(?:[^()\s]|\([^()\s]*+\))*+)"
+    r"(?:\s++(?:\"[^\"]*\"|'[^']*'|\([^()]*+\)))?\s*+\)"
+)
+# What ends a sentence or emphasis after an address does not belong to it.
+_ADDRESS = r"https?://(?:[.,;:!?*_~'\"]*+[^\s<>().,;:!?*_~'\"])++"
+# Formulas; neither prices ("$5 or $6") nor variables ("$HOME/$USER", "${a}-${b}"): a formula has no space,
+# or has a character that texts lack.
+_MATH = (
+    r"\$\$[^$`]++\$\$|(?<![0-9A-Za-z$])\$(?![\s{$])"
+    r"(?:(?=[^$`\\^_=]*+[\\^_=])[^$`]++|[^$`\s]++)(?<![\s\\])\$(?![0-9A-Za-z_{$])"
+)
 _IMAGE = re.compile(r"!\[[^\[\]]*+\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _TOKEN = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)"
     r"|(?P<line_break><[bB][rR][ \t]*+/?>)"
     r"|(?P<code>(?P<ticks>`++).+?(?<!`)(?P=ticks)(?!`))"
-    r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--(?:(?!<!--).)*?--)>|https?://[^\s<>()]++|\[\^[^\]\s]++\]"
+    r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--(?:(?!<!--).)*?--)>|\[\^[^\]\s]++\]"
+    rf"|{_ADDRESS}|{_MATH}"
     r"|\{\{(?:(?!\{\{).)*?\}\}|\{%(?:(?!\{%).)*?%\}"
     rf"|!\[[^\[\]]*+\](?:{_DESTINATION}|\[[^\[\]]*+\]))"
     rf"|\[(?P<text>(?:{_IMAGE.pattern}|[^\[\]\\]|\\.)*+)\](?P<target>{_DESTINATION}|\[[^\[\]]*+\])?"
@@ -265,6 +366,8 @@ def _add_inline(builder: SegmentBuilder, text: str, labels: frozenset[str]) -> N
         position = match.end()
         if match["escape"]:
             builder.add_text(match[0][1:])
+        elif match["entity"]:
+            builder.add_text(re.sub(r"[\t-\r]", " ", unescape(match[0])))
         elif match["line_break"]:
             builder.add_text(LINE_BREAK)
         elif match["code"] or match["atomic"]:
@@ -316,8 +419,17 @@ def _pair_emphasis(text: str, matches: Sequence[re.Match[str]]) -> dict[int, int
     return partners
 
 
+# What begins a heading, a list item, a quote or a note, up to where a backslash prevents it.
+_BLOCK_BEGIN = re.compile(
+    r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
+    r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"
+)
+_MARKUP = re.compile(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)|~(?=~)|(?<=~)~|&(?=#?[0-9A-Za-z]{1,32};)")
+
+
 def _escape(text: str) -> str:
-    return re.sub(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)", r"\\\g<0>", text)
+    escaped = _MARKUP.sub(r"\\\g<0>", text)
+    return re.sub(_MATH, lambda match: match[0].replace("$", r"\$"), escaped)
 
 
 MARKDOWN = DocumentFormat(
