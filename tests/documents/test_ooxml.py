@@ -10,6 +10,7 @@ import pytest
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.registry import read_document
+from jumok.text.sentences import split_sentences
 from jumok.text.words import word_spans
 from support.office_files import (
     PICTURE,
@@ -139,6 +140,29 @@ def test_runs_that_word_split_while_editing_are_joined() -> None:
     _, document = read_document("a.docx", make_docx(f"<w:p>{pieces}</w:p>"))
     assert document.segments == ["Hello world"]
     assert body(shout(document)) == f"<w:p>{run('HELLO WORLD')}</w:p>"
+
+
+@pytest.mark.parametrize("properties", ["", BOLD])
+@pytest.mark.parametrize("kind", ["page", "column", "textWrapping"])
+def test_a_break_of_any_type_ends_a_sentence(kind: str, properties: str) -> None:
+    """It stays between the sentences, also if its run has another format."""
+    mark = f'<w:br w:type="{kind}"/>'
+    run_of_mark = f"<w:r>{f'<w:rPr>{properties}</w:rPr>' if properties else ''}{mark}</w:r>"
+    data = make_docx(f"<w:p>{run('I go home.')}{run_of_mark}{run('He reads.')}</w:p>")
+    _, document = read_document("a.docx", data)
+    [segment] = document.segments
+    assert split_sentences(segment) == ["I go home.", "He reads."]
+    assert identity(document) == data
+    written = "<w:br/>" if kind == "textWrapping" else mark  # the default
+    assert f"I GO HOME.</w:t>{written}<w:t>HE READS." in re.sub(
+        "</w:r><w:r>(?:<w:rPr>.*?</w:rPr>)?", "", body(shout(document))
+    )
+
+
+def test_a_break_that_says_more_is_written_as_it_is() -> None:
+    mark = '<w:br w:type="textWrapping" w:clear="all"/>'
+    data = make_docx(f"<w:p>{run('one')}<w:r>{mark}</w:r>{run('two')}</w:p>")
+    assert body(shout(read_document("a.docx", data)[1])).count(mark) == 1
 
 
 def test_links_and_notes_move_with_their_words() -> None:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from jumok.documents.document import DocumentFormat
 from jumok.documents.marked_template import SegmentMark
 from jumok.documents.ooxml_language import set_ooxml_language
-from jumok.documents.segment import LINE_BREAK, TAB, Element, SegmentBuilder, Tag, has_letters
+from jumok.documents.segment import (
+    COLUMN_BREAK,
+    LINE_BREAK,
+    PAGE_BREAK,
+    TAB,
+    Element,
+    SegmentBuilder,
+    Tag,
+    has_letters,
+)
 from jumok.documents.xml_reader import XmlReader, escape_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
@@ -73,6 +82,8 @@ _CHARACTERS = {
     "w:noBreakHyphen": "\u2011",
     "w:softHyphen": "",
 }
+_BREAKS = {"textWrapping": LINE_BREAK, "page": PAGE_BREAK, "column": COLUMN_BREAK}
+"""The characters of <w:br w:type="…"/>."""
 _NOTED_BY_WORD = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
 _EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
 _MAX_FIELD_DEPTH = 8
@@ -214,7 +225,7 @@ class _Reader(XmlReader):
         prefix = _file_prefix(source, node)
         run = Run(f"<{prefix}r>{raw_properties}", f"</{prefix}r>", dialect=node.name[:1], prefix=prefix)
         for child in node.children:
-            character = None if child.attributes else _CHARACTERS.get(child.name)
+            character = _character_of(child, prefix)
             if child.name in _TEXTS:
                 paragraph.items.append(_RunText(_to_segment_text(child), run))
             elif character is not None:
@@ -327,6 +338,15 @@ def _file_prefix(source: XmlSource, node: XmlNode) -> str:
     return f"{name[1].partition(':')[0]}:" if name and ":" in name[1] else ""
 
 
+def _character_of(node: XmlNode, prefix: str) -> str | None:
+    """Return the character that stands for a tab, a break or a hyphen; None if none says all of the node."""
+    if not node.attributes:
+        return _CHARACTERS.get(node.name)
+    # Without a prefix, the file may call the attribute anything.
+    is_typed_break = prefix and node.name == "w:br" and node.attributes.keys() == {"w:type"}
+    return _BREAKS.get(node.attributes["w:type"]) if is_typed_break else None
+
+
 def _to_segment_text(node: XmlNode) -> str:
     text = node.content()
     if node.name == "a:t":
@@ -376,8 +396,13 @@ def _render_run(text: str, run: Run) -> str:
         return f"<{prefix}br/>".join(
             f"{run.opening}<{prefix}t>{line}</{prefix}t>{run.closing}" if line else "" for line in lines
         )
-    marks = {LINE_BREAK: f"<{prefix}br/>", TAB: f"<{prefix}tab/>"}
-    parts = re.split(f"([{LINE_BREAK}{TAB}])", text)
+    marks = {
+        LINE_BREAK: f"<{prefix}br/>",
+        TAB: f"<{prefix}tab/>",
+        PAGE_BREAK: f'<{prefix}br {prefix}type="page"/>',
+        COLUMN_BREAK: f'<{prefix}br {prefix}type="column"/>',
+    }
+    parts = re.split(f"([{''.join(marks)}])", text)
     content = [marks.get(part) or _text_element(part, prefix) for part in parts if part]
     return run.opening + "".join(content) + run.closing
 

@@ -28,8 +28,10 @@ MAX_DEPTH = 32
 """How deep inline elements of a segment are nested at most: each word is compared with all around it."""
 LINE_BREAK = "\n"
 TAB = "\v"
-"""Line breaks and tabs inside a paragraph. Sentences end at both (`text/sentences.py`), so that each line and
-each column is translated by itself; "\\t" would be a space within a sentence."""
+PAGE_BREAK = "\f"
+COLUMN_BREAK = "\x1c"
+"""Breaks and tabs inside a paragraph. Sentences end at them (`text/sentences.py`), so that each line and each
+column is translated by itself; "\\t" would be a space within a sentence."""
 Ancestors = tuple["Element", ...]
 """The elements around a position, outermost first."""
 
