@@ -126,6 +126,26 @@ def test_android_strings_keep_escapes_placeholders_and_tags() -> None:
     assert '<string name="a">MICHAEL <b>IS</b> NAME MY</string>' in reverse(document).decode()
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('"  I go: "', r"\u0020\u0020I GO:\u0020"),
+        (r"I go:\u0020", r"I GO:\u0020"),
+        (r"\u0020I <b>go</b> home", r"\u0020I <b>GO</b> HOME"),
+        ('"I go.  We stay."', r"I GO. \u0020WE STAY."),
+        (" I  go\n home ", " I GO HOME "),
+        ('"I" go <b>home</b> ', "I GO <b>HOME</b> "),
+    ],
+)
+def test_android_keeps_protected_spaces_and_no_others(content: str, expected: str) -> None:
+    text = '<resources><string name="a">{}</string></resources>'
+    _, document = read_document("strings.xml", text.format(content).encode())
+    assert identity(document).decode() == text.format(content)
+    written = shout(document).decode()
+    assert written == text.format(expected)
+    assert read_document("strings.xml", written.encode())[1].segments == [document.segments[0].upper()]
+
+
 def test_other_xml_is_refused() -> None:
     with pytest.raises(DataError, match="The root of this XML is <project>"):
         read_document("pom.xml", b"<project/>")

@@ -14,10 +14,16 @@ from jumok.documents.xml_document import read_xml_file
 from jumok.documents.xml_reader import XmlReader, escape_xml
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jumok.documents.segment import Tag
     from jumok.documents.xml_tree import XmlNode
 
 _PREFIXES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff", "http://schemas.android.com/tools": "tools"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SPACE = "\\u0020"
+_SPACE_AT_START = re.compile(r'"\s|\\u0020')
+_SPACE_AT_END = re.compile(r'(?:\s"|\\u0020)\Z')
 _ESCAPED = {"n": LINE_BREAK, "t": " "}
 
 
@@ -34,11 +40,12 @@ class _Reader(XmlReader):
     def read_content(self, node: XmlNode) -> str | None:
         builder = SegmentBuilder()
         self._read_inline(node, builder)
-        segment = builder.finish(self.raw_content(node))
+        raw = self.raw_content(node)
+        segment = builder.finish(raw)
         is_reference = re.match(r"\s*[@?][\w.:+]*/", segment.text) is not None
         if not has_letters(segment.text) or is_reference:
             return None
-        return self.template.add(SegmentMark(segment, partial(render_tags, encode=_encode)))
+        return self.template.add(SegmentMark(segment, partial(_render, raw=raw)))
 
     def _read_inline(self, node: XmlNode, builder: SegmentBuilder) -> None:
         for child in node.children:
@@ -64,9 +71,22 @@ def _decode(text: str) -> str:
     return join_surrogates(unescaped)
 
 
+def _render(pieces: Sequence[str | Tag], raw: str) -> str:
+    """Write text and tags. Where the source protects a space at its start or end, so does the translation:
+    Android removes the others.
+    """
+    text = render_tags(pieces, encode=_encode)
+    if text.startswith(" ") and _SPACE_AT_START.match(raw):
+        text = _SPACE + text[1:]
+    if text.endswith(" ") and _SPACE_AT_END.search(raw):
+        text = text[:-1] + _SPACE
+    return text
+
+
 def _encode(text: str) -> str:
     escapes = {"\\": "\\\\", "'": "\\'", '"': '\\"', LINE_BREAK: "\\n"}
     escaped = "".join(escapes.get(character, character) for character in text)
+    escaped = re.sub("(?<= ) ", lambda _: _SPACE, escaped)  # Android makes several spaces one
     return escape_xml(re.sub(r"^(?=[@?])", r"\\", escaped))
 
 
