@@ -139,8 +139,12 @@ def test_a_damaged_file_of_a_folder_does_not_stop_the_others(call: Call, page: P
     message = call("translate", MODEL, folder, "--out", tmp_path / "out", "--save-memory", memory).err
     assert "1 documents could not be translated" in message
     assert "damaged.docx" in message
-    assert memory.read_bytes().count(b"<tu ") == 2
     assert (tmp_path / "out" / "page.html").read_text(encoding="utf-8") == TRANSLATED
+    assert "memory.tmx is not written yet" in " ".join(message.split())
+    assert not memory.exists()
+    (folder / "damaged.docx").unlink()
+    assert call("translate", MODEL, folder, "--out", tmp_path / "out", "--save-memory", memory).code == 0
+    assert memory.read_bytes().count(b"<tu ") == 2
 
 
 def test_exact_matches_of_a_memory_are_taken_over(call: Call, page: Path, tmp_path: Path) -> None:
@@ -185,6 +189,41 @@ def test_the_same_command_continues_after_a_damaged_file_was_repaired(
     assert call("translate", MODEL, folder, "--out", out).code == 0
     assert (out / "b.json").read_text(encoding="utf-8") == '{"x": "이 사 구."}'
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+
+
+def test_a_source_that_changed_meanwhile_is_one_failure_among_others(
+    call: Call, page: Path, tmp_path: Path
+) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    page.rename(folder / "a.html")
+    (folder / "b.json").write_text("{", encoding="utf-8")
+    assert call("translate", MODEL, folder, "--out", out).code == 2
+    (folder / "a.html").write_text("<p>seven.</p>", encoding="utf-8")
+    (folder / "b.json").write_text('{"x": "two four nine."}', encoding="utf-8")
+    result = call("translate", MODEL, folder, "--out", out)
+    assert result.code == 2
+    assert "1 documents could not be translated" in result.err
+    assert "a.html exists and is not overwritten" in " ".join(result.err.split())
+    assert (out / "a.html").read_text(encoding="utf-8") == TRANSLATED
+    assert (out / "b.json").read_text(encoding="utf-8") == '{"x": "이 사 구."}'
+    assert call("translate", MODEL, folder, "--out", out, "--overwrite").code == 0
+    assert (out / "a.html").read_text(encoding="utf-8") == "<p>칠.</p>"
+
+
+def test_the_language_of_the_model_is_replaced_where_a_file_names_it(call: Call, tmp_path: Path) -> None:
+    header = 'msgid ""\nmsgstr "Language: {}\\n"\n\nmsgid "two four."\nmsgstr "{}"\n'
+    texts = {
+        "a.yml": ("en:\n  x: two four.\n", "ko:\n  x: 이 사.\n"),
+        "b.yml": ("app:\n  x: two four.\n", "app:\n  x: 이 사.\n"),
+        "c.po": (header.format("en", ""), header.format("ko", "이 사.")),
+    }
+    (tmp_path / "in").mkdir()
+    for name, (text, _) in texts.items():
+        (tmp_path / "in" / name).write_text(text, encoding="utf-8")
+    assert call("translate", MODEL, tmp_path / "in", "--out", tmp_path / "out").code == 0
+    for name, (_, expected) in texts.items():
+        assert (tmp_path / "out" / name).read_text(encoding="utf-8") == expected
 
 
 TMX = """<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body><tu>
@@ -410,8 +449,9 @@ class TestResuming:
             (folder / f"{name}.txt").write_text(f"{name} one.\n", encoding="utf-8")
         call("translate", MODEL, folder, "--out", out)
         (out / "c.txt").write_text("mine", encoding="utf-8")
-        message = call("translate", MODEL, folder, "--out", out).paragraph("translate")
-        assert "c.txt exists and is not overwritten" in message
+        result = call("translate", MODEL, folder, "--out", out)
+        assert result.code == 2
+        assert "c.txt exists and is not overwritten" in " ".join(result.err.split())
         assert (out / "c.txt").read_text(encoding="utf-8") == "mine"
 
 

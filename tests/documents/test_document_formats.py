@@ -99,6 +99,18 @@ def cue(text: str) -> Document:
     return read_document("a.srt", f"1\n{TIME}{text}\n".encode())[1]
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_what_is_said_after_an_empty_line_is_translated(line_end: str) -> None:
+    """In SubRip; an empty line of WebVTT ends the subtitle."""
+    text = f"1\n{TIME}one\n\ntwo\nthree\n\n\n2\n{TIME}four\n\n3\n{TIME}\n\nfive\n\n4".replace("\n", line_end)
+    _, document = read_document("a.srt", text.encode())
+    assert document.segments == ["one", "two three", "four", "five"]
+    assert document.write(list(map(SegmentTranslation, document.segments))).decode() == text
+    assert shout(document) == text.replace(TIME[:-1], "TIME").upper().replace("TIME", TIME[:-1])
+    _, document = read_document("a.vtt", f"WEBVTT\n\n{TIME}one\n\nNOTE\ntwo\n".encode())
+    assert document.segments == ["one"]
+
+
 @pytest.mark.parametrize(
     ("text", "segments", "expected"),
     [
@@ -218,11 +230,18 @@ def test_an_entry_with_an_invented_placeholder_is_marked_for_review() -> None:
     assert written == '#, fuzzy\nmsgid "files"\nmsgstr "%d 파일"\n'
 
 
-def test_the_header_of_a_catalogue_names_the_language() -> None:
-    header = 'msgid ""\nmsgstr ""\n"Language: {}\\n"\n\nmsgid "files"\nmsgstr ""\n'
-    for declared, expected in (("", "ko"), ("ko_KR", "ko_KR")):
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'msgid ""\nmsgstr ""\n"Language: {}\\n"',
+        'msgid ""\nmsgstr "MIME-Version: 1.0\\nX-Source-Language: en\\nLanguage: {}\\n"',
+    ],
+)
+def test_the_header_of_a_catalogue_names_the_language(lines: str) -> None:
+    header = lines + '\n\nmsgid "files"\nmsgstr ""\n'
+    for declared, expected in (("", "ko"), ("ko_KR", "ko_KR"), ("en", "ko"), ("en_GB", "ko"), ("fr", "fr")):
         _, document = read_document("ko.po", header.format(declared).encode())
-        written = document.write([SegmentTranslation("파일")], "ko").decode()
+        written = document.write([SegmentTranslation("파일")], "ko", "en").decode()
         assert written == header.format(expected).replace('"files"\nmsgstr ""', '"files"\nmsgstr "파일"')
 
 
@@ -305,7 +324,7 @@ def test_unicode_line_separators_do_not_end_a_line() -> None:
     _, catalogue = read_document("a.po", 'msgid "one\u2028two\x0b"\nmsgstr ""\n'.encode())
     assert catalogue.segments == ["one\u2028two\x0b"]
     _, subtitles = read_document("a.srt", "0:00:01,0 --> 0\r\none\x85two\r\rx\r".encode())
-    assert shout(subtitles) == "0:00:01,0 --> 0\r\nONE TWO\r\n\r\nx\r\n"
+    assert shout(subtitles) == "0:00:01,0 --> 0\r\nONE TWO\r\n\r\nX\r\n"
 
 
 @pytest.mark.parametrize(

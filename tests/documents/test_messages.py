@@ -226,6 +226,21 @@ def test_yaml_keeps_its_form() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "written"), [("app", "app"), ("faq", "faq"), ("fr", "fr"), ("en", "ko"), ("en_US", "ko")]
+)
+def test_only_the_language_of_the_source_is_renamed_in_yaml(key: str, written: str) -> None:
+    _, document = read_document("a.yml", f"{key}:\n  title: Hello world\n".encode())
+    assert shout(document, "ko").decode() == f"{written}:\n  title: HELLO WORLD\n"
+
+
+def test_yaml_symbols_stay() -> None:
+    text = "en:\n  order:\n    - :year\n    - :month # a comment\n  first: :monday\n  said: ':word'\n"
+    _, document = read_document("a.yml", text.encode())
+    assert document.segments == [":word"]
+    assert shout(document).decode() == text.replace("word", "WORD")
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "a: &x text",

@@ -42,6 +42,11 @@ def test_messages_keep_their_placeholders(served: Served) -> None:
     assert b"{name}" in _fetch(served, "a.json", b'{"a": "one {name} two"}')
 
 
+def test_the_source_language_of_a_rails_file_becomes_the_target_language(served: Served) -> None:
+    assert _fetch(served, "en.yml", b"en:\n  a: one two\n").startswith(b"de:\n  a: ")
+    assert _fetch(served, "app.yml", b"app:\n  a: one two\n").startswith(b"app:\n  a: ")
+
+
 def test_a_zip_bomb_is_refused(served: Served) -> None:
     output = io.BytesIO()
     with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:

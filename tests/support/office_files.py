@@ -116,8 +116,8 @@ def identity(document: Document) -> bytes:
 
 
 def shout(document: Document, language: str = "") -> bytes:
-    """Write a document in capitals, aligned word for word."""
-    return document.write([_translation(text, text.upper()) for text in document.segments], language)
+    """Write an English document in capitals, aligned word for word."""
+    return document.write([_translation(text, text.upper()) for text in document.segments], language, "en")
 
 
 def _translation(source: str, target: str) -> SegmentTranslation:
@@ -125,7 +125,7 @@ def _translation(source: str, target: str) -> SegmentTranslation:
 
 
 def reverse(document: Document, language: str = "") -> bytes:
-    """Write a document with the words of every segment in capitals, from last to first."""
+    """Write an English document with the words of every segment in capitals, from last to first."""
     translations = []
     for text in document.segments:
         words, links, position = [], [], 0
@@ -134,4 +134,4 @@ def reverse(document: Document, language: str = "") -> bytes:
             links.append(((start, end), (position, position + end - start)))
             position += end - start + 1  # a space follows
         translations.append(SegmentTranslation(" ".join(words), links))
-    return document.write(translations, language)
+    return document.write(translations, language, "en")

@@ -20,7 +20,7 @@ from jumok.documents.part_file import PartFile, make_key
 from jumok.errors import DataError, RecipeError, StorageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from jumok.inference.text_options import TextOptions
     from jumok.inference.translator import Translator
@@ -105,11 +105,23 @@ def translate_plan(
         translated, failures = _translate_files(translator, plan, job, overwrite=overwrite)
     else:
         translated = _print_document(translator, plan.files[0][0], job)
+    if failures:
+        raise _failed(failures, save_memory)
     if save_memory is not None:
         _write_memory(save_memory, translator, translated)
-    if failures:
-        message = localise("{count:,} documents could not be translated.", count=len(failures))
-        raise DataError(f"{message} {' '.join(failures)}")
+
+
+def _failed(failures: Sequence[str], save_memory: Path | None) -> DataError:
+    """Return the error that names every failure. The same command, which continues, writes the memory."""
+    sentences = [localise("{count:,} documents could not be translated.", count=len(failures)), *failures]
+    if save_memory is not None:
+        sentences.append(
+            localise(
+                "{file} is not written yet. Repair or remove these documents and run the same command again.",
+                file=save_memory,
+            )
+        )
+    return DataError(" ".join(sentences))
 
 
 def _check_memory_file(path: Path, translator: Translator, *, overwrite: bool) -> None:
@@ -180,7 +192,9 @@ def _translate_in_order(
             num_done_before += 1
             translated |= done["translated"]
             continue
-        check_target(path, target, overwrite=overwrite)
+        if refusal := _refusal(path, target, overwrite=overwrite):
+            failures.append(refusal)
+            continue
         try:
             one = _translate_one(translator, path, target, job, label, overwrite=overwrite)
         except DataError as error:
@@ -201,6 +215,15 @@ def _translate_in_order(
         typer.echo(message, err=True)
     _report_folder(plan, len(failures), num_done_before)
     return translated, failures
+
+
+def _refusal(source: Path, target: Path, *, overwrite: bool) -> str:
+    """Return why a translation may not be written; "" if it may. The source may have changed since."""
+    try:
+        check_target(source, target, overwrite=overwrite)
+    except (DataError, StorageError) as error:
+        return str(error)
+    return ""
 
 
 def _digest(path: Path) -> str:
@@ -234,9 +257,15 @@ def _translate_one(
             translator, job, target=target, overwrite=overwrite, on_progress=on_progress
         )
         try:
-            read = partial(read_document_file, encoding=job.encoding)
-            language = translator.target_language
-            translate_file(path, target, translate, language=language, read=read, overwrite=overwrite)
+            translate_file(
+                path,
+                target,
+                translate,
+                language=translator.target_language,
+                source_language=translator.source_language,
+                read=partial(read_document_file, encoding=job.encoding),
+                overwrite=overwrite,
+            )
             if translate.part is not None:
                 translate.part.remove()
         except KeyboardInterrupt:
@@ -258,7 +287,9 @@ def _print_document(translator: Translator, source: Path, job: DocumentJob) -> d
     """Write a translated document to standard output; return its sentences with their translations."""
     document = open_document(source, partial(read_document_file, encoding=job.encoding))
     translate = SegmentTranslator(translator, job)
-    data = document.write(translate(document.segments), translator.target_language)
+    data = document.write(
+        translate(document.segments), translator.target_language, translator.source_language
+    )
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()

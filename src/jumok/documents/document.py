@@ -34,10 +34,13 @@ class Document(Protocol):
     @property
     def segments(self) -> list[str]: ...
 
-    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+    def write(
+        self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
+    ) -> bytes:
         """Return the file with each segment replaced by its translation, in the order of `segments`.
 
         A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
+        Some formats name the language of the source, too: only what is `source_language` is replaced there.
         """
         ...
 

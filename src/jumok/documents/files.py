@@ -103,12 +103,13 @@ def translate_file(
     translate: Translate,
     *,
     language: str,
+    source_language: str = "",
     read: Callable[[Path], bytes] = Path.read_bytes,
     overwrite: bool = False,
 ) -> None:
     """Translate a document and write it atomically; not over a file that was written meanwhile."""
     document = open_document(source, read)
-    data = document.write(translate(document.segments), language)
+    data = document.write(translate(document.segments), language, source_language)
     with disk_errors(target.parent, "Nothing has been written."):
         target.parent.mkdir(parents=True, exist_ok=True)
     check_target(source, target, overwrite=overwrite)

@@ -61,6 +61,10 @@ def _set_attribute(tag: str, name: str, value: str) -> str:
 HTML = DocumentFormat(
     (".html", ".htm"),
     "text/html; charset=utf-8",
-    partial(read_text, parse=_parse, set_language=set_html_language),
+    partial(
+        read_text,
+        parse=_parse,
+        set_language=lambda text, language, _: set_html_language(text, language),
+    ),
     syntax_characters=b"<&",
 )

@@ -90,7 +90,7 @@ def _parse(text: str, *, skips_metadata: bool = False) -> CompositeTemplate:
     return CompositeTemplate([*parts, text[position:]])
 
 
-def _set_locale(text: str, language: str) -> str:
+def _set_locale(text: str, language: str, _source_language: str) -> str:
     return re.sub(r'("@@locale"\s*:\s*)"[^"]*"', rf'\g<1>"{language}"', text, count=1)
 
 
@@ -131,7 +131,9 @@ class StringCatalogue:
     def segments(self) -> list[str]:
         return [text for entry in self.entries for text in entry.message.segments]
 
-    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+    def write(
+        self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
+    ) -> bytes:
         pieces = []
         position = start = 0
         for entry in self.entries:

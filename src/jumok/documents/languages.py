@@ -22,6 +22,15 @@ def locale_of(language: str) -> str:
     return next((locale for locale in _LOCALES.split() if locale.startswith(f"{language}-")), language)
 
 
+def is_same_language(code: str, other: str) -> bool:
+    """Return whether two codes name one language, whatever their regions: `en` and `en_US`."""
+    return _primary(code) == _primary(other)
+
+
+def _primary(code: str) -> str:
+    return code.lower().replace("_", "-").partition("-")[0]
+
+
 def is_right_to_left(language: str) -> bool:
     return language.lower().partition("-")[0] in _RIGHT_TO_LEFT
 

@@ -9,6 +9,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
+from jumok.documents.languages import is_same_language
 from jumok.documents.message import Message, has_same_placeholders
 from jumok.documents.text_document import CompositeTemplate, declare_utf8, line_end_of, read_text, split_lines
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
+_HEADER = re.compile(r'^msgid ""\s*\nmsgstr\s(?:[ \t]*+"[^\n]*+\n?+)++', re.MULTILINE)
+_LANGUAGE = re.compile(r'((?:"|\\n)Language:)[ \t]*+([\w@.-]*+)[ \t]*+(?=\\n|")')
 _STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
 
 
@@ -56,7 +59,7 @@ def _parse(text: str) -> CompositeTemplate:
         untranslated = _read_untranslated(entry)
         if untranslated is None:
             # Only the header declares a charset.
-            parts.append(declare_utf8(entry, r"\"Content-Type:[^\"\n]*?"))
+            parts.append(declare_utf8(entry, r"(?:\"|\\n)Content-Type:[^\"\n]*?"))
         else:
             parts.extend([untranslated, "\n" * entry.endswith("\n")])
     return CompositeTemplate(parts, line_end_of(text))
@@ -119,9 +122,14 @@ def _escape(text: str) -> str:
     return "".join(escapes.get(character, character) for character in text)
 
 
-def _set_language(text: str, language: str) -> str:
-    """Name the language in the header, if it names none."""
-    return re.sub(r'("Language:)\s*(?=\\n")', rf"\g<1> {language}", text, count=1)
+def _set_language(text: str, language: str, source_language: str) -> str:
+    """Name the language in the header, if it names none or that of the source."""
+
+    def fill(field: re.Match[str]) -> str:
+        is_filled = bool(field[2]) and not is_same_language(field[2], source_language)
+        return field[0] if is_filled else f"{field[1]} {language}"
+
+    return _HEADER.sub(lambda header: _LANGUAGE.sub(fill, header[0], count=1), text, count=1)
 
 
 PO = DocumentFormat(

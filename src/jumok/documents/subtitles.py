@@ -1,6 +1,7 @@
-"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time, up to an empty line or time.
+"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time.
 
-Notes, styles and regions of WebVTT have no time, so they stay as they are.
+An empty line ends a cue of WebVTT. Notes, styles and regions have no time, so they stay as they are. SubRip
+has none of them: what follows an empty line, up to the next number and time, is said too.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _TIME = re.compile(r"^\s*(?:\d+:)?\d\d?:\d\d[,.]\d+\s*-->")
 
 
-def _parse(text: str, *, has_entities: bool = False) -> CompositeTemplate:
+def _parse(text: str, *, is_vtt: bool = False) -> CompositeTemplate:
     parts: list[str | TextTemplate] = []
     cue: list[str] | None = None
     for line in [*split_lines(text.replace("\r\n", "\n").replace("\r", "\n")), ""]:
@@ -30,10 +31,10 @@ def _parse(text: str, *, has_entities: bool = False) -> CompositeTemplate:
             continue
         number = cue.pop() if cue and is_time and cue[-1].strip().isdecimal() else None  # of the next cue
         if cue:
-            parts.extend([read_cue("\n".join(cue), has_entities=has_entities), "\n"])
+            parts.extend([read_cue("\n".join(cue), has_entities=is_vtt), "\n"])
         if number is not None:
             parts.append(f"{number}\n")
-        cue = [] if is_time else None
+        cue = [] if is_time or (cue is not None and not is_vtt) else None
         parts.append(line + "\n")
     parts.pop()  # the empty line that was appended to end the last cue
     if not text.endswith(("\n", "\r")) and parts and isinstance(parts[-1], str):
@@ -44,7 +45,7 @@ def _parse(text: str, *, has_entities: bool = False) -> CompositeTemplate:
 def _parse_vtt(text: str) -> CompositeTemplate:
     if not re.match(r"WEBVTT(?:\s|$)", text):
         raise DataError("This is no WebVTT file: its first line does not begin with WEBVTT.")
-    return _parse(text, has_entities=True)
+    return _parse(text, is_vtt=True)
 
 
 SRT = DocumentFormat(

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
+    SetLanguage = Callable[[str, str, str], str]  # text, its language, the language of the source
+
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -73,24 +75,26 @@ class TextDocument:
 
     template: TextTemplate
     encoding: TextEncoding
-    set_language: Callable[[str, str], str] | None = None
+    set_language: SetLanguage | None = None
     """Returns the text with its language declared; None: the format declares none."""
 
     @property
     def segments(self) -> list[str]:
         return self.template.segments
 
-    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+    def write(
+        self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
+    ) -> bytes:
         text = self.template.fill(translations)
         if language and self.set_language is not None:
-            text = self.set_language(text, language)
+            text = self.set_language(text, language, source_language)
         return self.encoding.encode(text)
 
 
 def read_text(
     data: bytes,
     parse: Callable[[str], TextTemplate],
-    set_language: Callable[[str, str], str] | None = None,
+    set_language: SetLanguage | None = None,
 ) -> TextDocument:
     """Decode a file and parse its text."""
     text, encoding = decode_text(data)

@@ -29,7 +29,9 @@ class XmlDocument:
     def segments(self) -> list[str]:
         return self.template.segments
 
-    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+    def write(
+        self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
+    ) -> bytes:
         text = self.template.fill(translations)
         if language and self.set_language is not None:
             text = self.set_language(text, language)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jumok.documents.document import DocumentFormat
+from jumok.documents.languages import is_same_language
 from jumok.documents.message import EncodedMessage, Message
 from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
 from jumok.errors import DataError
@@ -28,12 +29,12 @@ _KEY_END = re.compile(r":(?:\s|$)")
 _COMMENT = re.compile(r"\s#")
 _BLOCK = re.compile(r"[|>][+-]?\s*(?:\s#.*)?")
 _NOT_TEXT = re.compile(
-    r"~|null|true|false|yes|no|on|off|[-+]?[\d.,_:]+(?:[eE][-+]?\d+)?|0x[\da-fA-F]+|\d{4}-\d\d-\d\d.*|\[\]|\{\}",
+    r"~|null|true|false|yes|no|on|off|[-+]?[\d.,_:]+(?:[eE][-+]?\d+)?|0x[\da-fA-F]+|\d{4}-\d\d-\d\d.*|\[\]|\{\}"
+    r"|:\w+",  # a symbol of Ruby
     re.IGNORECASE,
 )
 _NOT_UNDERSTOOD = tuple("&*!{[?%@`")
 _SAFE_PLAIN = re.compile(r"[^\W\d_](?:[^:#\n]|:(?=\S)|(?<=\S)#)*(?<![\s:])")
-_LANGUAGE_KEY = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})?")
 
 
 def _parse(text: str) -> CompositeTemplate:
@@ -180,10 +181,10 @@ def _encode_plain(text: str) -> str:
     return text if is_safe else _encode_double(text)
 
 
-def _set_language(text: str, language: str) -> str:
-    """Rename the one key at the top if it is a language, as in Rails' en.yml."""
+def _set_language(text: str, language: str, source_language: str) -> str:
+    """Rename the one key at the top if it is the language of the source, as in Rails' en.yml."""
     keys = re.findall(r"^([^\s#'\"-][^:\n]*):", text, re.MULTILINE)
-    if len(keys) != 1 or not _LANGUAGE_KEY.fullmatch(keys[0]):
+    if len(keys) != 1 or not is_same_language(keys[0], source_language):
         return text
     return re.sub(rf"^{re.escape(keys[0])}:", f"{language}:", text, count=1, flags=re.MULTILINE)
 

@@ -58,7 +58,9 @@ class ZipDocument:
     def segments(self) -> list[str]:
         return [text for part in self.parts.values() for text in part.template.segments]
 
-    def write(self, translations: Sequence[SegmentTranslation], language: str = "") -> bytes:
+    def write(
+        self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
+    ) -> bytes:
         filled = self._fill(translations)
         changed = False
         output = io.BytesIO()

@@ -199,8 +199,9 @@ class FileToTranslate:
             self.plan.glossaries,
             on_progress=on_progress,
         )
+        source = next((pair.source for pair in self.plan.pivot_paths[0]), target)
         data = await service.run_in_thread(
-            lambda: document.write([text.segment_translation() for text in translated], target)
+            lambda: document.write([text.segment_translation() for text in translated], target, source)
         )
         name = service.download_cache.put(data, self.document_format)
         url = f"{request.scope['scheme']}://{request.headers['host']}/download_file/{name}"
