@@ -100,7 +100,8 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     appeared = page.evaluate("seen")
     assert len(appeared) > 1
     if visited == "live":  # a sure model: greedy search, which is what appears, ends where beam search does
-        assert translated.startswith(appeared[0])
+        # Earlier ones may belong to a sentence that was not typed to its end.
+        assert any(translated.startswith(partial) for partial in appeared[:-1])
         assert appeared[-1].strip() == translated
 
     page.locator("[data-word=target-0]").hover()
