@@ -11,17 +11,7 @@ from rich.console import Console
 
 from jumok.cli.display import TrainingDisplay
 from jumok.training.events import Finished, Progress, Stage, StageStarted, Validated
-
-PROGRESS = Progress(
-    step=12_345,
-    steps=150_000,
-    loss=5.888,
-    perplexity=230.22,
-    learning_rate=1e-3,
-    tokens_per_second=11_298,
-    gradient_norm=1.0,
-    seconds_left=9_016,
-)
+from support.training_progress import PROGRESS
 
 
 def line(display: TrainingDisplay, width: int) -> str:

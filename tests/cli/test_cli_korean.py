@@ -17,9 +17,10 @@ from jumok.config.recipe import Recipe
 from jumok.config.resolve import DerivedSetting
 from jumok.data.encodings import encoding_advice, name_binary_file
 from jumok.plots.text_width import terminal_columns
-from jumok.training.events import Progress, Started
+from jumok.training.events import Started
 from support.cli_calls import spawn
 from support.newcomer_attempts import TINY_OPTIONS
+from support.training_progress import PROGRESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,16 +30,6 @@ if TYPE_CHECKING:
 
 ENGLISH = re.compile(r"\b[a-zA-Z]?[a-z]+(?: [a-z]+){3}\b")
 """Four words in a row; commands and names of files are shorter, or have other characters."""
-PROGRESS = Progress(
-    step=12_345,
-    steps=150_000,
-    loss=5.888,
-    perplexity=230.22,
-    learning_rate=1e-3,
-    tokens_per_second=11_298,
-    gradient_norm=1.0,
-    seconds_left=9_016,
-)
 
 
 @pytest.fixture

@@ -41,6 +41,8 @@ PANELS = {
     "beam": "g.node",
 }
 HEADS = "td canvas"
+SENTENCE = "I go home."
+"""What the page of one model opens with (the fixture `address`)."""
 
 
 def find_browser() -> str | None:

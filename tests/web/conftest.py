@@ -14,13 +14,15 @@ from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_card
-from support.page_browser import FLAGS, NAMES, MonitoredPage, find_browser, serving
+from support.page_browser import FLAGS, NAMES, SENTENCE, MonitoredPage, find_browser, serving
 from support.page_models import train_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from playwright.sync_api import Browser, BrowserContext, Page
+
+    from jumok.inference.translator import Translator
 
 
 # No test types this sentence: the explanation of a typed one must not come from the cache.
@@ -67,6 +69,18 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return train_runs(tmp_path_factory.mktemp("korean"))
+
+
+@pytest.fixture(scope="module")
+def translator(runs: dict[str, Path]) -> Translator:
+    return load(runs["transformer"] / "model", engine="torch")
+
+
+@pytest.fixture(scope="module")
+def address(translator: Translator) -> Iterator[str]:
+    """Yield the address of a live page with one model and no run."""
+    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")

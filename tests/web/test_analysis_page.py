@@ -13,11 +13,10 @@ from playwright.sync_api import expect
 
 from jumok.analysis.explainer import explain
 from jumok.analysis.live_file import model_page
-from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_card
-from support.page_browser import save_file, serving, wait_for_responses
+from support.page_browser import SENTENCE, save_file, serving, wait_for_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,19 +30,6 @@ if TYPE_CHECKING:
     OpenPage = Callable[..., Page]
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
-
-SENTENCE = "I go home."
-
-
-@pytest.fixture(scope="module")
-def translator(runs: dict[str, Path]) -> Translator:
-    return load(runs["transformer"] / "model", engine="torch")
-
-
-@pytest.fixture(scope="module")
-def address(translator: Translator) -> Iterator[str]:
-    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
-        yield served
 
 
 def opened(open_page: OpenPage, address: str, **parameters: str) -> Page:

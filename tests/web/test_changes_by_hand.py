@@ -12,12 +12,10 @@ from playwright.sync_api import expect
 
 from jumok.analysis.changes import Pin
 from jumok.analysis.explainer import explain
-from jumok.inference.loading import load
-from jumok.server.viewer.service import ExplanationService, NamedTranslator
-from support.page_browser import assert_accessible, save_file, serving, wait_for_responses
+from support.page_browser import SENTENCE, assert_accessible, save_file, wait_for_responses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import Locator, Page
@@ -27,20 +25,6 @@ if TYPE_CHECKING:
     OpenPage = Callable[..., Page]
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
-
-SENTENCE = "I go home."
-
-
-@pytest.fixture(scope="module")
-def translator(runs: dict[str, Path]) -> Translator:
-    return load(runs["transformer"] / "model", engine="torch")
-
-
-@pytest.fixture(scope="module")
-def address(translator: Translator) -> Iterator[str]:
-    """Yield a live page with one model; it opens on the attention panel."""
-    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
-        yield served
 
 
 @pytest.fixture

@@ -12,13 +12,10 @@ from playwright.sync_api import expect
 
 from jumok.analysis.changes import Silence
 from jumok.analysis.explainer import explain
-from jumok.inference.loading import load
-from jumok.server.viewer.service import ExplanationService, NamedTranslator
-from support.page_browser import save_file, serving, wait_for_responses
+from support.page_browser import SENTENCE, save_file, wait_for_responses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
 
     from playwright.sync_api import Page
 
@@ -27,19 +24,6 @@ if TYPE_CHECKING:
     OpenPage = Callable[..., Page]
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
-
-SENTENCE = "I go home."
-
-
-@pytest.fixture(scope="module")
-def translator(runs: dict[str, Path]) -> Translator:
-    return load(runs["transformer"] / "model", engine="torch")
-
-
-@pytest.fixture(scope="module")
-def address(translator: Translator) -> Iterator[str]:
-    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
-        yield served
 
 
 def test_the_text_of_several_sentences_is_the_translators(
