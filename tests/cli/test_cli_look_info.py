@@ -62,8 +62,8 @@ def test_look_without_a_sentence_writes_the_model_into_a_page(
         result = call("look", model, "--out", file, "--quantization", quantization)
         assert (result.code, result.err) == (0, f"wrote {file}\n")
         sizes[quantization] = file.stat().st_size
-        assert f"{file} has {sizes[quantization] / 1e6:.1f} MB" in result.out
-        assert f"The weights of the model are in it ({quantization})" in result.out
+        assert f"{file} is {sizes[quantization] / 1e6:.1f} MB" in result.out
+        assert f"contains the model's weights ({quantization})" in result.out
         assert "Licence of the model: unknown." in result.out
         assert 'id="jumok-weights"' in file.read_text(encoding="utf-8")
     assert sizes["int8"] < sizes["float16"]

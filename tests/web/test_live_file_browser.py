@@ -56,7 +56,7 @@ def demo_file(demo_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("live") / "live.html"
     command = [sys.executable, "-m", "jumok", "look", demo_run / "model", "--out", file]
     process = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert "The weights of the model are in it (float16)" in process.stdout
+    assert "contains the model's weights (float16)" in process.stdout
     assert f"{file.stat().st_size / 1e6:.1f} MB" in process.stdout
     assert "Licence of the model: unknown" in process.stdout
     return file

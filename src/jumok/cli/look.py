@@ -325,8 +325,8 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
     ).encode()
     write_file(out, page)
     message = localise(
-        "{out} has {size:.1f} MB. The weights of the model are in it ({quantization}): whoever has the file "
-        "has the model. Licence of the model: {licence}.",
+        "{out} is {size:.1f} MB and contains the model's weights ({quantization}): whoever has the file has "
+        "the model. Licence of the model: {licence}.",
         out=out,
         size=len(page) / 1e6,
         quantization=chosen,
