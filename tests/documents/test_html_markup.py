@@ -92,10 +92,23 @@ def test_nested_tags_stay_balanced_and_around_the_aligned_words() -> None:
         aligned = {j: {i for i, k in pair.alignment.sure if k == j} for j in range(len(target))}
         for j, (_, around) in enumerate(balance.words):
             for name, words in inside.items():
-                if aligned[j] and aligned[j] <= words:
+                if aligned[j] and aligned[j] <= words and any(map(str.isalnum, split_words(pair.target)[j])):
                     assert name in around, (written, j, name)
                 if aligned[j] and not aligned[j] & words:
                     assert name not in around, (written, j, name)
+
+
+def test_a_full_stop_does_not_become_a_second_link() -> None:
+    """A model aligns the full stop with the last word of the link."""
+    markup = read_markup('<p>Read it <a href="x">here</a>.</p>')
+    source, target = word_spans("Read it here."), word_spans("여기에서 읽으세요.")
+    links = [(source[2], target[0]), (source[0], target[1]), (source[2], target[2])]
+    assert markup.fill([SegmentTranslation("여기에서 읽으세요.", links)]) == (
+        '<p><a href="x">여기에서</a> 읽으세요.</p>'
+    )
+    # Punctuation next to the words of an element stays inside; an element around punctuation alone, too.
+    for document in ("<p>Go <b>home now!</b></p>", "<p>Go<b>!</b> Now.</p>", "<p><b>A, B</b> or C</p>"):
+        assert translate_into_itself(document) == document
 
 
 def translate_into_itself(document: str) -> str:

@@ -4,8 +4,9 @@
     place(segment, SegmentTranslation("나는 집에 간다.", links))     나는 집에 <b>간다</b>.
 
 An inline element around source words is placed around the target words that are aligned to them: once per
-run of adjacent words. An element without aligned words is placed empty, next to the word that follows or
-precedes it. `place` yields text and tags; what they look like in the file is a matter of the format.
+run of adjacent words, but not once more for punctuation alone. An element without aligned words is placed
+empty, next to the word that follows or precedes it. `place` yields text and tags; what they look like in the
+file is a matter of the format.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from jumok.documents.document import SegmentTranslation, SpanLink
     from jumok.text.words import Span
@@ -132,7 +133,9 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
     """
     text, links = translation.text, translation.links
     words = _target_words(text, links)
-    ancestors_of_words = _target_ancestors(segment, words, links)
+    ancestors_of_words = _without_stray_punctuation(
+        _target_ancestors(segment, words, links), [_has_letter_or_digit(text[slice(*word)]) for word in words]
+    )
     placed = {element for ancestors in ancestors_of_words for element in ancestors}
     before, after = _anchor_elements(segment, words, links, placed)
     placer = _Placer()
@@ -245,6 +248,39 @@ def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[S
         else _common_prefix(previous, following)
         for ancestors, previous, following in zip(of_aligned, of_previous, of_next, strict=True)
     ]
+
+
+def _without_stray_punctuation(of_words: Sequence[Ancestors], wordy: Sequence[bool]) -> list[Ancestors]:
+    """Take punctuation out of elements around words elsewhere: a full stop does not become a second link.
+
+    Punctuation next to the words of an element stays inside. `wordy` says which words are no punctuation.
+    """
+    around_words = {
+        element for ancestors, has in zip(of_words, wordy, strict=True) if has for element in ancestors
+    }
+
+    def touching(indices: Iterable[int]) -> dict[int, set[Element]]:
+        """Return the elements of each word that are also around a word next to it, before it in `indices`."""
+        found: dict[int, set[Element]] = {}
+        previous: set[Element] = set()
+        for index in indices:
+            previous = set(of_words[index]) if wordy[index] else previous.intersection(of_words[index])
+            found[index] = previous
+        return found
+
+    forward, backward = touching(range(len(of_words))), touching(reversed(range(len(of_words))))
+    return [
+        tuple(
+            element
+            for element in ancestors
+            if element in forward[index] or element in backward[index] or element not in around_words
+        )
+        for index, ancestors in enumerate(of_words)
+    ]
+
+
+def _has_letter_or_digit(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _fill_forward(values: Sequence[Ancestors | None]) -> list[Ancestors | None]:
