@@ -325,3 +325,65 @@ def test_a_word_for_two_words_is_inside_the_element_of_one_of_them() -> None:
     links = (((0, 3), (0, 3)), ((4, 11), (0, 3)), ((12, 17), (4, 7)))
     translation = SegmentTranslation("학생은 읽는다.", links)
     assert document.fill([translation]) == "<p><b>학생은</b> 읽는다.</p>"
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        (
+            '<p><img src="a house.png" alt="A house"> look</p>',
+            '<p><img src="a house.png" alt="A HOUSE"> LOOK</p>',
+        ),
+        ("<p><a title='It&#39;s' href=x>go</a></p>", "<p><a title='IT&#39;S' href=x>GO</a></p>"),
+        ('<img alt="say &quot;hi&quot; &amp; go">', '<img alt="SAY &#34;HI&#34; &amp; GO">'),
+        ("<img alt=house src=house>", '<img alt="HOUSE" src=house>'),
+        ('<input placeholder="your name" value="x">', '<input placeholder="YOUR NAME" value="x">'),
+        ('<input type="submit" value="Send"/>', '<input type="submit" value="SEND"/>'),
+        ('<option label="One" value="one">one</option>', '<option label="ONE" value="one">ONE</option>'),
+        ('<button aria-label="Close">×</button>', '<button aria-label="CLOSE">×</button>'),
+        (
+            '<meta name="description" content="About us"><meta name="robots" content="none">',
+            '<meta name="description" content="ABOUT US"><meta name="robots" content="none">',
+        ),
+        (
+            '<meta property="og:title" content="About"><meta property="og:type" content="website">',
+            '<meta property="og:title" content="ABOUT"><meta property="og:type" content="website">',
+        ),
+        ('<textarea placeholder="text">kept</textarea>', '<textarea placeholder="TEXT">kept</textarea>'),
+        ('<img alt="two\n    lines">', '<img alt="TWO LINES">'),
+    ],
+)
+def test_attributes_that_people_read_are_translated(document: str, expected: str) -> None:
+    markup = read_markup(document)
+    assert markup.fill([SegmentTranslation(text.upper()) for text in markup.segments]) == expected
+    as_it_was = [SegmentTranslation(text) for text in markup.segments]
+    assert markup.fill(as_it_was, keep_unchanged=True) == document
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<img alt="Acme" translate="no">',
+        '<div translate="no" title="Acme"><img alt="Acme"><input placeholder="Acme"></div>',
+        '<span class="notranslate" title="Acme">Acme</span>',
+        '<img alt="" title><img alt="123">',
+        '<input placeholder="name@example.org"><img alt="https://example.org/a">',
+        "<img data-x=\" alt='not an attribute' \">",
+        '<img src="alt=house" :title="bound" data-title="data">',
+        '<link rel="stylesheet" title="dark"><script title="x"></script>',
+    ],
+)
+def test_other_attributes_stay(document: str) -> None:
+    assert read_markup(document).segments == []
+
+
+def test_an_attribute_moves_with_its_tag_and_a_nul_does_no_harm() -> None:
+    markup = read_markup('<p>I <b title="walk">go</b> home.</p>')
+    assert markup.segments == ["I go home.", "walk"]
+    source, target = word_spans("I go home."), word_spans("나는 집에 간다.")
+    links = [(source[0], target[0]), (source[1], target[2]), (source[2], target[1]), (source[3], target[3])]
+    filled = markup.fill([SegmentTranslation("나는 집에 간다.", links), SegmentTranslation("걷다")])
+    assert filled == '<p>나는 집에 <b title="걷다">간다</b>.</p>'
+    assert markup.fill([SegmentTranslation("\0000\0"), SegmentTranslation("\0000\0")]).count("\0") == 0
+    with_nul = '<p>\0000\0 a</p><img alt="house">'
+    assert read_markup(with_nul).segments == ["\0000\0 a"]

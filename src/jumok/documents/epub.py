@@ -86,9 +86,9 @@ def _manifest(package: XmlSource, package_name: str) -> Iterator[tuple[str, str]
 
 def _read_page(source: XmlSource) -> HtmlMarkup:
     root = source.root
-    markup = read_tokens(_to_tokens(root, source))
+    markup = read_tokens(_to_tokens(root, source), with_attributes=True)
     before, after = source.raw(0, root.start), source.data[root.end :].decode()
-    return HtmlMarkup([before, *markup.parts, after])
+    return HtmlMarkup([before, *markup.parts, after], markup.attributes)
 
 
 def _to_tokens(node: XmlNode, source: XmlSource) -> Iterator[HtmlToken]:

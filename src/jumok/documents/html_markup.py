@@ -6,18 +6,19 @@
 
 `segment` describes how they move. Inline tags of the output are balanced even if those of the input are not,
 because they are written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is
-translated.
+translated. Attributes that people read are segments too, after those of the text (`html_attributes`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape, unescape
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING
 
+from jumok.documents.html_attributes import AttributeMarks, AttributeValue, fill_marks
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
 from jumok.documents.segment import MAX_DEPTH, Ancestors, Element, Segment, has_letters, place
 
@@ -101,10 +102,13 @@ class HtmlMarkup:
     """A document or fragment: segments to translate, and everything else verbatim."""
 
     parts: list[str | Segment]
+    attributes: Sequence[AttributeValue] = ()
+    """The values of attributes to translate; the parts have marks in their place."""
 
     @property
     def segments(self) -> list[str]:
-        return [part.text for part in self.parts if isinstance(part, Segment)]
+        texts = [part.text for part in self.parts if isinstance(part, Segment)]
+        return [*texts, *(attribute.text for attribute in self.attributes)]
 
     def fill(self, translations: Sequence[SegmentTranslation], *, keep_unchanged: bool = False) -> str:
         """Return the document with each segment replaced by its translation.
@@ -112,21 +116,27 @@ class HtmlMarkup:
         With `keep_unchanged`, a segment that is its own translation is written as it was, even if its tags
         are not balanced.
         """
+        if self.attributes:  # a model can produce any byte; a NUL would look like a mark
+            translations = [replace(one, text=one.text.replace("\0", " ")) for one in translations]
         remaining = iter(translations)
-        return "".join(
+        markup = "".join(
             part if isinstance(part, str) else _fill_segment(part, next(remaining), keep_unchanged)
             for part in self.parts
         )
+        return fill_marks(markup, self.attributes, [translation.text for translation in remaining])
 
 
 def read_markup(document: str) -> HtmlMarkup:
     """Parse a document or fragment. Malformed HTML raises no error."""
-    return read_tokens(tokenize(document))
+    return read_tokens(tokenize(document), with_attributes="\0" not in document)
 
 
-def read_tokens(tokens: Iterable[HtmlToken]) -> HtmlMarkup:
-    """Parse tokens, which may be tags of another syntax than HTML."""
-    reader = _Reader()
+def read_tokens(tokens: Iterable[HtmlToken], *, with_attributes: bool = False) -> HtmlMarkup:
+    """Parse tokens, which may be tags of another syntax than HTML.
+
+    `with_attributes` also finds attributes to translate; it is for tags of HTML, in a text without NUL.
+    """
+    reader = _Reader(AttributeMarks() if with_attributes else None)
     for token in tokens:
         reader.add(token)
     return reader.finish()
@@ -138,7 +148,8 @@ def read_tokens(tokens: Iterable[HtmlToken]) -> HtmlMarkup:
 class _Reader:
     """Groups tokens into segments with their inline elements, and verbatim text between the segments."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: AttributeMarks | None) -> None:
+        self._marks = marks
         self._parts: list[str | Segment] = []
         self._segment = _SegmentBuilder()
         self._protected: _ProtectedElement | None = None
@@ -165,12 +176,15 @@ class _Reader:
             self._end_protected(self._protected)
         self._end_segment()
         self._parts.extend(reversed(self._closings_around))
-        return HtmlMarkup(self._parts)
+        return HtmlMarkup(self._parts, () if self._marks is None else self._marks.values)
 
     def _open(self, token: HtmlToken) -> None:
         name = token.name
         is_empty = name in VOID or (name in FOREIGN and token.raw.endswith("/>"))
-        if not is_empty and (name in PROTECTED or _PROTECTED_ATTRIBUTE.search(token.raw)):
+        is_protected = _PROTECTED_ATTRIBUTE.search(token.raw) is not None
+        if self._marks is not None and not is_protected:
+            token = token._replace(raw=self._marks.mark(token.raw, name, _unescape))
+        if not is_empty and (name in PROTECTED or is_protected):
             self._protected = _ProtectedElement(token)
         elif name in VOID_INLINE:
             self._segment.add_atomic(token.raw)

@@ -56,7 +56,7 @@ class Message:
         self._render = partial(render_tags, encode=partial(escape, quote=False) if is_html else str)
         if "\0" in text:
             raise DataError("A message contains the character U+0000, which no text has. Remove it.")
-        if _ADDRESS.fullmatch(text):
+        if is_address(text):
             self._template.markup = text
         else:
             self._template.markup = "".join(map(self._read, _LINE_END.split(text)))
@@ -97,6 +97,11 @@ class Message:
             pieces += [choice[position : start + 1], form, "}"]
             position = end
         return "".join([*pieces, choice[position:]])
+
+
+def is_address(text: str) -> bool:
+    """Return whether a text is an address of the web or of mail, or a path, which is not translated."""
+    return _ADDRESS.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
