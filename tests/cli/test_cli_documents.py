@@ -121,13 +121,25 @@ def test_a_folder_is_translated_file_by_file(call: Call, page: Path, tmp_path: P
     (folder / "picture.png").write_bytes(b"\x89PNG")
     (folder / ".git").mkdir()
     (folder / ".git" / "config.json").write_text("{}", encoding="utf-8")
+    (folder / ".git" / "other.json").write_text("{}", encoding="utf-8")
+    (folder / "deep" / ".draft.md").write_text("two", encoding="utf-8")
+    (folder / "deep" / "~$report.docx").write_bytes(b"lock")
     result = call("translate", MODEL, folder, "--out", tmp_path / "out")
     assert result.code == 0
     assert "2 documents were translated" in result.err
-    assert "picture.png" in result.err
+    assert "their type is not known: picture.png." in result.err
+    assert "Left out, because hidden: .git, .draft.md, ~$report.docx." in " ".join(result.err.split())
     assert (tmp_path / "out" / "deep" / "page.html").read_text(encoding="utf-8") == TRANSLATED
     assert "이 사." in (tmp_path / "out" / "a.srt").read_text(encoding="utf-8")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a.srt", "deep"]
+
+
+def test_a_folder_with_hidden_documents_only_is_refused_with_a_hint(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / ".draft.md").write_text("two", encoding="utf-8")
+    message = call("translate", MODEL, tmp_path / "in", "--out", tmp_path / "out").paragraph("translate")
+    assert "no document of a known type" in message
+    assert "Hidden ones are left out: .draft.md" in message
 
 
 def test_a_damaged_file_of_a_folder_does_not_stop_the_others(call: Call, page: Path, tmp_path: Path) -> None:

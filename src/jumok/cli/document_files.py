@@ -243,10 +243,15 @@ def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> N
         )
         typer.echo(resumed if num_done_before else now, err=True)
     if plan.left_out:
-        names, more = ", ".join(path.name for path in plan.left_out[:5]), len(plan.left_out) - 5
-        if more > 0:
-            names = localise("{names} and {more:,} more", names=names, more=more)
+        names = _first_names(plan.left_out)
         typer.echo(localise("Left out, because their type is not known: {names}.", names=names), err=True)
+    if plan.hidden:
+        typer.echo(localise("Left out, because hidden: {names}.", names=_first_names(plan.hidden)), err=True)
+
+
+def _first_names(paths: Sequence[Path]) -> str:
+    names, more = ", ".join(path.name for path in paths[:5]), len(paths) - 5
+    return localise("{names} and {more:,} more", names=names, more=more) if more > 0 else names
 
 
 def _translate_one(

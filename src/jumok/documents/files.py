@@ -6,7 +6,7 @@ for source, target in plan.files:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,8 @@ class FilePlan:
     left_out: list[Path]
     folder: Path | None = None
     """The folder for the translations of a folder."""
+    hidden: list[Path] = field(default_factory=list)
+    """Hidden files and folders of a folder, which are left out too."""
 
 
 def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
@@ -39,16 +41,8 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
     An interrupted translation of a folder has a part file: then existing targets are not refused here.
     """
     if source.is_dir():
-        found = sorted(
-            path
-            for path in source.rglob("*")
-            if path.is_file() and not _is_hidden(path.relative_to(source)) and not _is_inside(path, out)
-        )
-        files = [(path, out / path.relative_to(source)) for path in found if is_document(path.name)]
-        plan = FilePlan(files, [path for path in found if not is_document(path.name)], out)
+        plan = _plan_folder(source, out)
         overwrite = overwrite or part_path(out).exists()
-        if not files:
-            raise DataError(f"{source} has no document of a known type, among {len(found):,} files.")
     else:
         find_format(source.name)
         if out.is_dir():
@@ -64,9 +58,31 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
     return plan
 
 
-def _is_hidden(path: Path) -> bool:
-    """Return whether a file or a folder on the path begins with a dot, such as .git."""
-    return any(part.startswith(".") for part in path.parts)
+def _plan_folder(source: Path, out: Path) -> FilePlan:
+    inside = sorted(path for path in source.rglob("*") if path.is_file() and not _is_inside(path, out))
+    found, hidden = [], []
+    for path in inside:
+        if (first := _first_hidden(path.relative_to(source))) is None:
+            found.append(path)
+        else:
+            hidden.append(source / first)
+    hidden = list(dict.fromkeys(hidden))
+    files = [(path, out / path.relative_to(source)) for path in found if is_document(path.name)]
+    if not files:
+        also = f" Hidden ones are left out: {hidden[0].name}." if hidden else ""
+        raise DataError(f"{source} has no document of a known type, among {len(found):,} files.{also}")
+    return FilePlan(files, [path for path in found if not is_document(path.name)], out, hidden)
+
+
+def _first_hidden(path: Path) -> Path | None:
+    """Return the first file or folder on the path that is hidden, such as .git; None if there is none.
+
+    Word hides the lock files that it puts beside open documents, ~$report.docx.
+    """
+    for index, part in enumerate(path.parts):
+        if part.startswith((".", "~$")):
+            return Path(*path.parts[: index + 1])
+    return None
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
