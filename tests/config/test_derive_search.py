@@ -9,6 +9,7 @@ import numpy
 import pytest
 
 from jumok.config.derive import derive_search
+from jumok.config.recipe import EXTRA_TOKENS
 from jumok.config.resolve import Overrides, resolve
 
 
@@ -40,3 +41,14 @@ def test_an_override_is_not_changed() -> None:
     resolved = derive_search(resolve(overrides), token_lengths([(10, 10)]))
     assert resolved.recipe.search.max_length_ratio == 2.2
     assert resolved.reasons == ()
+
+
+def test_the_derived_maximum_fits_into_the_positions_of_the_model() -> None:
+    """All pictures have the same number of patches: captions set the ratio, and the positions bound it."""
+    pictures = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 4}
+    lengths = token_lengths([(4, 190)])
+    free = derive_search(resolve(Overrides.from_settings(**pictures)), lengths)
+    assert int(4 * free.recipe.search.max_length_ratio) + EXTRA_TOKENS == 247
+    bound = derive_search(resolve(Overrides.from_settings(**pictures)), lengths, max_tokens=200)
+    assert int(4 * bound.recipe.search.max_length_ratio) + EXTRA_TOKENS == 200
+    assert bound.reason_for("search.max_length_ratio").endswith("; the model has positions for 200")

@@ -15,7 +15,7 @@ from jumok.inference.search.greedy_sampling import greedy_search
 from jumok.inference.search.plan import SearchPlan
 from jumok.models.build import build_model
 from jumok.models.norms import NORMS, BatchNorm
-from jumok.models.validate import check_recipe
+from jumok.models.validate import check_recipe, max_translation_tokens
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.types import BEGIN, Batch
 from support.model_batches import (
@@ -236,6 +236,29 @@ def test_learned_positions_must_cover_the_longest_translation(family, needed):
     longer = {"training": {"max_sentence_tokens": 400}}
     with pytest.raises(UnsupportedError, match=r"lower training\.max_sentence_tokens"):
         check_recipe(make_recipe({"model": model, **longer}))
+
+
+# Training reads source, </s>, <s> and target, up to 200 tokens each, even if a search must be shorter.
+@pytest.mark.parametrize(("family", "needed"), [("transformer", 201), ("decoder-only", 201 + 201)])
+def test_learned_positions_must_cover_the_longest_pair_of_training(family, needed):
+    recipe = {"search": {"max_length_ratio": 0.5}, "model": {"family": family, "positions": "learned"}}
+    check_recipe(make_recipe(recipe, **{"model.max_positions": needed}))
+    with pytest.raises(UnsupportedError, match=rf"{needed} positions.* search\.max_length_ratio = 0\.5"):
+        check_recipe(make_recipe(recipe, **{"model.max_positions": needed - 1}))
+
+
+@pytest.mark.parametrize(("family", "covered"), [("transformer", 699), ("decoder-only", 699 - 201)])
+def test_the_longest_translation_that_positions_cover(family, covered):
+    """The table also has rows for <s> and, in a decoder-only model, for the source and </s>."""
+    model = {"family": family, "max_positions": 700}
+    assert max_translation_tokens(make_recipe({"model": model})) is None
+    assert max_translation_tokens(make_recipe({"model": {**model, "positions": "learned"}})) == covered
+
+
+def test_the_longest_translation_that_a_mechanism_with_max_keys_covers():
+    attention = {"kind": "luong-location", "max_keys": 300}
+    assert max_translation_tokens(make_recipe({"model": {"decoder_attention": attention}})) == 299
+    assert max_translation_tokens(make_recipe({"model": {"cross_attention": attention}})) is None
 
 
 def test_one_sequence_has_one_table_of_positions():

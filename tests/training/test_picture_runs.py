@@ -84,6 +84,27 @@ def test_a_tiny_captioner_learns_and_its_attention_is_measured(tmp_path: Path) -
         translator.translate(["absent.png"])
 
 
+def test_long_captions_of_small_pictures_fit_into_learned_positions(tmp_path: Path) -> None:
+    captions = write_captions(tmp_path, 12)
+    captions.write_text(captions.read_text().replace("bright", " ".join(["b r i g h t"] * 5)))
+    settings = {
+        **CAPTIONER,
+        "source.kind": "pictures",
+        "source.patch_size": 4,
+        "model.positions": "learned",
+        "model.max_positions": 203,  # 64 patches, the default: 3 · 64 + 10, and <s>
+        "training.max_sentence_tokens": 40,
+        "training.steps": 1,
+    }
+    free = read_card(train(captions, out=tmp_path / "free", **settings)).recipe.search.max_length_ratio
+    settings |= {"source.size": 8, "model.max_positions": 41}  # 4 patches: the caption needs 40, and <s>
+    model = train(captions, out=tmp_path / "run", **settings)
+    assert int(4 * read_card(model).recipe.search.max_length_ratio) + 10 == 40 < int(4 * free) + 10
+    assert load(model).translate([str(tmp_path / "halves" / "left" / "000.png")])
+    with pytest.raises(UnsupportedError, match=r"must cover 51 positions.*search\.max_length_ratio = 10"):
+        train(captions, out=tmp_path / "refused", **settings, **{"search.max_length_ratio": 10.0})
+
+
 @pytest.mark.medium
 @pytest.mark.parametrize("task", ["classify", "translate"])
 def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_weights(tmp_path: Path, task: str) -> None:

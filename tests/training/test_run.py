@@ -31,7 +31,7 @@ from jumok.training.loop.update import Worker
 from jumok.training.run.training_run import train, training_events
 from jumok.training.validation.translation import TranslationValidation
 from jumok.types import Pair
-from support.digits import TINY, digit_corpus, digit_pairs
+from support.digits import ENGLISH, GERMAN, TINY, digit_corpus, digit_pairs
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -661,6 +661,29 @@ class TestFailures:
         assert isinstance(warned, Warned)
         assert "0.001 minutes are enough for only 1 update:" in warned.message
         assert "1,000 updates of it need about" in warned.advice
+
+    def test_targets_much_longer_than_their_sources_train_with_learned_positions(
+        self, tmp_path: Path
+    ) -> None:
+        """An untrained model never ends a translation: a validation is timed within the positions."""
+        pairs = [Pair(short.source, " ".join(GERMAN)) for short in digit_pairs(300, max_digits=3)]
+        validation_pairs = [Pair(" ".join(ENGLISH * 3), " ".join(GERMAN)), *pairs[:40]]
+        settings = {
+            **TINY,
+            "model.positions": "learned",
+            "model.max_positions": 131,  # 3 · 40 + 10, and <s>
+            "training.max_sentence_tokens": 40,
+            "training.minutes": 0.01,
+        }
+        training, validation = (
+            corpus_of_pairs(part, source="en", target="de", name=name)
+            for part, name in ((pairs[40:], "training"), (validation_pairs, "validation"))
+        )
+        events = list(training_events(training, out=tmp_path / "run", valid=validation, **settings))
+        assert isinstance(events[-1], Finished)
+        with pytest.raises(UnsupportedError, match=r"must cover 171 .*lower .* or search\.max_length_ratio"):
+            train(training, out=tmp_path / "refused", **settings, **{"search.max_length_ratio": 4.0})
+        assert not (tmp_path / "refused").exists()
 
     def test_more_minutes_than_a_year_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(RecipeError, match=r"training\.minutes.*527040"):

@@ -168,11 +168,12 @@ def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> R
     return resolved.with_derived([*dropout, *_training(resolved, facts)])
 
 
-def derive_search(resolved: Resolved, lengths: TokenLengths) -> Resolved:
-    """Derive the maximum length of a translation: somewhat more than any target had.
+def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int | None = None) -> Resolved:
+    """Derive the maximum length of a translation: somewhat more than that of the longest target.
 
     A search that goes wrong repeats itself up to this length, so the maximum should be low. It is derived
-    only for models that translate.
+    only for models that translate. `max_tokens`: how many tokens of a translation the model has positions
+    for; None: any number.
     """
     recipe = resolved.recipe
     if recipe.model.task != "translate":
@@ -185,6 +186,11 @@ def derive_search(resolved: Resolved, lengths: TokenLengths) -> Resolved:
     upper = math.inf if recipe.source.kind == "pictures" else MAX_LENGTH_RATIO
     ratio = round(min(max(ratio, MIN_LENGTH_RATIO), upper), 2)
     why = f"targets have {mean:.2f} times the tokens of their sources; each may have {EXTRA_TOKENS} more"
+    if max_tokens is not None:
+        source_tokens = recipe.source.num_patches or recipe.training.max_sentence_tokens
+        max_ratio = math.floor(100 * (max_tokens - EXTRA_TOKENS) / source_tokens) / 100
+        if max_ratio < ratio:
+            ratio, why = max_ratio, f"{why}; the model has positions for {max_tokens}"
     return resolved.with_derived([DerivedSetting("search.max_length_ratio", ratio, why)])
 
 

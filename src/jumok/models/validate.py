@@ -196,10 +196,24 @@ def _max_source_tokens(recipe: Recipe) -> int:
 
 
 def _max_target_tokens(recipe: Recipe) -> int:
-    """Tokens of the longest translation that a search may try, `<s>` included."""
+    """Tokens of the longest target that training reads or a search may try, `<s>` included."""
     max_tokens = recipe.training.max_sentence_tokens
     limit = (recipe.source.num_patches or max_tokens) * recipe.search.max_length_ratio
-    return max(int(limit) + EXTRA_TOKENS, max_tokens if recipe.source.num_patches else 0) + 1
+    return max(int(limit) + EXTRA_TOKENS, max_tokens) + 1
+
+
+def max_translation_tokens(recipe: Recipe) -> int | None:
+    """Tokens of the longest translation that the positions of the model cover; None if there is no limit."""
+    model, limits = recipe.model, []
+    if isinstance(model, BlockSettings) and model.positions == "learned":
+        source_tokens = _max_source_tokens(recipe) if model.family == "decoder-only" else 0
+        limits.append(model.max_positions - source_tokens)
+    limits += [
+        mechanism.options["max_keys"]
+        for setting, mechanism, _ in _mechanisms_with_max_keys(recipe)
+        if setting == "model.decoder_attention" and "max_keys" in mechanism.options
+    ]
+    return min(limits) - 1 if limits else None  # the first position is that of `<s>`
 
 
 MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
@@ -226,11 +240,14 @@ def _check_learned_positions(recipe: Recipe) -> None:
         return
     needed = MAX_SEQUENCE_TOKENS[model.family](recipe)
     if model.max_positions < needed:
+        limits: dict[str, float] = {"training.max_sentence_tokens": recipe.training.max_sentence_tokens}
+        if model.family != "encoder-only":
+            limits["search.max_length_ratio"] = recipe.search.max_length_ratio
+        received = " and ".join(f"{name} = {value:g}" for name, value in limits.items())
         raise UnsupportedError(
             f"Learned positions must cover {needed} positions, the longest sequence of this {model.family} "
-            f"model with training.max_sentence_tokens = {recipe.training.max_sentence_tokens}. "
-            f"Received: model.max_positions = {model.max_positions}. Raise it, lower "
-            'training.max_sentence_tokens, or set model.positions to "sinusoidal", which has no limit.'
+            f"model with {received}. Received: model.max_positions = {model.max_positions}. Raise it, lower "
+            f'{" or ".join(limits)}, or set model.positions to "sinusoidal", which has no limit.'
         )
 
 

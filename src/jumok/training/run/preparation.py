@@ -17,7 +17,7 @@ from jumok.config.resolve import DerivedSetting, Overrides, with_settings
 from jumok.data.spool import spool_folder
 from jumok.data.store import SORTED, open_store, write_store
 from jumok.errors import DataError, StorageError
-from jumok.models.validate import check_overrides, check_recipe
+from jumok.models.validate import check_overrides, check_recipe, max_translation_tokens
 from jumok.storage.folders import write_file
 from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
@@ -337,7 +337,7 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
     folder, sentences, tokenizers = new_run.folder, new_run.sentences, new_run.tokenizers
     resolved = derive_device(resolved)
     store = _encode(folder, resolved.recipe, sentences, tokenizers)
-    resolved = derive_search(resolved, store)
+    resolved = derive_search(resolved, store, max_tokens=max_translation_tokens(resolved.recipe))
     recipe = resolved.recipe
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
     folder.write_validation_pairs(sentences.validation_pairs)

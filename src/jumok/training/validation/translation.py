@@ -179,6 +179,7 @@ class TranslationValidation:
         loss_seconds = (time.perf_counter() - started) * len(self._batches) / len(batches)
         sources = evenly_spaced([pair.source for pair in self._translated], TIMED_TRANSLATIONS)
         ratio = self._num_target_tokens() / max(sum(len(pair.source) for pair in self._encoded), 1)
+        ratio = min(ratio, self._search.max_length_ratio)  # the model may have no positions for more tokens
         plan = SearchPlan(beam=1, max_length_ratio=ratio, extra_tokens=1)
         started = time.perf_counter()
         greedy_search(_as_translation_model(model), padded_batch(sources).to(model.device), plan)
