@@ -1,4 +1,7 @@
-"""A page x.md and its Korean page x.ko.md have the same parts, formulas, numbers and code."""
+"""A page x.md and its Korean page x.ko.md have the same parts, formulas, numbers and code.
+
+Korean pages and strings use one word per concept.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,12 @@ import pytest
 PROJECT = Path(__file__).parent.parent.parent
 DOCS = PROJECT / "docs"
 KOREAN_PAGES = [*sorted(DOCS.glob("**/*.ko.md")), PROJECT / "README.ko.md"]
+KOREAN_STRINGS = [
+    PROJECT / "src" / "jumok" / "server" / "ui_strings.py",
+    *sorted((PROJECT / "src" / "jumok" / "cli" / "korean").glob("*.po")),
+    *sorted((PROJECT / "web" / "src").glob("**/*.ts")),
+]
+"""What the pages and the command line say in Korean."""
 ENGLISH_ONLY = {"log.md", "renames.md", "python.md"}
 """Records, and what is generated from docstrings."""
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
@@ -24,6 +33,9 @@ INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 OTHER_WORDS = {
     r"빔\s+서치": "빔 탐색",
+    r"크로스\s+어텐션": "교차 어텐션",
+    r"측도": "중요도 지표",
+    r"워밍업": "웜업",
     r"그리디": "탐욕 탐색",
     r"참조\s+번역": "정답",
     r"‖값‖": "‖밸류‖",
@@ -33,7 +45,7 @@ OTHER_WORDS = {
     r"오리진": "출처",
     r"(?<!저)마다의": "별",
 }
-"""Words that have drifted into Korean pages, and the one of the glossary in CONTRIBUTING.md."""
+"""Words that have drifted into Korean pages and strings, and the one of the glossary in CONTRIBUTING.md."""
 
 
 def parts(page: Path) -> dict[str, list[str]]:
@@ -111,8 +123,10 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
             assert not korean_page(path).exists(), f"{target} has a Korean page"
 
 
-@pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
-def test_a_korean_page_uses_the_words_of_the_glossary(korean: Path) -> None:
+@pytest.mark.parametrize(
+    "korean", [*KOREAN_PAGES, *KOREAN_STRINGS], ids=lambda page: str(page.relative_to(PROJECT))
+)
+def test_korean_uses_the_words_of_the_glossary(korean: Path) -> None:
     text = korean.read_text(encoding="utf-8")
     found = {match[0]: word for other, word in OTHER_WORDS.items() for match in re.finditer(other, text)}
     assert found == {}

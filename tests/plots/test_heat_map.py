@@ -69,7 +69,7 @@ def test_each_pair_of_words_has_a_cell_with_its_weight() -> None:
     assert len(drawn) == 16
     shown = [float(tip(cell).rsplit(" ", 1)[1]) for cell in drawn]
     assert shown == [round(float(weight), 4) for weight in WEIGHTS.ravel()]
-    assert tip(drawn[6]) == "home → 집에: 0.7000"
+    assert tip(drawn[6]) == "집에 → home: 0.7000"
 
 
 def test_white_is_one_and_black_is_zero() -> None:

@@ -151,7 +151,7 @@ class _Picture:
             for column, key in enumerate(self.grid.keys):
                 x = self.left + column * self.cell
                 weight = float(self.grid.weights[row, column])
-                tip = escape(f"{printable(key)} → {printable(query)}: {weight:.4f}")
+                tip = escape(f"{printable(query)} → {printable(key)}: {weight:.4f}")
                 fill = _shade(weight, self.grid.top)
                 yield (
                     f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{fill}">'

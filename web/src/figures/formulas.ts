@@ -8,7 +8,7 @@ export function forgetting(root: HTMLElement): void {
     const [u, gate] = [weight.value(), forget.value()];
     const lengths = [2, 5, 10, 20, 50];
     out.replaceChildren(
-      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 RNN: 첫 단어가 남아 있는 정도" })),
+      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 RNN: 첫 단어가 남아 있는 비율" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => u ** (n - 1)), (value) => value.toPrecision(2)),
       element("p", {}, say({ en: "LSTM cell", ko: "LSTM 셀" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => gate ** (n - 1)), (value) => value.toPrecision(2)),
@@ -129,7 +129,7 @@ export function efficient(root: HTMLElement): void {
     const dots = softmax(keys.map((key) => (key[0] * query[0] + key[1] * query[1]) / Math.SQRT2));
     const context = (weights: number[]) => digits(10 * weights[0] + 20 * weights[1]);
     out.replaceChildren(
-      heatMap([say({ en: "efficient", ko: "효율적" }), say({ en: "scaled dot", ko: "스케일드 닷" })], ["k₁", "k₂"], (row, column) => (row ? dots : implied)[column]),
+      heatMap([say({ en: "efficient", ko: "효율적" }), say({ en: "scaled dot", ko: "스케일드 닷 프로덕트" })], ["k₁", "k₂"], (row, column) => (row ? dots : implied)[column]),
       element("p", {}, `${say({ en: "context", ko: "컨텍스트" })}: ${context(implied)} · ${context(dots)}`),
     );
   };

@@ -26,7 +26,7 @@ function start(): void {
   for (const place of document.querySelectorAll<HTMLElement>("[data-figure]")) {
     const figure = FIGURES[place.dataset.figure ?? ""];
     if (!figure) continue;
-    const root = element("div", { class: "figure-body", role: "group", "aria-label": say({ en: "Interactive figure", ko: "움직여 볼 수 있는 그림" }) });
+    const root = element("div", { class: "figure-body", role: "group", "aria-label": say({ en: "Interactive figure", ko: "대화형 그림" }) });
     place.append(root);
     figure(root);
   }

@@ -222,7 +222,7 @@ export function nextTokens(root: HTMLElement): void {
       out.replaceChildren(
         translationLine(explanation),
         element("p", { class: "choices" }, say({ en: "Next token: ", ko: "다음 토큰: " }), ...candidates.slice(0, 6).map(([id, token, probability]) => button(`${plain(displayToken(token))} ${digits(probability)}`, () => write(id)))),
-        button(say({ en: "Start again", ko: "처음부터" }), () => ((prefix = []), draw())),
+        button(say({ en: "Start again", ko: "처음부터 다시" }), () => ((prefix = []), draw())),
       );
     };
     draw();

@@ -12,18 +12,16 @@ export interface Definition {
 }
 
 export interface Entry extends Record<Language, Definition> {
-  /** A file below docs/. */
+  /** A file below docs/, in English. */
   page: string;
 }
 
-/** These are in Korean too; the others are linked in English. */
-const KOREAN_PAGES = /^(explain\/|tutorial|texts)/;
+/** The file below docs/ that is a page in a language: every page that is linked from here has a Korean twin. */
+export const docsFile = (page: string, language: Language) => (language === "ko" ? page.replace(/\.md$/, ".ko.md") : page);
 
 /** The address of a page of the docs, a file below docs/, on the site that `make docs` builds. */
-export function docsAddress(site: string, page: string, language: Language): string {
-  const inKorean = language === "ko" && KOREAN_PAGES.test(page);
-  return site + (inKorean ? `ko/${page.replace(".md", ".ko.html")}` : page.replace(".md", ".html"));
-}
+export const docsAddress = (site: string, page: string, language: Language) =>
+  site + (language === "ko" ? "ko/" : "") + docsFile(page, language).replace(/\.md$/, ".html");
 
 /** The page of the docs that explains what a panel shows. */
 export const PANEL_PAGES: Record<Panel, string> = {
@@ -62,22 +60,22 @@ export const GLOSSARY = {
   },
   state: {
     en: { term: "State", text: "The vector of one position as it enters a layer. Every layer adds to it." },
-    ko: { term: "상태", text: "한 위치의 벡터가 레이어에 들어갈 때의 값입니다. 레이어마다 여기에 더해 갑니다." },
+    ko: { term: "상태", text: "한 위치에서 레이어에 들어가는 벡터입니다. 레이어마다 여기에 값을 더합니다." },
     page: "explain/block.md",
   },
   project: {
     en: { term: "Query, key, value", text: "Three projections: what a step looks for, what a word offers to be found by, and what is read once it is found." },
-    ko: { term: "쿼리, 키, 밸류", text: "세 가지 사영입니다. 쿼리는 찾는 것, 키는 찾아지는 단서, 밸류는 찾은 뒤 읽는 내용입니다." },
+    ko: { term: "쿼리, 키, 밸류", text: "세 가지 사영입니다. 쿼리는 무엇을 찾는지, 키는 무엇으로 찾을 수 있는지, 밸류는 찾은 뒤 무엇을 읽는지를 나타냅니다." },
     page: "explain/look-up.md",
   },
   compare: {
     en: { term: "Score", text: "How well a key fits a query: their scalar product, divided by √d so that it does not grow with the width." },
-    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지입니다. 두 벡터의 내적을 √d로 나누어 차원이 커져도 값이 커지지 않게 합니다." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 두 벡터의 내적이며, 차원과 함께 커지지 않도록 √d로 나눕니다." },
     page: "explain/scaled-dot.md",
   },
   softmax: {
     en: { term: "Softmax", text: "Turns scores into weights: exponentials, divided by their sum. A score that is larger by 1 gets 2.7 times the weight." },
-    ko: { term: "소프트맥스", text: "점수를 가중치로 바꿉니다. 지수를 취해 합으로 나누므로, 점수가 1 크면 가중치는 2.7배입니다." },
+    ko: { term: "소프트맥스", text: "점수를 가중치로 바꿉니다. 지수 함수를 적용하고 그 합으로 나눕니다. 점수가 1 크면 가중치는 2.7배입니다." },
     page: "explain/scaled-dot.md",
   },
   value: {
@@ -92,11 +90,11 @@ export const GLOSSARY = {
   },
   residual: {
     en: { term: "Residual connection", text: "What was read is added to the state instead of replacing it, and the norm keeps the sum in range." },
-    ko: { term: "잔차 연결", text: "읽은 내용으로 상태를 바꾸지 않고 상태에 더합니다. 정규화가 합의 크기를 유지합니다." },
+    ko: { term: "잔차 연결", text: "읽은 내용으로 상태를 대체하지 않고 상태에 더합니다. 합의 크기는 정규화로 조절합니다." },
     page: "explain/block.md",
   },
   feedForward: {
-    en: { term: "Feed-forward network", text: "Two matrices with a threshold between them, at each position alone: here nothing is read from other words." },
+    en: { term: "Feed-forward network", text: "Two matrices with an activation function between them, at each position alone: nothing is read from other words here." },
     ko: { term: "피드포워드 신경망", text: "두 행렬 사이에 활성화 함수가 있는 신경망입니다. 위치마다 따로 계산하며 다른 단어를 읽지 않습니다." },
     page: "explain/block.md",
   },
@@ -107,17 +105,17 @@ export const GLOSSARY = {
   },
   lens: {
     en: { term: "Logit lens", text: "What a layer would have written if it were the last: its state goes straight to the logits." },
-    ko: { term: "로짓 렌즈", text: "어떤 레이어가 마지막이라면 무엇을 썼을지 봅니다. 그 상태를 바로 로짓으로 바꿉니다." },
+    ko: { term: "로짓 렌즈", text: "어떤 레이어가 마지막이라면 무엇을 썼을지 보여 줍니다. 그 레이어의 상태를 곧바로 로짓으로 바꿉니다." },
     page: "page.md",
   },
   effect: {
     en: { term: "Effect", text: "How much less likely the model finds its own translation when a head is silenced, that is, when all its weights are 0." },
-    ko: { term: "영향", text: "헤드를 껐을 때(모든 가중치가 0일 때) 모델이 자신의 번역에 주는 확률이 얼마나 낮아지는지입니다." },
+    ko: { term: "영향", text: "헤드를 껐을 때(모든 가중치가 0일 때) 모델이 자신의 번역에 매기는 확률이 얼마나 낮아지는지를 나타냅니다." },
     page: "page.md",
   },
   measure: {
     en: { term: "Measure", text: "A weight says where a head reads, not whether it matters. Norms, gradients and erasure are other answers to “how much does this word matter?”" },
-    ko: { term: "측도", text: "가중치는 헤드가 어디를 읽는지 말할 뿐, 그것이 중요한지는 말하지 않습니다. 노름, 그래디언트, 지우기는 “이 단어가 얼마나 중요한가?”에 대한 다른 답입니다." },
+    ko: { term: "중요도 지표", text: "가중치는 헤드가 어디를 읽는지 알려 줄 뿐, 그것이 중요한지는 알려 주지 않습니다. 노름, 그래디언트, 지우기는 “이 단어가 얼마나 중요한가?”에 대한 또 다른 답입니다." },
     page: "page.md",
   },
   contrast: {
@@ -127,12 +125,12 @@ export const GLOSSARY = {
   },
   pin: {
     en: { term: "Pin", text: "A word is made to read one source word only; the model then goes on by itself." },
-    ko: { term: "고정", text: "한 단어가 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어 갑니다." },
+    ko: { term: "고정", text: "한 단어가 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 씁니다." },
     page: "page.md",
   },
   portrait: {
     en: { term: "Portrait", text: "One head on many sentences: where it reads on average, and what is lost without it." },
-    ko: { term: "헤드 초상", text: "한 헤드를 여러 문장에서 본 것입니다. 평균적으로 어디를 읽는지, 없으면 무엇을 잃는지 보여 줍니다." },
+    ko: { term: "검증 세트에서 본 헤드", text: "헤드 하나를 여러 문장에서 살펴봅니다. 평균적으로 어디를 읽는지, 헤드가 없으면 번역이 얼마나 나빠지는지 보여 줍니다." },
     page: "explain/multi-head.md",
   },
 } satisfies Record<string, Entry>;

@@ -26,8 +26,6 @@ const en = {
   sentence: "Picture",
   translation: "Caption",
   noSentence: "There is no picture yet: choose one above.",
-  targetWord: "Word",
-  sourceWord: "Patch",
   sameText: "The caption stays the same.",
   otherText: "The caption changes.",
   best: "the caption",
@@ -38,14 +36,14 @@ const en = {
 const ko: typeof en = {
   descriptions: {
     ...LANGUAGES.ko.descriptions,
-    attention: "그림과, 그 그림에 대한 모델의 답입니다. 맵에서 밝은 곳이 모델이 보는 곳입니다. 단어의 맵은 그 단어를 쓸 때, 클래스의 맵은 모든 레이어를 거쳐 본 곳입니다.",
+    attention: "그림과 그에 대한 모델의 답입니다. 맵의 밝은 부분이 모델이 보는 곳입니다. 단어의 맵은 그 단어를 쓸 때 본 곳을, 클래스의 맵은 모든 레이어를 거쳐 본 곳을 보여 줍니다.",
     word: "한 단어의 어텐션을 모든 헤드에서 보여 줍니다. 행은 헤드, 열은 패치입니다.",
     beam: "탐색이 유지한 가설과 가지치기한 가설입니다. 열 하나가 한 단계이고, 굵은 선이 캡션으로 이어집니다.",
     compare: "같은 그림에 대한 여러 모델의 결과입니다.",
   },
   site: { cross: "캡션 → 그림", encoder: "그림 → 그림", decoder: "캡션 → 캡션" },
   siteLong: {
-    cross: "크로스 어텐션: 캡션에서 그림으로",
+    cross: "교차 어텐션: 캡션에서 그림으로",
     encoder: "인코더의 셀프 어텐션: 그림 안에서",
     decoder: "디코더의 마스크드 셀프 어텐션: 캡션 안에서",
   },
@@ -59,12 +57,10 @@ const ko: typeof en = {
   sentence: "그림",
   translation: "캡션",
   noSentence: "아직 그림이 없습니다. 위에서 고르세요.",
-  targetWord: "단어",
-  sourceWord: "패치",
   sameText: "캡션은 그대로입니다.",
   otherText: "캡션이 바뀝니다.",
   best: "캡션",
-  noSearch: "캡션이 주어졌으므로 탐색이 없었습니다.",
+  noSearch: "캡션이 주어졌으므로 탐색하지 않았습니다.",
   attendedTo: "주목받는 패치",
 };
 
