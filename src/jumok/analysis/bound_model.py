@@ -40,8 +40,8 @@ class BoundModel:
     """A model, a source, and an edit applied to all its attention.
 
     A source is token ids without `</s>`, or the patches of a picture, an array (patch, value) of bytes.
-    With `limits`, `weights` and `silencing_effects` refuse what is too large before they begin; before other
-    passes, call `check_cost`.
+    With `limits`, `weights`, `silencing_effects` and `erasing_effects` refuse what is too large before they
+    begin; call `check_cost` before other passes.
     """
 
     model: TranslationModel
@@ -107,9 +107,9 @@ class BoundModel:
     def erasing_effects(
         self, target: Sequence[int], erased: Sequence[Sequence[int]], *, ended: bool = True
     ) -> NDArray[numpy.float64]:
-        """Return how each log-probability changes when these positions are deleted from the source.
+        """Return, per entry of `erased`, how each log-probability changes when its positions are deleted.
 
-        The array is (deletion, step), as that of `silencing_effects`.
+        Positions are those of source tokens. The array is (entry, step), like that of `silencing_effects`.
         """
         self.check_cost([target] * len(erased))
         sources = [

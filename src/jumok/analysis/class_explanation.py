@@ -36,7 +36,7 @@ def explain_class(classifier: PictureClassifier, path: str, *, candidates: int =
         ),
         attention={"encoder": attention},
         log_probs=np.log([probability], dtype=np.float32),
-        candidates=(tuple(NextToken(ids[name], name, share) for name, share in ranked),),
+        candidates=(tuple(NextToken(ids[name], name, value) for name, value in ranked),),
         statistics={"encoder": head_statistics(attention, picture)},
         ended=False,  # a class has no </s>
         facts=model_facts(classifier.model),

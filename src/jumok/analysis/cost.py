@@ -1,4 +1,4 @@
-"""What an explanation costs, known from the numbers of tokens before a model computes anything.
+"""What an explanation costs, computed from the numbers of tokens before the model computes its maps.
 
 Maps grow with the square of the number of tokens, and a character can be up to four tokens, so a text that
 looks short can need gigabytes. Weights are counted: layers · heads · queries · keys, summed over the sites.
@@ -27,12 +27,12 @@ class CostLimits:
     """Limits on an explanation: on its memory, on its time, and on the log-probabilities of its tokens."""
 
     max_weights: int = 4_000_000
-    """Weights in all maps of one translation. Each takes about 35 bytes of memory while they are computed,
-    and up to 3 bytes as JSON."""
+    """Weights in all maps of one translation. A weight takes about 35 bytes of memory while the maps are
+    computed, and up to 3 bytes as JSON."""
     max_total_weights: int = 200_000_000
     """Weights of all passes together: over the hypotheses of a search, or one per silenced group of heads."""
     max_log_probs: int = 25_000_000
-    """Target tokens, `</s>` included, · vocabulary size."""
+    """(Target tokens + 1 for `</s>`) · vocabulary size."""
 
     def check(self, model: TranslationModel, source_length: int, target_lengths: Sequence[int]) -> None:
         """Refuse to compute the maps of these targets of one source if they are too large."""
@@ -57,9 +57,9 @@ _HEADS: WeakKeyDictionary[TranslationModel, dict[str, int]] = WeakKeyDictionary(
 
 
 def _heads_per_site(model: TranslationModel) -> dict[str, int]:
-    """Return site → layers · heads, read from the maps of an empty pair, which every model family has.
+    """Return site → layers · heads, read from the maps of a pair of empty sentences.
 
-    A picture always has all its patches, so its pair is a black one with no caption.
+    A model that reads pictures takes no empty source, so it gets a black picture with an empty caption.
     """
     if model not in _HEADS:
         embedding = getattr(model, "source_embedding", None)

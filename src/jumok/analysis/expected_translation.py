@@ -40,7 +40,8 @@ class Contrast:
     """How many tokens were more probable at that step than the expected one."""
     source_effects: NDArray[np.float64] | None
     """Per source word: by how much it raises log p(own token) − log p(expected token) at that step.
-    Positive: the word supports the model's own token, negative: the expected one."""
+    Positive: the word supports the model's own token, negative: the expected one. None if all tokens are the
+    same, or if a change names single cells: after a deletion, their indices would name other words."""
 
     @property
     def preference(self) -> float:
@@ -79,8 +80,8 @@ def contrast(
     effects = None
     if not any(change.cells()[0] for change in own.changes):
         erased = [own.source.tokens_of(word) for word in range(len(own.source.words))]
-        changes = [
+        without_word = [
             each.bound_model.erasing_effects(each.target.ids, erased)[:, step] for each in (own, other)
         ]
-        effects = changes[1] - changes[0]
+        effects = without_word[1] - without_word[0]
     return Contrast(own, other, step, rank, effects)

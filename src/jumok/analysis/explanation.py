@@ -93,8 +93,9 @@ class Explanation:
     """One sentence, its translation, and what the model attended to while it produced it.
 
     All indices count from 0. `log_probs` and `candidates` are indexed by target step; the last is `</s>`.
-    If the source is a picture, the tokens and words of `source` are the places of its patches, after the
-    class token if the model is a classifier. Its target is then the name of the class, in one step.
+    If the source is a picture, the tokens and words of `source` are the labels of its patches
+    ("row,column"). A classifier has a class token before them, and its target is the name of the class,
+    produced in one step.
     """
 
     source: TokenizedSentence
@@ -112,8 +113,8 @@ class Explanation:
     changes: tuple[Change, ...] = ()
     before: BeforeChange | None = None
     cells: tuple[CellSteps, ...] = ()  # the cells whose steps are stored
-    measured: Measures | None = None  # other measures than the weights of how much a word matters
-    layers: tuple[tuple[tuple[NextToken, ...], ...], ...] = ()  # layer → step: what it would have written
+    measured: Measures | None = None  # value norms, gradients and erasure
+    layers: tuple[tuple[tuple[NextToken, ...], ...], ...] = ()  # layer → step → its most probable tokens
     picture: PatchedPicture | None = None  # the source, if it is not a sentence
     facts: Mapping[str, Any] = field(default_factory=dict)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 256  # small, so that progress is reported often
 ALL_ON_SPECIAL = 0.95
-"""A query with more than this on the special token has no offset: it attends to no word."""
+"""A query with at least this weight on the special token has no offset: it attends to no word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,9 @@ class AffectedSentence:
     target: str
     effect: float
     with_head: str
-    """The translation with the head, and without it."""
+    """The translation by the unchanged model."""
     without_head: str
+    """The translation with the head silenced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +72,11 @@ class HeadPortrait:
     changed: int
     """How many translations change without the head."""
     strongest: tuple[AffectedSentence, ...]
-    """The sentences that lose most without the head, first."""
+    """The sentences whose log-probability falls most without the head, the largest fall first."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Encoded:
+class _EncodedPair:
     pair: Pair
     source: list[int]
     target: list[int]
@@ -102,7 +103,7 @@ def draw_head_portrait(
     strongest: int = 5,
     on_progress: OnProgress | None = None,
 ) -> HeadPortrait:
-    """Return the portrait of one head, which the change would silence, over pairs of sentences.
+    """Return the portrait of one head over sentence pairs. `change` silences this head.
 
     `on_progress(done, total)` counts readings and translations of pairs; an exception in it ends the work.
     """
@@ -114,18 +115,18 @@ def draw_head_portrait(
             f"No pair is short enough for this model: it reads {translator.max_source_tokens:,} tokens. "
             f"Received: {len(pairs):,} pairs."
         )
-    model, site, place = translator.model, change.site, (change.layer, change.head)
+    model, site, layer_head = translator.model, change.site, (change.layer, change.head)
     progress = _Progress(len(encoded), on_progress)
     statistics, links, gold, effects = [], [], [], []
     for one in encoded:
         [weights] = site_weights(model, [one.source], [one.target])
         if one is encoded[0]:
             check_changes([change], {name: array.shape for name, array in weights.items()}, model)
-        statistics.append(_statistics(weights[site][place], site))
+        statistics.append(_statistics(weights[site][layer_head], site))
         bound = BoundModel(model, one.source)
-        effects.append(float(bound.silencing_effects(one.target, [(site, (place,))]).sum()))
+        effects.append(float(bound.silencing_effects(one.target, [(site, (layer_head,))]).sum()))
         if site == "cross" and one.pair.alignment is not None:
-            links.append(_links(translator, one, weights["cross"], place))
+            links.append(_links(translator, one, weights["cross"], layer_head))
             gold.append(one.pair.alignment)
         progress.advance(1)
     with_head, without = (_translate(translator, encoded, changes, progress) for changes in ((), (change,)))
@@ -137,7 +138,7 @@ def draw_head_portrait(
     order = np.argsort(effects)[:strongest].tolist()
     offset, entropy, on_special = (_mean(values) for values in zip(*statistics, strict=True))
     return HeadPortrait(
-        *(site, *place, len(encoded), offset, entropy, on_special),
+        *(site, *layer_head, len(encoded), offset, entropy, on_special),
         error=score_alignments(links, gold).error if gold else None,
         effect=float(np.mean(effects)),
         bleu=bleu,
@@ -152,7 +153,7 @@ def draw_head_portrait(
     )
 
 
-def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_Encoded]:
+def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_EncodedPair]:
     """Return the pairs that are short enough, as token ids."""
     tokenizers, longest = translator.tokenizers, translator.max_source_tokens
     ids = zip(
@@ -161,7 +162,8 @@ def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_Encoded]:
         strict=True,
     )
     encoded = (
-        _Encoded(pair, list(source), list(target)) for pair, (source, target) in zip(pairs, ids, strict=True)
+        _EncodedPair(pair, list(source), list(target))
+        for pair, (source, target) in zip(pairs, ids, strict=True)
     )
     return [one for one in encoded if max(len(one.source), len(one.target)) <= longest]
 
@@ -188,20 +190,22 @@ def _mean(values: Sequence[float]) -> float:
     return float(np.mean(known)) if known else float("nan")
 
 
-def _links(translator: Translator, one: _Encoded, weights: NDArray[Any], place: tuple[int, int]) -> Alignment:
+def _links(
+    translator: Translator, one: _EncodedPair, weights: NDArray[Any], layer_head: tuple[int, int]
+) -> Alignment:
     tokenizers = translator.tokenizers
     words = (
         tokenizers.source.word_of_token(one.pair.source, one.source),
         tokenizers.target.word_of_token(one.pair.target, one.target),
     )
-    return read_alignment(AttendedPair(weights, *words), ReadOut((place,)))
+    return read_alignment(AttendedPair(weights, *words), ReadOut((layer_head,)))
 
 
 @torch.inference_mode()
 def _translate(
-    translator: Translator, encoded: Sequence[_Encoded], changes: Sequence[Silence], progress: _Progress
+    translator: Translator, encoded: Sequence[_EncodedPair], changes: Sequence[Silence], progress: _Progress
 ) -> list[str]:
-    """Translate with the model's own search, on torch, so that only the changes make a difference."""
+    """Translate by the model's search settings, always on torch, so that only the changes differ."""
     model, plan = translator.model, SearchPlan.from_settings(translator.search)
     texts = [""] * len(encoded)
     lengths = [len(one.source) + 1 for one in encoded]

@@ -89,7 +89,7 @@ class LiveExplanation(Explanation):
         return replace(self, statistics=statistics, group_effects=groups)
 
     def measures(self) -> Measures:
-        """Return how much each word matters, measured otherwise than by attention weights."""
+        """Return how much each word matters: value norms, gradients and erasure."""
         names_cells = any(change.cells()[0] for change in self.changes)
         return measure(self.bound_model, self.source, self.target.ids, erases=not names_cells)
 
@@ -129,7 +129,7 @@ class LiveExplanation(Explanation):
     def _example_cell(self, site: str) -> Cell:
         """Return a cell whose weight is near 0.5: there, every step from scores to weights can be seen.
 
-        For "cross" it is a cell of the read-out's first head, for other sites of the very first head; of any
+        The cell is in the read-out's first head for "cross", in head 0 of layer 0 for other sites, or in any
         head if that one has no weight between 0.3 and 0.7. Special tokens are avoided.
         """
         head = self.alignments[0].heads[0] if self.alignments and site == "cross" else (0, 0)
@@ -154,8 +154,8 @@ def complete_explanation(explanation: Explanation) -> Explanation:
     """
     if not isinstance(explanation, LiveExplanation):
         return explanation
-    measured = all(table.effect is not None for table in explanation.statistics.values())
-    complete = explanation if measured else explanation.with_effects()
+    has_effects = all(table.effect is not None for table in explanation.statistics.values())
+    complete = explanation if has_effects else explanation.with_effects()
     if complete.picture is None and complete.measured is None:
         complete = complete.with_measures()
     complete = complete if complete.cells else complete.with_steps()

@@ -76,9 +76,9 @@ def model_page(
     quantization: Quantization = "float16",
     sentence: str = "",
 ) -> str:
-    """Return a page in which this model runs. `settings` are those of its recipe, `model`.
+    """Return a page in which this model runs. `settings` is the section `model` of its recipe.
 
-    `sentence` is translated when the page opens. A model that the engine cannot run is refused.
+    The page translates `sentence` when it opens. A model that the engine cannot run is refused.
     """
     packed = pack_model(translator, settings, quantization=quantization)
     models = [{"name": name, "facts": packed.description["facts"]}]

@@ -1,8 +1,8 @@
-"""How much a word matters to the model, measured otherwise than by attention weights.
+"""How much a word matters to the model, by three measures other than the attention weight.
 
     norm       ‖α f(x)‖, f(x) = (x W_V + b_V) W_O                 Kobayashi et al. 2020, eq. 4
     gradient   Σ_d x_d · ∂ log p(token) / ∂x_d                    gradient × input, Denil et al. 2014
-    erasure    log p(token) − log p(token) without the word       Li et al. 2016, "Understanding … by erasure"
+    erasure    log p(token) without the word − log p(token)       Li et al. 2016, "Understanding … by erasure"
 
 A weight says where a head reads. What it reads may be short (a small norm), may not matter for the word that
 is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
@@ -53,7 +53,10 @@ class Measures:
 def measure(
     bound_model: BoundModel, source: TokenizedSentence, target: Sequence[int], *, erases: bool = True
 ) -> Measures:
-    """Return the measures of a target, whose tokens have no `</s>`."""
+    """Return the measures of a target, given as token ids without `</s>`.
+
+    Without `erases`, `erasure` is None.
+    """
     if bound_model.reads_picture:
         raise UnsupportedError(
             "Norms, gradients and erasure are measured for words. Received: a picture, which has patches."
@@ -152,7 +155,7 @@ def _gradients(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDAr
 
 
 class _EmbeddingLeaves:
-    """Within this block, the outputs of a model's embeddings are leaves that gradients end at."""
+    """Context manager: the outputs of a model's embeddings are leaves of the autograd graph."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.outputs: list[Tensor] = []

@@ -31,7 +31,7 @@ class PictureView:
 def view_picture(
     model: Translator | PictureClassifier, path: str, *, caption: str | None = None
 ) -> PictureView:
-    """Look at a picture with a model. `caption` is explained instead of the model's own.
+    """Return what a model says of a picture, and where it looks. A given `caption` replaces the model's own.
 
     The maps of a caption are the cross-attention of the last layer, the mean over its heads. A class has one
     map: the roll-out of the encoder's attention from the class token.

@@ -1,4 +1,4 @@
-"""Scores of every sentence of a corpus: the list in which an engineer looks for what goes wrong."""
+"""Scores of every sentence of a corpus, to find the sentences that a model translates badly."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ class TokenizedSentence:
         return cls(text, tuple(ids), tuple(tokens), tuple(split_words(text)), tuple(word_of_token))
 
     @classmethod
-    def from_patches(cls, name: str, places: Sequence[str]) -> TokenizedSentence:
-        """A picture in the place of a sentence: each place is a token and a word. Pixels are no token ids."""
-        return cls(name, (), tuple(places), tuple(places), tuple(range(len(places))))
+    def from_patches(cls, name: str, labels: Sequence[str]) -> TokenizedSentence:
+        """Return a picture as a sentence: the label of each patch is a token and a word. It has no ids."""
+        return cls(name, (), tuple(labels), tuple(labels), tuple(range(len(labels))))
 
     def tokens_of(self, word: int) -> tuple[int, ...]:
         """Return the positions of a word's tokens."""

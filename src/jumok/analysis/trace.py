@@ -1,10 +1,12 @@
-"""Recompute one attention weight from the model's parameters, and follow it to the word that is written.
+"""Recompute one attention weight from the model's parameters, and follow it to the produced token.
 
 The blocks below the layer are called as usual; in the layer itself, every step is computed separately:
 
     embedding + position → states → query, key, value → scores → mask → softmax → Σ weight · value
       → heads side by side → W_O → add & norm → feed-forward → … → logits        Transformer, decoder-only
     s, h → scores → softmax → context → what predicts the next token → logits    recurrent
+
+A cell of the encoder is followed to the output of its block.
 """
 
 from __future__ import annotations
@@ -142,29 +144,33 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
         is_traced = (cell.site, cell.layer) == ("encoder", layer)
         if is_traced:
             yield from _block_steps(encoder.around_attention, encoder.attention, states, None, cell, edit)
-        with _FeedForwardInput(encoder.feed_forward) as entered:
+        with _FeedForwardInput(encoder.feed_forward) as feed_forward_input:
             states = encoder(states, allowed_keys=allowed, layer=layer, probe=probe)
         if is_traced:
-            yield from _feed_forward_steps(encoder.feed_forward, entered.states, states, cell.query)
+            yield from _feed_forward_steps(
+                encoder.feed_forward, feed_forward_input.states, states, cell.query
+            )
             return
     source = model.after_encoder(states)
     states = model.target_embedding(target)
     for layer, block in enumerate(cast("list[DecoderBlock]", list(model.decoder))):
-        entered = states
+        block_input = states
         if layer == cell.layer:
             if cell.site == "cross":
-                normed = block.around_attention.sublayer_input(entered)
+                normed = block.around_attention.sublayer_input(block_input)
                 self_attention_edit = probe.edit_at("decoder", layer)
                 attended = block.attention.attend_self(normed, edit=self_attention_edit, need_weights=True)
-                states = block.around_attention.add_output(entered, attended.context)
+                states = block.around_attention.add_output(block_input, attended.context)
                 yield from _block_steps(block.around_cross, block.cross_attention, states, source, cell, edit)
             else:
-                yield from _block_steps(block.around_attention, block.attention, entered, None, cell, edit)
+                yield from _block_steps(
+                    block.around_attention, block.attention, block_input, None, cell, edit
+                )
         memory = block.cross_attention.prepare(source, source, allowed)
-        with _FeedForwardInput(block.feed_forward) as fed:
-            states = block(entered, memory, layer=layer, probe=probe)
+        with _FeedForwardInput(block.feed_forward) as feed_forward_input:
+            states = block(block_input, memory, layer=layer, probe=probe)
         if layer == cell.layer:
-            yield from _feed_forward_steps(block.feed_forward, fed.states, states, cell.query)
+            yield from _feed_forward_steps(block.feed_forward, feed_forward_input.states, states, cell.query)
     yield from _output_steps(
         model.output, model.after_decoder(states, None)[0, cell.query], batch, cell.query
     )
@@ -191,10 +197,10 @@ def _decoder_only(model: DecoderOnly, batch: Batch, cell: Cell, edit: Edit | Non
     for layer, block in enumerate(cast("list[DecoderOnlyBlock]", list(model.blocks))):
         if layer == cell.layer:
             yield from _block_steps(block.around_attention, block.attention, states, None, joint_cell, edit)
-        with _FeedForwardInput(block.feed_forward) as entered:
+        with _FeedForwardInput(block.feed_forward) as feed_forward_input:
             states, _ = block.read(states, all_allowed, layer=layer, probe=probe)
         if layer == cell.layer:
-            yield from _feed_forward_steps(block.feed_forward, entered.states, states, query)
+            yield from _feed_forward_steps(block.feed_forward, feed_forward_input.states, states, query)
             if cell.site == "encoder":
                 return
     yield from _output_steps(model.output, model.after_blocks(states, None)[0, query], batch, cell.query)
@@ -313,7 +319,7 @@ def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) ->
 
 
 class _FeedForwardInput:
-    """Within this block, what enters a feed-forward network is kept in `states`, (1, length, width)."""
+    """Context manager: `states` gets the input of a feed-forward network, (1, length, width)."""
 
     states: Tensor
 
@@ -331,24 +337,26 @@ class _FeedForwardInput:
         self.states = inputs[0]
 
 
-def _feed_forward_steps(network: FeedForward, entered: Tensor, after: Tensor, query: int) -> Iterator[Step]:
+def _feed_forward_steps(
+    network: FeedForward, inputs: Tensor, block_output: Tensor, query: int
+) -> Iterator[Step]:
     """Yield the steps of the feed-forward network of a block, and the block's output."""
-    projected = network.widen(entered[0, query])
+    projected = network.widen(inputs[0, query])
     hidden = ACTIVATIONS[network.activation](projected.clone())
     yield vector("feed-forward hidden", f"{network.activation}(x W₁ + b₁)", hidden)
     yield vector("feed-forward output", "hidden · W₂ + b₂", network.narrow(hidden))
-    yield vector("block output", "the layer's output at the query", after[0, query])
+    yield vector("block output", "the layer's output at the query", block_output[0, query])
 
 
 def _output_steps(output: OutputLayer, state: Tensor, batch: Batch, query: int) -> Iterator[Step]:
     """Yield the steps from the last state to the log-probability of the token that the step produces."""
     logits = output(state).float()
-    written = logits[cast("Tensor", batch.target)[0, query + 1]]
+    produced = logits[cast("Tensor", batch.target)[0, query + 1]]
     log_sum = logits.logsumexp(dim=-1)
     yield vector("final state", "what predicts the next token", state)
-    yield number("logit", "W[produced token] · state", written)
+    yield number("logit", "W[produced token] · state", produced)
     yield number("log sum", "log Σ exp(logits)", log_sum)
-    yield number("log-probability", "logit − log Σ exp(logits)", written - log_sum)
+    yield number("log-probability", "logit − log Σ exp(logits)", produced - log_sum)
 
 
 def _probe(edit: Edit | None, model: TranslationModel) -> Probe:
