@@ -94,7 +94,7 @@ def _format_table(table: Table) -> list[str]:
     below = localise(
         "operations, ms, MB, speed: at {length:,} tokens; speed relative to self-attention\n"
         "steps: n if the number of steps that wait for each other grows with n, else 1\n"
-        "longest path: layers from the first to the last of {dilated.length} tokens\n"
+        "longest path: layers from the first to the last of {dilated.sequence_length} tokens\n"
         "r: {shape.neighbours} neighbours on either side, {path_shape.neighbours} for the path\n"
         "k: {shape.kernel} tokens that a convolution reads\n"
         "Convolutions with growing dilation have a path of {dilated.order}: {dilated.layers} layers.\n"

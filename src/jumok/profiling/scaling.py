@@ -21,7 +21,7 @@ EXAMPLES = ((1.1, -0.8, -1.7), (9.0, -11.0, 7.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Softness:
+class WeightSpread:
     """How evenly weights are distributed, averaged over many queries."""
 
     entropy: float  # in nats: ln 16 if 16 weights are equal, 0 if one key has all the weight
@@ -34,27 +34,27 @@ class Scaling:
 
     width: int
     variance: float  # of q·k
-    plain: Softness  # softmax(q·k)
-    scaled: Softness  # softmax(q·k / √d)
+    plain: WeightSpread  # softmax(q·k)
+    scaled: WeightSpread  # softmax(q·k / √d)
 
 
 def compare_widths(widths: tuple[int, ...] = WIDTHS, *, seed: int = 0) -> list[Scaling]:
-    """The experiment for each width: `QUERIES` queries with `KEYS` keys each."""
+    """Run the experiment for each width: `QUERIES` queries with `KEYS` keys each."""
     generator = torch.Generator().manual_seed(seed)
     compared = []
     for width in widths:
         queries = torch.randn(QUERIES, width, 1, generator=generator)
         keys = torch.randn(QUERIES, KEYS, width, generator=generator)
         products = (keys @ queries).squeeze(-1)  # (query, key)
-        plain, scaled = _softness(products), _softness(products / math.sqrt(width))
+        plain, scaled = _weight_spread(products), _weight_spread(products / math.sqrt(width))
         compared.append(Scaling(width, float(products.var()), plain, scaled))
     return compared
 
 
-def _softness(scores: Tensor) -> Softness:
+def _weight_spread(scores: Tensor) -> WeightSpread:
     weights = torch.softmax(scores, dim=-1)
     entropy = torch.special.entr(weights).sum(dim=-1)  # 0 · ln 0 is 0
-    return Softness(float(entropy.mean()), float(weights.amax(dim=-1).mean()))
+    return WeightSpread(float(entropy.mean()), float(weights.amax(dim=-1).mean()))
 
 
 def softmax_examples() -> list[dict[str, list[float]]]:

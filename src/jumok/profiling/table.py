@@ -1,7 +1,8 @@
 """Table 1 of the paper, measured: one row per layer.
 
 Only the orders ("n²·d", "n/r") and the formulas are from papers; the rest is measured. The fields of the
-dataclasses are the keys of `jumok bench attention --json`, except that `PathLength.length` is "places".
+dataclasses are the keys of `jumok bench attention --json`, except that `PathLength.sequence_length` is
+"places".
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 
 MIN_TOKENS = 16
 # Paths do not depend on the width, and are measured in narrow layers over a short sequence.
-PATH_LENGTH = 64
-# Nor do chains. Each length is twice the one before, so the growth of a chain in proportion to n doubles.
-# All have several chunks: merging them adds operations once, however many there are.
+PATH_SEQUENCE_LENGTH = 64
+# Chains do not depend on the width either. Each length is twice the one before, so the increments of a chain
+# that is proportional to n double. All lengths have several chunks: merging chunks adds a fixed number of
+# operations.
 CHAIN_LENGTHS = tuple(CHUNK_POSITIONS * factor * 9 // 8 for factor in (1, 2, 4))
 PATH_SHAPE = Shape(heads=2, width=8, neighbours=8)
 
@@ -60,7 +62,7 @@ class PathLength:
     """The number of layers from the first position to the last: the paper's order, and as measured."""
 
     order: str
-    length: int  # of the sequence; the JSON key is "places"
+    sequence_length: int  # the JSON key is "places"
     layers: int | None
 
 
@@ -102,7 +104,7 @@ class Table:
         """The table as plain dicts for JSON."""
         table = asdict(self)
         for path in (table["dilated"], *(row["path"] for row in table["mechanisms"].values())):
-            path["places"] = path.pop("length")
+            path["places"] = path.pop("sequence_length")
         return table
 
 
@@ -135,7 +137,7 @@ def attention_table(
 
 
 def check_sizes(sizes: Sequence[int]) -> list[int]:
-    """The distinct sizes in order; refuse those to which no exponent can be fitted."""
+    """Return the distinct sizes in order; refuse those to which no exponent can be fitted."""
     distinct = sorted(set(sizes))
     if len(distinct) < 2 or distinct[0] < MIN_TOKENS:
         raise RecipeError(
@@ -193,15 +195,17 @@ def growth_order(amounts: Sequence[int]) -> str:
 
 
 def _path(layer: ProfiledLayer) -> PathLength:
-    states = PATH_SHAPE.states(PATH_LENGTH, one_head=layer.one_head)
+    states = PATH_SHAPE.states(PATH_SEQUENCE_LENGTH, one_head=layer.one_head)
     influenced = influence(layer.build(PATH_SHAPE, one_step=True), states)
-    return PathLength(layer.path_order, PATH_LENGTH, path_length(itertools.repeat(influenced)))
+    return PathLength(layer.path_order, PATH_SEQUENCE_LENGTH, path_length(itertools.repeat(influenced)))
 
 
 def _dilated_path() -> PathLength:
-    states = PATH_SHAPE.states(PATH_LENGTH, one_head=True)
-    layers = dilated_stack(PATH_SHAPE, PATH_LENGTH)
-    return PathLength("log_k n", PATH_LENGTH, path_length(influence(layer, states) for layer in layers))
+    states = PATH_SHAPE.states(PATH_SEQUENCE_LENGTH, one_head=True)
+    layers = dilated_stack(PATH_SHAPE, PATH_SEQUENCE_LENGTH)
+    return PathLength(
+        "log_k n", PATH_SEQUENCE_LENGTH, path_length(influence(layer, states) for layer in layers)
+    )
 
 
 def _machine(memory_kept: bool) -> Machine:
