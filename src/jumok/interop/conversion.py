@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from jumok.models.model import Model
 
 POSITION_CHOICES = ("auto", "sinusoidal", "marian")
-NEVER = -1e4
-"""The bias of a token that is never produced: finite, so that the loss of fine-tuning stays finite too."""
+NEVER_PRODUCED_BIAS = -1e4
+"""The output bias of a token that is never produced: finite, so that the loss of fine-tuning stays finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _recipe(
 
 
 def language_of(word: str) -> str:
-    """Return jumok's code of a language; a code that jumok does not know stays, anything else is unknown."""
+    """Return jumok's code of a language. An unknown code is returned unchanged, any other word gives ""."""
     language = find_language(word)
     return language.code if language else word if looks_like_language(word) else ""
 
@@ -148,9 +148,9 @@ def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
 
 
 def try_character_maps(tokenizers: TokenizerPair) -> None:
-    """Encode every character of the basic plane, in the process that a crafted character map may crash.
+    """Encode every character of the basic plane: a crafted character map then crashes this child process.
 
-    SentencePiece models of others normalise with a binary map, which jumok's own do not have
+    SentencePiece models of other toolkits normalise with a binary map; jumok's own have none
     (`text/character_map.py`).
     """
     characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
@@ -190,8 +190,8 @@ def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], b
     return found, tied
 
 
-def _same(one: Tensor, other: Tensor) -> bool:
-    return one is other or (one.shape == other.shape and bool(torch.equal(one, other)))
+def _same(first: Tensor, second: Tensor) -> bool:
+    return first is second or (first.shape == second.shape and bool(torch.equal(first, second)))
 
 
 def _rows(matrix: Tensor, vocabulary: ForeignVocabulary, label: str) -> Tensor:
@@ -219,10 +219,10 @@ def _rows(matrix: Tensor, vocabulary: ForeignVocabulary, label: str) -> Tensor:
 def _bias(foreign: ForeignModel, vocabulary: ForeignVocabulary, label: str) -> Tensor:
     bias = foreign.weights.get("final_logits_bias")
     ordinary = _ordinary_ids(vocabulary)
-    never = torch.full((1,), NEVER)
+    never = torch.full((1,), NEVER_PRODUCED_BIAS)
     if bias is None:
         values = torch.zeros(END + 1 + len(ordinary))
-        values[PAD] = values[BEGIN] = NEVER
+        values[PAD] = values[BEGIN] = NEVER_PRODUCED_BIAS
         return values
     flat = bias.flatten()
     if max([vocabulary.unknown, vocabulary.end, *ordinary]) >= len(flat):

@@ -149,7 +149,7 @@ class _Reader:
 
 
 def _read_variables(package: Package, name: str, data: bytes) -> dict[str, _Variable]:
-    """Return what model.bin holds, by name; an alias names the variable it stands for."""
+    """Return the variables of model.bin by name; an alias maps to the variable that it names."""
     reader = _Reader(data)
     try:
         version = reader.number("I")
@@ -359,7 +359,7 @@ def _settings(
     metadata: Mapping[str, Any],
     choices: ImportChoices,
 ) -> dict[str, Any]:
-    """Return a recipe that describes the model for people; nothing is built from it."""
+    """Return the settings of the recipe. Those of its section `model` only describe the model for people."""
     table = SettingsTable(package, ARGOS_METADATA, metadata)
     layers = {
         side: {int(found[2]) for name in variables if (found := _LAYER.match(name)) and found[1] == side}

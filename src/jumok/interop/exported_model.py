@@ -35,14 +35,14 @@ def does_not_fit(toolkit: str, setting: str, why: str, advice: str) -> Unsupport
 
 
 def text_requirements(exported: ExportedModel) -> str:
-    """Return what users must do to a text that other toolkits do not do, as a paragraph of the README."""
+    """Return how users must prepare a text for another toolkit, as a paragraph of the README."""
     source = exported.tokenizers.source
     if not isinstance(source, JointVocabularyTokenizer):
         return "\nText must be in Unicode's normal form NFC.\n"
     sentences = []
     if source.code:
         sentences.append(
-            f"Every text was translated with the target language `{source.code}`: begin with this token."
+            f"Begin every text with the token `{source.code}`, the target language of this model."
         )
     elif source.codes:
         listed = " ".join(f"`{code}`" for code in source.codes[:20])

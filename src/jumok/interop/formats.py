@@ -29,4 +29,4 @@ def read_foreign_model(package: Package, path: Path) -> ForeignModel:
     if "decoder.yml" in package or any(name.endswith((".npz", ".bpe", ".spm")) for name in names):
         return read_marian(package)
     listed = ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
-    raise package.refusal(f"its files are those of no format that jumok knows ({listed or 'none'})", _KNOWN)
+    raise package.refusal(f"its files are in no format that jumok knows ({listed or 'none'})", _KNOWN)

@@ -1,4 +1,4 @@
-"""Write a model as Hugging Face's transformers has it, without transformers.
+"""Write a model in the format of Hugging Face's transformers, without that package.
 
 | jumok                                   | class                              |
 | --------------------------------------- | ---------------------------------- |
@@ -6,9 +6,9 @@
 | pre-norm, sinusoidal                    | PegasusForConditionalGeneration    |
 | pre-norm, learned or Marian's positions | BlenderbotForConditionalGeneration |
 
-Decoding begins with `<pad>`, whose row is that of `<s>`: CTranslate2's converter for Pegasus begins there
-whatever the configuration says. `jumok_export.json` keeps what this loses, so that `jumok import` restores
-the model.
+Decoding begins with `<pad>`, which has the embedding of `<s>`: CTranslate2's converter for Pegasus begins
+with `<pad>` whatever the configuration says. `jumok_export.json` stores what this format cannot hold, so that
+`jumok import` restores the model.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _architecture(settings: Any, exported: ExportedModel) -> str:
 
 
 def max_positions_of(settings: Any) -> int:
-    """Return the tokens of the longest text of an exported model: a learned table cannot be extended."""
+    """Return the maximum number of tokens of a text: a learned position table cannot be extended."""
     learned = settings.positions == "learned"
     return int(settings.max_positions) if learned else MAX_POSITIONS
 

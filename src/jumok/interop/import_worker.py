@@ -1,7 +1,8 @@
-"""The child process of `import_model`: reads a stranger's files, writes the model folder, reports.
+"""The child process of `import_model`: reads untrusted files, writes the model folder, reports.
 
-Before it reads a file, it limits its memory by the size of all files (weights are held a few times over) and
-by the memory of the computer. Windows has no such limits; the parent's limit of time holds there too.
+Before it reads a file, it limits its own memory by the size of all files (several copies of the weights are
+in memory at once) and by the memory of the computer. Windows has no such limits; the parent's time limit
+holds there too.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def work() -> None:
     except (MemoryError, RecursionError) as error:
         reason = f"it needs more memory than its size explains ({type(error).__name__})"
         message = {"error": "ModelFolderError", "message": str(refusal(str(path), reason))}
-    except Exception as error:  # a stranger's file may break any library that reads it
+    except Exception as error:  # an untrusted file may break any library that reads it
         reason = f"reading it failed ({type(error).__name__}: {error!s:.200})"
         message = {"error": "ModelFolderError", "message": str(refusal(str(path), reason))}
     sys.stdout.buffer.write(pack_message(message))
@@ -87,7 +88,7 @@ def import_package(package: Package, path: Path, out: Path | None, choices: Impo
 
 
 def _max_bytes(size: int) -> int:
-    """Return the limit of address space for files of this size: not more than the computer has memory."""
+    """Return the limit of address space: a base, and what files of `size` bytes need, at most all memory."""
     needed = MEMORY_PER_FILE_BYTE * size
     if not hasattr(os, "sysconf"):  # Windows
         return BASE_BYTES + needed
@@ -95,7 +96,7 @@ def _max_bytes(size: int) -> int:
 
 
 def _limit(name: str, value: int) -> None:
-    """Lower a limit of this process, where there are any; a lower one that is already there stays."""
+    """Lower a resource limit of this process, if the system has such limits; never raise one."""
     try:
         import resource  # optional: not on Windows
     except ImportError:

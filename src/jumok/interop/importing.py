@@ -1,8 +1,8 @@
 """Import a model of another toolkit, in a process of its own.
 
-A stranger's files are read by a child process with limits of memory and time, which writes the model folder
-and reports. Whatever those files do to it, this process gets a report or a typed error, and `out` is complete
-or absent.
+A child process with limits on memory and time reads the untrusted files, writes the model folder and reports.
+Whatever the files do to the child, this process gets a report or a typed error, and `out` is complete or
+absent.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def describe_foreign_model(path: str | Path, *, max_seconds: float = MAX_SECONDS
 
 
 def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_seconds: float) -> ImportReport:
-    """Return the report of the child; whatever it left half-written is removed."""
+    """Return the report of the child; remove what it has left half-written."""
     task = json.dumps(
         {"path": str(path), "out": None if out is None else str(out), "choices": asdict(choices)}
     )

@@ -4,7 +4,7 @@ decoder.yml          names the weights and the vocabularies, and the settings of
 *.npz                weights as (in, out) matrices; `special:model.yml` holds the settings, padded with NULs
 *.yml                vocabularies, token → id; or *.spm, SentencePiece models whose ids are the vocabulary
 source.spm, …        the SentencePiece models that go with a *.yml vocabulary
-preprocess.sh        is never run: what OPUS-MT's does is a table in jumok.text.joint_vocabulary
+preprocess.sh        is never run; jumok.text.joint_vocabulary does what that of OPUS-MT does
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _weights_name(package: Package, decoder: Mapping[str, Any]) -> str:
 
 
 def _plain_names(value: object) -> list[str]:
-    """Return the last part of each path: decoder.yml may name those of the machine that wrote it."""
+    """Return the file name of each path: decoder.yml may have paths of the machine that wrote it."""
     values = value if isinstance(value, list) else [value]
     return [str(name).replace("\\", "/").rpartition("/")[2] for name in values if name]
 

@@ -1,8 +1,8 @@
 """Read what `jumok export --to huggingface` wrote: the same model, to the bit, unless it was trained further.
 
 `jumok_export.json` beside the Hugging Face files holds the model card and jumok's embedding of `<pad>`. The
-other format has no place for it: decoding begins with `<pad>` there, so the exported embedding of `<pad>` is
-a copy of that of `<s>`.
+Hugging Face files cannot hold this embedding: there, decoding begins with `<pad>`, so the exported embedding
+of `<pad>` is a copy of that of `<s>`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ EXPORT_RECORD = "jumok_export.json"
 
 
 def read_own_export(package: Package, path: Path, choices: ImportChoices) -> ConvertedModel:
-    """Return the model that was exported; one that was trained further has no scores any more."""
+    """Return the model that was exported. If it was trained further, its scores are dropped."""
     _refuse_ignored(package, choices)
     record = package.json(EXPORT_RECORD)
     card = card_from_json(path / EXPORT_RECORD, _mapping(package, record, "card"))

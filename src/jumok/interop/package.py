@@ -1,4 +1,4 @@
-"""The files of a stranger's model: a folder or a zip, read file by file. Nothing is unpacked or executed.
+"""The untrusted files of a model: a folder or a zip, read file by file. Nothing is executed or extracted.
 
 A zip that holds one folder is read as that folder. Names that lead outside, files that are too large and
 git-LFS pointers are refused.
@@ -17,7 +17,7 @@ from jumok.storage.folders import read_regular_file
 MAX_FILE_BYTES = 16 * 2**30
 MAX_TEXT_BYTES = 64 * 2**20
 MAX_COMPRESSION = 200
-"""A file of a zip that is this many times larger than in the zip is a bomb: weights hardly compress."""
+"""The maximum compression ratio of a file in a zip. Weights hardly compress: a larger ratio is a zip bomb."""
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -99,7 +99,7 @@ class _Zip(Package):
             _check_entry(path, entry)
         packed, size = sum(entry.compress_size for entry in entries), path.stat().st_size
         if packed > size:
-            raise refusal(str(path), f"its files have {packed:,} bytes in it, but it has {size:,} itself")
+            raise refusal(str(path), f"its entries claim {packed:,} bytes, more than the {size:,} of the zip")
         folders = {entry.filename.partition("/")[0] for entry in entries if "/" in entry.filename}
         single = len(folders) == 1 and all("/" in entry.filename for entry in entries)
         prefix = f"{folders.pop()}/" if single else ""
@@ -128,7 +128,9 @@ def _check_entry(path: Path, entry: zipfile.ZipInfo) -> None:
     parts = PurePosixPath(name).parts
     if name.startswith("/") or "\\" in name or ":" in name or "\0" in name or ".." in parts:
         raise refusal(
-            str(path), f"it has a file outside itself ({name!r})", "Do not use a package you do not trust."
+            str(path),
+            f"the name of a file leads outside it ({name!r})",
+            "Do not use a package you do not trust.",
         )
     if entry.file_size > 2**20 and entry.file_size > MAX_COMPRESSION * max(1, entry.compress_size):
         raise refusal(

@@ -1,4 +1,4 @@
-"""The licence and the text in the README of a stranger's model."""
+"""The licence and the text in the README of an imported model."""
 
 from __future__ import annotations
 

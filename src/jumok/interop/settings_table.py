@@ -1,4 +1,4 @@
-"""Checked look-ups in the settings of a stranger's model, which may hold anything."""
+"""Checked look-ups in the settings of an untrusted model, which may hold anything."""
 
 from __future__ import annotations
 
