@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.part_file import PartFile, make_key
 from jumok.errors import UnsupportedError
-from jumok.inference.terminology import LackingPair, find_terms, place_in_pairs
+from jumok.inference.terminology import PairMissingTerms, find_terms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE, separate_options
 from jumok.server.pipeline import Candidate, TranslatedText
 from jumok.text.sentences import text_spans
@@ -165,7 +165,7 @@ class SegmentTranslator:
         """Return the translations that lack a term of their source, with it; `texts` is source → text."""
         found = [(source, text, find_terms(source, self._handling)) for source, text in texts.items()]
         lacking = [
-            LackingPair(Pair(source, text), matches)
+            PairMissingTerms(Pair(source, text), matches)
             for source, text, matches in found
             if not has_all_terms(text, matches)
         ]

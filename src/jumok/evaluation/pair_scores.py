@@ -39,7 +39,7 @@ class PairScore:
 
 
 def check_directions(forward: Translator, back: Translator) -> None:
-    """Raise unless the second model translates the other way, and both read text."""
+    """Raise unless both models read text and `back` translates in the opposite direction of `forward`."""
     languages = [(model.source_language, model.target_language) for model in (forward, back)]
     if forward.reads_pictures or back.reads_pictures:
         raise UnsupportedError(

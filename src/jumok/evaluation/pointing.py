@@ -1,13 +1,13 @@
-"""Pointing: does the attention of a written word look at what the word names?
+"""Pointing: does a word of a caption attend to the part of the picture that it names?
 
     hit(word) = argmaxᵢ w̄ᵢ lies in a gold region of the word         the pointing game, Zhang et al. 2016
 
-w̄ is the cross-attention of the last layer, its mean over the heads and over the tokens that write the name.
-Korean writes a noun and its particle as one word, but the particle is not part of the name and follows from
-it without a look at the picture: such a region says how many letters the name has, and only the tokens of
-these are measured. A patch lies in a region if its centre does. The edge of a thing is often in a patch whose
-centre is just outside, so patches that overlap the region are counted too, as a second number. Only words
-that the model wrote where the reference has them are counted.
+w̄ is the cross-attention of the last layer, averaged over its heads and over the tokens of the name. In
+Korean, a noun and its particle are one word, but the particle follows from the noun and needs no look at the
+picture. The region of such a word gives the number of letters of the name (`Region.letters`), and only tokens
+that begin within these letters are measured. A patch lies in a region if its centre does. The edge of a thing
+is often in a patch whose centre is just outside, so a second score also counts patches that overlap the
+region. A word is scored only if the caption has it at the same index as the reference.
 """
 
 from __future__ import annotations
@@ -58,20 +58,24 @@ def score_pointing(
     tokenizer = cast("PictureTokenizer", translator.tokenizers.source)
     words = written = hits = overlaps = 0
     for pair, regions, caption in gold:
-        reference, found = split_words(pair.target), split_words(caption)
-        wanted = {region.word for region in regions if region.word < len(reference)}
-        named = {word for word in wanted if word < len(found) and found[word] == reference[word]}
-        words, written = words + len(wanted), written + len(named)
-        if named:
+        reference, caption_words = split_words(pair.target), split_words(caption)
+        gold_words = {region.word for region in regions if region.word < len(reference)}
+        common = {
+            word
+            for word in gold_words
+            if word < len(caption_words) and caption_words[word] == reference[word]
+        }
+        words, written = words + len(gold_words), written + len(common)
+        if common:
             weights = translator.attention(pair.source, caption)["cross"].weights[-1].mean(axis=0)
-            for word in named:
-                named_regions = [region for region in regions if region.word == word]
-                rows = _name_tokens(translator, caption, named_regions[0])
+            for word in common:
+                word_regions = [region for region in regions if region.word == word]
+                rows = _name_tokens(translator, caption, word_regions[0])
                 patch = int(weights[rows].mean(axis=0).argmax())
-                hits += any(bool(patches_in_region(one, tokenizer.grid)[patch]) for one in named_regions)
+                hits += any(bool(patches_in_region(region, tokenizer.grid)[patch]) for region in word_regions)
                 overlaps += any(
-                    bool(patches_in_region(one, tokenizer.grid, overlapping=True)[patch])
-                    for one in named_regions
+                    bool(patches_in_region(region, tokenizer.grid, overlapping=True)[patch])
+                    for region in word_regions
                 )
     return PointingScores(words, written, hits, overlaps)
 

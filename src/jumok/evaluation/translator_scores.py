@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
     from jumok.types import Pair
 
-SWAPPED_PAIRS = 50  # at most this many pairs are scored in both directions
+MAX_SWAPPED_PAIRS = 50  # pairs that are scored in both directions
 MIN_SWAPPED_GAIN = 1.0  # nats per token by which the swapped direction must be better
 
 
@@ -86,7 +86,7 @@ def evaluate_translations(
     lowercase: bool = False,
     metrics: Sequence[str] = METRICS,
 ) -> Evaluation:
-    """Like `evaluate_translator`, for translations that were made before."""
+    """Like `evaluate_translator`, for given translations."""
     texts = tuple(translations)
     scores = score(
         texts,
@@ -118,7 +118,7 @@ def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
     This works for any two languages, also in one script: a model gives words of its source language hardly
     any probability in a translation.
     """
-    sample = pairs[:: -(-len(pairs) // SWAPPED_PAIRS)]
+    sample = pairs[:: -(-len(pairs) // MAX_SWAPPED_PAIRS)]
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
     try:
         as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)

@@ -96,7 +96,7 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
             raise ModelFolderError(f"{stored.folder}: {child.stdout.decode(errors='replace').strip()}")
         if child.returncode in (0, 1):  # 1: Python has printed an exception
             return child.returncode == 0
-        reason = f"{library} crashed on it ({_name_of_end(child.returncode)})"
+        reason = f"{library} crashed on it ({_describe_exit(child.returncode)})"
         if child.returncode == KILLED:
             reason = f"the process that loaded it with {library} was killed, perhaps for lack of memory"
     raise ModelFolderError(
@@ -105,7 +105,7 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
     )
 
 
-def _name_of_end(code: int) -> str:
+def _describe_exit(code: int) -> str:
     if code > 0:
         return f"exit code {code}"
     import signal  # start-up

@@ -49,7 +49,7 @@ INT8_COSTS = "int8_costs"
 MAX_INT8_COST = 0.2
 """In BLEU points. Models for which 8-bit weights cost less run with them."""
 MIN_POSITIONS, MAX_POSITIONS = 2048, 8192
-"""Positions of a converted model, whose table takes four bytes × width for each of them."""
+"""Positions of a converted model. Each takes four bytes × width in the position table."""
 
 
 def load(

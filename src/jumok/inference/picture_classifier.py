@@ -89,7 +89,7 @@ class PictureClassifier:
 def classify_batches(
     patches: Sequence[Any], classes: Sequence[Sequence[int]], *, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Return pictures and their classes in batches that have as many patches as those of training."""
+    """Return batches of pictures and their classes, with as many patches as a batch in training."""
     max_patches = SOURCE_TOKENS_FACTOR * batch_tokens
     rows = max(1, max_patches // max(len(patches[0]), 1)) if patches else 1
     return [

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LOOK_AHEAD = 4096
-"""Lines of a stream that are in memory at most."""
+"""The maximum number of lines of a stream that are in memory."""
 # Blocks have 1/2 of `look_ahead` lines; the first has fewer, so that the search starts at once.
 _FIRST_BLOCK_DIVISOR, _BLOCK_DIVISOR = 16, 2
 

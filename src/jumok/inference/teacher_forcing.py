@@ -76,8 +76,8 @@ def token_log_probs(
     for rows in length_buckets(lengths, batch_tokens):
         batch = padded_batch([sources[i] for i in rows], [targets[i] for i in rows])
         labels = [[*targets[i], END] for i in rows]
-        width = max(map(len, labels))
-        padded = torch.tensor([[*ids, *[PAD] * (width - len(ids))] for ids in labels])  # (row, target)
+        max_length = max(map(len, labels))
+        padded = torch.tensor([[*ids, *[PAD] * (max_length - len(ids))] for ids in labels])  # (row, target)
         states = model(batch)
         with model.autocast():
             all_log_probs = model.output.log_probs(states).cpu()  # (row, target, token)

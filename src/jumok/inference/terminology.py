@@ -38,31 +38,31 @@ if TYPE_CHECKING:
     """Translates sentences, each with its prefix, by the search that found the first translations."""
 
 MAX_CACHED_TERMS = 10_000
-"""Terms whose words a translator caches: clients of a server send terms of their own."""
+"""The limit of the cache of terms: the clients of a server send any number of terms."""
 
 
 @dataclass(frozen=True, slots=True)
-class LackingPair:
-    """A sentence with a translation that lacks terms."""
+class PairMissingTerms:
+    """A sentence and a translation of it in which terms are missing."""
 
     pair: Pair
     matches: Sequence[TermMatch]
     prefix: str = ""
-    """What its translation begins with."""
+    """The given beginning of the translation."""
     rank: int = 0
     """0 for the best translation of the sentence, 1 for its first alternative, and so on."""
 
 
 @dataclass(frozen=True, slots=True)
-class LackingSentence:
-    """A sentence whose translation lacks terms: the index of its translation, and which part it is.
+class SentenceMissingTerms:
+    """A sentence of a text whose translation lacks terms.
 
-    `part` is None for an alternative.
+    `translation` is the index of the text, `part` that of the sentence in it; None for an alternative.
     """
 
     translation: int
     part: int | None
-    lacking: LackingPair
+    lacking: PairMissingTerms
 
 
 def find_terms(sentence: str, handling: TextHandling) -> Sequence[TermMatch]:
@@ -87,7 +87,7 @@ def place_terms(
     if not lacking:
         return translations
     results = place_in_pairs([sentence.lacking for sentence in lacking], translator, retranslate)
-    placed_in: dict[int, list[tuple[LackingSentence, PlacedTerms]]] = {}
+    placed_in: dict[int, list[tuple[SentenceMissingTerms, PlacedTerms]]] = {}
     for sentence, placed in zip(lacking, results, strict=True):
         placed_in.setdefault(sentence.translation, []).append((sentence, placed))
     return [
@@ -98,7 +98,7 @@ def place_terms(
 
 def _lacking_sentences(
     index: int, translation: Translation, handling: TextHandling, prefix: str
-) -> list[LackingSentence]:
+) -> list[SentenceMissingTerms]:
     lacking = []
     for part, (source, text) in enumerate(translation.parts):
         matches = find_terms(source, handling)
@@ -107,12 +107,12 @@ def _lacking_sentences(
         part_prefix = "" if part else prefix  # a prefix begins the first sentence
         if not has_all_terms(text, matches):
             lacking.append(
-                LackingSentence(index, part, LackingPair(Pair(source, text), matches, part_prefix))
+                SentenceMissingTerms(index, part, PairMissingTerms(Pair(source, text), matches, part_prefix))
             )
         if len(translation.parts) == 1:
             lacking += [
-                LackingSentence(
-                    index, None, LackingPair(Pair(source, alternative), matches, part_prefix, rank)
+                SentenceMissingTerms(
+                    index, None, PairMissingTerms(Pair(source, alternative), matches, part_prefix, rank)
                 )
                 for rank, (alternative, _) in enumerate(translation.alternatives, start=1)
                 if not has_all_terms(alternative, matches)
@@ -121,12 +121,12 @@ def _lacking_sentences(
 
 
 def place_in_pairs(
-    pairs: Sequence[LackingPair], translator: Translator, retranslate: Retranslate
+    pairs: Sequence[PairMissingTerms], translator: Translator, retranslate: Retranslate
 ) -> list[PlacedTerms]:
     """Return the target of each pair with the terms of its source.
 
-    If it has lost an address or a placeholder, the sentence is translated again without them, and the
-    translation of the same rank takes its place.
+    If a target has lost an address or a placeholder, its source is translated again without such strings, and
+    the new translation of the same rank is used instead.
     """
     if not pairs:  # torch need not be loaded
         return []
@@ -175,7 +175,7 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
     return [WordEvidence(weights.tolist(), sorted(alignment.sure)) for weights, alignment in maps]
 
 
-def _words_for(pairs: Sequence[LackingPair], translator: Translator) -> dict[str, Sequence[str]]:
+def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dict[str, Sequence[str]]:
     """Return the words that the model writes for each term alone; the translator caches them."""
     terms = {
         lacking.pair.source[slice(*match.span)].lower()
@@ -195,7 +195,7 @@ def _words_for(pairs: Sequence[LackingPair], translator: Translator) -> dict[str
 
 
 def _with_terms(
-    translation: Translation, placed: Sequence[tuple[LackingSentence, PlacedTerms]]
+    translation: Translation, placed: Sequence[tuple[SentenceMissingTerms, PlacedTerms]]
 ) -> Translation:
     """Return a translation with the new texts of some of its parts and alternatives."""
     parts, alternatives = list(translation.parts), list(translation.alternatives)

@@ -145,7 +145,7 @@ def _check_prompt_length(line: int, ids: Sequence[int], max_tokens: int) -> None
 def text_batches(
     sentences: Sequence[Sequence[int]], task: Task, *, vocab_size: int, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Return sentences in batches of similar length; all calls mask the same tokens for the task "masked"."""
+    """Return sentences in batches of similar length. Every call masks the same tokens (task "masked")."""
     return list(_text_batches(sentences, task, vocab_size, batch_tokens))
 
 

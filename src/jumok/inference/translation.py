@@ -24,7 +24,7 @@ class Translation:
     `score` is log p / length^α, 0 for an empty line. `alternatives` are the other distinct translations of an
     n-best list with their scores, best first. `parts` are (source, translation) of each segment that was
     translated separately: one, unless the text has several sentences or one that is too long for the model.
-    `notes` say what a reader should know: what was cut or repeated, or that the text is in another script.
+    `notes` say what a reader should know, for example that the translation was cut or repeats itself.
     """
 
     source: str

@@ -40,7 +40,8 @@ def find_notes(
         notes.append(other)
     if "</" in source and _CLOSING_TAG.search(source):
         notes.append(
-            f"{_quote(source.strip())} has tags, which are translated as text; those of a .html file stay"
+            f"{_quote(source.strip())} has tags, which are translated as text; the tags of a .html file are "
+            "kept"
         )
     if source.isupper() and _is_split_into_letters(source, segments):
         notes.append(
@@ -78,7 +79,7 @@ def _repeats(ids: Sequence[int]) -> bool:
 
 
 def _is_split_into_letters(source: str, segments: Sequence[tuple[Segment, Sequence[Hypothesis]]]) -> bool:
-    """Whether a text has about as many tokens as letters."""
+    """Whether a text has more than one token per two letters."""
     num_letters = sum(map(str.isalpha, source))
     if any(getattr(segment.ids, "ndim", 1) > 1 for segment, _ in segments):  # the path of a picture
         return False

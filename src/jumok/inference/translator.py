@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A sentence of a text, or a part of it that is short enough for the model. `span` is where it is."""
+    """A sentence, or a part of one that is short enough for the model. `span` is its span in the line."""
 
     line: int
     span: Span
@@ -71,7 +71,7 @@ class PendingBatch:
     handling: TextHandling
     prefixes: Sequence[str]
     retranslate: Callable[[Sequence[str], Sequence[str]], list[Translation]]
-    """Translates other sentences with other prefixes, in the same way as these lines."""
+    """Translates other sentences, each with its prefix, by the same search; no terms are placed."""
 
 
 class LazyModel:
@@ -102,11 +102,11 @@ class ModelFacts:
 class Translator:
     """A model with its tokenizers, ready to translate. It may be used from several threads at once.
 
-    Texts are split into sentences, and those of more than `max_source_tokens` tokens into smaller segments,
-    which are translated separately and joined; `sentences` "keep" is for a model that was trained on
-    paragraphs, whose lines are kept whole if they are short enough. `engine` searches for the translations;
-    without one, torch runs the model itself, limited to the tokens of `shortlist` (an `engine` has its own).
-    Attention is always read from the model, which is put into evaluation mode.
+    Texts are split into sentences, and sentences of more than `max_source_tokens` tokens into smaller
+    segments, which are translated separately and joined. For a model that was trained on paragraphs, set
+    `sentences` to "keep": lines that are short enough are then kept whole. `engine` searches for the
+    translations; without one, torch runs the model itself, limited to the tokens of `shortlist` (an `engine`
+    has its own). Attention is always read from the model, which is put into evaluation mode.
     """
 
     def __init__(
@@ -130,11 +130,11 @@ class Translator:
         self.max_source_tokens = max_source_tokens
         self.facts = facts or ModelFacts()
         self.sentences: Sentences = "split"
-        """What `translate` does with a text of several sentences if it is not told."""
+        """How `translate` handles a text of several sentences by default."""
         self.test_sentences: Sentences = "keep"
-        """The same for a test set, whose lines a model is scored on as it was trained on them."""
+        """The default for the lines of a test set."""
         self.words_for_terms: dict[str, Sequence[str]] = {}
-        """Terms of glossaries, and the words that the model writes for each of them alone."""
+        """Term of a glossary → the words that the model writes for this term alone."""
 
     @property
     def source_language(self) -> str:
@@ -159,7 +159,7 @@ class Translator:
     def engine_for(
         self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]
     ) -> Engine:
-        """Return the engine that `translate` uses: its own, or torch if that one cannot run the search."""
+        """Return the engine that `translate` uses: `self.engine`, or torch if it cannot run the search."""
         plan = self._plan(1, sampling, search)
         return self._engine_for(sampling, plan, len(self.tokenizers.target.encode(prefix)))
 
@@ -183,14 +183,14 @@ class Translator:
         on_partial: OnPartial | None = None,
         **options: Unpack[TextOptions],
     ) -> list[Translation]:
-        """Return the translation of every text, in order; a text without words gives an empty one.
+        """Return the translation of every text, in order; that of a blank text is empty.
 
-        Every translation begins with `prefix`, except those of texts without words; a list has one prefix per
-        text ("": none). `sampling` draws tokens instead of searching. A batch has about `batch_tokens` source
-        tokens (None: the engine's default). Without `scores` a greedy search may be faster and its scores
-        NaN. `on_progress(done, total)` counts segments: one per sentence, none for a text without words. In a
-        greedy search (beam 1), `on_partial(index, text)` receives the translation of a text so far, after
-        every token; not for texts that are split into segments.
+        A text without a letter or digit stays as it is if texts are split into sentences. Every other
+        translation begins with `prefix`; a list has one prefix per text ("": none). `sampling` draws tokens
+        instead of searching. A batch has about `batch_tokens` source tokens (None: the engine's default).
+        Without `scores` a greedy search may be faster and its scores NaN. `on_progress(done, total)` counts
+        segments, one per sentence. In a greedy search (beam 1), `on_partial(index, text)` receives the
+        translation of a text so far, after every token; not for texts that are split into segments.
 
         `options` are those of `TextOptions`: `sentences="keep"` translates each line of a text as a whole,
         `glossary` has terms and their translations, and the others override settings of the model's recipe by
@@ -548,7 +548,7 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
 
 
 def _unchanged(text: str, handling: TextHandling) -> Translation:
-    """Return the translation of a text without sentences: empty, or its punctuation as it is."""
+    """Return the translation of a text without segments: the text itself if split, else ""."""
     return Translation(text, text.strip() if handling.sentences == "split" else "", 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The probability of each word of a translation, and other words that a translation could have at a place.
+"""The probability of each word of a translation, and the words that could follow a prefix of it.
 
 A word's probability is the product of those of its tokens, given the source and the words before it: the
 model's raw probability, which is not a measure of quality.
@@ -87,14 +87,14 @@ def word_candidates(
             best[words[index]] = (text, hypothesis.score)
     probabilities = word_probabilities(translator, [Pair(sentence, text) for text, _ in best.values()])
     found = [
-        WordCandidate(word, of_words[index], text, score, tuple(of_words))
-        for (word, (text, score)), of_words in zip(best.items(), probabilities, strict=True)
+        WordCandidate(word, word_probs[index], text, score, tuple(word_probs))
+        for (word, (text, score)), word_probs in zip(best.items(), probabilities, strict=True)
     ]
     return sorted(found, key=lambda candidate: -candidate.probability)[:count]
 
 
 def _check_length(name: str, num_tokens: int, limit: int) -> None:
-    """Refuse what would take long, before the model computes anything."""
+    """Refuse inputs that would take too long, before the model computes anything."""
     if num_tokens > limit:
         raise DataError(
             f"The {name} has {num_tokens:,} tokens; candidates are found for at most {limit:,}. Shorten it."

@@ -35,8 +35,8 @@ def plot_attention(
 ) -> Any:
     """Draw a map on matplotlib's axes, 0 black to 1 white, and return them.
 
-    Without `ax`, it is drawn on the current axes. `layer` and `head` select one of each, counted from 0; None
-    averages over them. Labels in Hangul use the shipped font if the configured one lacks it.
+    Without `ax`, the map is drawn on the current axes. `layer` and `head` select one of each, counted from 0;
+    None averages over them. Labels in Hangul use the shipped font if the configured one lacks it.
     """
     grid = flat_grid(attention, layer=layer, head=head)
     try:

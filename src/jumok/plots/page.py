@@ -38,7 +38,7 @@ def static_page(explanations: Sequence[str]) -> str:
 
 
 def served_page(data: dict[str, Any]) -> str:
-    """Return the page with other data: what a live page needs to send requests to its server."""
+    """Return the page that a server delivers; `data` has what it needs to send requests to that server."""
     return _fill_template(_data_element(_with_docs(data)), _SERVED_POLICY)
 
 
@@ -65,7 +65,7 @@ def docs_address() -> str:
 
 
 def iframe(page: str, *, height: int = 760) -> str:
-    """Return the page in an iframe, for example for a notebook cell. Pages in iframes are isolated."""
+    """Return the page in a sandboxed iframe, for example for a notebook cell."""
     return (
         f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts allow-downloads" '
         f'style="width: 100%; height: {height}px; border: 0" title="jumok"></iframe>'

@@ -120,7 +120,7 @@ class _Drawing:
         yield "</svg>"
 
     def _panel(self, index: int, x: int, y: int) -> Iterator[str]:
-        """The picture alone (index -1), or darkened by the map of a query, whose word is below it."""
+        """Yield the picture (index -1), or the picture darkened by the map of a query, above its word."""
         yield (
             f'<image x="{x}" y="{y}" width="{PANEL}" height="{PANEL}" href="{self.picture}" '
             'image-rendering="optimizeSpeed" style="image-rendering:pixelated"/>'

@@ -1,9 +1,9 @@
 """Precompiled character maps in SentencePiece models: refused in jumok's own, limited in imported ones.
 
-The map is a binary trie that SentencePiece follows without many checks; crafted ones have crashed it. jumok
-normalises text itself (`normalisation.py`), so its own tokenizers never have one. This module finds the map
-in the bytes of the model, before SentencePiece sees them. It reads as much of the protocol buffer encoding
-(https://protobuf.dev/programming-guides/encoding/) as that takes:
+The map is a binary trie that SentencePiece follows with few checks; crafted maps have crashed it. jumok
+normalises text itself (`normalisation.py`), so its own tokenizers have no map. This module finds the map in
+the bytes of the model, before SentencePiece sees them. For that, it reads these fields of the protocol buffer
+(https://protobuf.dev/programming-guides/encoding/):
 
     ModelProto:      1 pieces   2 trainer_spec   3 normalizer_spec   4 self_test_data   5 denormalizer_spec
     NormalizerSpec:  1 name     2 precompiled_charsmap   …
@@ -30,8 +30,8 @@ def refuse_character_map(data: bytes) -> None:
     """Raise a ModelFolderError if a SentencePiece model has a character map, or cannot be read."""
     if any(_character_maps(data)):
         raise ModelFolderError(
-            "this is not a tokenizer that jumok wrote: it has a precompiled character map, with "
-            "which a stranger can crash SentencePiece. Do not use a folder that you do not trust."
+            "this is not a tokenizer that jumok wrote: it has a precompiled character map, which may be "
+            "made to crash SentencePiece. Do not use a folder that you do not trust."
         )
 
 

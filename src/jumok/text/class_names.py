@@ -1,7 +1,7 @@
 """The names of classes as a vocabulary: one token per class, after the four special tokens.
 
-A classifier writes one token. So classes take the place of a target vocabulary, and the output layer, the
-loss and the model folder are those of every other model.
+A classifier produces one token. So classes take the place of a target vocabulary, and the output layer, the
+loss and the model folder are the same as for other models.
 """
 
 from __future__ import annotations

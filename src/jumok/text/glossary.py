@@ -140,7 +140,9 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
     term, particle = sentence[start:end], tail.group()
     if _HANGUL.fullmatch(term[-1]):
         return is_noun_end(term, particle)
-    return any(is_noun_end(syllable, particle) for syllable in "각가")  # how "jumok" is read is not certain
+    return any(
+        is_noun_end(syllable, particle) for syllable in "각가"
+    )  # the last sound of "jumok" is not known
 
 
 def _overlaps(span: Span, matches: Sequence[TermMatch]) -> bool:

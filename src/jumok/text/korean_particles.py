@@ -49,7 +49,7 @@ _DIGITS_IN_CONSONANT = "013678"  # 영, 일, 삼, 육, 칠, 팔
 _LETTERS_IN_CONSONANT = "lmnr"  # as names of letters: 엘, 엠, 엔, 알
 _WORDS_IN_CONSONANT = "lmnbkpt"
 _WORDS_IN_CONSONANT_AFTER_VOWEL = "bkpt"
-_L = frozenset("178lr")
+_ENDS_IN_L = frozenset("178lr")  # 일, 칠, 팔, 엘, 알
 
 
 def ends_in_consonant(word: str) -> bool:
@@ -137,4 +137,4 @@ def _final(word: str) -> str:
         ends = last[-1] in _WORDS_IN_CONSONANT or last == "ng"
     if not ends:
         return ""
-    return "ㄹ" if last[-1] in _L else "ㄱ"
+    return "ㄹ" if last[-1] in _ENDS_IN_L else "ㄱ"

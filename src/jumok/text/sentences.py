@@ -48,7 +48,7 @@ _SPLIT_AFTER = (", ", "、", "，", " ")  # best first
 
 
 def check_sentences(value: str) -> Sentences:
-    """Return `value` if it says what happens to sentences; raise a RecipeError if not."""
+    """Return `value` if it is "split" or "keep"; raise a RecipeError if not."""
     for known in get_args(Sentences):
         if value == known:
             return known  # type: ignore[no-any-return]
@@ -102,7 +102,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text, as every translation of it splits it."""
+    """Return the sentences of a text, as a translation with `sentences="split"` splits it."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 

@@ -39,7 +39,7 @@ class NBestSampler:
 
     With probability `strength` a group gets a segmentation other than its best, sampled from the next best
     ones with p(x) ∝ P(x)^0.2. Kudo's single parameter α also weighs the best segmentation against the others,
-    so how many words change depends on the corpus. Here a strength of 0.1 changes one word in ten.
+    so how many words change depends on the corpus. Here a strength of 0.1 changes about one word in ten.
     """
 
     def __init__(self, n_best: Callable[[str, int], list[list[int]]], scores: Sequence[float]) -> None:

@@ -154,9 +154,9 @@ def lost_protected(translation: str, matches: Sequence[TermMatch]) -> list[TermM
 
 
 def without_protected(source: str, matches: Sequence[TermMatch]) -> tuple[str, list[int]]:
-    """Return a sentence without its addresses and placeholders, and where its words are in the original.
+    """Return a sentence without its addresses and placeholders, and the index in `source` of each word left.
 
-    A model that has never seen such a string translates the others worse, or writes something else for it.
+    A model that has never seen such a string translates the words around it worse, or replaces the string.
     """
     kept: list[int] = []  # indices of the characters that stay
     for index, character in enumerate(source):
@@ -225,7 +225,7 @@ class _Placer:
         kept: list[tuple[Span, int]] = []  # spans of the new text, and how far they have moved
         placed: list[tuple[Span, tuple[int, ...]]] = []
         position = length = 0
-        for edit in sorted(self._edits, key=lambda one: one.span):
+        for edit in sorted(self._edits, key=lambda edit: edit.span):
             pieces += [self._translation[position : edit.span[0]], edit.text]
             start = length + edit.span[0] - position
             kept.append(((length, start), position - length))

@@ -139,7 +139,7 @@ class TokenizerPair:
 
 
 def tokenizer_from_file(data: bytes) -> Tokenizer:
-    """Return the tokenizer in the bytes of a file, which a stranger may have made."""
+    """Return the tokenizer in the bytes of an untrusted file."""
     refuse_character_map(data)
     return Tokenizer.from_bytes(data)
 

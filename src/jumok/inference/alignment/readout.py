@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from jumok.types import Link
 
 MIN_GAIN_PER_HEAD = 0.003
-"""One more head is added only if it improves the quality, 1 − AER or the agreement, by at least this."""
+"""A head is added only if it improves the quality, 1 − AER or the agreement, by at least this.
+
+The same gain is required of links that source words choose.
+"""
 MIN_SOURCE_WEIGHTS = (0.1, 0.15, 0.2, 0.3, 0.4)
 """The values of `min_source_weight` that are tried."""
 
@@ -74,7 +77,7 @@ def default_read_out(layers: int, heads: int) -> ReadOut:
 
 
 def last_layer_read_out(layers: int, heads: int) -> ReadOut:
-    """Return all heads of the last layer: where a model looks in a picture is read from their mean."""
+    """Return the default read-out for pictures: all heads of the last layer."""
     return ReadOut(tuple((layers - 1, head) for head in range(heads)))
 
 
@@ -104,7 +107,7 @@ def _key_words(pair: AttendedPair) -> list[int]:
 
 
 def read_alignment(pair: AttendedPair, read_out: ReadOut) -> Alignment:
-    """Return the links that target words choose, and those of source words if the read-out has them."""
+    """Return the links that target words choose and, with `min_source_weight`, those of source words."""
     return Alignment(_links(_word_map(pair, read_out), read_out.min_source_weight))
 
 

@@ -1,1 +1,1 @@
-"""Bulk translation: any number of lines by several processes or a Ray cluster, in parts that survive them."""
+"""Bulk translation of any number of lines by several processes or a Ray cluster, stored in part files."""

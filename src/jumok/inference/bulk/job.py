@@ -1,4 +1,4 @@
-"""A job: which blocks are done, the missing ones to the workers, and the parts joined in order."""
+"""A bulk job: find the blocks that have no part yet, send them to workers, join all parts in order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parse_shard(text: str) -> Shard:
 
 @dataclass(slots=True)
 class BulkProgress:
-    """How far the work is. Lines that were there before it began are counted apart."""
+    """Lines and parts that this run has translated; `lines_found` and `parts_found` are of earlier runs."""
 
     lines: int = 0
     lines_found: int = 0
@@ -62,7 +62,7 @@ class BulkJob:
         self._first_lines: list[int] = []
 
     def blocks(self) -> Iterator[tuple[Block, bool]]:
-        """Yield the blocks of this shard, each with whether its part is there."""
+        """Yield each block of this shard, and whether its part exists."""
         seen: set[str] = set()
         for block in blocks(self._texts):
             key = self._settings.of_block(block.number).key(block.texts)
@@ -76,7 +76,7 @@ class BulkJob:
         self.folder.write(self._keys[block.number], part)
 
     def num_parts(self) -> tuple[int, int]:
-        """Return how many parts are there, of all shards, and how many there must be."""
+        """Return how many parts of all shards exist, and how many the output needs."""
         keys = set(self._keys)
         return sum(self.folder.read(key) is not None for key in keys), len(keys)
 
@@ -87,12 +87,12 @@ class BulkJob:
             if part is None:
                 raise StorageError(
                     f"A part of {self.out} is damaged or was removed from {self.folder.path}. Run the same "
-                    "command again: it does what is missing."
+                    "command again: it translates what is missing."
                 )
             yield line, part
 
     def is_written(self) -> bool:
-        """Whether the output has the bytes of all parts in order: another shard may have joined them."""
+        """Whether the output file has the bytes of all parts: another shard may have joined them."""
         try:
             with self.out.open("rb") as file:
                 return all(file.read(len(part.output)) == part.output for _, part in self.parts()) and (
@@ -121,13 +121,13 @@ class BulkJob:
 
 
 def run_jobs(jobs: Sequence[BulkJob], workers: BulkWorkers, on_part: OnPart) -> BulkProgress:
-    """Translate the blocks that have no part yet. `on_part` is called after each block, done or found."""
+    """Translate the blocks that have no part yet. `on_part` is called after every block, new or found."""
     progress = BulkProgress()
 
     def missing() -> Iterator[Block]:
         for number, job in enumerate(jobs):
-            for block, is_there in job.blocks():
-                if not is_there:
+            for block, has_part in job.blocks():
+                if not has_part:
                     yield replace(block, job=number)
                     continue
                 progress.lines_found += len(block.texts)

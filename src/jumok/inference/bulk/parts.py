@@ -4,10 +4,9 @@
     out.txt.parts/joined.json       sha256 of the output, and a digest of the settings that it was made with
 
 A block has the lines that `Translator.stream` would search together, so that parts joined in order are the
-bytes that one process writes. A part is written whole or not at all, and one that is written twice has the
-same bytes: neither the order nor the number of workers matters, and what is there is not done again. The name
-depends on the lines of the block, not on its file: after a change of the input, only its changed blocks are
-translated.
+bytes that one process writes. A part is written whole or not at all, and always has the same bytes: neither
+the order nor the number of workers matters, and existing parts are reused. The name of a part depends on the
+lines of its block, not on the file: after a change of the input, only the changed blocks are translated.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ MAX_PART_NOTES = 10
 """Notes that a part keeps; all of them are counted."""
 MAX_PART_BYTES = 2**30
 MIN_LEFTOVER_SECONDS = 3600.0
-"""A half-written part that is younger may still be written, by another process or machine."""
+"""Another process or machine may still be writing a half-written part that is younger than this."""
 _PART_NAME = re.compile(rf"[0-9a-f]{{64}}{re.escape(SUFFIX)}")
 
 Output = Literal["text", "json", "json with alignment", "string"]
-"""A line of output: the text, all that is known as a JSON object, or the text as a JSON string."""
+"""A line of output: the text, a JSON object of the translation, or the text as a JSON string."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkSettings:
-    """What a worker needs to translate a block: data that is sent as JSON."""
+    """What a worker needs to translate a block. All fields can be sent as JSON."""
 
     model: str  # the folder, which must be at this path on every machine
     digest: str  # of the model
@@ -70,7 +69,7 @@ class BulkSettings:
     output: Output = "text"
 
     def of_block(self, number: int) -> BulkSettings:
-        """Return the settings of a block: each has a seed of its own, as in a stream."""
+        """Return the settings for a block. With sampling, every block has its own seed, as in a stream."""
         if self.sampling is None:
             return self
         return replace(self, sampling=asdict(Sampling(**self.sampling).with_next_seed(number)))
@@ -137,13 +136,13 @@ def blocks(texts: Iterable[str]) -> Iterator[Block]:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The output for a block, and what a reader should know about it."""
+    """The output for a block, the notes on its translations, and counts."""
 
     output: bytes
     lines: int
     notes: list[tuple[int, str]]  # (index of the line in the block, note)
     num_notes: int
-    num_below_n_best: int
+    num_below_n_best: int  # lines with fewer than n_best translations
 
     @classmethod
     def of_translations(cls, translations: Sequence[Translation], settings: BulkSettings) -> Part:
@@ -204,26 +203,26 @@ class PartFolder:
         self.path = out.with_name(f"{out.name}.parts")
 
     def write(self, key: str, part: Part) -> None:
-        with disk_errors(self.path, "The parts that are there stay."):
+        with disk_errors(self.path, "Existing parts are kept."):
             make_folder(self.path)
-        write_file(self._file(key), part.to_bytes(), failure_note="The parts that are there stay.")
+        write_file(self._file(key), part.to_bytes(), failure_note="Existing parts are kept.")
 
     def read(self, key: str) -> Part | None:
-        """Return a part; None if it is not there, or damaged: it is then done again."""
+        """Return a part, or None if it is missing or damaged: its block is then translated again."""
         try:
             return Part.from_bytes(read_regular_file(self._file(key), max_bytes=MAX_PART_BYTES))
         except JumokError:
             return None
 
     def note_joined(self, sha256: str, settings: BulkSettings) -> None:
-        """Remember an output that these parts were joined to."""
+        """Store the sha256 of the joined output, and a digest of the settings."""
         record = {"sha256": sha256, "settings": settings.key(())}
         with disk_errors(self.path, "The output is complete."):
             make_folder(self.path)
         write_file(self.path / JOINED, json_with_checksum(record), failure_note="The output is complete.")
 
     def has_joined(self, out: Path, settings: BulkSettings) -> bool:
-        """Whether a file is as it was joined, with these settings; its input may have been another."""
+        """Whether `out` still has the bytes that were joined with these settings, from whatever input."""
         try:
             record = read_json_with_checksum(self.path / JOINED)
             with out.open("rb") as file:
@@ -233,7 +232,7 @@ class PartFolder:
         return record == {"sha256": sha256, "settings": settings.key(())}
 
     def remove_others(self, keys: set[str]) -> None:
-        """Remove parts of other inputs, models and options, and half-written ones that nobody writes."""
+        """Remove parts of other inputs, models and options, and old half-written files."""
         with disk_errors(self.path, "The output is complete."):
             for path in self.path.iterdir():
                 is_other = _PART_NAME.fullmatch(path.name) is not None and path.stem not in keys

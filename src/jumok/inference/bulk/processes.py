@@ -24,11 +24,11 @@ class BulkWorkers(Protocol):
 
     @property
     def fallback_reason(self) -> str:
-        """Why the engine is not the usual one; "" until a worker has loaded the model."""
+        """The engine that runs and why not the preferred one; "" if it is, or before a model is loaded."""
         ...
 
     def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
-        """Yield each block with its part as soon as it is done. Blocks are taken one by one."""
+        """Yield each block with its part as soon as the part is computed. `todo` is read one by one."""
         ...
 
 

@@ -1,7 +1,7 @@
 """Workers of a Ray cluster: actors with one model each. Only this module imports Ray.
 
-Ray pickles what it sends; its messages here are texts, numbers and bytes. Order, and that nothing is done
-twice, do not depend on Ray: a part that an actor returns is written by this process (`parts.py`).
+Ray pickles what it sends; its messages here are texts, numbers and bytes. The order of the output and the
+reuse of parts do not depend on Ray: this process writes the parts that actors return (`parts.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The address that starts Ray on this machine alone."""
-QUEUED = 2
-"""Blocks per actor: one that it translates, and the next."""
+BLOCKS_PER_ACTOR = 2
+"""Blocks that an actor has at a time: the one that it translates, and the next one."""
 
 
 class RayActor:
@@ -38,7 +38,7 @@ class RayActor:
             self._failure = str(error)
 
     def translate(self, number: int, texts: list[str]) -> tuple[bytes, str, str]:
-        """Return the part, why the engine is not the usual one, and why it failed."""
+        """Return the part as bytes, the fallback reason of the engine, and an error message or ""."""
         if self._translator is None:
             return b"", "", self._failure
         try:
@@ -48,7 +48,7 @@ class RayActor:
 
 
 class RayWorkers:
-    """`count` actors of one core each in the cluster at `address`; 0 means one per free core."""
+    """`count` actors of one core each in the cluster at `address`. A `count` of 0: one per free core."""
 
     def __init__(self, settings: BulkSettings, address: str, count: int) -> None:
         self._ray = _connect(address, count)
@@ -72,7 +72,7 @@ class RayWorkers:
                 pending[actor.translate.remote(block.number, list(block.texts))] = (block, actor)
 
         try:
-            for _ in range(QUEUED):
+            for _ in range(BLOCKS_PER_ACTOR):
                 for actor in actors:
                     submit(actor)
             while pending:
@@ -106,7 +106,7 @@ def count_actors(requested: int, free_cores: int, address: str) -> int:
     raise UnsupportedError(
         f"Each worker needs a free core of the Ray cluster. Received: --workers {max(1, requested)}; free "
         f"cores at {address}: {free_cores}. {advice}, or add machines with `ray start --address`; `ray "
-        "status` shows who uses them."
+        "status` shows what uses them."
     )
 
 

@@ -1,7 +1,7 @@
-"""What translates blocks: one model in a process of its own, or in an actor of Ray.
+"""Translates blocks with one model, in a worker process or in a Ray actor. The messages of a process:
 
-{"settings": …, "cores": n}      the first message  → {"engine": why it is not the usual one, or ""}
-{"texts": […], "number": n}                         → {"part": a `Part` as text}
+{"settings": …, "cores": n}      the first message  → {"engine": the fallback reason, or ""}
+{"texts": […], "number": n}      one per block      → {"part": a `Part` as text}
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class BlockTranslator:
         self._options = cast("TextOptions", options)
 
     def fallback_reason(self) -> str:
-        """Return why the engine is not the usual one, with its name; "" if it is."""
+        """Return the engine that runs and why not the preferred one; "" if it is the preferred one."""
         engine = self._translator.engine
         return f"engine {engine.name}: {engine.fallback_reason}" if engine.fallback_reason else ""
 

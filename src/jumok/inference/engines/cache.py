@@ -1,4 +1,4 @@
-"""Converted models in the user's cache folder, under a hash of the key that says what they were made from.
+"""Converted models in the user's cache folder. The name is a hash of a key: what the model was made from.
 
     engines/HASH/        the files of one converted model with their manifest
     engines/HASH.lock    held during conversion, so that two processes do not convert the same model, if the
@@ -89,7 +89,7 @@ def get_or_create(
 ) -> dict[str, bytes]:
     """Return the cached files of a key, file name → bytes; create and store them if there are none.
 
-    `model` is the folder that they are made from, for the list of what is in the cache.
+    `model` is the folder of the original model, which the list of cached models shows.
     """
     entry = _entry_folder(key)
     cached = _read(entry, key)
@@ -106,7 +106,7 @@ def get_or_create(
         try:
             write_folder(entry, files.items(), metadata=metadata, failure_note=_FAILURE_NOTE)
         except StorageError:
-            if _read(entry, key) is None:  # else another machine, which no lock kept waiting, was faster
+            if _read(entry, key) is None:  # else another machine, which the lock does not reach, was faster
                 raise
             return files
         remember_checked(checksum(read_manifest(entry / _MANIFEST)))

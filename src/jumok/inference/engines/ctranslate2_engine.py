@@ -325,7 +325,7 @@ def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: 
 
 
 def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
-    """Return the source tokens per batch: few enough for the caches with all beams, and for all workers.
+    """Return the source tokens per batch: few enough to fit the caches and to give every worker batches.
 
     A large model must read its weights in every step, which costs less per sentence in a larger batch.
     """

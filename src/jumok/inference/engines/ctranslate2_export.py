@@ -112,7 +112,7 @@ def _unsupported_widths(attention: MultiHead) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenNames:
-    """What the tokens of both sides are called in the files of a converted model; all names are distinct."""
+    """The names of the tokens of both sides in the files of a converted model; each side's are distinct."""
 
     source: Sequence[str]
     target: Sequence[str]
@@ -127,8 +127,8 @@ def export(
 ) -> dict[str, bytes]:
     """Return the model as files for CTranslate2, file name → bytes.
 
-    The files translate sentences of up to `max_positions` tokens. Without `names`, tokens are called by their
-    ids. An UnsupportedError says why a model cannot be exported.
+    The files have `max_positions` positions, `</s>` included, or those of a learned position table. Without
+    `names`, tokens are named by their ids. An UnsupportedError says why a model cannot be exported.
     """
     reason = unsupported_reason(model)
     if reason or not isinstance(model, Transformer):

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from jumok.types import LogProbs
 
 NEG_INF = float("-inf")
-MAX_LOST = 0.5
-"""If more probability than this is masked, the row gets a new softmax: 1 - lost has too few digits."""
+MAX_MASKED_PROBABILITY = 0.5
+"""If more is masked, the row gets a new softmax: 1 - masked probability has too few digits."""
 
 
 def tokens_of(ids: Tensor | None, columns: Tensor) -> Tensor:
@@ -48,7 +48,7 @@ def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> t
     `log_probs.values` itself, overwritten, and both are one tensor if nothing is disallowed.
     """
     model = log_probs.values
-    lost_to_special = _mask_special_tokens(log_probs)
+    special_probability = _mask_special_tokens(log_probs)
     rows, tokens = _repeating_tokens(history, plan.no_repeat_ngram_size)
     if history.shape[1] < plan.min_length:
         all_rows = torch.arange(len(history), device=history.device)
@@ -57,14 +57,16 @@ def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> t
     if not len(rows):
         return model, model
     columns = columns_of(log_probs.ids, tokens)
-    width = model.shape[1]
-    # Once each, because their probabilities are summed.
-    disallowed = torch.unique((rows * width + columns)[columns >= 0])
-    rows, columns = disallowed // width, disallowed % width
+    num_columns = model.shape[1]
+    # Each only once, because their probabilities are summed.
+    disallowed = torch.unique((rows * num_columns + columns)[columns >= 0])
+    rows, columns = disallowed // num_columns, disallowed % num_columns
     affected = torch.zeros(len(history), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
-    lost = lost_to_special.index_add(0, rows, model[rows, columns].exp()).masked_fill(~affected, 0.0)
-    needs_softmax = ~(lost <= MAX_LOST)
-    values = model - torch.log1p(-lost).masked_fill(needs_softmax, 0.0)[:, None]
+    disallowed_probability = model[rows, columns].exp()
+    masked_probability = special_probability.index_add(0, rows, disallowed_probability)
+    masked_probability = masked_probability.masked_fill(~affected, 0.0)
+    needs_softmax = ~(masked_probability <= MAX_MASKED_PROBABILITY)
+    values = model - torch.log1p(-masked_probability).masked_fill(needs_softmax, 0.0)[:, None]
     values[rows, columns] = NEG_INF
     softmax_rows = needs_softmax.nonzero().squeeze(1)
     if len(softmax_rows):
@@ -77,9 +79,9 @@ def _mask_special_tokens(log_probs: LogProbs) -> Tensor:
     special = torch.tensor([PAD, BEGIN], device=log_probs.values.device)
     columns = columns_of(log_probs.ids, special)
     columns = columns[columns >= 0]
-    lost = log_probs.values[:, columns].exp().sum(dim=1)
+    probability = log_probs.values[:, columns].exp().sum(dim=1)
     log_probs.values[:, columns] = NEG_INF
-    return lost
+    return probability
 
 
 def _renormalise(values: Tensor, ids: Tensor | None) -> Tensor:

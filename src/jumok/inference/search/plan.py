@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_LENGTH_PENALTY = 20
 # Between these, log-probabilities divided by a temperature are finite in float32.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
-_SEED_STEP = 1_000_003  # between blocks: so large that nearby seeds share no block
+_SEED_STEP = 1_000_003  # between the seeds of two blocks; large, so that runs with nearby seeds share none
 
 
 class SearchOverrides(TypedDict, total=False):

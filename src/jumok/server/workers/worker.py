@@ -33,7 +33,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from jumok.errors import DataError, JumokError, ModelFolderError, UnsupportedError
 from jumok.inference.loading import load
-from jumok.inference.terminology import LackingPair, place_in_pairs
+from jumok.inference.terminology import PairMissingTerms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE
 from jumok.server.event_log import configure_logging, log_error
 from jumok.server.workers.heartbeat import start_heartbeats
@@ -227,11 +227,11 @@ def _place_terms(
     retranslate: Retranslate,
 ) -> None:
     """Put the terms of each text into its candidates, with word links and notes on missing ones."""
-    lacking: list[tuple[dict[str, Any], LackingPair]] = []
+    lacking: list[tuple[dict[str, Any], PairMissingTerms]] = []
     for text, terms, text_candidates in zip(message["texts"], message["terms"], candidates, strict=True):
         matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
         lacking += [
-            (candidate, LackingPair(Pair(text, candidate["text"]), matches, rank=rank))
+            (candidate, PairMissingTerms(Pair(text, candidate["text"]), matches, rank=rank))
             for rank, candidate in enumerate(text_candidates)
             if not has_all_terms(candidate["text"], matches)
         ]
