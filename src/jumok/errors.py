@@ -1,9 +1,9 @@
 """Every error that jumok raises on purpose.
 
     JumokError
-    ├── DataError           the corpus: a missing file, unequal lines, bytes that are not UTF-8, no pair left
+    ├── DataError           the input: a missing file, unequal lines, a damaged document, an empty sentence
     ├── RecipeError         the settings: an unknown name, a value out of range, a contradiction
-    │   └── UnsupportedError    each setting is valid, but not together; the message names an alternative
+    │   └── UnsupportedError    valid settings that do not go together, or that this model or machine lacks
     ├── ModelFolderError    a model folder that is damaged, not jumok's, or from another version
     ├── RunFolderError      a run folder that belongs to another run, or cannot be continued as requested
     ├── StorageError        files: a full or read-only disk, a folder in the way, damaged encoded pairs
@@ -40,7 +40,7 @@ class JumokError(Exception):
 
 
 class DataError(JumokError):
-    """Something is wrong with the corpus."""
+    """The input is wrong: a corpus, a document, a picture, a sentence or a request."""
 
 
 class RecipeError(JumokError):
@@ -52,7 +52,7 @@ class RecipeError(JumokError):
 
 
 class UnsupportedError(RecipeError):
-    """Each setting is valid, but they cannot be combined, or need a package that is not installed."""
+    """Each setting is valid, but not in this combination, for this model, or on this machine."""
 
 
 class ModelFolderError(JumokError):
@@ -78,8 +78,8 @@ class RenamedSettingWarning(FutureWarning):
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return ' Did you mean "german"?' with the closest known name, or '' if none is close.
 
-    Close means a typing error: at most about one letter in three differs, ignoring case. A name that differs
-    more is probably no typing error, and a suggestion would only confuse.
+    A name is close if it may be a typing error: at most about one letter in three differs, ignoring case. For
+    any other name a suggestion would only confuse.
     """
     by_folded = {known_name.casefold(): known_name for known_name in known}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.65)

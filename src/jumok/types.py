@@ -42,14 +42,14 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A box in a picture that shows what a word of its caption names; edges as shares of width and height."""
+    """The box in a picture that a word of its caption names; edges as shares of width and height."""
 
     word: int  # index of the word, counted from 0
     left: float
     top: float
     right: float
     bottom: float
-    letters: int | None = None  # first letters of the word that are the name, without a particle; None: all
+    letters: int | None = None  # length of the name at the start of the word, without a particle; None: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,15 @@ class Batch:
 
     A source row is `x₁ … xₙ </s>`; a target row is `<s> y₁ … yₘ </s>`. Lengths count these special tokens.
     The target is None if only the source is known, as in decoding. A token of a picture is a patch, a row of
-    pixel values instead of one id, and a picture has no `</s>`. A batch is made on the CPU; one that is moved
-    to another device also keeps its source lengths here, since reading them back would wait for the device.
+    pixel values instead of one id, and a picture has no `</s>`. A batch is made on the CPU. A batch on
+    another device keeps a copy of its source lengths on the CPU: copying them back would wait for the device.
     """
 
     source: Tensor  # (batch, source) int64; of pictures (batch, patch, value) uint8
     source_lengths: Tensor  # (batch,) int64
     target: Tensor | None = None  # (batch, target) int64
     target_lengths: Tensor | None = None  # (batch,) int64
-    moved_from: Tensor | None = None  # (batch,) int64 on the CPU: the source lengths, if the batch was moved
+    host_source_lengths: Tensor | None = None  # (batch,) int64: the CPU copy, if the batch was moved
 
     def __len__(self) -> int:
         return int(self.source.shape[0])
@@ -123,11 +123,11 @@ class Batch:
     @property
     def cpu_source_lengths(self) -> Tensor:
         """The source lengths on the CPU, (batch,)."""
-        return self.source_lengths.cpu() if self.moved_from is None else self.moved_from
+        return self.source_lengths.cpu() if self.host_source_lengths is None else self.host_source_lengths
 
 
 def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
-    """Return the tensor on that device. To CUDA, it goes by pinned memory, so that nobody waits for it."""
+    """Return the tensor on a device. It is copied to CUDA from pinned memory, so the CPU does not wait."""
     if tensor.device.type == "cpu" and str(device).startswith("cuda"):
         return tensor.pin_memory().to(device, non_blocking=True)
     return tensor.to(device)

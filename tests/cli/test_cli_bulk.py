@@ -43,9 +43,9 @@ def test_workers_and_shards_write_the_bytes_of_one_process(model: Path, call: Ca
     first = call("translate", model, text, "--out", out, "--workers", "2")
     assert first.code == 0, first.err
     assert out.read_bytes() == plain
-    assert "3 parts were done now, 0 were there" in first.err
+    assert "3 parts are new, 0 were already there" in first.err
     again = call("translate", model, text, "--out", out, "--shard", "2/2")
-    assert "0 parts were done now, 1 were there" in again.err
+    assert "0 parts are new, 1 were already there" in again.err
     assert out.read_bytes() == plain
     other = tmp_path / "other.txt"
     for shard in ("3/3", "1/3"):
@@ -144,7 +144,7 @@ def test_a_killed_worker_and_a_killed_program_cost_only_what_they_had_begun(
     assert not out.exists()
     second = spawn(*arguments)
     assert second.returncode == 0, second.stderr
-    assert f"{16 - done} parts were done now, {done} were there" in second.stderr.decode()
+    assert f"{16 - done} parts are new, {done} were already there" in second.stderr.decode()
     assert out.read_bytes() == plain
 
 
@@ -182,7 +182,7 @@ def test_ray_survives_a_killed_actor_and_a_killed_driver(model: Path, tmp_path: 
     assert done < total, "the driver was killed too late: take more lines"
     second = spawn(*arguments)
     assert second.returncode == 0, second.stderr
-    assert f"{total - done} parts were done now, {done} were there" in second.stderr.decode()
+    assert f"{total - done} parts are new, {done} were already there" in second.stderr.decode()
     assert out.read_bytes() == plain
 
 
@@ -194,7 +194,7 @@ def test_many_lines_in_shards_in_any_order_one_of_them_twice(model: Path, tmp_pa
         assert not out.exists()
         result = spawn("translate", model, text, "--out", out, "--shard", shard)
         assert result.returncode == 0, result.stderr
-        done.append(int(result.stderr.split(b" parts were done now")[0].split()[-1]))
+        done.append(int(result.stderr.split(b" parts are new")[0].split()[-1]))
     assert done[3] == 0
     assert sum(done) == len(list((tmp_path / "out.txt.parts").glob("*.part")))
     assert out.read_bytes() == plain

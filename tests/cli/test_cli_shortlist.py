@@ -75,7 +75,7 @@ def test_a_validation_set_of_the_usual_size_is_not_taken_for_held_out_pairs(
     message = call("shortlist", out / "model", pairs).paragraph("shortlist")
     assert "measured on 6 of the pairs given here" in message
     assert card.facts["validation_pairs"] == 6
-    assert "not the pairs that training validated on" in message
+    assert "not the pairs that training held out" in message
     result = call("shortlist", out / "model", pairs, "--valid", valid)
     assert (result.code, result.err) == (0, "")
 

@@ -74,7 +74,7 @@ def test_a_child_that_fails_or_is_inexact_means_that_bf16_does_not_work() -> Non
     wrong = probe_bf16('print(\'{"speed_up": 2.0, "error": 0.5}\')')
     assert (wrong.works, wrong.reason) == (False, "products in bf16 are wrong by 50%")
     slow = probe_bf16('print(\'{"speed_up": 1.1, "error": 0.001}\')')
-    assert (slow.works, slow.pays) == (True, False)
+    assert (slow.works, slow.is_faster) == (True, False)
 
 
 @pytest.mark.medium

@@ -106,10 +106,6 @@ def test_a_vocabulary_in_another_order_keeps_its_meaning(converted: Path, tmp_pa
 def test_translate_evaluate_serve_and_info_work(
     converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    report = import_model(converted, tmp_path / "model", ImportChoices("auto", "en", "ko"))
-    assert report.format == "CTranslate2"
-    assert report.parameters > 1000
-
     def call(*arguments: object, stdin: str = "") -> str:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode())))
@@ -119,6 +115,10 @@ def test_translate_evaluate_serve_and_info_work(
         assert end.value.code == 0, said.err
         return said.out
 
+    report = call("import", converted, "--out", tmp_path / "model", "--from", "en", "--to", "ko")
+    assert "format       CTranslate2" in report
+    assert "jumok evaluate" in report.splitlines()[-1]
+    assert "jumok look" not in report  # it would be refused
     assert call("translate", tmp_path / "model", stdin="\n".join(TEXTS)).splitlines() == translations(MODEL)
     scores = json.loads(call("evaluate", tmp_path / "model", STORED / "pairs.en-ko.tsv", "--json"))
     expected = json.loads(call("evaluate", MODEL, STORED / "pairs.en-ko.tsv", "--json"))

@@ -318,7 +318,7 @@ def test_a_sentence_does_not_wait_for_long_work(
         if not clients:
             clients.append(threading.Thread(target=explain_one))
             clients[0].start()
-            wait_until(lambda: service._turns._num_waiting == 1)
+            wait_until(lambda: service._lock._num_waiting == 1)
 
     def explain_one() -> None:
         request(service, "explain", sentence="one two")

@@ -31,7 +31,7 @@ __all__ = ["main"]
 COMMANDS = {
     "demo": "Train on the built-in corpus, translate, score and draw: everything at once.",
     "check": "Report what is in your sentence pairs and what is wrong with them.",
-    "clean": "Drop pairs that are no translations of each other, by a model of each direction.",
+    "clean": "Drop pairs whose sides do not translate each other, by a model of each direction.",
     "train": "Train a translator on your sentence pairs, or a language model on a text. No config file.",
     "finish": "End a training run now, with the best model so far.",
     "translate": "Translate lines, documents in place, or folders of them.",
@@ -51,13 +51,13 @@ COMMANDS = {
 }
 
 _FUNCTIONS = {"import": "import_model"}
-"""Module and function of a command whose name is a keyword of Python."""
+"""The name of module and function, for a command whose own name is a keyword of Python."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command. A `JumokError` is printed as one paragraph; the exit code is 2."""
-    # A waiting OpenMP thread spins this many times, then sleeps. By default it never sleeps, which makes two
-    # threads many times slower when anything else runs. OpenMP reads the variable when torch is imported.
+    # A waiting OpenMP thread spins this many times, then sleeps. By default it spins so long that two threads
+    # become many times slower when anything else runs. OpenMP reads the variable when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     choose_language(os.environ)
     output_was_closed = _reopen_closed_streams()
@@ -101,7 +101,7 @@ def _message(error: JumokError, arguments: list[str]) -> str:
 
 def _run(command: str, arguments: list[str]) -> None:
     if command in COMMANDS:
-        _import_function(command)  # outside of typer, which would end a Ctrl-C during the import in silence
+        _import_function(command)  # outside of typer, which would exit silently on Ctrl-C during the import
     try:
         _app(args=arguments, prog_name="jumok", standalone_mode=True)
     except SystemExit as end:
@@ -113,7 +113,7 @@ def _run(command: str, arguments: list[str]) -> None:
 
 
 def _reopen_closed_streams() -> bool:
-    """Replace closed standard streams (`>&-`) by unusable ones; return whether standard output was closed.
+    """Replace closed standard streams (`>&-`) by read-only ones; return whether standard output was closed.
 
     Python sets such a stream to None, on which printing fails, and the next file that is opened gets its
     descriptor: output for the terminal would be written into that file.

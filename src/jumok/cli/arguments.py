@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jumok.inference.engines.protocol import Engine
 
 MAX_NOTES = 10
-"""Notes that are printed; a file of a million lines may have one per line."""
+"""The number of notes that are printed; a file of a million lines may have one per line."""
 _FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
 RENAMED_OPTIONS = {
     "--contender": "--system",
@@ -33,7 +33,7 @@ RENAMED_OPTIONS = {
 """Old name → new name of an option; the old names work until 1.0."""
 
 ModelArgument = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model folder, written by `jumok train`.")
+    Path, typer.Argument(metavar="MODEL", help="A model folder, or the run folder that contains it.")
 ]
 _PAIRS_HELP = (
     "One file of pairs (.tsv, .csv, .xlsx, .ods, .tmx, .xliff, .po, .jsonl, .zip), or two parallel files; "
@@ -55,7 +55,7 @@ DeviceOption = Annotated[
     Device, typer.Option(help="Where torch computes: auto takes the first accelerator that it finds.")
 ]
 PrecisionOption = Annotated[
-    Precision, typer.Option(help="Precision of torch's products: auto takes bf16 where it pays.")
+    Precision, typer.Option(help="Precision of torch's matrix products: auto uses bf16 where it is faster.")
 ]
 ShortlistOption = Annotated[
     bool, typer.Option(help="Use the vocabulary shortlist of the model; `jumok shortlist` learns it.")
@@ -112,7 +112,7 @@ def report_fallback(engine: Engine) -> None:
 
 
 def report_notes(notes: Sequence[str], *, total: int | None = None) -> None:
-    """Print on standard error what a reader of translations should know; the first few of a `total`."""
+    """Print the first notes on translations to standard error; `total` counts all, if `notes` is cut off."""
     for note in notes[:MAX_NOTES]:
         typer.echo(localise("note: {note}", note=localise_text(note)), err=True)
     more = (len(notes) if total is None else total) - MAX_NOTES
@@ -189,7 +189,7 @@ def _has_both_sides(name: str) -> bool:
 
 
 def format_family(model: ModelSettings) -> str:
-    """Return `transformer tiny`, or only the family of a model whose sizes have no name."""
+    """Return `transformer tiny`, or only the family if the sizes of the model have no name."""
     return f"{model.family} {model.size or ''}".rstrip()
 
 
@@ -203,7 +203,7 @@ def format_languages(recipe: Recipe) -> str:
 
 
 def format_noun(*, pictures: bool, plain: bool) -> str:
-    """Return what a corpus has: pairs, sentences of plain text, or pictures."""
+    """Return the noun for what a corpus contains: pairs, sentences of plain text, or pictures."""
     if pictures:
         return localise("pictures")
     return localise("sentences") if plain else localise("pairs")

@@ -39,29 +39,29 @@ WorkersOption = Annotated[
     typer.Option(
         metavar="N",
         min=1,
-        help="Translate by N processes, each with a model of its own. What is done is kept in parts beside "
-        "--out: the same command continues.",
+        help="Translate with N processes, each with its own copy of the model. Finished parts are kept "
+        "beside --out, and the same command continues from them.",
     ),
 ]
 ShardOption = Annotated[
     str | None,
     typer.Option(
-        metavar="I/N", help="Do only the I-th of N shares of the lines; the last one to end joins them."
+        metavar="I/N", help="Translate only shard I of N; the shard that ends last joins the parts of all."
     ),
 ]
 RayOption = Annotated[
     str | None,
     typer.Option(
         metavar="[ADDRESS]",
-        help="Translate by actors of a Ray cluster (auto: the running one); this machine if no address is "
-        "given.",
+        help="Translate with actors of a Ray cluster (auto: the running cluster); on this machine if no "
+        "address is given.",
     ),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class BulkOptions:
-    """How bulk work is divided. Without any of the options it is not bulk work."""
+    """How bulk work is divided. False if none of the options is set: then there is no bulk work."""
 
     command: str
     workers: int | None = None
@@ -78,7 +78,7 @@ class BulkOptions:
         return ", ".join(name for name, value in given.items() if value is not None)
 
     def refuse_pictures(self) -> None:
-        """Raise: parts are named by the lines of the input, and those of pictures are only their paths."""
+        """Raise: a part belongs to lines of the input, and for pictures a line is only a path."""
         raise UnsupportedError(
             localise(
                 "Pictures are not translated in parts, because a picture may change while its path stays. "
@@ -88,7 +88,7 @@ class BulkOptions:
         )
 
     def start(self, settings: BulkSettings) -> BulkWorkers:
-        """Return the workers that were asked for: by default one, on all cores."""
+        """Return the workers that the options ask for: by default one, on all cores."""
         if self.ray is not None:
             from jumok.inference.bulk.ray_workers import RayWorkers  # start-up
 
@@ -137,7 +137,7 @@ def plan_outputs(
 
 
 def check_replaceable(files: Sequence[tuple[Path, Path]], settings: BulkSettings, *, overwrite: bool) -> None:
-    """Raise if an output is not one that these settings wrote, and that nobody has changed since."""
+    """Raise if an output exists, unless these settings wrote it and it is unchanged since."""
     from jumok.inference.bulk.parts import PartFolder  # start-up
 
     for _, target in files:
@@ -170,7 +170,7 @@ def translate_files(
     total = sum(count_lines(source) for source, _ in files)
     _run(jobs, settings, options, total)
     notes: list[str] = []
-    num_notes = num_below = 0
+    num_notes = num_incomplete = 0
     for (source, out), job in zip(files, jobs, strict=True):
         if not _is_complete(job, options):
             continue
@@ -180,20 +180,20 @@ def translate_files(
         name = f"{source.name}, " if len(files) > 1 else ""
         for line, part in job.parts():
             num_notes += part.num_notes
-            num_below += part.num_below_n_best
+            num_incomplete += part.num_below_n_best
             if len(notes) < MAX_NOTES:
                 notes += [name + format_line_note(line + index, note) for index, note in part.notes]
     report_notes(notes[:MAX_NOTES], total=num_notes)
-    if num_below:
-        report_short_lists(num_below, total, settings.n_best)
+    if num_incomplete:
+        report_incomplete_lists(num_incomplete, total, settings.n_best)
 
 
-def report_short_lists(num_below: int, num_lines: int, n_best: int, advice: str = "") -> None:
-    """Say on standard error how many lines have fewer translations than were asked for."""
+def report_incomplete_lists(num_incomplete: int, num_lines: int, n_best: int, advice: str = "") -> None:
+    """Say on standard error how many lines have fewer than `n_best` translations."""
     message = localise(
-        "{num_below:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text was "
+        "{num_incomplete:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text was "
         "found.",
-        num_below=num_below,
+        num_incomplete=num_incomplete,
         num_lines=num_lines,
         n_best=n_best,
     )
@@ -241,7 +241,7 @@ def _run(jobs: Sequence[BulkJob], settings: BulkSettings, options: BulkOptions, 
 
 
 class _Progress:
-    """Says how far all workers are: on the terminal as a line that changes, else every ten seconds."""
+    """Shows the progress of all workers: on a terminal in a line that changes, else every ten seconds."""
 
     def __init__(self, total: int, workers: int, options: BulkOptions, show: Callable[[str], None]) -> None:
         self._total, self._workers, self._options, self._show = total, workers, options, show
@@ -255,7 +255,7 @@ class _Progress:
 
     def finish(self, progress: BulkProgress) -> None:
         parts = localise(
-            "; {done:,} parts were done now, {found:,} were there",
+            "; {done:,} parts are new, {found:,} were already there",
             done=progress.parts,
             found=progress.parts_found,
         )
@@ -271,14 +271,14 @@ class _Progress:
 
 
 def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
-    there, needed = job.num_parts()
-    if there < needed:
+    found, needed = job.num_parts()
+    if found < needed:
         message = localise(
-            "{missing:,} of {needed:,} parts of {file} are missing. The shard that ends last joins them; run "
-            "those that have not run.",
-            missing=needed - there,
+            "{missing:,} of {needed:,} parts of {file} are missing. Run the other shards: the shard that "
+            "ends last joins the parts.",
+            missing=needed - found,
             needed=needed,
             file=job.out,
         )
         typer.echo(f"jumok {options.command}: {message}", err=True)
-    return there == needed
+    return found == needed

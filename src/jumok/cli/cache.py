@@ -22,8 +22,8 @@ def cache(
         str,
         typer.Option(
             metavar="SIZE",
-            help="Remove the models that were not used for longest until the others take at most this much, "
-            "such as 500M or 2G.",
+            help="Remove the least recently used models until the others take at most this much space, such "
+            "as 500M or 2G.",
         ),
     ] = "",
     clear: Annotated[bool, typer.Option("--clear", help="Remove all converted models.")] = False,
@@ -41,28 +41,28 @@ def cache(
         )
     limit = 0 if clear else _parse_size(max_size) if max_size else None
     models = cached_models()
-    removed = [] if limit is None else _beyond(models, limit)
+    removed = [] if limit is None else _models_to_remove(models, limit)
     for model in removed:
         remove_cached(model)
     kept = [model for model in models if model not in removed]
     if limit is not None:
-        typer.echo(localise("removed {models}", models=_count(removed)))
-    typer.echo(f"{private_folder('engines')}: {_count(kept)}")
+        typer.echo(localise("removed {models}", models=_describe(removed)))
+    typer.echo(f"{private_folder('engines')}: {_describe(kept)}")
     for model in kept:
         used = datetime.fromtimestamp(model.last_used).astimezone()
         name = model.model or localise("an unknown model")
         last_used = localise("used {time:%Y-%m-%d %H:%M}", time=used)
-        typer.echo(f"  {_size(model.num_bytes):>9}  {model.precision:<8}  {last_used}  {name}")
+        typer.echo(f"  {_format_size(model.num_bytes):>9}  {model.precision:<8}  {last_used}  {name}")
 
 
-def _beyond(models: list[CachedModel], limit: int) -> list[CachedModel]:
-    """Return the models to remove, so that the most recently used ones fit into the limit."""
-    beyond, total = [], 0
-    for model in models:
+def _models_to_remove(models: list[CachedModel], limit: int) -> list[CachedModel]:
+    """Return the models that do not fit into the limit, if the most recently used ones are kept."""
+    removed, total = [], 0
+    for model in models:  # the most recently used one comes first
         total += model.num_bytes
         if total > limit:
-            beyond.append(model)
-    return beyond
+            removed.append(model)
+    return removed
 
 
 def _parse_size(text: str) -> int:
@@ -74,12 +74,12 @@ def _parse_size(text: str) -> int:
     return int(float(match[1]) * _UNITS[match[2]])
 
 
-def _count(models: list[CachedModel]) -> str:
-    size = _size(sum(model.num_bytes for model in models))
+def _describe(models: list[CachedModel]) -> str:
+    size = _format_size(sum(model.num_bytes for model in models))
     if len(models) == 1:
         return localise("1 converted model, {size}", size=size)
     return localise("{count:,} converted models, {size}", count=len(models), size=size)
 
 
-def _size(num_bytes: int) -> str:
+def _format_size(num_bytes: int) -> str:
     return f"{num_bytes / 10**6:,.1f} MB"

@@ -1,4 +1,4 @@
-"""`jumok clean pairs.tsv --model en-ko --back ko-en --out clean.tsv`: drop pairs that are no translations."""
+"""`jumok clean pairs.tsv --model en-ko --back ko-en --out clean.tsv`: drop pairs that do not match."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def clean(
     back: Annotated[Path, typer.Option(metavar="MODEL", help="A model of the other direction.")],
     out: Annotated[Path, typer.Option(help="File for the pairs that are kept, in their order.")],
     keep: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Keep the best pairs: 80% (the default) or 0.8.")
+        str | None,
+        typer.Option(
+            metavar="SHARE", help="Share of the pairs to keep, the best ones: 80% (default) or 0.8."
+        ),
     ] = None,
     threshold: Annotated[
         float | None,
@@ -81,7 +84,7 @@ def clean(
                 skipped=_describe_skipped(skipped) or localise("none"),
             )
         )
-    limit = threshold if threshold is not None else _score_of_last(scores, share)
+    limit = threshold if threshold is not None else _lowest_kept_score(scores, share)
     _write(corpora, scores, limit, out, dropped, (forward.source_language, forward.target_language))
     _report(corpora, scores, limit, skipped, examples)
     typer.echo(localise("wrote {out} and {dropped}", out=out, dropped=dropped))
@@ -129,8 +132,8 @@ def _score(
     return scores
 
 
-def _score_of_last(scores: Sequence[PairScore], share: float) -> float:
-    """Return the score of the last pair that is kept if this share of the pairs is."""
+def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
+    """Return the lowest score among the best pairs, if this share of the pairs is kept."""
     ranked = sorted((scored.score for scored in scores), reverse=True)
     return ranked[max(round(share * len(ranked)), 1) - 1]
 

@@ -35,7 +35,7 @@ def make_job(
     encoding: str,
     **loaded: object,
 ) -> DocumentJob:
-    """Return how to translate documents; `loaded` says how the model was loaded."""
+    """Return the job that documents are translated with; `loaded` has the options that loaded the model."""
     remembered = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
     others = {name: value for name, value in options.items() if name != "glossary"}
@@ -106,13 +106,13 @@ def translate_plan(
     else:
         translated = _print_document(translator, plan.files[0][0], job)
     if failures:
-        raise _failed(failures, save_memory)
+        raise _failure_error(failures, save_memory)
     if save_memory is not None:
         _write_memory(save_memory, translator, translated)
 
 
-def _failed(failures: Sequence[str], save_memory: Path | None) -> DataError:
-    """Return the error that names every failure. The same command, which continues, writes the memory."""
+def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataError:
+    """Return the error that names every failure. The memory is written when the command is run again."""
     sentences = [localise("{count:,} documents could not be translated.", count=len(failures)), *failures]
     if save_memory is not None:
         sentences.append(
@@ -234,7 +234,7 @@ def _digest(path: Path) -> str:
 
 
 def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> None:
-    """Say how many documents were translated, and which were left out."""
+    """Say how many documents were translated, and which files were left out."""
     counts = {"count": len(plan.files) - num_failures, "before": num_done_before}
     if len(plan.files) > 1:
         now = localise("{count:,} documents were translated.", **counts)

@@ -41,7 +41,7 @@ def decode_stream(data: bytes, name: str, encoding: str) -> bytes:
 
 
 def read_document_file(path: Path, encoding: str) -> bytes:
-    """Return a document; a plain text as UTF-8. XML and archives say their encoding themselves."""
+    """Return the bytes of a document; plain text as UTF-8. XML and archives name their own encoding."""
     data = path.read_bytes()
     if find_format(path.name).unpack is not None or data.lstrip().startswith(b"<?xml"):
         return data
@@ -55,7 +55,7 @@ def read_document_file(path: Path, encoding: str) -> bytes:
             return data  # its byte order mark says so, and its translation is UTF-16 too
         lines, number = data.split(b"\n"), data.count(b"\n", 0, error.start)
         others = lines[:number] + lines[number + 1 :]
-        advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _use)
+        advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _encoding_advice)
         raise DataError(
             localise(
                 "{file} is not UTF-8 text (line {line:,}). {advice}",
@@ -68,22 +68,23 @@ def read_document_file(path: Path, encoding: str) -> bytes:
 
 
 def refuse_unmarked_utf16(head: bytes, name: str) -> None:
-    """Raise if a text looks like UTF-16 without a byte order mark: its Latin letters are valid UTF-8 too.
+    """Raise if a text looks like UTF-16 without a byte order mark.
 
-    Every second byte of them is zero; a text with a few zeros is only odd.
+    UTF-16 of Latin letters is also valid UTF-8, in which every second byte is zero. A text with only a few
+    zeros may be UTF-8.
     """
     found = find_utf16(head) if 4 * head.count(0) > len(head) else None
     if found is not None and found.codec != "utf-16":
         raise DataError(
             localise(
-                "{name} looks like UTF-16 without a byte order mark. To read it so, {advice}",
+                "{name} looks like UTF-16 without a byte order mark. If it is UTF-16, {advice}",
                 name=name,
-                advice=_use(found),
+                advice=_encoding_advice(found),
             )
         )
 
 
-def _use(encoding: Encoding) -> str:
+def _encoding_advice(encoding: Encoding) -> str:
     return localise("add --encoding {codec}.", codec=encoding.codec)
 
 

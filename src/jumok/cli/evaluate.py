@@ -190,7 +190,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class BulkWork:
-    """Translations that are made in bulk: by whom, how models are loaded, and where the parts are."""
+    """How a test set is translated in bulk: the workers, how they load a model, and the file to write."""
 
     options: BulkOptions
     loading: dict[str, Any]

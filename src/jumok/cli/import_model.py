@@ -48,11 +48,14 @@ def import_model(
 ) -> None:
     """Turn a model of another toolkit into a model folder, with which every command works.
 
+    A model of CTranslate2 or Argos only translates: translate, serve and evaluate take it.
+
     The files are data: no script in them is run. They are read in a separate process, with limits of memory
     and time.
     """
     from jumok.interop.conversion import ImportChoices  # start-up
     from jumok.interop.importing import import_model  # start-up
+    from jumok.storage.model_folder import read_card  # start-up
 
     choices = ImportChoices(positions, source or "", target or "", code, licence)
     report = import_model(package, out, choices)
@@ -75,9 +78,12 @@ def import_model(
         rows[localise("targets")] = f"{shown}: {default}"
     for label, value in rows.items():
         echo_wrapped(f"  {pad(label, 12)} {value}", indent=15)
-    typer.echo(
-        localise(
-            "`jumok translate {folder}`, `jumok look {folder} …` and `jumok serve` use it",
-            folder=report.folder,
-        )
+    use = localise(
+        "`jumok translate {folder}`, `jumok look {folder} …` and `jumok serve` use it", folder=report.folder
     )
+    use_without_weights = localise(
+        "`jumok translate {folder}`, `jumok evaluate {folder} …` and `jumok serve` use it",
+        folder=report.folder,
+    )
+    only_translates = read_card(Path(report.folder)).facts.get("runs_on") == "ctranslate2"
+    typer.echo(use_without_weights if only_translates else use)

@@ -325,7 +325,7 @@ def _write_live_file(translator: Translator, folder: Path, out: Path, quantizati
     ).encode()
     write_file(out, page)
     message = localise(
-        "{out} is {size:.1f} MB and contains the model's weights ({quantization}): whoever has the file has "
+        "{out} is {size:.1f} MB and contains the model's weights ({quantization}): anyone with the file has "
         "the model. Licence of the model: {licence}.",
         out=out,
         size=len(page) / 1e6,

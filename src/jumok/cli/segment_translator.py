@@ -42,8 +42,8 @@ def _no_options() -> TextOptions:
 class DocumentJob:
     """How documents are translated.
 
-    `options` may keep the lines of a text whole, and have a glossary. `memory` has translations of segments
-    and sentences, which are taken over as they are. `key` stands for the model, the options and the memory.
+    `options` say how texts are split and searched, and with which glossary. `memory` has translations of
+    segments and sentences, which are used as they are. `key` identifies model, options and memory.
     """
 
     options: TextOptions = field(default_factory=_no_options)
@@ -98,7 +98,7 @@ class SegmentTranslator:
         return [translated[text] for text in segments]
 
     def _translate(self, sentences: Sequence[str]) -> dict[str, Candidate]:
-        """Return the translations of sentences, block by block; those of an earlier process are read."""
+        """Translate sentences block by block; blocks that an earlier process has stored are read."""
         self._num_sentences = len(sentences)
         self.num_from_memory += sum(sentence in self._memory for sentence in sentences)
         if self._target is not None and len(sentences) > BLOCK_SENTENCES:
@@ -162,7 +162,7 @@ class SegmentTranslator:
         return candidates | self._with_terms({source: texts[source] for source in new})
 
     def _with_terms(self, texts: Mapping[str, str]) -> dict[str, Candidate]:
-        """Return the translations that lack a term of their source, with it; `texts` is source → text."""
+        """Place the terms that translations lack, and return these translations; `texts` is source → text."""
         found = [(source, text, find_terms(source, self._handling)) for source, text in texts.items()]
         lacking = [
             PairMissingTerms(Pair(source, text), matches)

@@ -46,7 +46,7 @@ def serve(
         typer.Option(
             help="Maximum seconds of work per request, by the measured speed of the models.",
             min=0.1,
-            max=36,  # two thirds of the 54 s that fit into a request's minute: the share of a lone client
+            max=36,  # one client may use two thirds of the 54 s of work that fit into `request_timeout`
         ),
     ] = Limits.max_request_seconds,
     requests_per_minute: Annotated[
@@ -62,7 +62,7 @@ def serve(
 ) -> None:
     """Serve models over HTTP: the API of LibreTranslate, more under /v1/, and a web page at /.
 
-    SIGTERM finishes the accepted requests, then exits. SIGHUP reloads the models and glossaries.
+    SIGTERM finishes the accepted requests, then exits. SIGHUP reloads models, API keys and glossaries.
     """
     try:
         from jumok.server.event_log import configure_logging, log_event  # optional

@@ -110,8 +110,7 @@ def _refuse_training_pairs(num_held_out: int, *, known: bool) -> None:
     """Refuse to measure on pairs that the model may have been trained on: the cost would look too small."""
     reason = (
         localise(
-            "They are not the pairs that training validated on: it was given a validation set, or other "
-            "pairs."
+            "They are not the pairs that training held out: training got a validation set, or other pairs."
         )
         if known
         else localise(

@@ -42,7 +42,7 @@ from jumok.cli.bulk import (
     WorkersOption,
     format_line_note,
     plan_outputs,
-    report_short_lists,
+    report_incomplete_lists,
     translate_files,
 )
 from jumok.cli.input_lines import InputLines, count_lines
@@ -290,7 +290,7 @@ def _refuse_swapped(model: Path, source: Path | None) -> None:
 
 
 class _PrintedLines:
-    """Prints translations, and afterwards what a reader should know about some of them."""
+    """Prints translations, and afterwards the notes on them."""
 
     def __init__(self, *, n_best: int, align: bool, as_json: bool) -> None:
         self._n_best, self._align, self._as_json = n_best, align, as_json
@@ -314,7 +314,7 @@ class _PrintedLines:
             sys.stdout.flush()  # before the messages below, if both go to one terminal
         report_notes(self._notes, total=self._num_notes)
         if self._num_below_n_best:
-            report_short_lists(self._num_below_n_best, self._num_lines, self._n_best, advice)
+            report_incomplete_lists(self._num_below_n_best, self._num_lines, self._n_best, advice)
 
 
 def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> InputLines:
@@ -398,7 +398,7 @@ def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -
                 suffix=source.suffix,
             )
         )
-    return FilePlan([(source, source)], [])  # `print_document` uses only the source
+    return FilePlan([(source, source)], [])  # `translate_plan` prints it, and uses only the source
 
 
 def _advice(sample: bool) -> str:
@@ -432,7 +432,7 @@ def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
 
 
 def _time_left(elapsed: float, done: int, total: int | None) -> str:
-    """Return the time left, by the time that all lines so far took: they come in bursts, one per block."""
+    """Return the time left, by the mean time per line so far: lines come in bursts, block by block."""
     if total is None or done > total:
         return ""
     minutes, seconds = divmod(round(elapsed / done * (total - done)), 60)

@@ -12,7 +12,7 @@ import typer
 from jumok.plots.text_width import terminal_columns
 
 _FILLER = "\ue000"
-"""Stands for the second column of a wide character while text is wrapped; for private use in Unicode."""
+"""A private-use character of Unicode: the second column of a wide character, while text is wrapped."""
 
 
 def fill_columns(text: str) -> str:

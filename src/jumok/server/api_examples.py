@@ -1,6 +1,6 @@
-"""Examples of every route in the OpenAPI document: for curl, Python and JavaScript, ready to be copied.
+"""Examples of the routes in the OpenAPI document: for curl, Python and JavaScript, ready to be copied.
 
-They are made from the document and have this server's address and languages, so each runs as it is.
+They are made from the document, with this server's address and languages, so each runs as it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The glossaries of a server: files with names, which a request can use for its own languages."""
+"""The glossaries of a server. Each is a file with a name, which requests use to choose it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class NamedGlossaries:
 
 
 def _read(path: Path, pairs: LanguagePairs) -> dict[Languages, Glossary]:
-    """Read a file for every two languages that the server translates between, if it has them."""
+    """Read a file once for each direction of the server that the file has terms for."""
     read: dict[Languages, Glossary] = {}
     errors: list[DataError] = []
     languages = [(source, target) for source in pairs.codes for target in pairs.targets(source)]

@@ -1,7 +1,7 @@
 """The lifecycle of a server: it answers once all models are loaded, and ends once all requests are answered.
 
 SIGTERM and Ctrl-C: no new connections; accepted requests are answered; then the workers end.
-SIGHUP: models and keys are reloaded while the old workers continue.
+SIGHUP: models, API keys and glossaries are reloaded while the old workers continue.
 Outside the main thread there are no signals; `on_listening` receives a function that drains the server.
 """
 

@@ -1,4 +1,4 @@
-"""The listening socket and uvicorn's settings, for both servers."""
+"""The listening socket and uvicorn's settings, for `jumok serve` and for the live page."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def server_config(
     application: ASGIApp, limits: Limits, protocol: type[BoundedHttpProtocol], **settings: Any
 ) -> uvicorn.Config:
     """Return uvicorn's settings for an application with these limits."""
-    bounds = {
+    protocol_limits = {
         "header_timeout": limits.header_timeout,
         "response_timeout": limits.response_timeout,
         "max_connections": limits.max_connections,
     }
     return uvicorn.Config(
         application,
-        http=type("LimitedProtocol", (protocol,), bounds),
+        http=type("LimitedProtocol", (protocol,), protocol_limits),
         ws="none",
         lifespan="off",
         log_config=None,

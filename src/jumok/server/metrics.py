@@ -23,7 +23,7 @@ class Metrics:
         registry = self._registry = CollectorRegistry()
         labels = ("method", "route", "status")
         requests = Counter("jumok_requests", "Responses", labels, registry=registry)
-        self._count_of = cache(requests.labels)  # the labels are few, and finding their counter takes long
+        self._count_of = cache(requests.labels)  # there are few combinations of labels, and `labels` is slow
         self.characters = Counter("jumok_characters", "Characters of text received", registry=registry)
         self.worker_deaths = Counter("jumok_worker_deaths", "Workers that died or hung", registry=registry)
         self.reloads = Counter("jumok_reloads", "Reloads of the models", registry=registry)
@@ -35,7 +35,7 @@ class Metrics:
         )
 
     def add_gauge(self, name: str, documentation: str, read: Callable[[], float]) -> None:
-        """Add a value that is read when the metrics are."""
+        """Add a gauge whose value is read each time the metrics are read."""
         Gauge(f"jumok_{name}", documentation, registry=self._registry).set_function(read)
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:

@@ -1,8 +1,8 @@
 """The page at `/`, the live attention page, the page about the API at `/docs`, and the OpenAPI document.
 
-The page is a plain form, and its script is optional. Script and style of both pages are built from `web/`
-(`page.js`, `page.css`). Text of a user or a model is escaped, and the content security policy names the
-digests of the one script and the one style: no other script runs.
+The page at `/` is a plain form, which also works without JavaScript. Script and style of the pages at `/` and
+`/docs` are built from `web/` (`page.js`, `page.css`). Text of a user or a model is escaped, and the content
+security policy names the digests of the one script and the one style: no other script runs.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class PageForm(ApiModel):
 
 
 async def show_page(request: ApiRequest) -> Response:
-    return _render(request)
+    return _render_translation_page(request)
 
 
 async def translate_on_page(request: ApiRequest) -> Response:
-    """Answer the form, as a browser without the script sends it."""
+    """Answer the form, which a browser without JavaScript sends."""
     form, service = PageForm.read(request), request.service
     check_size([form.q], service)
     plan = await find_pivot_paths([form.q], form.source, form.target, service)
@@ -70,7 +70,7 @@ async def translate_on_page(request: ApiRequest) -> Response:
         [form.q], plan.pivot_paths, options, request.client_id
     )
     notice = _plan_notice(plan, _ui_language(request))
-    return _render(request, result=translated.text(), notice=notice)
+    return _render_translation_page(request, result=translated.text(), notice=notice)
 
 
 def _plan_notice(plan: LanguagePlan, ui_language: str) -> str:
@@ -115,7 +115,7 @@ def show_error(request: ApiRequest, error: HTTPException) -> Response:
     template = next(known, messages.get(error.status_code, "{message}"))
     headers = error.headers or {}
     message = template.format(message=error.detail, seconds=headers.get("Retry-After"))
-    response = _render(request, message=message)
+    response = _render_translation_page(request, message=message)
     response.status_code = error.status_code
     response.headers.update(headers)
     return response
@@ -125,14 +125,16 @@ def _ui_language(request: ApiRequest) -> str:
     return negotiate_language(request.headers.get("accept-language", ""))
 
 
-def _render(request: ApiRequest, *, result: str = "", notice: str = "", message: str = "") -> Response:
+def _render_translation_page(
+    request: ApiRequest, *, result: str = "", notice: str = "", message: str = ""
+) -> Response:
     service, fields, ui_language = request.service, request.fields, _ui_language(request)
     pairs = service.language_pairs
     sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
     targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
     text, target = fields.get("q", ""), fields.get("target")
     tags = service.all_tags
-    return _show(
+    return _render_template(
         "page.html",
         ui_language,
         nav='<a href="/docs">API</a>',
@@ -166,7 +168,7 @@ def _page_settings(service: Service) -> dict[str, Any]:
     }
 
 
-def _show(template: str, ui_language: str, *, nav: str, **values: str) -> Response:
+def _render_template(template: str, ui_language: str, *, nav: str, **values: str) -> Response:
     """Return one of the pages, with the strings of a language and the policy that allows script and style."""
     script, style = _read("page.js").strip(), _read("page.css").strip()
     values |= {
@@ -238,7 +240,7 @@ async def docs(request: ApiRequest) -> Response:
         key="YOUR-KEY" if service.api_keys else "",
     )
     routes = list(examples)
-    return _show(
+    return _render_template(
         "api_page.html",
         ui_language,
         nav=f'<a href="/">{escape(STRINGS[ui_language]["translate"])}</a>',

@@ -1,8 +1,8 @@
-"""Who may use the server: checks of the Host and Origin headers, API keys, and a rate limiter.
+"""Access control: checks of the Host and Origin headers, API keys, and a rate limiter.
 
-Any web page that somebody visits can send requests to their own machine. The Origin header identifies the
-page; the Host header identifies a foreign name that was made to point here (DNS rebinding). Images, scripts
-and frames of other sites are loaded without an Origin: Sec-Fetch-Site tells where they are from.
+Any web page that a user visits can send requests to the user's own machine. The Origin header identifies the
+page; the Host header reveals a foreign name that was made to point here (DNS rebinding). A page of another
+site that embeds images, scripts or frames sends no Origin: Sec-Fetch-Site says that it is another site.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class HostOriginPolicy:
         if name in self._hosts or is_loopback(name):
             return True
         try:
-            # A bare address is not a domain that somebody else could point here.
+            # A bare address is no domain name, which others could point here.
             return not self._only_loopback and bool(ip_address(name))
         except ValueError:
             return False
@@ -124,7 +124,7 @@ class ApiKeys:
 
 @lru_cache(maxsize=256)
 def client_network(address: str) -> str:
-    """Return what identifies a client: its IPv4 address, or its IPv6 /64 network, which is one customer's."""
+    """Return what identifies a client: its IPv4 address, or its IPv6 /64 network, which one customer has."""
     try:
         parsed = ip_address(address)
     except ValueError:

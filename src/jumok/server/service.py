@@ -59,7 +59,7 @@ class Service:
         self.limits = limits
         self.language_pairs = language_pairs
         self.glossaries = NamedGlossaries(settings.glossaries, language_pairs)
-        self.openapi_document: dict[str, Any] | None = None  # once it was asked for, until a reload
+        self.openapi_document: dict[str, Any] | None = None  # made on the first request, dropped by a reload
         self.api_keys = read_api_keys(settings.api_keys) if settings.api_keys else ApiKeys()
         self.host_origin_policy = HostOriginPolicy(
             settings.host, hosts=settings.allowed_hosts, origins=settings.allowed_origins
@@ -96,10 +96,10 @@ class Service:
         return sorted({tag for pair in self.language_pairs.all for tag in self.tags(pair)})
 
     async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run what takes long for a large text, such as reading a document, beside the event loop.
+        """Run work that takes long for a large text, such as reading a document, beside the event loop.
 
-        Threads share Python's global lock (GIL) with all requests, so only one of them runs at a time.
-        A thread cannot be cancelled: if its request is, it keeps the slot until it ends.
+        Only one such thread runs at a time, since threads share Python's global lock (GIL) with all requests.
+        A thread cannot be cancelled: if its request is cancelled, it keeps the slot until it ends.
         """
         await self._thread_slot.acquire()
         try:
@@ -117,7 +117,7 @@ class Service:
             thread.exception()  # retrieve it, or asyncio logs that nobody did
 
     async def reload(self) -> None:
-        """Reload models, keys and glossaries without dropping a request, or nothing if one is invalid."""
+        """Reload models, keys and glossaries without dropping a request; nothing if any is invalid."""
         async with self._reload_lock:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)

@@ -193,7 +193,7 @@ ERROR_MESSAGES: dict[str, dict[int | str, str]] = {
         503: "서버가 지금 요청을 처리할 수 없습니다. {seconds}초 후에 다시 시도하세요.",
     },
 }
-"""What the page shows for an error, by a part of its message or by its status; 0: a stream was broken off."""
+"""What the page shows for an error, by a part of its message or by its status; 0: an error in a stream."""
 
 _KOREAN_NAME_TABLE = """
 af 아프리칸스어, am 암하라어, ar 아랍어, as 아삼어, az 아제르바이잔어, be 벨라루스어, bg 불가리아어,

@@ -1,1 +1,1 @@
-"""Files on disk: folders that are written atomically, weights, model folders."""
+"""Files on disk: folders that are written atomically, weights, model folders, the user's cache folder."""

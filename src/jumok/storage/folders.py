@@ -1,8 +1,8 @@
 """Folders on disk: written atomically, and verified when they are read.
 
 A folder is written under a temporary name beside its final one, flushed to the disk, and renamed. A process
-that is killed while it writes leaves `name.tmp-PID`, never half a `name`. The manifest lists the sha256 and
-size of every other file and has a checksum of itself, so verification finds even a flipped bit.
+that is killed while it writes leaves `name.tmp-NUMBER`, never half a `name`. The manifest lists the sha256
+and size of every other file and has a checksum of itself, so verification finds even a flipped bit.
 
     write_folder(final, files, failure_note=…)  atomic; a full disk and the like raise a StorageError
     new_folder(final, failure_note=…)           the same as a context manager, for files that are appended to
@@ -81,8 +81,8 @@ def write_folder(
 def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iterator[Path]:
     """Yield a temporary folder to write into, and rename it to `final` when the block ends without an error.
 
-    The block must flush its files to the disk (`write_and_sync`). `replace` replaces an existing folder of
-    the final name: for two system calls there is none, and a process killed between them leaves none.
+    The block must flush its files to the disk (`write_and_sync`). `replace` replaces an existing folder by
+    two renames: a process that is killed between them leaves no folder of the final name.
     """
     with disk_errors(final, failure_note):
         temporary = _temporary(final)
@@ -148,8 +148,8 @@ def remove_folder(folder: Path) -> None:
 def _temporary(path: Path, kind: str = "") -> Path:
     """Return a random name beside a path.
 
-    Process ids are used again, in a container within hours, and two containers or machines with a common
-    folder have processes of the same id: one could write to the files of the other.
+    A process id would not be unique: ids are reused, and two containers or machines with a shared folder have
+    processes of the same id. One could then write to the files of the other.
     """
     return path.with_name(f"{path.name}.tmp-{kind}{secrets.randbits(32)}")
 
@@ -203,7 +203,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _sync_new_name(path: Path, failure_note: str) -> None:
-    """Flush the name of a file or folder that was just renamed. It is complete, whatever happens here."""
+    """Flush the name of a file or folder that was just renamed. Even if this fails, it is complete."""
     try:
         _sync_folder(path.parent)
     except OSError as error:

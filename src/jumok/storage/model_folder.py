@@ -54,6 +54,7 @@ README = "README.md"
 RUN_RECORD, MODEL = "run.json", "model"
 """The record of a run, which makes a folder a run folder, and the model folder in it."""
 MAX_REPLACEMENTS, SECONDS_TO_REPLACE = 3, 0.02
+"""How often a run may replace a model while it is being read, and how long to wait for the replacement."""
 _VOCABULARIES = (SHARED_VOCABULARY, SEPARATE_VOCABULARIES, IMPORTED_VOCABULARY)
 _OPTIONAL_FILES = (SHORTLIST, README)
 
@@ -157,7 +158,7 @@ class StoredModel:
     card: ModelCard
     digest: str  # of the card, which has the sha256 of every file
     tokenizers: Mapping[str, bytes]  # file name → bytes
-    weights_entry: Mapping[str, Any]  # sha256 and size of the weights
+    weights_entry: Mapping[str, Any]  # sha256 and size of the weights, or of CTranslate2's model.bin
     weights_bytes: bytes | None
     shortlist: bytes | None = None
     converted: Mapping[str, bytes] | None = None
@@ -231,8 +232,8 @@ def find_model_folder(folder: Path) -> Path:
 def read_stored_model(folder: Path) -> StoredModel:
     """Read a model folder, or that of a run, and verify every file but README.md, which people may edit.
 
-    A run that trains replaces its model from time to time: if that happens here, the new one is read. Needs
-    no torch.
+    A training run replaces its model from time to time: if that happens during the reading, the new model is
+    read. Needs no torch.
     """
     folder = find_model_folder(folder)
     for _ in range(MAX_REPLACEMENTS):

@@ -1,4 +1,4 @@
-"""The README.md of a model: what a person, or a hub that reads its front matter, should know about it.
+"""The README.md of a model, for people, and for model hubs, which read its front matter.
 
 It names no path of the machine that made the model: a corpus appears with the name of its file.
 """

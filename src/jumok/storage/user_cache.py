@@ -1,11 +1,11 @@
 """The user's cache folder: converted models, and the list of model folders that were checked.
 
-    $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok (macOS, Windows: where caches are there)
+    $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok (macOS, Windows: the system's cache folder)
       engines/        converted models (`inference/engines/cache.py`)
       checked/        one empty file per checked model folder or converted model, named by its digest
 
-It may be deleted at any time. Whoever can write to it chooses what jumok translates with. As ssh does with
-its keys, jumok therefore refuses a folder that belongs to somebody else, or that others may write to.
+It may be deleted at any time. A user who can write to it can replace the models that jumok runs. As ssh does
+with its keys, jumok therefore refuses a folder that belongs to another user, or that others may write to.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ def private_folder(name: str, *, make: bool = False) -> Path:
 
 
 def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool = False) -> None:
-    """Raise if a path is a link, or if somebody else owns it or may write to it.
+    """Raise if a path is a link, or if another user owns it or may write to it.
 
-    The superuser may, of course. So may the group of a user who is alone in it: many systems give each user a
-    group with the user's own id, and let it write to all that the user makes. In a sticky folder, such as
-    /tmp or a tmpfs of a container, others can add names but not replace those of this user.
+    Root may own it. A group may write to it if its id is that of the owner: many systems give each user such
+    a private group, and let it write to all that the user creates. In a sticky folder, such as /tmp or a
+    tmpfs of a container, others can add files but not replace those of this user.
     """
     if stat.S_ISLNK(status.st_mode):
         raise StorageError(

@@ -1,1 +1,1 @@
-"""What jumok uses of the operating system: processes, messages between them, memory, signals."""
+"""Operating system and hardware: processes, messages between them, locks, memory, signals, devices."""

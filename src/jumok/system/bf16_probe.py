@@ -1,4 +1,4 @@
-"""Whether this processor computes in bf16, and whether that is faster: a child process tries it.
+"""Find out in a child process whether this processor computes in bf16, and whether that is faster.
 
 Flags are not reliable. A processor may list AMX, the kernel may grant it, torch may report it, and the first
 product may still be an illegal instruction (in some virtual machines), which kills the process that tries.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from jumok.system.processes import python_command
 
-MIN_SPEED_UP = 1.3  # of products; the rest of an update does not get faster
-MAX_ERROR = 0.02  # of a product of numbers around 1, as a share of its size
+MIN_SPEED_UP = 1.3  # of matrix products; the rest of an update does not get faster
+MAX_ERROR = 0.02  # the largest error of a matrix product, divided by its largest element
 TIMEOUT_SECONDS = 60.0  # of the child, which usually takes two
 PROBE_CODE = """
 import json, time, torch
@@ -44,7 +44,8 @@ class Bf16Probe:
     reason: str
 
     @property
-    def pays(self) -> bool:
+    def is_faster(self) -> bool:
+        """Whether bf16 is enough faster to be used."""
         return self.works and self.speed_up >= MIN_SPEED_UP
 
 

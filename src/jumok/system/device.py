@@ -25,7 +25,7 @@ Precision = Literal["auto", "fp32", "bf16", "fp16"]
 DEVICES: tuple[Device, ...] = ("auto", "cpu", "cuda", "mps", "xpu")
 PRECISIONS: tuple[Precision, ...] = ("auto", "fp32", "bf16", "fp16")
 ACCELERATORS = ("cuda", "xpu", "mps")  # "auto" takes the first that is there
-MIN_MINUTES_TO_PROBE = 60.0  # of training: then two seconds are worth it
+MIN_MINUTES_TO_PROBE = 60.0  # of training: a probe takes about two seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ def choose_device(
 ) -> DeviceConfig:
     """Return the device and the precision; raise if this machine does not have what was requested.
 
-    `index` is that of the accelerator, if there are several. `minutes` are those of the planned training: for
-    a long one it is worth measuring whether bf16 is faster on the CPU.
+    `index` is that of the accelerator, if there are several. `minutes` is the planned training time:
+    before a long training, it is measured whether bf16 is faster on the CPU.
     """
     if device not in DEVICES or precision not in PRECISIONS:
         raise UnsupportedError(
@@ -128,5 +128,5 @@ def _cpu(precision: str, minutes: float, reason: str) -> DeviceConfig:
             f"This processor cannot be trusted with bf16: {probe.reason}. Received: precision bf16. Choose "
             "fp32. On some machines ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment helps."
         )
-    chosen = "bf16" if precision == "bf16" or probe.pays else "fp32"
+    chosen = "bf16" if precision == "bf16" or probe.is_faster else "fp32"
     return DeviceConfig("cpu", chosen, "; ".join(filter(None, [reason, probe.reason])))

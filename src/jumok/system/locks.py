@@ -1,4 +1,4 @@
-"""Locks between processes, by a file: on every system, with the filelock package."""
+"""Locks between processes: a process locks a file, on every operating system, with the package filelock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:
-    """Lock a file for this process until `release()`. It is made if it is missing, never emptied, and stays.
+    """Lock a file for this process until `release()`. A missing file is created; its content never changes.
 
     Raises a BlockingIOError if another process holds the lock and this one is not to wait, and any other
     OSError if the file cannot be locked: it is a symbolic link, or its disk has no locks.

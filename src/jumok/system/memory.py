@@ -18,7 +18,7 @@ TOP_PAD = 64 * 2**20  # bytes that glibc requests from the kernel beyond what it
 
 
 def reuse_freed_memory() -> bool:
-    """Tell glibc to keep freed memory for this process; return False if there is no glibc."""
+    """Tell glibc to keep freed memory for this process; return whether there is a glibc that accepts this."""
     if not sys.platform.startswith("linux"):
         return False
     try:

@@ -1,10 +1,10 @@
-"""Processes of this machine that are fed one message at a time, and replaced when they die.
+"""Processes of this machine that get one message at a time, and are replaced when they die.
 
     workers = WorkerProcesses(code, count=2, first=load_message)
     for item, answer in workers.map((item, message) for …): …        in the order in which they are done
 
 A worker runs `code`, reads messages from its standard input and writes one answer to each on its standard
-output (`messages.py`; `answer_messages` is its loop). An answer with "failed" is an error, with its message.
+output (`messages.py`; `answer_messages` is its loop). An answer {"failed": message} reports an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
 
 MAX_ATTEMPTS = 3
-"""After this many workers have died on a message, it is given up: it may be the cause."""
+"""A message is given up after this many workers have died on it: it may be the cause."""
 
 Item = TypeVar("Item")
 

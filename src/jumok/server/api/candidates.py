@@ -1,4 +1,4 @@
-"""Other words at a place of a translation, each with the translation that it leads to: `/v1/candidates`."""
+"""`/v1/candidates`: other words at a position of a translation, each with the translation it leads to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CandidatesRequest(ApiModel):
     source: Language
     target: Language
     prefix: str = Field("", max_length=MAX_PREFIX_CHARACTERS)
-    """The beginning of the translation, up to the place."""
+    """The beginning of the translation, up to that position."""
     count: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives)] = DEFAULT_COUNT
     tags: Tags = ()
 
@@ -51,7 +51,7 @@ class CandidatesAnswer(TypedDict):
 
 
 async def find_candidates(request: ApiRequest) -> Response:
-    """Find other words at a place of a translation.
+    """Find other words at a position of a translation.
 
     For each of the most probable words after `prefix`, the answer has the translation that begins with both.
     """
@@ -60,8 +60,8 @@ async def find_candidates(request: ApiRequest) -> Response:
     check_size([fields.q, fields.prefix], service)
     check_tags(fields.tags, [(pair,)], service)
     sentence = " ".join((*fields.tags, fields.q))
-    asked = {"sentence": sentence, "prefix": fields.prefix, "count": fields.count}
-    question = Question("candidates", asked, sentence + fields.prefix)
+    parameters = {"sentence": sentence, "prefix": fields.prefix, "count": fields.count}
+    question = Question("candidates", parameters, sentence + fields.prefix)
     try:
         answer = await service.pipeline.ask(pair, question, request.client_id)
     except DataError as error:

@@ -89,7 +89,7 @@ class ApiModel(BaseModel):
 
 
 def invalid(reason: str) -> PydanticCustomError:
-    """Return the error of a field, whose message begins with its name."""
+    """Return the error of an invalid field; `ApiModel.read` puts the name of the field before the reason."""
     return PydanticCustomError("invalid", "{reason}", {"reason": reason})
 
 
@@ -113,14 +113,14 @@ def _check_texts(value: Any, service: Service) -> str | list[str]:
 
 
 def _check_flag(value: Any, service: Service) -> bool:
-    """Return a boolean, which is a string in a form."""
+    """Return a boolean; a form sends it as a string."""
     if not isinstance(value, bool) and value not in ("true", "false"):
         raise invalid("is not true or false")
     return value in (True, "true")
 
 
 def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
-    """Check an integer, which is a string in a form."""
+    """Return the check of an integer; a form sends it as a string."""
 
     def check(value: Any, service: Service) -> int:
         if isinstance(value, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,8}", value):
@@ -174,7 +174,7 @@ def _describe_tags(service: Service) -> Schema:
 
 
 Tags = Annotated[Sequence[str], Checked(_check_tags, _describe_tags)]
-"""Tags such as `<polite>` that every sentence begins with; `parameters.check_tags` knows the models' own."""
+"""Tags such as `<polite>` that every sentence begins with; `parameters.check_tags` checks them by model."""
 Source = Annotated[
     str, Checked(check_string, lambda service: {"enum": [AUTO, *service.language_pairs.codes]})
 ]

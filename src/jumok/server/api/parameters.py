@@ -43,7 +43,7 @@ class DetectedLanguage(TypedDict):
 
 
 def check_size(texts: Sequence[str], service: Service) -> None:
-    """Refuse too many texts or characters, and count the characters."""
+    """Refuse too many texts or characters; add the characters to the metrics."""
     num_characters = sum(map(len, texts))
     for size, limit in (
         (len(texts), service.limits.max_texts),
@@ -142,7 +142,7 @@ def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) 
             value = json.loads(value)
         if isinstance(value, str):
             named = service.glossaries
-            named.check(value)  # there is no path if nothing is translated
+            named.check(value)  # `get` is not called if nothing is translated
             return {path: named.get(value, path[0].source, path[-1].target) for path in paths}
         return dict.fromkeys(paths, Glossary(_read_terms(value)))
     # ValueError: the value is not JSON, or has a number of 5,000 digits.

@@ -1,6 +1,7 @@
 """What LibreTranslate's API lacks, under /v1/: scores, n-best lists, alignments and streams.
 
-`/v1/explain` is in `attention.py`, `/v1/caption` in `captions.py`.
+`/v1/explain` is in `attention.py`, `/v1/candidates` in `candidates.py`, `/v1/caption` in `captions.py`,
+`/v1/translate_file/stream` in `file_stream.py`.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ It listens on loopback only, and its address contains a secret, so that other us
 same computer get no response. Host and Origin are checked too, against DNS rebinding: a page whose own name
 resolves to this computer sends that name in both.
 
-The number of connections is limited: a new one takes the place of the one that has waited longest without a
-request.
+The number of connections is limited: a new one replaces the one that has been idle longest.
 """
 
 from __future__ import annotations
@@ -86,7 +85,7 @@ class ViewerServer:
 
 
 class ViewerProtocol(BoundedHttpProtocol):
-    """A connection that gives way to a new one while it waits for a request."""
+    """A connection that may be closed for a new one while it waits for a request."""
 
     grace_seconds = 0.0
 
@@ -202,7 +201,7 @@ class _LineStream:
         await self._send({"type": "http.response.body", "body": line + b"\n", "more_body": True})
 
     def send_partial(self, fields: dict[str, Any]) -> None:
-        """Send a line from the thread that computes, and wait for it. Ends work that nobody waits for."""
+        """Send a line from the computing thread, and wait until it is sent; raise if the stream is closed."""
         if not self.is_open:
             raise ConnectionError
         asyncio.run_coroutine_threadsafe(self.send_line(_json(fields)), self._loop).result()

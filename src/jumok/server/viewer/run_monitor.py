@@ -67,13 +67,13 @@ class RunMonitor:
         return None if record is None else record.recipe.model
 
     def curves(self) -> dict[str, Any]:
-        """Return the name and the numbers of the metrics: what is drawn of a run beside another one."""
+        """Return the run's name and its metrics without lists and objects, to draw it beside another run."""
         lines = read_metrics(self.folder.metrics)
-        numbers = [
+        scalars = [
             {name: value for name, value in line.items() if isinstance(value, int | float | str)}
             for line in lines
         ]
-        return {"name": self.name, "metrics": numbers}
+        return {"name": self.name, "metrics": scalars}
 
     def newest(self) -> RunModel | None:
         """Return the finished model or that of the newest checkpoint; None if there is no translator yet."""
@@ -82,13 +82,13 @@ class RunMonitor:
             return RunModel(load(self.folder.model, engine="torch"), None)
         return RunModel(self.translator(steps[-1]), steps[-1]) if steps else None
 
-    def before_newest(self) -> RunModel | None:
+    def previous(self) -> RunModel | None:
         """Return the model of the checkpoint before the newest; None if there is none."""
         steps = self._checkpoint_steps()
         return RunModel(self.translator(steps[-2]), steps[-2]) if len(steps) > 1 else None
 
     def validation_pairs(self, count: int) -> tuple[list[Pair], int]:
-        """Return up to this number of validation pairs, evenly spaced, and how many there are."""
+        """Return at most `count` validation pairs, evenly spaced, and how many there are in all."""
         pairs = self.folder.read_validation_pairs()
         return evenly_spaced(pairs, count), len(pairs)
 

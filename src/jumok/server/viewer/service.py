@@ -1,7 +1,7 @@
-"""The operations of a live page; their requests are validated.
+"""The operations that a live page requests. Every request is validated.
 
-They explain a sentence or a picture with a model or with a checkpoint of a run, rank heads, trace the steps
-of one weight, and report a run.
+The operations explain a sentence or a picture with a model or with a checkpoint of a run, rank heads, trace
+the steps of one weight, and report a run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from jumok.analysis.live_file import model_page
 from jumok.analysis.sentence_scores import score_sentences
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.picture_classifier import PictureClassifier
-from jumok.server.viewer.turns import Turns
+from jumok.server.viewer.yielding_lock import YieldingLock
 from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ __all__ = ["ExplanationService", "NamedTranslator"]
 
 MAX_CHARACTERS = 1000
 MAX_BEAM = 16
-MAX_PICTURE_CHARACTERS = 24 * 2**20  # of a data: URL, which has four for three bytes
+MAX_PICTURE_CHARACTERS = 24 * 2**20  # of a data: URL: base64 writes 3 bytes as 4 characters
 MAX_ANSWER_BYTES = 32 * 2**20
 MAX_SENTENCES = 500  # of a run's validation set
 CACHE_SIZE = 16
@@ -155,7 +155,7 @@ class NamedTranslator:
 
 
 class ExplanationService:
-    """Answers a page's requests about models and a run, one at a time; long ones let the others through.
+    """Answers a page's requests about models and a run, one at a time; long requests yield to waiting ones.
 
     The last `cache_size` explanations are cached, or fewer large ones: steps and effects are requested for
     the one that is shown. A request beyond `limits` is refused before a model computes anything.
@@ -177,7 +177,7 @@ class ExplanationService:
         self._run = run
         self._cache_size = cache_size
         self._limits = limits
-        self._turns = Turns()
+        self._lock = YieldingLock()
         self._cache: OrderedDict[str, Explanation] = OrderedDict()
         self._operations: dict[str, Callable[[bytes], Any]] = {
             "rank-heads": self._rank_heads,
@@ -214,7 +214,7 @@ class ExplanationService:
         `on_partial` receives {"partial": text} for each partial translation of "explain", and
         {"progress": [done, total]} during long operations. An exception in it ends the work.
         """
-        with self._turns.take():
+        with self._lock.hold():
             if operation == "explain":
                 response = self._explain(body, on_partial)
             elif operation in self._long_operations:
@@ -230,12 +230,12 @@ class ExplanationService:
         return answer
 
     def _between_parts(self, on_partial: OnPartial | None) -> OnProgress:
-        """Return what long work calls between its parts: it reports them and lets other requests through."""
+        """Return what long work calls between its parts: it reports progress and yields to other requests."""
 
         def on_progress(done: int, total: int) -> None:
             if on_partial is not None:
                 on_partial({"progress": [done, total]})
-            self._turns.give_way()
+            self._lock.yield_to_waiting()
 
         return on_progress
 
@@ -243,10 +243,10 @@ class ExplanationService:
         request = _parse(ExplainRequest, body)
         on_text = None if on_partial is None else lambda text: on_partial({"partial": text})
         document = explanation_to_document(self._explanation(request, on_text), four_decimals=True)
-        return document | self._other_sentences(request)
+        return document | self._whole_text(request)
 
-    def _other_sentences(self, request: ExplainRequest) -> dict[str, Any]:
-        """Return the translation of the whole text, and of each sentence, if it has several."""
+    def _whole_text(self, request: ExplainRequest) -> dict[str, Any]:
+        """Return the translations of the whole text and of each sentence; {} if it is only one sentence."""
         translator = self._models[request.model].translator
         if isinstance(translator, PictureClassifier) or translator.reads_pictures:
             return {}
@@ -296,11 +296,14 @@ class ExplanationService:
         portrait = draw_head_portrait(
             self._sentence_model(request.model), pairs, change, on_progress=on_progress
         )
-        return _finite(asdict(portrait)) | {"available": available, "model": self._model(request.model).name}
+        return _nan_to_none(asdict(portrait)) | {
+            "available": available,
+            "model": self._model(request.model).name,
+        }
 
     def _score_sentences(self, body: bytes, on_progress: OnProgress) -> dict[str, Any]:
         request, run = _parse(SentencesRequest, body), cast("RunMonitor", self._run)
-        newest, previous = run.newest(), run.before_newest()
+        newest, previous = run.newest(), run.previous()
         if newest is None:
             raise DataError(f"{run.name} has no checkpoint of a translator yet. Try again after one.")
         pairs, available = run.validation_pairs(request.sentences)
@@ -311,7 +314,7 @@ class ExplanationService:
             on_progress=on_progress,
         )
         return {
-            "sentences": [_finite(asdict(score)) for score in scores],
+            "sentences": [_nan_to_none(asdict(score)) for score in scores],
             "available": available,
             "step": newest.step,
             "previous_step": None if previous is None else previous.step,
@@ -412,8 +415,8 @@ class ExplanationService:
         )
 
 
-def _finite(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields with null for NaN, which JSON does not have."""
+def _nan_to_none(fields: dict[str, Any]) -> dict[str, Any]:
+    """Replace NaN, which JSON does not have, by None."""
     return {name: None if value != value else value for name, value in fields.items()}
 
 

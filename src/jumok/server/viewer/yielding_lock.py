@@ -1,4 +1,4 @@
-"""Whose turn it is to compute: one request at a time, and long ones let the others through."""
+"""A lock for one request at a time, whose holder can let waiting requests go first during long work."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Turns:
-    """A lock whose holder can let those who wait go first, and then take it again."""
+class YieldingLock:
+    """A lock whose holder can yield it to all waiting threads, and then take it again."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -19,8 +19,8 @@ class Turns:
         self._num_waiting = 0
 
     @contextmanager
-    def take(self) -> Iterator[None]:
-        """Hold the turn inside a `with` statement."""
+    def hold(self) -> Iterator[None]:
+        """Hold the lock inside a `with` statement."""
         with self._changed:
             self._num_waiting += 1
             self._changed.wait_for(lambda: not self._is_taken)
@@ -33,8 +33,8 @@ class Turns:
                 self._is_taken = False
                 self._changed.notify_all()
 
-    def give_way(self) -> None:
-        """Let every request that waits go first. The holder calls this between parts of long work."""
+    def yield_to_waiting(self) -> None:
+        """Let every waiting thread go first. The holder calls this between parts of long work."""
         with self._changed:
             if not self._num_waiting:
                 return
