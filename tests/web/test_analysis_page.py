@@ -88,7 +88,7 @@ def test_an_expected_translation_is_compared_with_the_models_own(
     section.get_by_label("Expected translation").fill("나는 학교에 간다.")
     section.get_by_role("button", name="Compare").click()
     expect(section.get_by_role("status")).to_contain_text("They part here")
-    expect(section.locator(".parts").first).to_be_visible()
+    expect(section.locator(".first-difference").first).to_be_visible()
     expect(section.locator("ol[aria-label^='What each source word']").locator("li")).to_have_count(4)
     section.get_by_label("Expected translation").fill(explain(translator, SENTENCE).text)
     section.get_by_role("button", name="Compare").click()

@@ -117,7 +117,7 @@ describe("an expected translation", () => {
     const { step, tokens, own: left, expected: right, preference } = contrast(own, expected);
     expect(step).toBe(2);
     expect(tokens).toEqual({ own: "z", expected: "w", ownProbability: Math.exp(-0.3), expectedProbability: Math.exp(-3) });
-    expect(left.map(({ word, parts }) => [word, parts])).toEqual([["x", false], ["yz", true]]);
+    expect(left.map(({ word, isFirstDifference }) => [word, isFirstDifference])).toEqual([["x", false], ["yz", true]]);
     expect(right[1].probability).toBeCloseTo(Math.exp(-3.2));
     expect(preference).toBeCloseTo(2.7);
   });

@@ -22,8 +22,8 @@ describe("addresses", () => {
   const [isSource, isTarget] = [(code: string) => ["auto", "en"].includes(code), (code: string) => code === "ko"];
   const read = (hash: string) => readAddress(hash, isSource, isTarget);
   test.each(["I go.", "100%", "a/b/c", "#?&=+", "줄\n바꿈", "😀"])("%j is read as it was written", (text) => {
-    const asked = { source: "en", target: "ko", text };
-    expect(read(writeAddress(asked))).toEqual(asked);
+    const input = { source: "en", target: "ko", text };
+    expect(read(writeAddress(input))).toEqual(input);
   });
   test("a text alone, what is no escape sequence, and unknown languages", () => {
     expect(read("#I%20go")).toEqual({ text: "I go" });

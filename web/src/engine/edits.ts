@@ -2,29 +2,29 @@
 
 import type { Change } from "../lib/changes";
 import type { Site } from "./model_file";
-import type { Edit, Place, SiteWeights } from "./model";
+import type { Edit, SiteWeights, WeightRow } from "./model";
 
 /** Smaller sums of weights count as 0. */
-const NOTHING = 1e-12;
+const MIN_SUM = 1e-12;
 
 /** The edit that makes these changes; null if there are none. */
 export function editFromChanges(changes: readonly Change[]): Edit | null {
   if (!changes.length) return null;
-  return (weights, place) => {
-    for (const change of changes) if (concerns(change, place)) apply(change, weights, place.query);
+  return (weights, row) => {
+    for (const change of changes) if (concerns(change, row)) apply(change, weights, row.query);
   };
 }
 
 /** An edit that silences these heads, [layer, head], after the edit `inner`. */
 export function silenceHeads(site: Site, heads: readonly (readonly [number, number])[], inner: Edit | null): Edit {
-  return (weights, place) => {
-    inner?.(weights, place);
-    if (place.site === site && heads.some(([layer, head]) => layer === place.layer && head === place.head)) weights.fill(0);
+  return (weights, row) => {
+    inner?.(weights, row);
+    if (row.site === site && heads.some(([layer, head]) => layer === row.layer && head === row.head)) weights.fill(0);
   };
 }
 
-function concerns({ site, layer, head }: Change, place: Place): boolean {
-  return site === place.site && (layer ?? place.layer) === place.layer && (head ?? place.head) === place.head;
+function concerns({ site, layer, head }: Change, row: WeightRow): boolean {
+  return site === row.site && (layer ?? row.layer) === row.layer && (head ?? row.head) === row.head;
 }
 
 function apply(change: Change, weights: Float32Array, query: number): void {
@@ -39,7 +39,7 @@ const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + w
 function paint(weights: Float32Array, key: number, weight: number): void {
   const total = sumOf(weights);
   weights[key] = 0;
-  const factor = Math.max(0, total - weight) / Math.max(NOTHING, sumOf(weights));
+  const factor = Math.max(0, total - weight) / Math.max(MIN_SUM, sumOf(weights));
   for (let i = 0; i < weights.length; i++) weights[i] *= factor;
   weights[key] = weight;
 }
@@ -49,9 +49,9 @@ function pin(weights: Float32Array, keys: readonly number[], share: number): voi
   const sum = sumOf(weights);
   const total = sum > 0 ? sum : 1;
   const pinned = keys.reduce((sum, key) => sum + weights[key], 0);
-  const shares = keys.map((key) => (pinned > NOTHING ? weights[key] / pinned : 1 / keys.length));
+  const shares = keys.map((key) => (pinned > MIN_SUM ? weights[key] / pinned : 1 / keys.length));
   for (const key of keys) weights[key] = 0;
-  const factor = (total * (1 - share)) / Math.max(NOTHING, sumOf(weights));
+  const factor = (total * (1 - share)) / Math.max(MIN_SUM, sumOf(weights));
   for (let i = 0; i < weights.length; i++) weights[i] *= factor;
   keys.forEach((key, i) => (weights[key] = shares[i] * total * share));
 }

@@ -1,4 +1,4 @@
-/** A model in the browser: it answers the requests that src/jumok/server/viewer/service.py answers on a computer. */
+/** A model in the browser: it answers the same requests as the server of a live page, src/jumok/server/viewer/service.py. */
 
 import { Explainer, type Computed, type ExplainRequest, type Progress } from "./explain";
 import { bytesFromBase64, Weights, type StoredModel } from "./model_file";
@@ -44,7 +44,7 @@ export class Engine {
     return { ...(yield* this.#explainer.translate(sentence, beam)), index };
   }
 
-  /** Steps and effects are requested for the explanation that is shown, so the last ones are kept. */
+  /** Steps and effects are requested for an explanation that is shown, so the latest explanations are cached. */
   *#explained(request: ExplainRequest): Progress<Computed> {
     const key = JSON.stringify([request.sentence, request.changes ?? [], request.prefix ?? [], request.target ?? null, request.beam ?? null]);
     const known = this.#cache.get(key);

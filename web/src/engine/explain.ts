@@ -17,9 +17,9 @@ import type { TokenizedSentence, Tokenizer } from "./tokenizer";
 import { Transformer } from "./transformer";
 
 const CANDIDATES = 8;
-/** Tokens that are shown of what a layer would have written. */
+/** The number of tokens that are shown as predictions of a layer. */
 const LAYER_CANDIDATES = 5;
-/** Attention weights in all maps of one translation. */
+/** The largest number of attention weights in all maps of one translation. */
 const MAX_WEIGHTS = 4_000_000;
 const RESIDUAL = 0.5;
 
@@ -47,7 +47,7 @@ interface Translation {
   search: Search | null;
 }
 
-/** An explanation with what is needed to compute more of it. */
+/** An explanation with the inputs from which more of it can be computed. */
 export interface Computed {
   document: Explanation;
   source: TokenizedSentence;
@@ -83,7 +83,7 @@ export class Explainer {
     if (!spans.length) return { text: this.#stored.sentences === "split" ? strip(text) : "", parts };
     const translated = parts.map((part) => part.text);
     const isWhole = spans.length === 1 && spans[0][1] - spans[0][0] === strip(text).length;
-    if (isWhole) return { text: translated[0], parts }; // also the white space that a model writes around it
+    if (isWhole) return { text: translated[0], parts }; // with the white space that the model writes around it
     return { text: replaceParts(text, spans, translated, this.#stored.facts.target_language ?? ""), parts };
   }
 

@@ -5,8 +5,8 @@ import type { Site, StoredModel, Weights } from "./model_file";
 
 export const [PAD, UNKNOWN, BEGIN, END] = [0, 1, 2, 3];
 
-/** One row of attention weights: the weights of one query of one head. */
-export interface Place {
+/** Which row of attention weights: the site, layer, head and query that it belongs to. */
+export interface WeightRow {
   site: Site;
   layer: number;
   head: number;
@@ -14,13 +14,13 @@ export interface Place {
 }
 
 /** Changes one row of weights in place, between the softmax and the sum of values. */
-export type Edit = (weights: Float32Array, place: Place) => void;
+export type Edit = (weights: Float32Array, row: WeightRow) => void;
 
-/** What a pass is asked to do besides computing. */
+/** The hooks of a pass: an edit of the weights, and callbacks that receive intermediate values. */
 export interface Probe {
   edit?: Edit | null;
-  /** Receives every row of weights after the edit; `row` is the hypothesis. */
-  onWeights?: (weights: Float32Array, place: Place, row: number) => void;
+  /** Receives every row of weights after the edit. */
+  onWeights?: (weights: Float32Array, row: WeightRow, hypothesis: number) => void;
   /** Receives the input of every attention of a Transformer, before and after its norm. */
   onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
   /** Receives what the feed-forward network of a layer computes, and the layer's output. */

@@ -81,9 +81,9 @@ export class MultiHead {
       for (let head = 0; head < this.heads; head++) {
         const weights = this.scores(queries[i], head, position, memory.keys);
         softmax(weights);
-        const place = { site, layer, head, query: position };
-        probe.edit?.(weights, place);
-        probe.onWeights?.(weights, place, row);
+        const weightRow = { site, layer, head, query: position };
+        probe.edit?.(weights, weightRow);
+        probe.onWeights?.(weights, weightRow, row);
         const [to, from] = [(i * this.heads + head) * this.valueWidth, this.groupOf(head) * this.valueWidth];
         for (let key = 0; key < weights.length; key++) {
           const weight = weights[key];

@@ -32,7 +32,7 @@ function boundMarks(text: string): string {
   let end = 0;
   const parts: string[] = [];
   for (const { 0: run, index } of text.matchAll(POSSIBLE_RUN)) {
-    const before = [...text.slice(end, index)].at(-1) ?? ""; // it may end with marks when it is decomposed
+    const before = [...text.slice(end, index)].at(-1) ?? ""; // its decomposition may end with marks
     parts.push(text.slice(end, index - before.length), bounded(before + run));
     end = index + run.length;
   }
@@ -56,7 +56,7 @@ function bounded(text: string): string {
   return result.join("");
 }
 
-/** Whether a character has a combining class above 0: then it changes places with a mark of class 1 or of class 240. */
+/** Whether a character has a combining class above 0: then normalisation swaps it with a mark of class 1 or of class 240. */
 function combines(character: string): boolean {
   const [low, high] = ["\u0334", "\u0345"];
   return (character + low).normalize("NFD") !== character + low || (high + character).normalize("NFD") !== high + character || character === high;

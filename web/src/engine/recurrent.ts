@@ -236,9 +236,9 @@ export class Recurrent implements Model<RecurrentState> {
     const contexts = rowsOf(this.query(state), this.architecture.width).map((query, row) => {
       const weights = this.score!.scores(query, state.keys);
       softmax(weights);
-      const place = { site: "cross" as const, layer: 0, head: 0, query: state.position };
-      probe.edit?.(weights, place);
-      probe.onWeights?.(weights, place, row);
+      const weightRow = { site: "cross" as const, layer: 0, head: 0, query: state.position };
+      probe.edit?.(weights, weightRow);
+      probe.onWeights?.(weights, weightRow, row);
       return values.reduce((sum, value, key) => add(sum, value.map((number) => number * weights[key])), new Float32Array(this.architecture.encoder_width));
     });
     state.contexts = concatenate(contexts);

@@ -111,9 +111,9 @@ function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attende
   if (!attended) return { edit, onWeights };
   return {
     edit,
-    onWeights: (weights, place, row) => {
-      onWeights?.(weights, place, row);
-      if (place.site !== "cross" || place.layer !== cross!.layers - 1) return;
+    onWeights: (weights, weightRow, row) => {
+      onWeights?.(weights, weightRow, row);
+      if (weightRow.site !== "cross" || weightRow.layer !== cross!.layers - 1) return;
       const sum = (attended[row] ??= new Float64Array(weights.length));
       weights.forEach((weight, key) => (sum[key] += weight / cross!.heads));
     },

@@ -19,7 +19,7 @@ const MAX_ABBREVIATION = 12;
 /** Languages that are written without spaces between sentences. */
 const UNSPACED = ["zh", "ja", "th", "lo", "km", "my", "yue", "wuu", "bo", "dz"];
 
-/** Start and end of each part of a text that is translated by itself. A page's texts are short enough for one split. */
+/** Start and end of each part of a text that is translated by itself. The texts of a page are short, so they are split at once, unlike those of a large file. */
 export function textSpans(text: string, sentences: Sentences): Span[] {
   const lines = Array.from(text.matchAll(LINE), ({ 0: line, index }): Span => [index, index + line.length]);
   const spans = sentences === "keep" ? lines : lines.flatMap(([start, end]) => sentencesOfLine(text, start, end));

@@ -1,4 +1,4 @@
-/** Small pieces of HTML for the figures of the book. */
+/** Small pieces of HTML for the figures of the course. */
 
 export type Words = { en: string; ko: string };
 

@@ -1,4 +1,4 @@
-/** The interactive figures of the book: each element with `data-figure` gets one below its still picture. */
+/** The interactive figures of the course: each element with `data-figure` gets one below its static picture. */
 
 import { additive, clocks, cost, efficient, forgetting, kernels, residual } from "./formulas";
 import { crossMap, divisor, hideWord, nextTokens, rollOut, selfAttention, silenceHeads, wordOrder } from "./model_figures";

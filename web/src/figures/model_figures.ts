@@ -149,7 +149,7 @@ export function divisor(root: HTMLElement): void {
     const explanation = explain(engine, sentence);
     const map = attentionOf(explanation, "cross");
     const { rows, columns } = map;
-    // A row with a middling weight shows most of what the divisor does.
+    // The effect of the divisor is most visible in a row whose largest weight is near the middle.
     const strongest = (row: number) => Math.max(...columns.map((_, column) => map.at(0, 0, row, column)));
     const query = rows.reduce((best, _, row) => (Math.abs(strongest(row) - 0.6) < Math.abs(strongest(best) - 0.6) ? row : best), 0);
     const cell: Cell = { site: "cross", layer: 0, head: 0, query, key: 0 };
@@ -170,7 +170,7 @@ export function divisor(root: HTMLElement): void {
   });
 }
 
-/** Hide a word of the source from cross-attention: its weights become 0 at every step of the translation before. */
+/** Hide a word of the source from cross-attention: its weights become 0 at every step of the unchanged translation. */
 export function hideWord(root: HTMLElement): void {
   let hidden = -1;
   withSentence(root, (engine, sentence, out) => {
@@ -189,7 +189,7 @@ export function hideWord(root: HTMLElement): void {
   });
 }
 
-/** The order of the words is the reader's: move a word and read the translation. */
+/** The reader moves words of the source and sees the new translation. */
 export function wordOrder(root: HTMLElement): void {
   let words = "The teacher gave the student a book .".split(" ");
   const out = element("div", { "aria-live": "polite" });
@@ -207,7 +207,7 @@ export function wordOrder(root: HTMLElement): void {
   loadEngine().then(draw, (error: unknown) => out.replaceChildren(String(error)));
 }
 
-/** What the decoder could write next; a click writes it, and the model goes on from there. */
+/** The tokens that the decoder could write next; a click chooses one, and the model continues from there. */
 export function nextTokens(root: HTMLElement): void {
   let prefix: number[] = [];
   withSentence(root, (engine, sentence, out) => {

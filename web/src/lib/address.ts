@@ -8,28 +8,28 @@ const [MAX_CHANGES, WINDOW_MS, DELAY_MS] = [50, 30_000, 700];
 export class AddressBar {
   /** A page in a notebook's iframe has no address to write to. */
   #exists = location.protocol !== "about:";
-  #place: string | null = null;
+  #historyKey: string | null = null;
   #times: number[] = [];
 
-  /** Write the address of a view; views of another `place` are another entry of the history. The result cancels a write that waits. */
-  write(address: string, place: string): (() => void) | undefined {
+  /** Write the address of a view; views with another `historyKey` are another entry of the history. The returned function cancels a delayed write. */
+  write(address: string, historyKey: string): (() => void) | undefined {
     if (!this.#exists || address === location.hash) {
-      this.#place = place; // the view comes from the address
+      this.#historyKey = historyKey; // the view comes from the address
       return;
     }
     this.#times = this.#times.filter((time) => performance.now() - time < WINDOW_MS);
     if (this.#times.length < MAX_CHANGES) {
-      this.#write(address, place);
+      this.#write(address, historyKey);
       return;
     }
-    const timer = setTimeout(() => this.#write(address, place), DELAY_MS);
+    const timer = setTimeout(() => this.#write(address, historyKey), DELAY_MS);
     return () => clearTimeout(timer);
   }
 
-  #write(address: string, place: string): void {
+  #write(address: string, historyKey: string): void {
     this.#times.push(performance.now());
-    if (this.#place === null || this.#place === place) history.replaceState(null, "", address);
+    if (this.#historyKey === null || this.#historyKey === historyKey) history.replaceState(null, "", address);
     else history.pushState(null, "", address);
-    this.#place = place;
+    this.#historyKey = historyKey;
   }
 }

@@ -85,11 +85,11 @@ async function stream<Answer>(operation: string, request: object, onLine: (line:
     last = JSON.parse(line);
     await onLine(last);
   }
-  if (typeof last.error === "string") throw new Error(last.error); // a portrait has an alignment error, a number or null
+  if (typeof last.error === "string") throw new Error(last.error); // the field `error` of a portrait is its alignment error, a number or null
   return last as Answer;
 }
 
-/** What happens while long work of the server runs: its progress, and the signal that ends it. */
+/** The options of long work of the server: a callback for its progress, and a signal that ends it. */
 export interface LongWork {
   onProgress: (done: number, total: number) => void;
   signal: AbortSignal;

@@ -79,7 +79,7 @@ export function silence(changes: readonly Change[], site: Site, heads: readonly 
   return [...changes, ...added.map(([layer, head]): Silence => ({ kind: "silence", site, layer, head }))];
 }
 
-/** Silence a head, or let it speak again: a change that silences more than this head still silences the others.
+/** Silence a head, or undo that; a change that silences more heads than this one still silences the others.
  * `shape` begins with the numbers of layers and heads. */
 export function toggleHead(changes: readonly Change[], site: Site, layer: number, head: number, shape: readonly number[]): Change[] {
   if (!isSilenced(changes, site, layer, head)) return silence(changes, site, [[layer, head]], shape);
@@ -112,7 +112,7 @@ export function weightSetAt(changes: readonly Change[], edge: Edge): number | nu
   return found?.kind === "pin" ? (found.weight ?? 1) : null;
 }
 
-/** Give the keys this share of the row. A share of 1 replaces all that was set at these queries before. */
+/** Give the keys this share of the row. A share of 1 replaces every weight that was set for these queries before. */
 export function setWeight(changes: readonly Change[], edge: Edge, weight: number): Change[] {
   const rest = changes.filter((change) => !isAt(change, edge) || (weight < 1 && (change.weight ?? 1) < 1 && !sameIndices(change.keys, edge.keys)));
   return [...rest, { kind: "pin", ...edge, weight }];

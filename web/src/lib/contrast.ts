@@ -8,10 +8,10 @@ const END = "</s>";
 export interface ContrastWord {
   word: string;
   probability: number;
-  /** Whether the word is, or follows, the place where the translations part. */
+  /** Whether the word is the first that differs, or follows it. */
   after: boolean;
-  /** Whether the translations part in this word. */
-  parts: boolean;
+  /** Whether it is the first word that differs. */
+  isFirstDifference: boolean;
 }
 
 export interface Contrast {
@@ -19,14 +19,14 @@ export interface Contrast {
   expected: ContrastWord[];
   /** The first step at which the tokens differ; null if the translations are the same. */
   step: number | null;
-  /** What stands at that step in both, with its probability there. */
+  /** The tokens of both at that step, with their probabilities there. */
   tokens: { own: string; expected: string; ownProbability: number; expectedProbability: number } | null;
   /** log p(own) − log p(expected) of the whole translations. */
   preference: number;
 }
 
-/** The first step at which the tokens differ. The same text may be segmented in two ways, and does not part. */
-export function partingStep(own: Explanation, expected: Explanation): number | null {
+/** The first step at which the tokens differ; null if the texts are equal, even if they are segmented in two ways. */
+export function firstDifferentStep(own: Explanation, expected: Explanation): number | null {
   if (own.target.text === expected.target.text) return null;
   const [left, right] = [own, expected].map(({ target }) => [...target.ids, -1]);
   const step = left.findIndex((id, i) => id !== right[i]);
@@ -34,12 +34,12 @@ export function partingStep(own: Explanation, expected: Explanation): number | n
 }
 
 export function contrast(own: Explanation, expected: Explanation): Contrast {
-  const step = partingStep(own, expected);
+  const step = firstDifferentStep(own, expected);
   const preference = (own.log_prob ?? 0) - (expected.log_prob ?? 0);
   const words = (one: Explanation): ContrastWord[] => {
     const probabilities = wordProbabilities(one);
-    const parting = step === null ? Infinity : wordAt(one, step);
-    return one.target.words.map((word, i) => ({ word, probability: probabilities[i], after: i >= parting, parts: i === parting }));
+    const firstDifference = step === null ? Infinity : wordAt(one, step);
+    return one.target.words.map((word, i) => ({ word, probability: probabilities[i], after: i >= firstDifference, isFirstDifference: i === firstDifference }));
   };
   if (step === null) return { own: words(own), expected: words(expected), step, tokens: null, preference };
   const token = ({ target }: Explanation) => displayToken(target.tokens[step] ?? END);
@@ -53,13 +53,13 @@ export function contrast(own: Explanation, expected: Explanation): Contrast {
   };
 }
 
-/** The word that a step belongs to; behind the last one, the number of words. */
+/** The index of the word that a step belongs to; the number of words for a step after the last word. */
 function wordAt({ target }: Explanation, step: number): number {
   const word = target.word_of_token.slice(step).find((index) => index >= 0);
   return word ?? target.words.length;
 }
 
-/** Per source word: by how much it raises log p(own token) − log p(expected token) where they part. */
+/** Per source word: by how much it raises log p(own token) − log p(expected token) at the first different step. */
 export function sourceEffects(own: Measures, expected: Measures, step: number): number[] | null {
   if (!own.erasure || !expected.erasure) return null;
   const words = own.erasure.shape[1];

@@ -12,8 +12,8 @@ export interface AskOptions {
   signal?: AbortSignal;
 }
 
-interface Waiting extends AskOptions {
-  /** The partial translations so far are shown one after the other. */
+interface PendingRequest extends AskOptions {
+  /** Resolves when all partial translations so far have been shown, one after the other. */
   shown: Promise<void>;
   count: number;
   resolve: (answer: unknown) => void;
@@ -21,8 +21,8 @@ interface Waiting extends AskOptions {
 }
 
 let worker: Worker | undefined;
-let requests = 0;
-const waiting = new Map<number, Waiting>();
+let nextId = 0;
+const pending = new Map<number, PendingRequest>();
 
 function send(message: ToWorker): void {
   worker ??= startWorker();
@@ -34,33 +34,33 @@ function startWorker(): Worker {
   const started = new Worker(address);
   started.onmessage = ({ data }: MessageEvent<FromWorker>) => receive(data);
   started.onerror = (event) => {
-    for (const { reject } of waiting.values()) reject(new Error(event.message || "The model in this file cannot be started."));
-    waiting.clear();
+    for (const { reject } of pending.values()) reject(new Error(event.message || "The model in this file cannot be started."));
+    pending.clear();
   };
   started.postMessage({ kind: "model", model: JSON.parse(textOf("jumok-model")), weights: textOf("jumok-weights") } satisfies ToWorker);
   return started;
 }
 
 function receive(message: FromWorker): void {
-  const request = waiting.get(message.id);
+  const request = pending.get(message.id);
   if (!request) return;
   if ("partial" in message) {
     const [index, { onPartial }] = [request.count++, request];
     if (onPartial) request.shown = request.shown.then(() => onPartial(message.partial, index));
     return;
   }
-  waiting.delete(message.id);
+  pending.delete(message.id);
   if ("error" in message) request.reject(new Error(message.error));
   else void request.shown.then(() => request.resolve(message.answer));
 }
 
 /** Ask the model in this file. */
 export function askModel(operation: string, request: object, options: AskOptions = {}): Promise<unknown> {
-  const id = requests++;
+  const id = nextId++;
   return new Promise((resolve, reject) => {
-    waiting.set(id, { ...options, shown: Promise.resolve(), count: 0, resolve, reject });
+    pending.set(id, { ...options, shown: Promise.resolve(), count: 0, resolve, reject });
     options.signal?.addEventListener("abort", () => {
-      if (!waiting.delete(id)) return;
+      if (!pending.delete(id)) return;
       send({ kind: "cancel", id });
       reject(new Error("aborted"));
     });

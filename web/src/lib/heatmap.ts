@@ -29,7 +29,7 @@ const GAP = 8;
 const MAX_LABEL = 150;
 const NARROW = 480;
 const SLANT = Math.SQRT1_2;
-/** The width of a cell, in sizes of the font, from which labels are slanted. */
+/** The smallest width of a cell, in ems, for which labels are slanted. */
 const MIN_SLANTED = 1.6;
 
 /** The estimated width of a text in ems: Hangul and Chinese characters are about twice as wide as Latin ones. */
@@ -49,7 +49,7 @@ function truncate(text: string, maxEms: number): string {
   return `${start}…`;
 }
 
-/** The layout of a map. Maps that are to be in line know each other's row labels. */
+/** The layout of a map. `otherLabels` are the row labels of a map that is aligned with this one. */
 export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46, otherLabels: string[] = []): Layout {
   const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
   const font = 13;

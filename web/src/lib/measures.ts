@@ -6,8 +6,8 @@ import { headWeights, isShifted, makeMap, selectedHeads, shiftRowsUp, tableMap, 
 export type Measure = "weight" | "norm" | "gradient" | "erasure";
 export const MEASURES: Measure[] = ["weight", "norm", "gradient", "erasure"];
 
-/** Rows in which all words together change the log-probability by less have nothing to share. */
-const NOTHING = 0.01;
+/** Rows in which all words together change the log-probability by less than this stay empty. */
+const MIN_CHANGE = 0.01;
 
 /** Why a measure has no map here; null if it has one. */
 export type Missing = "not computed" | "only target to source" | "not of the encoder" | "needs Python" | "changed cells" | "no roll-out" | null;
@@ -29,7 +29,7 @@ export function measureMap(explanation: Explanation, choice: Choice, measures: M
   if (!measures || missing(measures, measure, choice)) return null;
   if (measure === "norm") return shares(tableMap(explanation, choice, normTable(explanation, choice, measures.value_norms[choice.site]!)), 0);
   const table = measure === "gradient" ? floats(measures.gradient[choice.site as "cross" | "decoder"]!) : erasureTable(explanation, measures.erasure!);
-  return shares(tableMap(explanation, choice, table), NOTHING);
+  return shares(tableMap(explanation, choice, table), MIN_CHANGE);
 }
 
 /** The shares of a measure minus those of the weights; rows that are empty in the measure stay empty. */

@@ -29,7 +29,7 @@ export function times(change: number): string | null {
   return `10${[...String(exponent)].map((digit) => SUPERSCRIPTS[Number(digit)]).join("")}`;
 }
 
-/** A text with its {names} replaced. */
+/** A text with its {names} replaced by values. */
 export function fill(template: string, values: Record<string, string | number>): string {
   return template.replace(/\{(\w+)\}/g, (name, key: string) => String(values[key] ?? name));
 }

@@ -29,8 +29,8 @@ interface Edit {
   prefix: number[];
 }
 
-/** How many results of measuring are kept. */
-const NUM_COMPUTED = 12;
+/** How many computed measures and predictions are cached. */
+const CACHE_SIZE = 12;
 /** How long each partial translation stays visible. */
 const PARTIAL_MS = 60;
 
@@ -71,12 +71,12 @@ class Page {
   language = $state<Language>("en");
   appearance = $state<"system" | Theme>("system");
   systemIsDark = $state(false);
-  /** The first steps: open at the first opening of a page on which something can be done. */
+  /** Whether the first steps are shown. A live page opens them the first time. */
   storyIsOpen = $state(false);
   storySeen = $state(false);
   /** The address of the docs, or "". */
   docs = "";
-  /** Paper is white. */
+  /** Whether the page is being printed: paper is white, so the theme is light. */
   printing = $state(false);
 
   /** The explanations of a static page. */
@@ -121,7 +121,7 @@ class Page {
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
   /** What is changed in the explanation that is shown. */
   shownChanges = $derived<Change[]>(this.live ? this.changes : (this.explanation?.changes ?? []));
-  /** Whether nobody chose the first tokens: they stay as they were, because what is changed comes later. */
+  /** Whether the first tokens are kept only because the changes affect later steps, and not because the user chose them. */
   keepsPrefix = $derived.by(() => {
     const { forced, changes } = this.explanation ?? { forced: 0, changes: [] };
     return forced > 0 && (this.live ? this.prefix.length < forced : firstChangedStep(changes) === forced);
@@ -137,11 +137,11 @@ class Page {
   /** Whether the answer belongs to another sentence or model than the current ones. */
   stale = $derived(this.#isStale());
 
-  /** Views with different values of this are different entries of the browser's history. */
-  place = $derived(JSON.stringify([this.panel, this.modelIndex, this.requested, this.index]));
+  /** Views with different keys are different entries of the browser's history. */
+  historyKey = $derived(JSON.stringify([this.panel, this.modelIndex, this.requested, this.index]));
 
   #controller = new AbortController();
-  /** The state before the line or the slider moved that is moving now. */
+  /** The state before the current move of a line or slider; null if nothing is being moved. */
   #gesture: Edit | null = null;
   #isMoving = false;
   #hasMovedOn = false;
@@ -237,7 +237,7 @@ class Page {
     if (this.explanation) this.problem = "";
   }
 
-  /** Light these words everywhere. */
+  /** Highlight these words everywhere. */
   point(source: readonly number[], target: readonly number[] = []): void {
     if (source.join() === this.pointed.source.join() && target.join() === this.pointed.target.join()) return;
     this.pointed = source.length || target.length ? { source: source.filter((word) => word >= 0), target: target.filter((word) => word >= 0) } : NOTHING_POINTED;
@@ -344,7 +344,7 @@ class Page {
     const result = compute(request);
     result.catch(() => this.#computed.delete(key));
     this.#computed.set(key, result);
-    if (this.#computed.size > NUM_COMPUTED) this.#computed.delete(this.#computed.keys().next().value!);
+    if (this.#computed.size > CACHE_SIZE) this.#computed.delete(this.#computed.keys().next().value!);
     return result;
   }
 
@@ -429,7 +429,7 @@ class Page {
     void this.#requestLatest();
   }
 
-  /** The line or the slider is released: what it did is one step to undo. Without `keep`, it did nothing. */
+  /** End the move of a line or slider, which is one step to undo. Without `keep`, restore the state before it. */
   release(keep: boolean): void {
     const before = this.#gesture;
     if (!before) return;
@@ -441,7 +441,7 @@ class Page {
     else if (!this.#isUpToDate() || this.busy) void this.requestExplanation();
   }
 
-  /** One request at a time, each for the state when it is sent: a moving hand changes it faster than a model translates. */
+  /** Send one request at a time, each for the state when it is sent: a move changes the state faster than a model translates. */
   async #requestLatest(): Promise<void> {
     this.#hasMovedOn = true;
     if (this.#isMoving) return;

@@ -3,7 +3,7 @@
 import { fill } from "./numbers";
 import type { Strings } from "./strings";
 
-/** What a refusal looks like, and the text that says the same; the groups are named in it. */
+/** The pattern of an error message, and the name of the text that is shown instead; the text may use the named groups. */
 const PATTERNS: [RegExp, keyof Strings["problems"]][] = [
   [/too long to be explained at once: it has (?<has>[\d,]+) tokens, and the model takes (?<most>[\d,]+)/, "tooLong"],
   [/would have (?<has>[\d,]+) attention weights; at most (?<most>[\d,]+)/, "tooManyWeights"],

@@ -1,6 +1,6 @@
 /** What the page knows of a run: its report, the list of sentences and portraits of heads.
  *
- * They outlive the panel: long work goes on while people look at something else. */
+ * They outlive the panel: long work continues while another panel is shown. */
 
 import { fetchPortrait, fetchSentences, type LongWork } from "./api";
 import type { Portrait, RunReport, StoredRun } from "./format";
@@ -19,7 +19,7 @@ export class Work<Request = never, Result = unknown> {
     this.#compute = compute;
   }
 
-  /** The result; null if the work was cancelled or failed. */
+  /** Start the work; returns its result, or null if it was cancelled or failed. */
   async start(request: Request): Promise<Result | null> {
     const { signal } = (this.#controller = new AbortController());
     [this.progress, this.problem] = [0, ""];
@@ -55,7 +55,7 @@ class Run {
     [this.report, this.portraits, this.sentences.result] = [stored.report, stored.portraits, stored.sentences];
   }
 
-  /** Measure one head; whether it was measured. */
+  /** Measure one head; returns whether it was measured. */
   async measureHead(request: PortraitRequest): Promise<boolean> {
     const portrait = await this.portrait.start(request);
     if (portrait) this.portraits = [portrait, ...this.portraits].slice(0, MAX_PORTRAITS);

@@ -25,7 +25,7 @@ export function standaloneSvg(drawing: SVGSVGElement, background = "none"): stri
   if (!copy.getAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
-  copy.style.background = background; // the page's policy forbids to set the attribute
+  copy.style.background = background; // the page's policy forbids setting the attribute `style`
   return new XMLSerializer().serializeToString(copy);
 }
 
@@ -45,7 +45,7 @@ function drawElement(root: HTMLElement, background: string): string {
   const bounds = root.getBoundingClientRect();
   const frame = new DOMRect(bounds.x - MARGIN, bounds.y - MARGIN, Math.max(bounds.width, root.scrollWidth) + 2 * MARGIN, bounds.height + 2 * MARGIN);
   const parts: string[] = [];
-  /** The picture ends where the last thing in it ends. */
+  /** The right and bottom edges of what has been drawn so far. */
   let [right, bottom] = [0, 0];
   const add = (part: string, at: DOMRect): void => {
     if (!part) return;

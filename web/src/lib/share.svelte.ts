@@ -1,4 +1,4 @@
-/** What the page offers to take away: the numbers of the panel that is shown, and files of the page itself. */
+/** What the page offers to save: the numbers of the panel that is shown, and files of the page itself. */
 
 /** The numbers of a panel. */
 export interface Numbers {

@@ -19,8 +19,8 @@ export const STAGES: Record<Stage, string[]> = {
   predict: ["final state", "logit", "log sum", "log-probability"],
 };
 
-/** How far from a half the weight of a cell may be that is shown first. */
-const MIDDLING = 0.2;
+/** The cell that is shown first has a weight within this distance of 0.5. */
+const MAX_DISTANCE_FROM_HALF = 0.2;
 
 /** What the step of a query reads and writes. A target step reads the token before the one that it writes. */
 export function queryTokens(explanation: Explanation, site: Site, query: number): { reads: string; writes: string | null } {
@@ -48,7 +48,7 @@ export function exampleCell(explanation: Explanation, site: Site): Cell | null {
   };
   const [layer, head] = (site === "cross" && explanation.alignments[0]?.heads[0]) || [0, 0];
   const preferred = closest(layer, head);
-  if (preferred.distance <= MIDDLING) return preferred.cell;
+  if (preferred.distance <= MAX_DISTANCE_FROM_HALF) return preferred.cell;
   let best = preferred;
   for (let l = 0; l < layers; l++)
     for (let h = 0; h < heads; h++) {

@@ -1,4 +1,4 @@
-/** The story that a first opening begins with: seven steps that the reader does with their own hands, and three challenges. */
+/** The story that is shown when a page is opened for the first time: seven steps for the reader to carry out, and three challenges. */
 
 import { isSilenced, type Change } from "./changes";
 import type { Explanation } from "./format";
@@ -7,11 +7,11 @@ import type { Language } from "./strings";
 export interface StoryText {
   title: string;
   text: string;
-  /** What the button says that does the step for the reader; missing where there is nothing to do. */
+  /** The label of the button that carries out the step for the reader; missing where there is nothing to do. */
   act?: string;
 }
 
-/** What the story sees of the page. */
+/** The state of the page that decides which steps are done. */
 export interface Scene {
   explanation: Explanation | undefined;
   changes: readonly Change[];
@@ -39,7 +39,7 @@ const isWholeSiteSilenced = ({ changes, explanation }: Scene) => {
   return layers * heads > 0 && Array.from({ length: layers * heads }, (_, i) => isSilenced(changes, "cross", Math.floor(i / heads), i % heads)).every(Boolean);
 };
 
-/** What each step waits for. A step of looking waits for nothing. */
+/** Whether each step is done. A step in which the reader only looks is always done. */
 export const DONE: ((scene: Scene) => boolean)[] = [
   ({ explanation, sentence, example }) => !!explanation && sentence.trim() === example,
   () => true,

@@ -18,7 +18,7 @@ function short(value: string | number): string | number {
   return typeof value === "number" ? Number(value.toFixed(6)) : value;
 }
 
-/** A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula begins with a quote mark. */
+/** A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a quote mark before it. */
 export function toCsv(table: readonly (readonly (string | number)[])[]): string {
   const field = (value: string | number): string => {
     if (typeof value === "number") return String(value);

@@ -11,7 +11,7 @@ export function readExplanation(answer: unknown): Explanation {
   return checkFormat(answer as Explanation);
 }
 
-/** null for a model without attention. */
+/** Return the table; null for a model without attention. */
 export function attentionTable(explanation: Explanation, theme: Theme): HTMLElement | null {
   if (!explanation.attention.cross) return null;
   const [combination] = combinations(explanation, "cross");

@@ -1,4 +1,4 @@
-/** Other words at a place of the translation: choose one, and the rest is rewritten. */
+/** Other words at a position of the translation: the user chooses one, and the rest is translated again. */
 
 import { button, byId, make } from "./dom";
 import { string } from "./settings";
@@ -27,7 +27,7 @@ export class CandidateBox {
     return !this.#box.hidden;
   }
 
-  /** Open it below a word and wait for the candidates. The signal is aborted when it closes or opens for another word. */
+  /** Open the box below a word, before its candidates are known. The returned signal is aborted when the box closes or opens for another word. */
   open(anchor: HTMLElement, word: string, probability: number | null): AbortSignal {
     this.#asking.abort();
     this.#asking = new AbortController();
@@ -79,7 +79,7 @@ export class CandidateBox {
     this.#anchor = null;
   }
 
-  /** Below the word, and inside the window. */
+  /** Place the box below the word, and inside the window. */
   #place(): void {
     if (!this.isOpen || !this.#anchor) return;
     const word = this.#anchor.getBoundingClientRect();

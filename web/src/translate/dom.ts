@@ -22,7 +22,7 @@ export function button(label: string, onClick: () => void, attributes: Record<st
   return made;
 }
 
-/** Copy a text. Without TLS, browsers give pages of other machines no clipboard, but let them copy a selection. */
+/** Copy a text. Without TLS, browsers refuse the clipboard to pages of other machines, but let them copy a selection. */
 export async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);

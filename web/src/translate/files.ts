@@ -30,7 +30,7 @@ export class Files {
     this.#drop.hidden = false;
     this.#input.addEventListener("change", () => {
       void this.#translate(this.#input.files?.[0]);
-      this.#input.value = ""; // the same file can be chosen again
+      this.#input.value = ""; // so that the same file can be chosen again
     });
     byId("cancel-file").addEventListener("click", () => this.#running?.abort());
     this.#drop.addEventListener("dragover", (event) => {
@@ -72,7 +72,7 @@ export class Files {
         if (name === "file") await this.#offer(translatedName(file.name, fields.target), data as Routing & { translatedFileUrl: string }, running.signal);
       }
     } catch (error) {
-      if (this.#running !== running) return; // a newer file has the word
+      if (this.#running !== running) return; // a newer file is being translated
       this.#say(() => (running.signal.aborted ? string("file-cancelled") : ""));
       if (!running.signal.aborted) byId("file-error").textContent = this.host.explainError(error);
     } finally {
@@ -86,7 +86,7 @@ export class Files {
     this.#say(() => string("file-progress", { done: formatNumber(done), total: formatNumber(total) }));
   }
 
-  /** The file is fetched at once: the server forgets it, and has no name for it. */
+  /** Fetch the file at once: the server keeps it only for a while, and does not know its name. */
   async #offer(name: string, answer: Routing & { translatedFileUrl: string }, signal: AbortSignal): Promise<void> {
     const response = await checkAnswer(await fetch(new URL(answer.translatedFileUrl).pathname, { signal }));
     URL.revokeObjectURL(this.#download.href);

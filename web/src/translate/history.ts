@@ -1,19 +1,19 @@
-/** A history of translations, on this device only, and only if its user wants one. */
+/** A history of translations, in this browser only, and only if the user switches it on. */
 
 import type { Store } from "./storage";
-import type { Asked } from "./text";
+import type { TranslationInput } from "./text";
 
-export interface Entry extends Asked {
+export interface Entry extends TranslationInput {
   result: string;
 }
 
 const NAME = "jumok-history";
 const MAX_ENTRIES = 50;
 const MAX_CHARACTERS = 500_000; // browsers store a few millions
-/** A text that goes on where an entry has ended takes its place: it was typed further. */
+/** Whether the added text continues that of an entry, which it then replaces. */
 const isContinued = (entry: Entry, added: Entry) => entry.source === added.source && entry.target === added.target && added.text.startsWith(entry.text.slice(0, -1));
 
-/** null: no history is kept. */
+/** The stored entries; null if no history is kept. */
 export function readHistory(storage: Store): Entry[] | null {
   const stored = storage.getItem(NAME);
   if (stored === null) return null;

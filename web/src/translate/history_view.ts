@@ -1,10 +1,10 @@
-/** The list of earlier translations, if its user wants one. */
+/** The list of earlier translations, if the user has switched it on. */
 
 import { button, byId, make } from "./dom";
 import { addEntry, readHistory, writeHistory, type Entry } from "./history";
 import { local } from "./storage";
 
-/** A translation that stands for so long is kept: others were only on the way to it. */
+/** A translation enters the history after it was shown for this long: shorter ones are of unfinished texts. */
 const DELAY_MS = 2_000;
 
 export class HistoryView {

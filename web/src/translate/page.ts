@@ -1,4 +1,4 @@
-/** The page to translate on: what is typed is translated, sentence by sentence, and everything else follows from that. */
+/** The translation page: it translates what the user types, sentence by sentence. */
 
 import { CandidateBox } from "./candidates";
 import { byId, copyText, make } from "./dom";
@@ -8,26 +8,26 @@ import { SentenceView, type SentenceHost } from "./sentence_view";
 import { IN_STREAM, post, readEvents, RefusedError } from "./server";
 import { formatNumber, languageName, localizeError, onLanguage, settings, string, tagName } from "./settings";
 import { session } from "./storage";
-import { countCharacters, firstCharacters, readAddress, writeAddress, type Asked } from "./text";
+import { countCharacters, firstCharacters, readAddress, writeAddress, type TranslationInput } from "./text";
 import { joinSentences, prefixOf, readVersion, sentenceAt, sentenceReader, type Candidate, type Sentence, type SentenceEvent, type Version } from "./translation";
 import { Words, type Place } from "./words";
 
-/** How a text was translated: from which language, and through which. */
+/** How a text was translated: its source language, whether it was detected, and the pivot languages. */
 export interface Routing {
   source?: string;
   detectedLanguage?: { language: string; confidence: number };
   pivot?: string[];
 }
 
-/** A text on its way, as it was when it was sent: the fields may say something else by now. */
+/** A text that is being translated, as it was sent: the fields may have changed since. */
 interface Job {
-  asked: Asked;
+  input: TranslationInput;
   request: string;
   signal: AbortSignal;
 }
 
 const AUTO = "auto";
-const DRAFT = "jumok-draft"; // the text, for a reload; it is gone when the tab is closed
+const DRAFT = "jumok-draft"; // the text, for a reload; closing the tab deletes it
 const DRAW_MS = 100;
 
 export class TranslationPage implements SentenceHost {
@@ -44,21 +44,21 @@ export class TranslationPage implements SentenceHost {
   pair = "";
   #after = "";
   #routing: Routing = {};
-  /** What was translated: if the fields say something else, the translation is stale. */
+  /** The request whose translation is shown: if the fields differ from it, the translation is stale. */
   #translated = "";
-  #shown: Asked = { source: "", target: "", text: "" };
-  /** Whether all of it is shown. */
+  #shown: TranslationInput = { source: "", target: "", text: "" };
+  /** Whether the whole translation is shown. */
   #isComplete = false;
   #running: AbortController | null = null;
   #timer = 0;
   #isComposing = false;
   #problem: unknown = null;
-  /** Words need torch, which a worker loads when it is first asked for them: the first text is shown without them before. */
+  /** Whether the server has sent word probabilities before. They need torch, which a worker loads at the first such request, so the first text is translated without them first. */
   #knowsWords = false;
-  /** Texts of this length or more are translated without words: the server has refused them with words. */
+  /** Texts of this length or more are translated without word probabilities: with them, the server has refused such a text. */
   #tooLongForWords = Infinity;
   #lacksWords = false;
-  /** Translations that were chosen, by what was translated and the sentence. */
+  /** Translations that the user chose, by languages, tags and sentence. */
   readonly #chosen = new Map<string, Version>();
 
   constructor() {
@@ -79,7 +79,7 @@ export class TranslationPage implements SentenceHost {
     if (this.sentences.length && !this.#view.isHidden) this.#view.open(this.#view.index);
   }
 
-  // --- What is asked for ----------------------------------------------------------------------------------
+  // --- The request ----------------------------------------------------------------------------------------
 
   #languages(): Record<string, string> {
     const key = byId<HTMLInputElement>("key").value;
@@ -90,14 +90,14 @@ export class TranslationPage implements SentenceHost {
     return [...document.querySelectorAll<HTMLInputElement>("#tags input:checked")].map(({ value }) => value);
   }
 
-  /** The tags of a model that may translate this: with an unknown source, of any. */
+  /** The tags of the model for these languages; of all models into the target if the source is to be detected. */
   #knownTags(): string[] {
     const [source, target] = [this.#source.value, this.#target.value];
     const pairs = Object.keys(settings.models).filter((pair) => (source === AUTO ? pair.endsWith(`_${target}`) : pair === `${source}_${target}`));
     return [...new Set(pairs.flatMap((pair) => settings.models[pair]))];
   }
 
-  #asked(): Asked {
+  #input(): TranslationInput {
     return { source: this.#source.value, target: this.#target.value, text: this.#text.value };
   }
 
@@ -118,11 +118,11 @@ export class TranslationPage implements SentenceHost {
   #translateSoon(): void {
     clearTimeout(this.#timer);
     this.#changed();
-    // A syllable that is still being composed is no word yet.
+    // An unfinished Hangul syllable is not translated.
     if (!this.#isComposing) this.#timer = window.setTimeout(() => void this.translate(), settings.delay);
   }
 
-  /** The fields have changed: what is shown is of something else. */
+  /** Call after the fields have changed: the translation that is shown is then stale. */
   #changed(): void {
     this.#words.mirrorText();
     this.#showCount();
@@ -144,12 +144,12 @@ export class TranslationPage implements SentenceHost {
     if (!this.#text.value.trim()) return this.#reset();
     if (this.#isTooLong) return this.#showState();
     const running = (this.#running = new AbortController());
-    const job: Job = { asked: this.#asked(), request: this.#request(), signal: running.signal };
+    const job: Job = { input: this.#input(), request: this.#request(), signal: running.signal };
     this.#showState();
     try {
       await this.#run(job);
       this.#problem = null;
-      this.#history.keep({ ...job.asked, result: this.result });
+      this.#history.keep({ ...job.input, result: this.result });
     } catch (error) {
       if (running.signal.aborted) return;
       this.#problem = error;
@@ -159,9 +159,9 @@ export class TranslationPage implements SentenceHost {
     this.#showState();
   }
 
-  /** Words may be too much work for a long text: it is shown without them. */
+  /** Translate with word probabilities, or without them if they take too long for this text. */
   async #run(job: Job): Promise<void> {
-    const { length } = job.asked.text;
+    const { length } = job.input.text;
     const isTooLong = length >= this.#tooLongForWords;
     const isPlainFirst = isTooLong || !this.#knowsWords;
     if (isPlainFirst) await this.#stream(job, false, true);
@@ -180,8 +180,8 @@ export class TranslationPage implements SentenceHost {
 
   /** Translate, and show the sentences as they come, or all at the end. */
   async #stream(job: Job, words: boolean, asTheyCome: boolean): Promise<void> {
-    const { asked, request, signal } = job;
-    const { text } = asked;
+    const { input, request, signal } = job;
+    const { text } = input;
     const response = await post("/v1/translate/stream", { ...(JSON.parse(request) as object), alignment: words, words }, signal);
     const sentences: Sentence[] = [];
     const readInText = sentenceReader(text);
@@ -201,7 +201,7 @@ export class TranslationPage implements SentenceHost {
       }
       if (name === "text") {
         this.#routing = data as Routing;
-        const path = [this.#routing.source, ...(this.#routing.pivot ?? []), asked.target].join("_");
+        const path = [this.#routing.source, ...(this.#routing.pivot ?? []), input.target].join("_");
         this.pair = path in settings.models ? path : "";
         const end = sentences.at(-1)?.span[1] ?? 0;
         this.#draw(job, sentences, sentences.length ? text.slice(end) : (data as { text: string }).text, true);
@@ -209,10 +209,10 @@ export class TranslationPage implements SentenceHost {
     }
   }
 
-  /** Show sentences; what follows them is not a sentence, or not yet. */
-  #draw({ asked, request }: Job, sentences: Sentence[], after: string, isComplete: boolean): void {
+  /** Show sentences, and the text after them: an unfinished sentence, or white space. */
+  #draw({ input, request }: Job, sentences: Sentence[], after: string, isComplete: boolean): void {
     this.#translated = request;
-    this.#shown = asked;
+    this.#shown = input;
     this.#isComplete = isComplete;
     this.sentences = [...sentences];
     this.#after = after;
@@ -230,7 +230,7 @@ export class TranslationPage implements SentenceHost {
     this.#showState();
   }
 
-  /** Grey what is stale, say what has failed, and offer what can be done. */
+  /** Show whether the translation is stale, complete or refused, and enable the buttons accordingly. */
   #showState(): void {
     const isEmpty = !this.#text.value.trim();
     const isStale = !isEmpty && this.#translated !== this.#request();
@@ -274,7 +274,7 @@ export class TranslationPage implements SentenceHost {
     this.#view.open(index);
   }
 
-  /** Look at a sentence, and put the caret there. */
+  /** Select a sentence, and move the caret to it. */
   select(index: number): void {
     const start = this.sentences[index].span[0];
     this.#text.setSelectionRange(start, start);
@@ -414,11 +414,11 @@ export class TranslationPage implements SentenceHost {
     byId("copy").addEventListener("click", () => void this.#copy());
     addEventListener("keydown", (event) => this.#onKey(event));
     document.querySelector(".skip")?.addEventListener("click", (event) => {
-      event.preventDefault(); // an address is read as a text
+      event.preventDefault(); // the link would change the address, which is read as a text to translate
       this.#text.focus();
     });
     addEventListener("hashchange", () => {
-      if (location.hash !== writeAddress(this.#asked())) this.#openAddress();
+      if (location.hash !== writeAddress(this.#input())) this.#openAddress();
     });
     this.#showTint();
   }
@@ -456,23 +456,23 @@ export class TranslationPage implements SentenceHost {
     this.#showState();
   }
 
-  // --- What is remembered ---------------------------------------------------------------------------------
+  // --- Saving and restoring -------------------------------------------------------------------------------
 
-  /** The tab and the address have the text: neither is sent to the server. */
+  /** Keep the text in the tab, for a reload. */
   #save(): void {
-    session.setItem(DRAFT, JSON.stringify(this.#asked()));
+    session.setItem(DRAFT, JSON.stringify(this.#input()));
   }
 
-  /** Not at every key: browsers limit how often an address may change. */
+  /** Write the text into the address. This is not called at every key: browsers limit how often an address may change. */
   #saveAddress(): void {
-    const address = writeAddress(this.#asked());
+    const address = writeAddress(this.#input());
     if (address !== location.hash) history.replaceState(null, "", address || location.pathname);
   }
 
   #restore(): void {
     if (location.hash) return this.#openAddress();
     const draft = this.#text.value ? null : session.getItem(DRAFT);
-    if (draft) this.#open(JSON.parse(draft) as Asked);
+    if (draft) this.#open(JSON.parse(draft) as TranslationInput);
     else if (this.#text.value) this.#languagesChanged();
     else this.#changed();
   }
@@ -482,10 +482,10 @@ export class TranslationPage implements SentenceHost {
     this.#open(readAddress(location.hash, has(this.#source), has(this.#target)) ?? { text: "" });
   }
 
-  #open(asked: Partial<Asked>): void {
-    if (asked.source) this.#source.value = asked.source;
-    if (asked.target) this.#target.value = asked.target;
-    this.#text.value = asked.text ?? "";
+  #open(input: Partial<TranslationInput>): void {
+    if (input.source) this.#source.value = input.source;
+    if (input.target) this.#target.value = input.target;
+    this.#text.value = input.text ?? "";
     this.#languagesChanged();
   }
 }

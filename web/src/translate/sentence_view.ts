@@ -1,4 +1,4 @@
-/** The sentence that is looked at: other translations of it, and its attention. Both are asked for when they are opened. */
+/** The selected sentence: its other translations, and its attention. Each is requested when it is opened. */
 
 import { attentionTable, readExplanation } from "./attention";
 import { button, byId, make } from "./dom";
@@ -44,7 +44,7 @@ export class SentenceView {
     return this.host.sentences[this.index];
   }
 
-  /** Look at a sentence; what is open is asked for again. */
+  /** Show a sentence; the parts that are open are requested again. */
   open(index: number): void {
     this.index = Math.min(Math.max(index, 0), Math.max(this.host.sentences.length - 1, 0));
     this.#show();
@@ -78,7 +78,7 @@ export class SentenceView {
     for (const details of [this.#alternatives, this.#attention]) this.#fill(details);
   }
 
-  /** The attention page has the same splitter, and gets the translation only if it is not the model's own. */
+  /** Link the attention page. The link contains the translation only if it is not the model's own. */
   #linkAttentionPage(sentence: Sentence): void {
     const link = byId<HTMLAnchorElement>("show-attention");
     link.hidden = !this.host.pair || !settings.attentionPages;

@@ -11,7 +11,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** In place of a status: an answer that has begun was broken off. */
+/** The status of an error inside a stream, after the response has begun. */
 export const IN_STREAM = 0;
 
 export interface ServerEvent {
@@ -30,7 +30,7 @@ export async function post(path: string, fields: object | FormData, signal?: Abo
   return checkAnswer(response);
 }
 
-/** Return an answer, or throw the reason why the server has refused. */
+/** Return the response, or throw a RefusedError if the server has refused the request. */
 export async function checkAnswer(response: Response): Promise<Response> {
   if (response.ok) return response;
   const answer: unknown = await response.json().catch(() => ({}));
@@ -42,7 +42,7 @@ function errorText(answer: unknown): string | undefined {
   return typeof answer === "object" && answer && "error" in answer && typeof answer.error === "string" ? answer.error : undefined;
 }
 
-/** The events of a stream. An event `error` is thrown: the rest will not come. */
+/** The events of a stream. An event `error`, which ends the stream, is thrown. */
 export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

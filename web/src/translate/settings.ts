@@ -1,4 +1,4 @@
-/** What the server says of itself, the language of the page, and its theme. */
+/** The settings of the server, and the language and theme of the page. */
 
 import { byId } from "./dom";
 import { local } from "./storage";
@@ -53,7 +53,7 @@ export function tagName(tag: string): string {
   return strings[language][`tag-${tag.slice(1, -1).toLowerCase()}`] ?? tag;
 }
 
-/** A message of the server in the language of the page, where it has one. */
+/** A message of the server in the language of the page, or as it is if it has no translation. */
 export function localizeError(message: string, status: number, seconds = 0): string {
   const known = errors[language] ?? {};
   const template = Object.entries(known).find(([part]) => !/^\d+$/.test(part) && message.includes(part))?.[1] ?? known[status] ?? "{message}";
@@ -71,12 +71,12 @@ export function currentTheme(): "light" | "dark" {
   return theme === "dark" ? "dark" : "light";
 }
 
-/** What a link to the attention page says of language and theme. */
+/** The parameters of a link to the attention page for language and theme. */
 export function preferences(): Record<string, string> {
   return { language, ...(theme === "system" ? {} : { theme }) };
 }
 
-/** Show both switches and let them work. */
+/** Show the switches for language and theme, and handle them. */
 export function startSettings(onTheme: () => void): void {
   const [languages, themes] = [byId<HTMLSelectElement>("language"), byId<HTMLSelectElement>("theme")];
   byId("settings").hidden = false;

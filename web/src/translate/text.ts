@@ -1,4 +1,4 @@
-/** Offsets in texts, and what an address says. */
+/** Offsets in texts, and texts in addresses. */
 
 /** The server counts characters as Unicode code points, JavaScript as UTF-16 units. Return the unit at each code point. */
 export function unitOffsets(text: string): (codePoint: number) => number {
@@ -22,7 +22,7 @@ export function firstCharacters(text: string, count: number): string {
   return text.slice(0, unitOffsets(text)(count));
 }
 
-export interface Asked {
+export interface TranslationInput {
   source: string;
   target: string;
   text: string;
@@ -32,12 +32,12 @@ export interface Asked {
 export const MAX_ADDRESS_CHARACTERS = 1_500;
 
 /** `#en/ko/I%20go` for a text and its languages. */
-export function writeAddress({ source, target, text }: Asked): string {
+export function writeAddress({ source, target, text }: TranslationInput): string {
   return text.trim() && text.length <= MAX_ADDRESS_CHARACTERS ? `#${source}/${target}/${encodeURIComponent(text)}` : "";
 }
 
 /** Read an address: `#en/ko/text`, or `#text` alone, as other pages may link. */
-export function readAddress(hash: string, isSource: (code: string) => boolean, isTarget: (code: string) => boolean): Partial<Asked> | null {
+export function readAddress(hash: string, isSource: (code: string) => boolean, isTarget: (code: string) => boolean): Partial<TranslationInput> | null {
   const content = hash.replace(/^#/, "");
   if (!content) return null;
   const [source, target, ...rest] = content.split("/");
@@ -45,7 +45,7 @@ export function readAddress(hash: string, isSource: (code: string) => boolean, i
   return { text: decode(content) };
 }
 
-/** `100%` is no escape sequence, and stands for itself. */
+/** Decode percent-encoding; a text that is not percent-encoded, such as `100%`, is returned as it is. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -25,15 +25,15 @@ export interface Sentence {
   source: string;
   /** Where the sentence is in the text. */
   span: Span;
-  /** What stands before its translation. */
+  /** The text before its translation, such as a space. */
   before: string;
-  /** The translation that is shown; `own` is what the model has found by itself. */
+  /** The translation that is shown; `own` is that of the model. */
   shown: Version;
   own: Version;
   notes: string[];
 }
 
-/** What the server says of a translation. */
+/** A translation as the server sends it. */
 export interface ScoredText {
   text: string;
   score: number | null;
@@ -84,7 +84,7 @@ export function joinSentences(sentences: Sentence[], after: string): string {
   return sentences.map(({ before, shown }) => before + shown.text).join("") + after;
 }
 
-/** The sentence at a place of the text: the one that contains it, or the last that begins before it. */
+/** The sentence at a position of the text: the one that contains it, or the last that begins before it. */
 export function sentenceAt(sentences: Sentence[], place: number): number {
   let found = 0;
   sentences.forEach(({ span }, index) => {
@@ -93,7 +93,7 @@ export function sentenceAt(sentences: Sentence[], place: number): number {
   return found;
 }
 
-/** What a translation begins with if its word with this index is to be another. */
+/** The translation before the word with this index: the prefix of its other candidates. */
 export function prefixOf(version: Version, word: number): string {
   return version.text.slice(0, version.words[word].span[0]).trimEnd();
 }

@@ -1,6 +1,6 @@
-/** The words of both boxes: drawn, tinted, and lit together.
+/** The words of the text and of its translation: drawn, tinted by probability, and highlighted together.
  *
- * A text box has no words, so a copy of its text lies behind it, letter over letter, and its words are lit there. */
+ * A text box cannot contain elements, so a copy of its text lies exactly behind it, and its words are highlighted there. */
 
 import { byId, make } from "./dom";
 import { string } from "./settings";
@@ -14,7 +14,7 @@ export interface Place {
   word: number;
 }
 
-/** More words than this are shown as text: nobody reads them one by one, and each costs an element. */
+/** More words than this are shown as plain text, because each word needs an element. */
 const MAX_WORDS = 6_000;
 
 const nameOf = (place: Place) => `${place.side}-${place.sentence}-${place.word}`;
@@ -66,14 +66,14 @@ export class Words {
     this.#result.querySelector<HTMLElement>("[role=button]")?.setAttribute("tabindex", "0");
   }
 
-  /** The text has changed: the copy behind it has no words until they are known. */
+  /** Copy the changed text behind the text box, without words, which are not known yet. */
   mirrorText(): void {
     this.#mirror.textContent = `${this.#text.value}\n`;
     this.#lit = null;
     this.#note.textContent = "";
   }
 
-  /** Mark the sentence that is looked at, if there are several. */
+  /** Mark the selected sentence, if there are several. */
   mark(sentence: number): void {
     if (sentence === this.#current) return;
     this.#current = sentence;
@@ -81,7 +81,7 @@ export class Words {
       for (const each of box.querySelectorAll<HTMLElement>(".sentence")) each.classList.toggle("current", this.#sentences.length > 1 && each.dataset.sentence === String(sentence));
   }
 
-  /** Light a word and those that it is linked with, and say what is known of it. */
+  /** Highlight a word and the words that it is linked with, and show its probability and links. */
   light(place: Place | null): void {
     if ((place && nameOf(place)) === (this.#lit && nameOf(this.#lit))) return;
     this.#lit = place;
