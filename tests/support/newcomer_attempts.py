@@ -296,7 +296,7 @@ ATTEMPTS = [*CHECKS, *TRAINING, *TRANSLATING]
 SHELL = [
     ShellAttempt(47, "echo one | jumok translate MODEL > /dev/full", ("disk is full",), 2),
     ShellAttempt(48, '(jumok train --help; echo "exit $?" >&2) | head -1', ("exit ", "Usage: jumok train")),
-    ShellAttempt(49, '(jumok corpus english-korean; echo "exit $?" >&2) | head -1', ("exit ", "en ko alignment")),
+    ShellAttempt(49, '(jumok corpus english-korean; echo "exit $?" >&2) | head -1', ("exit ", "en ko")),
     ShellAttempt(50, "echo two four. | LC_ALL= LANG=C jumok translate KOREAN", ("이 사.",)),
     ShellAttempt(
         51, "echo two four. | PYTHONUTF8=0 PYTHONIOENCODING=ascii jumok translate KOREAN", ("이 사.",)
