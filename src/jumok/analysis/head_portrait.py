@@ -108,7 +108,7 @@ def draw_head_portrait(
     `on_progress(done, total)` counts readings and translations of pairs; an exception in it ends the work.
     """
     if change.layer is None or change.head is None:
-        raise DataError(f"A portrait is that of one head: name its layer and its head. Received: {change}.")
+        raise DataError(f"One head is measured at a time: name its layer and its head. Received: {change}.")
     encoded = _encode(translator, pairs)
     if not encoded:
         raise DataError(
@@ -155,7 +155,7 @@ def draw_head_portrait(
 
 def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_EncodedPair]:
     """Return the pairs that are short enough, as token ids."""
-    tokenizers, longest = translator.tokenizers, translator.max_source_tokens
+    tokenizers, max_tokens = translator.tokenizers, translator.max_source_tokens
     ids = zip(
         tokenizers.source.encode_batch([pair.source for pair in pairs]),
         tokenizers.target.encode_batch([pair.target for pair in pairs]),
@@ -165,7 +165,7 @@ def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_EncodedPair]
         _EncodedPair(pair, list(source), list(target))
         for pair, (source, target) in zip(pairs, ids, strict=True)
     )
-    return [one for one in encoded if max(len(one.source), len(one.target)) <= longest]
+    return [one for one in encoded if max(len(one.source), len(one.target)) <= max_tokens]
 
 
 def _statistics(weights: NDArray[Any], site: str) -> tuple[float, float, float]:

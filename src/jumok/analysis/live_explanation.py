@@ -64,8 +64,9 @@ class LiveExplanation(Explanation):
     def effects(self) -> tuple[dict[str, NDArray[np.float32]], tuple[GroupEffect, ...]]:
         """Return the changes in log-probability when heads are silenced, computed in batches.
 
-        First, per site, each head alone, (layer, head, step): the change at every target step, whose sum is
-        that of the whole translation. Then the groups of heads that the page averages.
+        The first value has, per site, the change at every target step when one head is silenced, (layer,
+        head, step); its sum over the steps is the change for the whole translation. The second value has the
+        groups of heads that the page averages.
         """
         single = [(site, (head,)) for site in self.attention for head in self._heads(site)]
         groups = self._head_groups()

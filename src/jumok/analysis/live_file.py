@@ -186,7 +186,7 @@ def _check_mechanisms(kinds: list[str], supported: tuple[str, ...], family: str)
     for kind in kinds:
         if kind not in supported:
             raise UnsupportedError(
-                f'The attention "{kind}" does not run in a page: in a {family} its engine has '
+                f'The attention "{kind}" does not run in a page. For a {family}, the engine of a page has: '
                 f"{', '.join(supported)}. `jumok look MODEL --live` serves a page for every mechanism."
             )
 

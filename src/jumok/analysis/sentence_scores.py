@@ -101,8 +101,8 @@ def _is_word(word: str) -> bool:
 def _losses(translator: Translator, pairs: Sequence[Pair]) -> list[float | None]:
     sources = translator.tokenizers.source.encode_batch([pair.source for pair in pairs])
     targets = translator.tokenizers.target.encode_batch([pair.target for pair in pairs])
-    longest = translator.max_source_tokens
-    short = [i for i in range(len(pairs)) if max(len(sources[i]), len(targets[i])) <= longest]
+    max_tokens = translator.max_source_tokens
+    short = [i for i in range(len(pairs)) if max(len(sources[i]), len(targets[i])) <= max_tokens]
     losses: list[float | None] = [None] * len(pairs)
     entropies = cross_entropies(translator.model, [sources[i] for i in short], [targets[i] for i in short])
     for i, entropy in zip(short, entropies, strict=True):

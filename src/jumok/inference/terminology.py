@@ -183,14 +183,14 @@ def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dic
         for match in lacking.matches
         if not match.protected
     }
-    known = translator.words_for_terms
-    if new := sorted(terms - known.keys()):
+    cached = translator.words_for_terms
+    if new := sorted(terms - cached.keys()):
         translations = translator.translate([f"{term}." for term in new], **LINE_BY_LINE)
         for term, translation in zip(new, translations, strict=True):
-            known[term] = tuple(dict.fromkeys(split_words(translation.text)))
-    words = {term: known[term] for term in terms}
-    while len(known) > MAX_CACHED_TERMS:  # the oldest first
-        del known[next(iter(known))]
+            cached[term] = tuple(dict.fromkeys(split_words(translation.text)))
+    words = {term: cached[term] for term in terms}
+    while len(cached) > MAX_CACHED_TERMS:  # the oldest first
+        del cached[next(iter(cached))]
     return words
 
 
@@ -199,7 +199,7 @@ def _with_terms(
 ) -> Translation:
     """Return a translation with the new texts of some of its parts and alternatives."""
     parts, alternatives = list(translation.parts), list(translation.alternatives)
-    known: dict[tuple[str, str], Alignment] = {}
+    alignments: dict[tuple[str, str], Alignment] = {}
     notes = list(translation.notes)
     text, end = translation.text, 0
     new_texts = {sentence.part: new for sentence, new in placed if sentence.part is not None}
@@ -212,7 +212,7 @@ def _with_terms(
         text, end = text[:start] + written + text[start + len(old) :], start + len(written)
         if new is not None:
             parts[index] = (source, new.text)
-            known[source, new.text] = Alignment(frozenset(new.links))
+            alignments[source, new.text] = Alignment(frozenset(new.links))
             if new.notes is not None:
                 notes = [note for note in notes if not is_note_on(note, source)] + list(new.notes)
             notes.extend(term_notes(new))
@@ -230,5 +230,5 @@ def _with_terms(
         notes=tuple(notes),
         align=None
         if align is None
-        else lambda source, target: known.get((source, target)) or align(source, target),
+        else lambda source, target: alignments.get((source, target)) or align(source, target),
     )

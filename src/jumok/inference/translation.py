@@ -68,7 +68,7 @@ class Translation:
         return " ".join(self.text.splitlines())
 
     def as_json(self, *, align: bool = False) -> str:
-        """Return all that is known as a JSON object on one line, on request with the word alignment."""
+        """Return the translation as a JSON object on one line, with its word alignment if `align`."""
         record: dict[str, Any] = {
             "source": self.source,
             "text": self.text,

@@ -63,10 +63,10 @@ def huggingface_files(exported: ExportedModel, *, own_ids: bool = False) -> dict
     With `own_ids`, all tokens keep jumok's ids.
     """
     settings = exported.card.recipe.model
-    kind = _architecture(settings, exported)
-    if not isinstance(settings, TransformerSettings):  # `_architecture` has refused it
+    model_type = _model_type(settings, exported)
+    if not isinstance(settings, TransformerSettings):  # `_model_type` has refused it
         raise TypeError(settings.family)
-    ids = _Ids(exported.tokenizers.target.vocab_size, pad_last=kind == "marian" and not own_ids)
+    ids = _Ids(exported.tokenizers.target.vocab_size, pad_last=model_type == "marian" and not own_ids)
     weights = tensors_to_bytes(_weights(exported, settings, ids))
     record = {
         "version": 1,
@@ -78,7 +78,7 @@ def huggingface_files(exported: ExportedModel, *, own_ids: bool = False) -> dict
     }
     return {
         "model.safetensors": weights,
-        "config.json": _json(_config(kind, settings, ids)),
+        "config.json": _json(_config(model_type, settings, ids)),
         "generation_config.json": _json(_generation(exported, ids)),
         **_tokenizer_files(exported, ids),
         EXPORT_RECORD: _json(record),
@@ -97,7 +97,7 @@ class _Ids:
         """Return a list: jumok's id for each id of the export."""
         return [*range(1, self.size), PAD] if self.pad_last else list(range(self.size))
 
-    def named(self) -> dict[str, int]:
+    def special_ids(self) -> dict[str, int]:
         """Return the export's ids of the special tokens, under the names of Hugging Face's configuration."""
         pad, shift = (self.size - 1, 1) if self.pad_last else (PAD, 0)
         return {
@@ -108,8 +108,8 @@ class _Ids:
         }
 
 
-def _architecture(settings: Any, exported: ExportedModel) -> str:
-    """Return the model_type that computes the same, or raise."""
+def _model_type(settings: Any, exported: ExportedModel) -> str:
+    """Return the model_type of transformers that computes the same, or raise an UnsupportedError."""
     advice = "Train a model with the defaults, or use `--to ctranslate2` or `--to safetensors`."
 
     def refuse(name: str, value: object, why: str) -> None:
@@ -150,10 +150,10 @@ def max_positions_of(settings: Any) -> int:
     return int(settings.max_positions) if learned else MAX_POSITIONS
 
 
-def _config(kind: str, settings: TransformerSettings, ids: _Ids) -> dict[str, Any]:
+def _config(model_type: str, settings: TransformerSettings, ids: _Ids) -> dict[str, Any]:
     return {
-        "architectures": [_CLASSES[kind]],
-        "model_type": kind,
+        "architectures": [_CLASSES[model_type]],
+        "model_type": model_type,
         "vocab_size": ids.size,
         "decoder_vocab_size": ids.size,
         "d_model": settings.width,
@@ -175,17 +175,17 @@ def _config(kind: str, settings: TransformerSettings, ids: _Ids) -> dict[str, An
         "share_encoder_decoder_embeddings": True,
         "tie_word_embeddings": True,
         "is_encoder_decoder": True,
-        **ids.named(),
+        **ids.special_ids(),
         "dtype": "float32",
     }
 
 
 def _generation(exported: ExportedModel, ids: _Ids) -> dict[str, Any]:
-    search, named = exported.card.recipe.search, ids.named()
+    search, special_ids = exported.card.recipe.search, ids.special_ids()
     return {
-        **named,
-        "bad_words_ids": [[named["pad_token_id"]], [named["bos_token_id"]]],
-        "forced_eos_token_id": named["eos_token_id"],
+        **special_ids,
+        "bad_words_ids": [[special_ids["pad_token_id"]], [special_ids["bos_token_id"]]],
+        "forced_eos_token_id": special_ids["eos_token_id"],
         "renormalize_logits": True,
         "num_beams": search.beam,
         "length_penalty": search.length_penalty,

@@ -17,7 +17,7 @@ from jumok.storage.folders import read_regular_file
 MAX_FILE_BYTES = 16 * 2**30
 MAX_TEXT_BYTES = 64 * 2**20
 MAX_COMPRESSION = 200
-"""The maximum compression ratio of a file in a zip. Weights hardly compress: a larger ratio is a zip bomb."""
+"""The maximum compression ratio of a file above 1 MiB in a zip. Weights hardly compress; a zip bomb does."""
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 

@@ -90,11 +90,11 @@ class JointVocabularyTokenizer(TokenTable):
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of everything that decides the ids, in hexadecimal."""
+        """SHA-256 of everything that determines the ids, in hexadecimal."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """Return everything that decides the ids, for comparisons; `tokenizer_files` stores tokenizers."""
+        """Return everything that determines the ids, for comparisons; `tokenizer_files` stores tokenizers."""
         settings = [self.vocabulary, self.normaliser, self.code, self._is_source]
         return json.dumps(settings, ensure_ascii=False).encode() + b"\0" + self.sentencepiece
 

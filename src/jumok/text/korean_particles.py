@@ -81,19 +81,19 @@ def is_noun_end(noun: str, tail: str) -> bool:
 
 def adapt_particle(stem: str, tail: str, *, old_stem: str) -> str:
     """Return the particles that followed `old_stem` in the form that they have after `stem`."""
-    new, old = ends_in_consonant(stem), ends_in_consonant(old_stem)
+    consonant, old_consonant = ends_in_consonant(stem), ends_in_consonant(old_stem)
     for after_consonant, after_vowel in ALTERNATIONS:
-        has = after_consonant if old else after_vowel
-        wanted = after_consonant if new else after_vowel
+        old_form = after_consonant if old_consonant else after_vowel
+        form = after_consonant if consonant else after_vowel
         if after_consonant == "으로":
-            has = "로" if _final(old_stem) == "ㄹ" else has
-            wanted = "로" if _final(stem) == "ㄹ" else wanted
-        if not old and after_consonant in _KEPT_AFTER_VOWEL and tail.startswith(after_consonant):
+            old_form = "로" if _final(old_stem) == "ㄹ" else old_form
+            form = "로" if _final(stem) == "ㄹ" else form
+        if not old_consonant and after_consonant in _KEPT_AFTER_VOWEL and tail.startswith(after_consonant):
             return tail
-        if tail.startswith(has) and (has not in _ONLY_AT_END or tail == has):
-            if old and not new and after_consonant in _KEPT_AFTER_VOWEL:
+        if tail.startswith(old_form) and (old_form not in _ONLY_AT_END or tail == old_form):
+            if old_consonant and not consonant and after_consonant in _KEPT_AFTER_VOWEL:
                 return tail
-            return wanted + tail[len(has) :]
+            return form + tail[len(old_form) :]
     return tail
 
 

@@ -34,7 +34,7 @@ class AnyTokenizer(Protocol):
         ...
 
     def to_bytes(self) -> bytes:
-        """Return everything that decides the ids."""
+        """Return everything that determines the ids."""
         ...
 
     def encode(self, text: str) -> list[int]:

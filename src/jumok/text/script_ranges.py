@@ -1,4 +1,4 @@
-"""Scripts: their code points and how text in them is written. No numpy, so that it is imported at once."""
+"""Scripts: their code points and how text in them is written. Without numpy, so that importing it is fast."""
 
 from __future__ import annotations
 

@@ -70,8 +70,8 @@ def train_tokenizers(
     """Train one tokenizer on both sides if `settings.shared`, else one per side."""
     if settings.shared:
         both_sides = itertools.chain(source_sentences, target_sentences)
-        both = train_tokenizer(both_sides, settings, vocab_size=vocab_size)
-        return TokenizerPair(source=both, target=both, shared=True)
+        tokenizer = train_tokenizer(both_sides, settings, vocab_size=vocab_size)
+        return TokenizerPair(source=tokenizer, target=tokenizer, shared=True)
     source = train_tokenizer(source_sentences, settings, vocab_size=vocab_size)
     target = train_tokenizer(target_sentences, settings, vocab_size=vocab_size)
     return TokenizerPair(source=source, target=target, shared=False)

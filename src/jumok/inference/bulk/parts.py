@@ -170,11 +170,11 @@ class Part:
         head, _, output = data.partition(b"\n")
         try:
             fields = json.loads(head)
-            whole = fields.pop("sha256") == hashlib.sha256(output).hexdigest()
+            is_whole = fields.pop("sha256") == hashlib.sha256(output).hexdigest()
             part = cls(output=output, **fields)
         except (ValueError, TypeError, KeyError, AttributeError):
-            whole = False
-        if not whole:
+            is_whole = False
+        if not is_whole:
             raise StorageError("A part is damaged. Run the same command again.")
         return replace(part, notes=[(int(i), str(note)) for i, note in part.notes])
 
