@@ -275,13 +275,13 @@ def run_service(run: Path) -> ExplanationService:
 
 def test_a_run_shows_a_head_over_its_validation_set(run: Path) -> None:
     service, (pairs, available) = run_service(run), RunMonitor(run).validation_pairs(4)
-    portrait = request(service, "portrait", site="cross", layer=0, head=0, sentences=4)
-    assert (portrait["sentences"], portrait["available"], portrait["model"]) == (4, available, "digits")
-    assert portrait["strongest"][0]["source"] in {pair.source for pair in pairs}
+    profile = request(service, "head_profile", site="cross", layer=0, head=0, sentences=4)
+    assert (profile["sentences"], profile["available"], profile["model"]) == (4, available, "digits")
+    assert profile["strongest"][0]["source"] in {pair.source for pair in pairs}
     with pytest.raises(DataError, match="no layer 9"):
-        request(service, "portrait", site="cross", layer=9, head=0)
+        request(service, "head_profile", site="cross", layer=9, head=0)
     with pytest.raises(DataError, match="1 models"):
-        request(service, "portrait", site="cross", layer=0, head=0, model=1)
+        request(service, "head_profile", site="cross", layer=0, head=0, model=1)
 
 
 def test_the_newest_model_of_a_run_translates_its_validation_sentences(run: Path) -> None:
@@ -303,7 +303,7 @@ def test_the_newest_model_of_a_run_translates_its_validation_sentences(run: Path
 
 @pytest.mark.parametrize(
     ("operation", "fields"),
-    [("sentences", {}), ("portrait", {"site": "cross", "layer": 0, "head": 0})],
+    [("sentences", {}), ("head_profile", {"site": "cross", "layer": 0, "head": 0})],
 )
 def test_a_sentence_does_not_wait_for_long_work(
     run: Path, monkeypatch: pytest.MonkeyPatch, operation: str, fields: dict[str, Any]

@@ -156,7 +156,7 @@ def _pin_third_word(page: Page) -> None:
 
 
 def _measure_run(page: Page) -> None:
-    for part, result in (("sentences", "tbody tr"), ("portrait", "dl")):
+    for part, result in (("sentences", "tbody tr"), ("head-profile", "dl")):
         section = page.get_by_test_id(part)
         section.locator("button.strong").click()
         section.locator(result).first.wait_for()

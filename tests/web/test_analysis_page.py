@@ -171,7 +171,7 @@ def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
 ) -> None:
     """They stay when another panel is open, and in a saved page."""
     page = opened(open_page, live, panel="run")
-    listed, portrait = page.get_by_test_id("sentences"), page.get_by_test_id("portrait")
+    listed, profile = page.get_by_test_id("sentences"), page.get_by_test_id("head-profile")
     listed.get_by_role("button", name="Score sentences").click()
     expect(listed.locator("tbody tr").first).to_be_visible(timeout=60_000)
     _, available = RunMonitor(runs["transformer"]).validation_pairs(50)
@@ -183,9 +183,9 @@ def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
     listed.get_by_role("button", name="Loss").click()
     losses = [float(cell.inner_text()) for cell in listed.locator("tbody td:nth-child(4)").all()]
     assert losses == sorted(losses, reverse=True)
-    portrait.get_by_role("button", name="Measure this head").click()
-    expect(portrait.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
-    measured = portrait.locator("dl").inner_text()
+    profile.get_by_role("button", name="Measure this head").click()
+    expect(profile.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
+    measured = profile.locator("dl").inner_text()
     source = listed.locator("tbody tr .open").first.inner_text()
     listed.locator("tbody tr .open").first.click()
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(source)
@@ -195,7 +195,7 @@ def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
     file = tmp_path / "saved.html"
     file.write_bytes(save_file(page, "As it is"))
     saved = open_page(file.as_uri() + "#panel=run")
-    expect(saved.get_by_test_id("portrait").locator("dl")).to_have_text(measured, use_inner_text=True)
+    expect(saved.get_by_test_id("head-profile").locator("dl")).to_have_text(measured, use_inner_text=True)
     expect(saved.get_by_test_id("sentences").locator("tbody tr")).to_have_count(count)
     expect(saved.locator("#panel .curves svg")).to_have_count(3)
     expect(saved.get_by_role("button", name="Measure this head")).to_have_count(0)
@@ -225,14 +225,14 @@ def test_a_sentence_is_translated_while_a_head_is_measured_and_that_can_be_cance
     open_page: OpenPage, slow: str
 ) -> None:
     page = opened(open_page, slow, panel="run")
-    portrait = page.get_by_test_id("portrait")
-    portrait.get_by_role("button", name="Measure this head").click()
-    expect(portrait.get_by_role("progressbar")).to_be_visible()
+    profile = page.get_by_test_id("head-profile")
+    profile.get_by_role("button", name="Measure this head").click()
+    expect(profile.get_by_role("progressbar")).to_be_visible()
     page.get_by_label("Sentence", exact=True).fill("I like the old book.")
     page.get_by_role("button", name="Translate", exact=True).click()
     expect(page.locator("[data-word=source-4]")).to_be_visible()
-    expect(portrait.get_by_role("progressbar")).to_be_visible()
-    portrait.get_by_role("button", name="Cancel").click()
-    expect(portrait.get_by_role("button", name="Measure this head")).to_be_visible()
-    expect(portrait.locator("dl")).to_have_count(0)
-    expect(portrait.get_by_role("alert")).to_have_count(0)
+    expect(profile.get_by_role("progressbar")).to_be_visible()
+    profile.get_by_role("button", name="Cancel").click()
+    expect(profile.get_by_role("button", name="Measure this head")).to_be_visible()
+    expect(profile.locator("dl")).to_have_count(0)
+    expect(profile.get_by_role("alert")).to_have_count(0)

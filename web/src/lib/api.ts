@@ -4,7 +4,7 @@
 
 import type { Change } from "./changes";
 import { askModel, hasModel } from "./file_model";
-import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Measures, type NextTokens, type PackedFloats, type Portrait, type RunReport, type SentenceScores, type Site, type Table } from "./format";
+import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Measures, type NextTokens, type PackedFloats, type HeadProfile, type RunReport, type SentenceScores, type Site, type Table } from "./format";
 
 export interface ExplainRequest {
   model: number;
@@ -85,7 +85,7 @@ async function stream<Answer>(operation: string, request: object, onLine: (line:
     last = JSON.parse(line);
     await onLine(last);
   }
-  if (typeof last.error === "string") throw new Error(last.error); // the field `error` of a portrait is its alignment error, a number or null
+  if (typeof last.error === "string") throw new Error(last.error); // the field `error` of a head profile is its alignment error, a number or null
   return last as Answer;
 }
 
@@ -142,9 +142,9 @@ export function fetchLiveFile(model: number, sentence: string): Promise<{ html: 
   return post("file", { model, sentence });
 }
 
-/** One head over the validation set of the run: src/jumok/analysis/head_portrait.py. */
-export function fetchPortrait(request: { model: number; site: Site; layer: number; head: number; sentences: number }, work: LongWork): Promise<Portrait> {
-  return postLong("portrait", request, work);
+/** One head over the validation set of the run: src/jumok/analysis/head_profile.py. */
+export function fetchHeadProfile(request: { model: number; site: Site; layer: number; head: number; sentences: number }, work: LongWork): Promise<HeadProfile> {
+  return postLong("head_profile", request, work);
 }
 
 /** Sentences of the validation set of the run, translated by its newest model and scored. */

@@ -186,7 +186,7 @@ export interface RunReport {
 }
 
 /** One head of a model over some sentences of a run's validation set. */
-export interface Portrait {
+export interface HeadProfile {
   model: string;
   site: Site;
   layer: number;
@@ -239,7 +239,7 @@ export interface StoredRun {
   report: RunReport;
   checkpoints: CheckpointExplanation[];
   sentences: SentenceScores | null;
-  portraits: Portrait[];
+  headProfiles: HeadProfile[];
 }
 
 /** The data embedded in the page: explanations if it is static, models if it is live. */

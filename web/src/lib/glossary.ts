@@ -128,8 +128,8 @@ export const GLOSSARY = {
     ko: { term: "고정", text: "한 단어가 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 씁니다." },
     page: "page.md",
   },
-  portrait: {
-    en: { term: "Portrait", text: "One head on many sentences: where it reads on average, and what is lost without it." },
+  headProfile: {
+    en: { term: "Head profile", text: "One head on many sentences: where it reads on average, and what is lost without it." },
     ko: { term: "검증 세트에서 본 헤드", text: "헤드 하나를 여러 문장에서 살펴봅니다. 평균적으로 어디를 읽는지, 헤드가 없으면 번역이 얼마나 나빠지는지 보여 줍니다." },
     page: "explain/multi-head.md",
   },

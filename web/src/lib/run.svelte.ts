@@ -1,9 +1,9 @@
-/** What the page knows of a run: its report, the list of sentences and portraits of heads.
+/** What the page knows of a run: its report, the list of sentences and profiles of heads.
  *
  * They outlive the panel: long work continues while another panel is shown. */
 
-import { fetchPortrait, fetchSentences, type LongWork } from "./api";
-import type { Portrait, RunReport, StoredRun } from "./format";
+import { fetchHeadProfile, fetchSentences, type LongWork } from "./api";
+import type { HeadProfile, RunReport, StoredRun } from "./format";
 import { page } from "./page.svelte";
 
 /** Work of the server that takes seconds or minutes. It reports its progress and can be cancelled. */
@@ -40,26 +40,26 @@ export class Work<Request = never, Result = unknown> {
   }
 }
 
-type PortraitRequest = Parameters<typeof fetchPortrait>[0];
-const MAX_PORTRAITS = 24;
+type HeadProfileRequest = Parameters<typeof fetchHeadProfile>[0];
+const MAX_HEAD_PROFILES = 24;
 
 class Run {
   report = $state.raw<RunReport | null>(null);
   sentences = new Work(fetchSentences);
-  portrait = new Work(fetchPortrait);
+  headProfile = new Work(fetchHeadProfile);
   /** All that were measured, the latest first. */
-  portraits = $state.raw<Portrait[]>([]);
+  headProfiles = $state.raw<HeadProfile[]>([]);
 
   constructor(stored: StoredRun | null) {
     if (!stored) return;
-    [this.report, this.portraits, this.sentences.result] = [stored.report, stored.portraits, stored.sentences];
+    [this.report, this.headProfiles, this.sentences.result] = [stored.report, stored.headProfiles, stored.sentences];
   }
 
   /** Measure one head; returns whether it was measured. */
-  async measureHead(request: PortraitRequest): Promise<boolean> {
-    const portrait = await this.portrait.start(request);
-    if (portrait) this.portraits = [portrait, ...this.portraits].slice(0, MAX_PORTRAITS);
-    return portrait !== null;
+  async measureHead(request: HeadProfileRequest): Promise<boolean> {
+    const profile = await this.headProfile.start(request);
+    if (profile) this.headProfiles = [profile, ...this.headProfiles].slice(0, MAX_HEAD_PROFILES);
+    return profile !== null;
   }
 }
 
@@ -68,5 +68,5 @@ export const run = new Run(page.storedRun);
 /** What a saved page keeps of the run; null without one. */
 export function runToStore(): StoredRun | null {
   if (!run.report) return null;
-  return { report: run.report, checkpoints: page.storedRun?.checkpoints ?? page.checkpointExplanations.entries, sentences: run.sentences.result, portraits: run.portraits };
+  return { report: run.report, checkpoints: page.storedRun?.checkpoints ?? page.checkpointExplanations.entries, sentences: run.sentences.result, headProfiles: run.headProfiles };
 }

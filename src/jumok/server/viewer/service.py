@@ -19,7 +19,7 @@ from jumok.analysis.class_explanation import explain_class
 from jumok.analysis.cost import CostLimits
 from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.facts import model_facts
-from jumok.analysis.head_portrait import draw_head_portrait
+from jumok.analysis.head_profile import profile_head
 from jumok.analysis.json_format import (
     cell_to_document,
     explanation_to_document,
@@ -90,7 +90,7 @@ class ExplainRequest(Request):
     cell: CellIndex | None = None
 
 
-class PortraitRequest(Request):
+class HeadProfileRequest(Request):
     """One head of a model, over some sentences of the run's validation set."""
 
     model: int = Field(0, ge=0)
@@ -192,7 +192,7 @@ class ExplanationService:
                 "run": lambda _: run.report() | {"others": [other.curves() for other in other_runs]},
                 "snapshot": self._explain_checkpoint,
             }
-            self._long_operations = {"portrait": self._portrait, "sentences": self._score_sentences}
+            self._long_operations = {"head_profile": self._profile_head, "sentences": self._score_sentences}
 
     def page_data(self) -> dict[str, Any]:
         """Return the data that the page needs before its first request."""
@@ -289,14 +289,12 @@ class ExplanationService:
             raise DataError("Name the cell whose steps you want. Received: no cell.")
         return cell_to_document(self._explanation(request).steps(**request.cell.model_dump()))
 
-    def _portrait(self, body: bytes, on_progress: OnProgress) -> dict[str, Any]:
-        request, run = _parse(PortraitRequest, body), cast("RunMonitor", self._run)
+    def _profile_head(self, body: bytes, on_progress: OnProgress) -> dict[str, Any]:
+        request, run = _parse(HeadProfileRequest, body), cast("RunMonitor", self._run)
         pairs, available = run.validation_pairs(request.sentences)
         change = Silence(request.site, request.layer, request.head)
-        portrait = draw_head_portrait(
-            self._sentence_model(request.model), pairs, change, on_progress=on_progress
-        )
-        return _nan_to_none(asdict(portrait)) | {
+        profile = profile_head(self._sentence_model(request.model), pairs, change, on_progress=on_progress)
+        return _nan_to_none(asdict(profile)) | {
             "available": available,
             "model": self._model(request.model).name,
         }

@@ -1,4 +1,4 @@
-"""A head's portrait over a corpus: what it does on many sentences, and what they lose without it."""
+"""The profile of a head over a corpus: what it does on many sentences, and what they lose without it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class AffectedSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class HeadPortrait:
+class HeadProfile:
     """What one head does on a corpus; attention is that of the given translations."""
 
     site: str
@@ -95,15 +95,15 @@ class _Progress:
             self._on_progress(self._done, self._total)
 
 
-def draw_head_portrait(
+def profile_head(
     translator: Translator,
     pairs: Sequence[Pair],
     change: Silence,
     *,
     strongest: int = 5,
     on_progress: OnProgress | None = None,
-) -> HeadPortrait:
-    """Return the portrait of one head over sentence pairs. `change` silences this head.
+) -> HeadProfile:
+    """Return the profile of one head over sentence pairs. `change` silences this head.
 
     `on_progress(done, total)` counts readings and translations of pairs; an exception in it ends the work.
     """
@@ -137,7 +137,7 @@ def draw_head_portrait(
     )
     order = np.argsort(effects)[:strongest].tolist()
     offset, entropy, on_special = (_mean(values) for values in zip(*statistics, strict=True))
-    return HeadPortrait(
+    return HeadProfile(
         *(site, *layer_head, len(encoded), offset, entropy, on_special),
         error=score_alignments(links, gold).error if gold else None,
         effect=float(np.mean(effects)),

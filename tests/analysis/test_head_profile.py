@@ -1,4 +1,4 @@
-"""A head's portrait over a corpus, and the scores of every sentence."""
+"""A head's profile over a corpus, and the scores of every sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sacrebleu
 
 from jumok.analysis.changes import Silence
 from jumok.analysis.explainer import explain
-from jumok.analysis.head_portrait import draw_head_portrait
+from jumok.analysis.head_profile import profile_head
 from jumok.analysis.sentence_scores import _count_repeats, score_sentences
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
@@ -32,52 +32,52 @@ PAIRS = [
         ("luong", Silence("cross", 0, 0)),
     ],
 )
-def test_a_portrait_is_the_mean_of_what_explanations_say(name: str, change: Silence) -> None:
+def test_a_profile_is_the_mean_of_what_explanations_say(name: str, change: Silence) -> None:
     translator = family_translator(name)
-    portrait = draw_head_portrait(translator, PAIRS, change, strongest=2)
+    profile = profile_head(translator, PAIRS, change, strongest=2)
     plain = [explain(translator, pair.source, target=pair.target) for pair in PAIRS]
     silenced = [explain(translator, pair.source, target=pair.target, edit=change) for pair in PAIRS]
     effects = [after.log_prob - before.log_prob for before, after in zip(plain, silenced, strict=True)]
-    assert portrait.effect == pytest.approx(np.mean(effects), abs=1e-3)
-    assert portrait.strongest[0].effect == pytest.approx(min(effects), abs=1e-3)
-    assert portrait.strongest[0].source == PAIRS[int(np.argmin(effects))].source
-    assert len(portrait.strongest) == 2
+    assert profile.effect == pytest.approx(np.mean(effects), abs=1e-3)
+    assert profile.strongest[0].effect == pytest.approx(min(effects), abs=1e-3)
+    assert profile.strongest[0].source == PAIRS[int(np.argmin(effects))].source
+    assert len(profile.strongest) == 2
     head = (change.layer, change.head)
     entropies = [one.statistics[change.site].entropy[head] for one in plain]
-    assert portrait.entropy == pytest.approx(np.mean(entropies), abs=1e-5)
+    assert profile.entropy == pytest.approx(np.mean(entropies), abs=1e-5)
     special = [one.statistics[change.site].on_special for one in plain]
-    assert portrait.on_special == pytest.approx(
+    assert profile.on_special == pytest.approx(
         np.mean([table[head] for table in special if table is not None])
     )
     with_head = [explain(translator, pair.source).text for pair in PAIRS]
     without = [explain(translator, pair.source, edit=change).text for pair in PAIRS]
-    assert portrait.changed == sum(one != other for one, other in zip(with_head, without, strict=True))
+    assert profile.changed == sum(one != other for one, other in zip(with_head, without, strict=True))
     references = [[pair.target for pair in PAIRS]]
     expected = sacrebleu.corpus_bleu(without, references, force=True).score
-    assert portrait.bleu_without == pytest.approx(expected)
-    assert (portrait.error is None) == (change.site != "cross")
+    assert profile.bleu_without == pytest.approx(expected)
+    assert (profile.error is None) == (change.site != "cross")
 
 
 def test_the_offset_of_a_head_that_attends_to_the_token_before() -> None:
     translator = make_translator(SMALL_MODELS["transformer"])
     weights = explain(translator, PAIRS[0].source, target=PAIRS[0].target).attention["decoder"].weights[1, 0]
-    portrait = draw_head_portrait(translator, PAIRS[:1], Silence("decoder", 1, 0))
+    profile = profile_head(translator, PAIRS[:1], Silence("decoder", 1, 0))
     offsets = []
     for query, row in enumerate(weights):
         words = row[1:]
         if row[0] < 0.95 and words.sum() > 0:
             offsets.append((words * np.arange(1, len(row))).sum() / words.sum() - query)
-    assert portrait.offset == pytest.approx(np.mean(offsets), abs=1e-5)
+    assert profile.offset == pytest.approx(np.mean(offsets), abs=1e-5)
 
 
-def test_a_portrait_names_one_head_that_the_model_has() -> None:
+def test_a_profile_names_one_head_that_the_model_has() -> None:
     translator = family_translator("transformer")
-    with pytest.raises(DataError, match="one head"):
-        draw_head_portrait(translator, PAIRS, Silence("cross", 1))
+    with pytest.raises(DataError, match="One head"):
+        profile_head(translator, PAIRS, Silence("cross", 1))
     with pytest.raises(DataError, match="no layer 7"):
-        draw_head_portrait(translator, PAIRS, Silence("cross", 7, 0))
+        profile_head(translator, PAIRS, Silence("cross", 7, 0))
     with pytest.raises(DataError, match="short enough"):
-        draw_head_portrait(translator, [], Silence("cross", 0, 0))
+        profile_head(translator, [], Silence("cross", 0, 0))
 
 
 @pytest.mark.parametrize("name", ["transformer", "luong", "decoder-only"])
