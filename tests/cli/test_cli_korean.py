@@ -241,6 +241,11 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
             "torch 엔진: encoder.layers.0: CTranslate2에서는 헤드마다 키 차원이 16"
             "(모델의 차원을 헤드 수로 나눈 값)여야 합니다(받은 값: 8)",
         ),
+        (
+            "targets have 1.20 times the tokens of their sources; each may have 10 more; "
+            "the model has positions for 512",
+            "번역문 토큰이 원문의 1.20배, 문장마다 10개까지 더 허용, 모델의 위치는 512개까지",
+        ),
     ],
 )
 def test_texts_of_several_parts_are_korean_as_a_whole(text: str, shown: str) -> None:
