@@ -18,6 +18,7 @@ from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.server.http_protocol import MAX_PIPELINED
 from jumok.server.limits import Limits
 from jumok.server.request_body import FORM, BodyMemoryBudget, parse_request, read_body
+from jumok.server.thread_slot import ThreadSlot
 from jumok.system.processes import python_command
 from support.serve_models import sentences
 from support.serve_process import serving_in_thread, wait_until
@@ -331,7 +332,7 @@ def test_unused_values_do_not_fill_the_memory(values: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(HTTPException, match="too many values"):
-            asyncio.run(parse_request(scope, body, Limits()))
+            asyncio.run(parse_request(scope, body, Limits(), ThreadSlot()))
         assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
     finally:
         tracemalloc.stop()
@@ -350,7 +351,7 @@ def test_a_large_form_does_not_stop_the_other_requests() -> None:
     async def run() -> int:
         scope = {"type": "http", "query_string": b"", "headers": [(b"content-type", FORM.encode())]}
         body = b"q=" + b"%41" * 600_000
-        parsing = asyncio.create_task(parse_request(scope, body, Limits(max_characters=10**7)))
+        parsing = asyncio.create_task(parse_request(scope, body, Limits(max_characters=10**7), ThreadSlot()))
         turns = 0
         while not parsing.done():
             turns += 1
@@ -363,7 +364,7 @@ def test_a_large_form_does_not_stop_the_other_requests() -> None:
 
 def test_integers_may_be_written_with_a_decimal_point() -> None:
     scope = {"type": "http", "headers": [(b"content-type", b"application/json")], "query_string": b""}
-    request = asyncio.run(parse_request(scope, b'{"x": [2.0, 0.5, -1e2, 1e300]}', Limits()))
+    request = asyncio.run(parse_request(scope, b'{"x": [2.0, 0.5, -1e2, 1e300]}', Limits(), ThreadSlot()))
     assert list(map(repr, request.by_name["x"])) == ["2", "0.5", "-100", "1e+300"]
 
 

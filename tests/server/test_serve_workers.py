@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import jumok
+import jumok.server.pipeline
 import jumok.server.workers.worker
 from jumok.errors import ModelFolderError
 from jumok.inference.shortlist import Shortlist
@@ -299,12 +300,19 @@ def test_a_long_request_is_queued_in_slices() -> None:
             pipeline.translate_all(texts, [path] * 10_000, TranslateOptions(), "client")
         )
         longest = 0
-        while not request.done():
-            longest = max(longest, len(queue))
-            batch = await queue.take()
-            queue.complete(batch, 0.01, 0.01)
-            resolve(batch)
-            await asyncio.sleep(0)
+
+        async def work() -> None:
+            nonlocal longest
+            while True:
+                longest = max(longest, len(queue))
+                batch = await queue.take()
+                queue.complete(batch, 0.01, 0.01)
+                resolve(batch)
+                await asyncio.sleep(0)
+
+        worker = asyncio.create_task(work())
+        await request
+        worker.cancel()
         assert [translation.text() for translation in request.result()] == texts
         assert MAX_BATCH_SENTENCES < longest <= MAX_AHEAD
         assert queue.open_requests == len(queue) == 0
@@ -317,6 +325,14 @@ def resolve(batch: Any) -> None:
     for sentence in pending_items(batch):
         if not sentence.future.done():
             sentence.future.set_result([{"text": sentence.text.upper(), "score": 0.0}])
+
+
+async def answer_all(queue: WorkQueue) -> None:
+    """Do what a worker does, until cancelled."""
+    while True:
+        batch = await queue.take()
+        queue.complete(batch, 0.01, 0.01)
+        resolve(batch)
 
 
 def test_a_failed_path_ends_the_other_paths_of_its_request() -> None:
@@ -459,6 +475,79 @@ def test_a_short_request_of_the_same_client_is_next_too() -> None:
     asyncio.run(run())
 
 
+def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
+    """The long request gets one of two workers while a short one was sent within the last seconds."""
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
+        greedy = open_request(queue, "greedy", seconds=6)
+        queue.add(pending(greedy, *[SENTENCE] * 600))
+        modest = open_request(queue, "modest", seconds=0.01)
+        long_batch = await queue.take()
+        assert {item.request for item in pending_items(long_batch)} == {greedy}
+        other_worker = asyncio.create_task(queue.take())
+        await asyncio.sleep(0.01)
+        assert not other_worker.done()
+        queue.add(pending(modest, SENTENCE))
+        short_batch = await asyncio.wait_for(other_worker, 1)
+        assert {item.request for item in pending_items(short_batch)} == {modest}
+        queue.complete(short_batch, 0.01, 0.01)
+        other_worker = asyncio.create_task(queue.take())
+        await asyncio.sleep(0.01)
+        assert not other_worker.done()
+        # When the long batch ends, or its worker is lost, the next one may begin.
+        assert isinstance(long_batch, list)
+        queue.requeue(long_batch)
+        long_batch = await asyncio.wait_for(other_worker, 1)
+        assert {item.request for item in pending_items(long_batch)} == {greedy}
+        queue.complete(long_batch, 0.01, 0.01)
+        assert {item.request for item in pending_items(await queue.take())} == {greedy}
+
+    asyncio.run(run())
+
+
+def test_all_workers_translate_a_long_request_that_is_alone_or_urgent() -> None:
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
+        greedy = open_request(queue, "greedy", seconds=6)
+        queue.add(pending(greedy, *[SENTENCE] * 600))
+        alone = [await asyncio.wait_for(queue.take(), 1) for _ in range(2)]
+        assert {item.request for batch in alone for item in pending_items(batch)} == {greedy}
+        for batch in alone:
+            queue.complete(batch, 0.01, 0.01)
+        open_request(queue, "modest", seconds=0.01)
+        greedy.deadline = asyncio.get_running_loop().time() + 3
+        urgent = [await asyncio.wait_for(queue.take(), 1) for _ in range(2)]
+        assert {item.request for batch in urgent for item in pending_items(batch)} == {greedy}
+
+    asyncio.run(run())
+
+
+def test_a_large_text_is_split_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Splitting it in the event loop would hold up the requests of all clients."""
+    threads: dict[int, bool] = {}
+    split = jumok.server.pipeline.text_spans
+
+    def text_spans(text: str, *arguments: Any) -> Any:
+        threads[len(text)] = threading.current_thread() is threading.main_thread()
+        return split(text, *arguments)
+
+    monkeypatch.setattr(jumok.server.pipeline, "text_spans", text_spans)
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=1), 1e6)
+        pipeline = TranslationPipeline(queue, Limits())
+        path = (LanguagePair(0, "en", "de"),)
+        worker = asyncio.create_task(answer_all(queue))
+        for text in ("One. Two.", "One. Two. " * 1_000):
+            [translated] = await pipeline.translate_all([text], [path], TranslateOptions(), "client")
+            assert len(translated.sentences) == text.count(".")
+        worker.cancel()
+
+    asyncio.run(run())
+    assert threads == {9: True, 10_000: False}
+
+
 def test_batches_are_full_if_there_are_only_short_requests() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 100_000)
@@ -570,12 +659,12 @@ def test_work_for_terms_counts_before_a_request_is_accepted() -> None:
         paths = [(LanguagePair(0, "en", "de"),)] * 600
         plain = [SENTENCE] * 600  # 6 of 8 seconds
         with pipeline.open_request("client") as request:
-            pipeline.admit(request, plain, paths, TranslateOptions())
+            await pipeline.admit(request, plain, paths, TranslateOptions())
         glossaries = {paths[0]: Glossary({"xx": "yy"})}
         addresses = ["{a} " + SENTENCE[4:]] * 600
         for texts, terms in ((plain, glossaries), (addresses, {})):
             with pipeline.open_request("client") as request, pytest.raises(RequestTooLargeError):
-                pipeline.admit(request, texts, paths, TranslateOptions(), terms)
+                await pipeline.admit(request, texts, paths, TranslateOptions(), terms)
 
     asyncio.run(run())
 
@@ -1213,18 +1302,18 @@ def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
             end.wait(30)
             raise ValueError("nobody waits for this")
 
-        cancelled = asyncio.create_task(service.run_in_thread(fail_later))
+        cancelled = asyncio.create_task(service.thread_slot.run(fail_later))
         await asyncio.to_thread(started.wait, 30)
         cancelled.cancel()
-        following = asyncio.create_task(service.run_in_thread(int, "7"))
+        following = asyncio.create_task(service.thread_slot.run(int, "7"))
         _, waiting = await asyncio.wait([following], timeout=0.2)
         assert waiting, "two threads ran at a time"
         assert cancelled.cancelled()
         end.set()
         assert await following == 7
         with pytest.raises(ValueError, match="invalid literal"):
-            await service.run_in_thread(int, "seven")
-        assert await service.run_in_thread(int, "8") == 8
+            await service.thread_slot.run(int, "seven")
+        assert await service.thread_slot.run(int, "8") == 8
 
     asyncio.run(run())
     gc.collect()

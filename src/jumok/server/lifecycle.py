@@ -21,11 +21,13 @@ import uvloop
 
 from jumok.server.application import Application
 from jumok.server.event_log import log_event
+from jumok.server.garbage_collection import collect_when_idle
 from jumok.server.http_protocol import BoundedHttpProtocol
 from jumok.server.language_pairs import read_language_pairs
 from jumok.server.listening import listen, server_config
 from jumok.server.service import Service
 from jumok.server.settings_check import server_url
+from jumok.text.language_detection import detect_languages
 
 if TYPE_CHECKING:
     import socket
@@ -59,6 +61,7 @@ async def _run(settings: ServerSettings, listener: socket.socket, on_listening: 
     if service is None:
         log_event("drained")
         return
+    collecting = asyncio.create_task(collect_when_idle(lambda: service.queue.open_requests))
     try:
         server = _Server(_config(settings, Application(service)))
 
@@ -77,13 +80,15 @@ async def _run(settings: ServerSettings, listener: socket.socket, on_listening: 
         await serving
         log_event("drained")
     finally:
+        collecting.cancel()
         await service.pool.stop()
 
 
 async def _start_service(settings: ServerSettings) -> Service:
     log_event("loading", models=len(settings.models))
     service = Service(settings, await asyncio.to_thread(read_language_pairs, settings.models))
-    await service.pool.start()
+    # The first detection loads the detector, which would hold up the requests of all clients.
+    await asyncio.gather(service.pool.start(), asyncio.to_thread(detect_languages, "", ()))
     return service
 
 

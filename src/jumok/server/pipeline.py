@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from jumok.documents.document import SegmentTranslation
+from jumok.server.thread_slot import ThreadSlot
 from jumok.server.workers.pending import (
     BatchKey,
     BusyError,
@@ -149,9 +150,10 @@ class TranslatedText:
 class TranslationPipeline:
     """Puts the sentences of requests into the queue, and waits for them until the request times out."""
 
-    def __init__(self, queue: WorkQueue, limits: Limits) -> None:
+    def __init__(self, queue: WorkQueue, limits: Limits, thread_slot: ThreadSlot | None = None) -> None:
         self._queue = queue
         self._limits = limits
+        self._thread_slot = thread_slot or ThreadSlot()
 
     @contextmanager
     def open_request(self, client: str) -> Iterator[OpenRequest]:
@@ -165,7 +167,7 @@ class TranslationPipeline:
         finally:
             self._queue.close(request)
 
-    def admit(
+    async def admit(
         self,
         request: OpenRequest,
         texts: Sequence[str],
@@ -177,8 +179,11 @@ class TranslationPipeline:
         seconds, characters = 0.0, 0
         for path, indices in _group_by_path(pivot_paths).items():
             texts_of_path = [texts[index] for index in indices]
-            characters += sum(map(len, texts_of_path)) if path else 0
-            seconds += self._estimate(texts_of_path, _batch_keys(path, options), path in glossaries)
+            num_characters = sum(map(len, texts_of_path)) if path else 0
+            characters += num_characters
+            seconds += await self._thread_slot.run_if_large(
+                num_characters, self._estimate, texts_of_path, _batch_keys(path, options), path in glossaries
+            )
         self._queue.check_size(seconds)
         sentences = min(MAX_AHEAD, len(texts) + characters // CHARACTERS_PER_SENTENCE)
         self._queue.admit(
@@ -194,11 +199,14 @@ class TranslationPipeline:
         A text with terms takes longer: attention is computed to find the words that they replace, and a
         sentence that has lost an address is translated again.
         """
-        seconds = 0.0
+        by_terms: dict[bool, list[str]] = {False: [], True: []}
         for text in texts:
-            terms = has_glossary or may_have_protected(text)
-            seconds += sum(self._queue.speed.seconds_of_texts(key, [text], terms=terms) for key in keys)
-        return seconds
+            by_terms[has_glossary or may_have_protected(text)].append(text)
+        return sum(
+            self._queue.speed.seconds_of_texts(key, group, terms=terms)
+            for key in keys
+            for terms, group in by_terms.items()
+        )
 
     def check_room(self, client: str, num_characters: int) -> None:
         """Refuse a document before it is read if its client has too much work waiting already."""
@@ -224,7 +232,7 @@ class TranslationPipeline:
         """
         by_path = _group_by_path(pivot_paths)
         with self.open_request(client) as request:
-            self.admit(request, texts, pivot_paths, options, glossaries)
+            await self.admit(request, texts, pivot_paths, options, glossaries)
             if len(by_path) == 1:
                 return await self._translate(
                     texts, pivot_paths[0], options, request, glossaries, on_progress=on_progress
@@ -258,22 +266,23 @@ class TranslationPipeline:
         on_progress: OnProgress | None = None,
     ) -> list[TranslatedText]:
         """Translate texts along one pivot path."""
-        spans = [tuple(text_spans(text, path[0].sentences)) if path else () for text in texts]
-        sentences = [
-            _with_tags(text[start:end], options)
-            for text, sentence_spans in zip(texts, spans, strict=True)
-            for start, end in sentence_spans
-        ]
-        terms = _find_terms(sentences, glossaries.get(path))
+        num_characters = sum(map(len, texts))
+        spans, sentences, terms = await self._thread_slot.run_if_large(
+            num_characters, _split, texts, path, options, glossaries.get(path)
+        )
         options = _with_links(options, path, terms)
         candidates = await self._run_path(
             sentences, _batch_keys(path, options), request, terms, on_progress=on_progress
         )
-        remaining = (_without_tags(ranked, len(options.tags)) for ranked in candidates)
-        return [
-            _translated_text(text, sentence_spans, [next(remaining) for _ in sentence_spans], path)
-            for text, sentence_spans in zip(texts, spans, strict=True)
-        ]
+
+        def join() -> list[TranslatedText]:
+            remaining = (_without_tags(ranked, len(options.tags)) for ranked in candidates)
+            return [
+                _translated_text(text, sentence_spans, [next(remaining) for _ in sentence_spans], path)
+                for text, sentence_spans in zip(texts, spans, strict=True)
+            ]
+
+        return await self._thread_slot.run_if_large(num_characters, join)
 
     async def stream_sentences(
         self,
@@ -288,13 +297,14 @@ class TranslationPipeline:
             for index, text in enumerate(texts):
                 yield index, 0, _translated_text(text, (), [], path)
             return
+        spans, sentence_texts, terms = await self._thread_slot.run_if_large(
+            sum(map(len, texts)), _split, texts, path, options, glossaries.get(path)
+        )
         sentences = [
             (text_index, sentence_index, text[start:end])
-            for text_index, text in enumerate(texts)
-            for sentence_index, (start, end) in enumerate(text_spans(text, path[0].sentences))
+            for text_index, (text, sentence_spans) in enumerate(zip(texts, spans, strict=True))
+            for sentence_index, (start, end) in enumerate(sentence_spans)
         ]
-        sentence_texts = [_with_tags(sentence, options) for *_, sentence in sentences]
-        terms = _find_terms(sentence_texts, glossaries.get(path))
         options = _with_links(options, path, terms)
         results = self._stream_path(sentence_texts, _batch_keys(path, options), request, terms)
         async with aclosing(results):
@@ -395,6 +405,8 @@ class TranslationPipeline:
 
 def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int]]:
     """Return the indices of the texts of each pivot path."""
+    if pivot_paths and all(path is pivot_paths[0] for path in pivot_paths):  # hashing each takes longer
+        return {pivot_paths[0]: list(range(len(pivot_paths)))}
     by_path: dict[PivotPath, list[int]] = {}
     for index, path in enumerate(pivot_paths):
         by_path.setdefault(path, []).append(index)
@@ -408,6 +420,19 @@ def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
         return [BatchKey(path[0].model_index, last)]
     pivot_options = last._replace(n_best=1, words=False, stream=False)
     return [BatchKey(pair.model_index, last if pair is path[-1] else pivot_options) for pair in path]
+
+
+def _split(
+    texts: Sequence[str], path: PivotPath, options: TranslateOptions, glossary: Glossary | None
+) -> tuple[list[tuple[Span, ...]], list[str], Terms]:
+    """Return the spans of each text's sentences, all sentences as the model gets them, and their terms."""
+    spans = [tuple(text_spans(text, path[0].sentences)) if path else () for text in texts]
+    sentences = [
+        _with_tags(text[start:end], options)
+        for text, sentence_spans in zip(texts, spans, strict=True)
+        for start, end in sentence_spans
+    ]
+    return spans, sentences, _find_terms(sentences, glossary)
 
 
 def _with_tags(sentence: str, options: TranslateOptions) -> str:

@@ -19,11 +19,10 @@ from starlette.requests import Request
 from jumok.server.http_errors import bad_request, retry_later
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.types import Message, Receive, Scope
 
     from jumok.server.limits import Limits
+    from jumok.server.thread_slot import ThreadSlot
 
 LARGE_FORM_BYTES = 64 * 2**10
 """Larger forms are decoded in a thread: 2 MB of `%41` take a third of a second."""
@@ -71,7 +70,7 @@ async def parse_request(
     scope: Scope,
     body: bytes,
     limits: Limits,
-    run_in_thread: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+    thread_slot: ThreadSlot,
 ) -> RequestFields:
     """Return the fields of a request whose body has been read. A large form is decoded in a thread."""
     headers = Headers(scope=scope)
@@ -86,7 +85,7 @@ async def parse_request(
         fields.by_name = {**query, **fields.by_name}
     elif content_type == FORM or not body:
         if len(body) > LARGE_FORM_BYTES:
-            fields.by_name = {**query, **await run_in_thread(_parse_urlencoded, body)}
+            fields.by_name = {**query, **await thread_slot.run(_parse_urlencoded, body)}
         else:
             fields.by_name = {**query, **_parse_urlencoded(body)}
     else:

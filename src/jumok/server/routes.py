@@ -82,7 +82,7 @@ class Endpoint:
             service.rate_limiter.check(request.client_id)
         body = await read_body(request.scope, receive, service.limits, service.body_budget)
         try:
-            request.content = await parse_request(request.scope, body, service.limits, service.run_in_thread)
+            request.content = await parse_request(request.scope, body, service.limits, service.thread_slot)
             if self.guarded and service.api_keys:
                 _check_key(request)
             return await unless_disconnected(receive, self.handler(request))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from jumok.errors import JumokError
 from jumok.server.download_cache import DownloadCache
@@ -16,18 +16,16 @@ from jumok.server.metrics import Metrics
 from jumok.server.pipeline import TranslationPipeline
 from jumok.server.request_body import BodyMemoryBudget
 from jumok.server.security import ApiKeys, HostOriginPolicy, RateLimiter, read_api_keys
+from jumok.server.thread_slot import ThreadSlot
 from jumok.server.workers.pool import WorkerPool
 from jumok.server.workers.queue import WorkQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from jumok.server.language_pairs import LanguagePair, LanguagePairs
 
 __all__ = ["ServerSettings", "Service"]
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,8 @@ class Service:
         self.metrics = Metrics()
         self.download_cache = DownloadCache(limits)
         self.queue = WorkQueue(limits, workers=settings.workers)
-        self.pipeline = TranslationPipeline(self.queue, limits)
+        self.thread_slot = ThreadSlot()
+        self.pipeline = TranslationPipeline(self.queue, limits, self.thread_slot)
         load_message = {
             "kind": "load",
             "models": [str(folder) for folder in settings.models],
@@ -83,7 +82,6 @@ class Service:
         self.metrics.add_gauge("open_requests", "Requests being answered", lambda: self.queue.open_requests)
         self.metrics.add_gauge("workers", "Workers that are ready", lambda: len(self.pool.pids))
         self._reload_lock = asyncio.Lock()
-        self._thread_slot = asyncio.Semaphore(1)
 
     def tags(self, pair: LanguagePair) -> tuple[str, ...]:
         """Return the tags that a source sentence of a model may begin with."""
@@ -94,27 +92,6 @@ class Service:
     def all_tags(self) -> list[str]:
         """The tags of all models."""
         return sorted({tag for pair in self.language_pairs.all for tag in self.tags(pair)})
-
-    async def run_in_thread(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run work that takes long for a large text, such as reading a document, beside the event loop.
-
-        Only one such thread runs at a time, since threads share Python's global lock (GIL) with all requests.
-        A thread cannot be cancelled: if its request is cancelled, it keeps the slot until it ends.
-        """
-        await self._thread_slot.acquire()
-        try:
-            thread = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
-        except BaseException:
-            self._thread_slot.release()
-            raise
-        thread.add_done_callback(self._on_thread_end)
-        await asyncio.wait([thread])
-        return thread.result()
-
-    def _on_thread_end(self, thread: asyncio.Future[Any]) -> None:
-        self._thread_slot.release()
-        if not thread.cancelled():
-            thread.exception()  # retrieve it, or asyncio logs that nobody did
 
     async def reload(self) -> None:
         """Reload models, keys and glossaries without dropping a request; nothing if any is invalid."""

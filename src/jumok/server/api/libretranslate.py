@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from pydantic import ConfigDict, WithJsonSchema
@@ -108,16 +108,19 @@ async def translate(request: ApiRequest) -> Response:
     n_best = fields.alternatives + 1
     if fields.format == "html":
         service.pipeline.check_room(request.client_id, sum(map(len, texts)))
-        markups = [await service.run_in_thread(read_markup, text) for text in texts]
+        markups = [await service.thread_slot.run_if_large(len(text), read_markup, text) for text in texts]
         ranked = await _translate_html(request, markups, plan, n_best)
     else:
         translated = await service.pipeline.translate_all(
             texts, plan.pivot_paths, TranslateOptions(n_best), request.client_id, plan.glossaries
         )
-        ranked = [
-            [translation.text(rank) for rank in (0, *translation.other_ranks())] for translation in translated
-        ]
+        ranked = await service.thread_slot.run_if_large(sum(map(len, texts)), _ranked_texts, translated)
     return JSONResponse(_to_answer(fields, ranked, plan), headers=_pivot_header(plan))
+
+
+def _ranked_texts(translated: Sequence[TranslatedText]) -> list[list[str]]:
+    """Return the translations of each text, best first, without duplicates."""
+    return [[text.text(rank) for rank in (0, *text.other_ranks())] for text in translated]
 
 
 def _to_answer(fields: TranslateRequest, ranked: list[list[str]], plan: LanguagePlan) -> TranslateAnswer:
@@ -142,16 +145,22 @@ async def _translate_html(
     request: ApiRequest, markups: Sequence[HtmlMarkup], plan: LanguagePlan, n_best: int
 ) -> list[list[str]]:
     """Return the translations of each HTML text, best first, without duplicates."""
-    segments = [segment for markup in markups for segment in markup.segments]
-    paths = [path for markup, path in zip(markups, plan.pivot_paths, strict=True) for _ in markup.segments]
+    by_markup = [markup.segments for markup in markups]
+    segments = [segment for segments_of_markup in by_markup for segment in segments_of_markup]
+    paths = [path for path, of_markup in zip(plan.pivot_paths, by_markup, strict=True) for _ in of_markup]
     options = TranslateOptions(n_best, align=True)
     service, client = request.service, request.client_id
     translated = iter(await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries))
     results = []
-    for markup, path in zip(markups, plan.pivot_paths, strict=True):
-        segments_of_markup = [next(translated) for _ in markup.segments]
+    for markup, of_markup, path in zip(markups, by_markup, plan.pivot_paths, strict=True):
+        translated_segments = list(islice(translated, len(of_markup)))
         num_ranks = n_best if path else 1
-        results.append(await service.run_in_thread(_fill_ranked, markup, segments_of_markup, num_ranks))
+        num_characters = num_ranks * sum(map(len, of_markup))
+        results.append(
+            await service.thread_slot.run_if_large(
+                num_characters, _fill_ranked, markup, translated_segments, num_ranks
+            )
+        )
     return results
 
 
@@ -167,7 +176,8 @@ async def detect(request: ApiRequest) -> Response:
     """Detect a language."""
     text, service = DetectRequest.read(request).q, request.service
     check_size([text], service)
-    detected = await service.run_in_thread(detect_languages, text, service.language_pairs.codes)
+    codes = service.language_pairs.codes
+    detected = await service.thread_slot.run_if_large(len(text), detect_languages, text, codes)
     return JSONResponse([{"confidence": confidence, "language": code} for code, confidence in detected])
 
 
@@ -184,23 +194,23 @@ class FileToTranslate:
     request: ApiRequest
     document_format: DocumentFormat
     document: Document
+    segments: list[str]
     plan: LanguagePlan
 
     async def translate(self, on_progress: OnProgress | None = None) -> dict[str, str]:
         """Return the answer, with the address of the translated file."""
         request, document = self.request, self.document
         service, target = request.service, request.fields["target"]
-        paths = self.plan.pivot_paths * len(document.segments)
         translated = await service.pipeline.translate_all(
-            document.segments,
-            paths,
+            self.segments,
+            self.plan.pivot_paths * len(self.segments),
             TranslateOptions(align=True),
             request.client_id,
             self.plan.glossaries,
             on_progress=on_progress,
         )
         source = next((pair.source for pair in self.plan.pivot_paths[0]), target)
-        data = await service.run_in_thread(
+        data = await service.thread_slot.run(
             lambda: document.write([text.segment_translation() for text in translated], target, source)
         )
         name = service.download_cache.put(data, self.document_format)
@@ -213,17 +223,24 @@ async def read_file(request: ApiRequest) -> FileToTranslate:
     content, service = request.content, request.service
     fields = TranslateFileRequest.read(request, file=content.file)
     service.pipeline.check_room(request.client_id, len(fields.file))
-    read = partial(read_document, max_syntax_characters=service.limits.max_file_syntax_characters)
+    max_syntax_characters = service.limits.max_file_syntax_characters
+
+    def read() -> tuple[DocumentFormat, Document, list[str]]:
+        document_format, document = read_document(
+            content.file_name, fields.file, max_syntax_characters=max_syntax_characters
+        )
+        return document_format, document, document.segments
+
     try:
-        document_format, document = await service.run_in_thread(read, content.file_name, fields.file)
+        document_format, document, segments = await service.thread_slot.run(read)
     except DocumentTooLargeError as error:
         raise HTTPException(413, str(error)) from None
     except DataError as error:
         raise bad_request(str(error)) from None
-    check_size(["".join(document.segments)], service)
-    text = "\n".join(document.segments)
+    check_size(["".join(segments)], service)
+    text = "\n".join(segments)
     plan = await find_pivot_paths([text], fields.source, fields.target, service, fields.glossary)
-    return FileToTranslate(request, document_format, document, plan)
+    return FileToTranslate(request, document_format, document, segments, plan)
 
 
 async def download_file(request: ApiRequest) -> Response:

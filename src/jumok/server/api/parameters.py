@@ -105,7 +105,9 @@ async def find_pivot_paths(
     # Text in the target language stays unchanged. The target is the last candidate, so a text that could be
     # in either language is translated.
     candidates = sorted(pairs.sources(target), key=lambda code: code == target)
-    best = await service.run_in_thread(lambda: [detect_languages(text, candidates)[0] for text in texts])
+    best = await service.thread_slot.run_if_large(
+        sum(map(len, texts)), lambda: [detect_languages(text, candidates)[0] for text in texts]
+    )
     for text, (_, confidence) in zip(texts, best, strict=True):
         if not confidence and any(character.isalpha() for character in text):
             raise bad_request(

@@ -106,10 +106,15 @@ async def translate_with_scores(request: ApiRequest) -> Response:
         texts, plan.pivot_paths, options, request.client_id, plan.glossaries
     )
     target = request.fields["target"]
-    translations = [
-        {**_plan_json(plan, index, target), **translation_json(translation, options)}
-        for index, translation in enumerate(translated)
-    ]
+
+    def to_json() -> list[dict[str, Any]]:
+        return [
+            {**_plan_json(plan, index, target), **translation_json(translation, options)}
+            for index, translation in enumerate(translated)
+        ]
+
+    num_characters = options.n_best * sum(map(len, texts))
+    translations = await request.service.thread_slot.run_if_large(num_characters, to_json)
     return JSONResponse({"target": target, "translations": translations})
 
 
@@ -141,7 +146,7 @@ async def _events(
         ]
 
     with pipeline.open_request(request.client_id) as opened:
-        pipeline.admit(opened, texts, plan.pivot_paths, options, plan.glossaries)
+        await pipeline.admit(opened, texts, plan.pivot_paths, options, plan.glossaries)
         # Adjacent texts with the same path are queued together: with one source language, all of them.
         for path, group in groupby(range(len(texts)), key=lambda index: plan.pivot_paths[index]):
             indices = list(group)

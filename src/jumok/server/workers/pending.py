@@ -83,6 +83,8 @@ class Client:
     open_requests: int = 0
     seconds: float = 0.0
     """Estimated seconds that one worker needs for what is left of its open requests."""
+    long_seconds: float = 0.0
+    """The part of `seconds` that belongs to long requests."""
     waiting_items: int = 0
     waiting_characters: int = 0
 
@@ -125,6 +127,8 @@ class PendingSentence:
     """Its estimated seconds of work."""
     charged: float = 0.0
     """The seconds that its client was charged for it: fewer if its request was urgent."""
+    in_long_batch: bool = False
+    """Whether it was last taken in a batch of a client with much work, while others shared the workers."""
     failed: bool = False
     """Whether a worker has failed with it once; the second time it is given up."""
     partial: str = ""

@@ -1,6 +1,6 @@
 """The work queue: sentences of all requests wait in it, and leave it in batches of similar length.
 
-A free worker takes a batch at once, with one exception: if there are more open requests than workers and few
+A free worker takes a batch at once, with one exception: if there are more short requests than workers and few
 waiting sentences, it waits a moment (`GATHER_SECONDS`) for more, because a large batch costs little more than
 a small one. Questions (explanations, captions, …) wait in the same queue. A worker takes one at a time; of
 several workers, one is always left for sentences.
@@ -8,7 +8,8 @@ several workers, one is always left for sentences.
 Clients take turns: the next batch begins with a sentence of the client that has received the least work, and
 is filled with similar sentences of all clients. A client that sends nothing for a while does not catch up
 later (weighted fair queueing: Demers, Keshav & Shenker 1989). The requests of one client take turns too.
-While a long request shares the workers with others, batches are short, so that nobody waits long for one.
+While a client with much work shares the workers with others, its batches are short, and of several workers
+one is left for the others, so that nobody waits long.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
 MAX_TIMEOUT_SHARE = 0.25
 """A batch gets no more sentences, however few it has, once it may take this share of `batch_timeout`."""
 SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES = 0.01, 2
-"""The same while a long request shares the workers with others."""
+"""The same while a client with much work shares the workers with others."""
 LONG_SECONDS = 0.5
 """A request, or a client, with more work than this makes others wait."""
 RECENT_SECONDS = 5.0
@@ -79,7 +80,8 @@ class WorkQueue:
         self._waiting_characters = 0
         self._seconds = 0.0  # of work of all open requests
         self._crowding = 1.0  # elapsed seconds per CPU second; above 1 if the machine has other work
-        self._num_questions = 0
+        self._num_questions = 0  # that workers are answering
+        self._num_long_batches = 0  # that workers are translating for clients with much work
         self._num_free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
         self.speed = WorkSpeed()
@@ -150,6 +152,7 @@ class WorkQueue:
         request.is_long = seconds > LONG_SECONDS
         if request.is_long:
             self._num_long_requests += 1
+            request.client.long_seconds += seconds
         else:
             self._last_short_request = _now()
 
@@ -163,7 +166,7 @@ class WorkQueue:
         self.open_requests -= 1
         # Sums of floats leave a residue, with which an empty queue would seem to have work.
         if not request.client.open_requests:
-            request.client.seconds = 0.0
+            request.client.seconds = request.client.long_seconds = 0.0
         if not self.open_requests:
             self._seconds = 0.0
 
@@ -172,6 +175,7 @@ class WorkQueue:
         seconds = min(seconds, request.seconds)
         request.seconds -= seconds
         request.client.seconds -= seconds
+        request.client.long_seconds -= seconds * request.is_long
         self._seconds -= seconds
 
     # --- Items ----------------------------------------------------------------------------------------------
@@ -185,8 +189,9 @@ class WorkQueue:
         self._requests.update(dict.fromkeys(item.request for item in pending))
         self._wake_workers()
 
-    def requeue(self, pending: Sequence[Pending]) -> None:
+    def requeue(self, pending: Sequence[PendingSentence]) -> None:
         """Put items back before the others of their requests, except those that nobody waits for any more."""
+        self._release_batch(pending)
         for item in reversed(pending):
             if item.future.done():
                 continue
@@ -212,7 +217,7 @@ class WorkQueue:
                 if (
                     self._requests
                     and self._waiting_items < FEW_SENTENCES
-                    and self.open_requests > self.num_workers
+                    and self.open_requests - self._num_long_requests > self.num_workers
                 ):
                     await asyncio.sleep(GATHER_SECONDS)
                 if work := self._next_work():
@@ -237,6 +242,7 @@ class WorkQueue:
             self.release_question()
             self.speed.measure_question(work.question.operation, cpu_seconds)
             return
+        self._release_batch(work)
         if estimated:
             self._review(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)
         if len(items) >= FEW_SENTENCES or cpu_seconds >= BATCH_SECONDS / 2:
@@ -264,6 +270,12 @@ class WorkQueue:
         self._num_questions -= 1
         self._wake_workers()
 
+    def _release_batch(self, batch: Sequence[PendingSentence]) -> None:
+        """Allow another batch of a client with much work in place of one that has ended."""
+        if any(item.in_long_batch for item in batch):
+            self._num_long_batches -= 1
+            self._wake_workers()
+
     # --- Turns ----------------------------------------------------------------------------------------------
 
     def _wake_workers(self) -> None:
@@ -274,42 +286,63 @@ class WorkQueue:
                 worker.set_result(None)
 
     def _next_work(self) -> Work | None:
-        request = self._next_request()
+        is_shared = self._is_shared()
+        request = self._next_request(is_shared)
         if request is None:
             return None
         self._virtual_time = max(self._virtual_time, request.client.virtual_time)
         oldest = next(iter(request.waiting))
+        is_long = is_shared and _makes_others_wait(request)
         if isinstance(oldest, PendingQuestion):
             self._num_questions += 1
             work: Work = oldest
         else:
-            work = self._next_batch(oldest)
+            self._num_long_batches += is_long
+            work = self._next_batch(oldest, is_shared=is_shared, is_long=is_long)
+            for sentence in work:
+                sentence.in_long_batch = is_long
         now = _now()
         for item in pending_items(work):
             self._remove(item)
             self._charge(item, now)
         return work
 
-    def _next_request(self) -> OpenRequest | None:
-        """Return the request whose turn it is. Questions never take the last worker of several."""
+    def _next_request(self, is_shared: bool) -> OpenRequest | None:
+        """Return the request whose turn it is.
+
+        Of several workers, one is left for sentences while others answer questions. If clients with much
+        work share the workers, that one is left for the sentences of the other clients, unless a request
+        needs all workers to be answered in time.
+        """
         requests: Iterable[OpenRequest] = self._requests
-        if self._num_questions >= max(1, self.num_workers - 1):
+        num_long = self._num_questions + (self._num_long_batches if is_shared else 0)
+        if num_long >= max(1, self.num_workers - 1):
+            now = _now()
             requests = [
-                request for request in requests if isinstance(next(iter(request.waiting)), PendingSentence)
+                request
+                for request in requests
+                if isinstance(next(iter(request.waiting)), PendingSentence)
+                and not (is_shared and _makes_others_wait(request) and not self._is_urgent(request, now))
             ]
         return min(requests, key=lambda one: (one.client.virtual_time, one.turn), default=None)
+
+    def _is_urgent(self, request: OpenRequest, now: float) -> bool:
+        return request.seconds / self.num_workers > URGENT_SHARE * (request.deadline - now)
 
     def _charge(self, item: Pending, now: float) -> None:
         """Count the work of an item, so that others are next."""
         request = item.request
-        is_urgent = request.seconds / self.num_workers > URGENT_SHARE * (request.deadline - now)
-        seconds = item.seconds / (URGENT_FACTOR if is_urgent else 1.0)
+        seconds = item.seconds / (URGENT_FACTOR if self._is_urgent(request, now) else 1.0)
         request.turn += TURN_FACTOR * seconds
         request.client.virtual_time += seconds
         item.charged = seconds
 
-    def _next_batch(self, oldest: PendingSentence) -> list[PendingSentence]:
+    def _next_batch(
+        self, oldest: PendingSentence, *, is_shared: bool, is_long: bool
+    ) -> list[PendingSentence]:
         candidates = self._candidates(oldest)
+        if is_shared and not is_long and self.num_workers > 1:  # the other workers do the long work
+            candidates = [item for item in candidates if not _makes_others_wait(item.request)]
         share = -(-len(candidates) // max(1, self._num_free_workers))  # free workers share the queue
         length = len(oldest.text)
         candidates.sort(key=lambda item: abs(len(item.text) - length))  # stable: older ones come first
@@ -318,7 +351,7 @@ class WorkQueue:
         if oldest.failed:
             max_sentences = FEW_SENTENCES // 2
         max_seconds, min_sentences = BATCH_SECONDS, MIN_BATCH_SENTENCES
-        if self._is_shared():
+        if is_shared:
             max_seconds, min_sentences = SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES
         longest = MAX_TIMEOUT_SHARE * self._limits.batch_timeout / self._crowding
         batch, characters, seconds = [oldest], length, oldest.seconds * oldest.request.slowness
@@ -379,6 +412,12 @@ class WorkQueue:
 def _fits(limit: float, total: float, of_client: float, new: float) -> bool:
     """Return whether a client may have more: all of an empty queue, else twice as much as stays free."""
     return not total or of_client + new <= 2 * (limit - total - new)
+
+
+def _makes_others_wait(request: OpenRequest) -> bool:
+    """Return whether a request is long, or one of many of its client."""
+    client = request.client
+    return request.is_long or client.seconds - client.long_seconds > LONG_SECONDS
 
 
 def _is_gone(client: Client, now: float) -> bool:

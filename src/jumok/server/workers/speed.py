@@ -104,6 +104,8 @@ class WorkSpeed:
 
 def _sentence_breaks(text: str) -> int:
     """Return a guess of how often a text will be split: by its length, and at least at its line breaks."""
+    if len(text) < CHARACTERS_PER_SENTENCE and text.isprintable():
+        return 0  # no line break is printable
     lines = sum(1 for line in text.splitlines() if not line.isspace() and line)
     return max(len(text) // CHARACTERS_PER_SENTENCE, lines - 1)
 

@@ -23,6 +23,7 @@ A thread sends heartbeats over a second pipe (`heartbeat.py`).
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -94,6 +95,7 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
     tags = [_tags(translator) for translator in translators]
     alphabets = [_alphabet(translator) for translator in translators]
     send({"kind": "ready", "pid": os.getpid(), "speeds": speeds, "tags": tags, "alphabets": alphabets})
+    gc.freeze()  # models and modules stay: examining them takes tens of milliseconds
     services: dict[int, ExplanationService] = {}
     warmed_up: set[int] = set()  # models whose alignment has been warmed up
     while (message := read_message(requests)) is not None:
@@ -102,6 +104,7 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
         if needs_torch and index not in warmed_up:
             warmed_up.add(index)
             _warm_up_alignment(translators[index])
+            gc.freeze()
         started, cpu_started = time.monotonic(), time.process_time()
         if message["kind"] == "translate":
             answer = _translate_safely(translators[index], message, send)

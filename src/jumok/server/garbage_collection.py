@@ -1,0 +1,43 @@
+"""Garbage collection at moments when nobody waits.
+
+Python's cyclic garbage collector stops all threads of a process. After a large document was read, one
+collection takes tens of milliseconds, in which no request is answered. Most memory is freed without it, by
+reference counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHECK_SECONDS = 1.0
+MAX_SECONDS = 15.0
+"""Garbage is collected after this time even if requests are being answered."""
+
+
+async def collect_when_idle(open_requests: Callable[[], int]) -> None:
+    """Replace the automatic collections of this process, until cancelled, by collections between requests.
+
+    What exists now is taken for permanent and is never examined again.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        collected, had_requests = time.monotonic(), False
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            is_idle = not open_requests()
+            had_requests |= not is_idle or gc.get_count()[0] > gc.get_threshold()[0]
+            now = time.monotonic()
+            if had_requests and (is_idle or now - collected > MAX_SECONDS):
+                gc.collect()
+                collected, had_requests = now, False
+    finally:
+        gc.enable()
+        gc.unfreeze()

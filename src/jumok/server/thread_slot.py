@@ -1,0 +1,50 @@
+"""Where work runs that would hold up the event loop: in a thread, one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Result = TypeVar("Result")
+
+MAX_LOOP_CHARACTERS = 4_000
+"""Work on more text runs in a thread. Splitting this much into sentences takes about 1 ms, as starting a
+thread does."""
+
+
+class ThreadSlot:
+    """Runs one function at a time in a thread: threads share Python's global lock (GIL) with all requests."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Semaphore(1)
+
+    async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Run a function in the thread.
+
+        A thread cannot be cancelled: if its request is, it keeps the slot until it ends.
+        """
+        await self._free.acquire()
+        try:
+            thread = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+        except BaseException:
+            self._free.release()
+            raise
+        thread.add_done_callback(self._on_end)
+        await asyncio.wait([thread])
+        return thread.result()
+
+    async def run_if_large(
+        self, num_characters: int, function: Callable[..., Result], *arguments: Any
+    ) -> Result:
+        """Run a function that works on so much text: at once if it is short, else in the thread."""
+        if num_characters <= MAX_LOOP_CHARACTERS:
+            return function(*arguments)
+        return await self.run(function, *arguments)
+
+    def _on_end(self, thread: asyncio.Future[Any]) -> None:
+        self._free.release()
+        if not thread.cancelled():
+            thread.exception()  # retrieve it, or asyncio logs that nobody did

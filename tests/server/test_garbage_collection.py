@@ -1,0 +1,48 @@
+"""Garbage is collected between requests."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from typing import TYPE_CHECKING
+
+from jumok.server import garbage_collection
+from jumok.server.garbage_collection import collect_when_idle
+
+if TYPE_CHECKING:
+    import pytest
+
+
+class Cycle:
+    """An object that only the collector frees."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_cycles_are_collected_between_requests_or_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage_collection, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(garbage_collection, "MAX_SECONDS", 0.3)
+    requests = 1
+
+    async def run() -> None:
+        nonlocal requests
+        task = asyncio.create_task(collect_when_idle(lambda: requests))
+        await asyncio.sleep(0.05)
+        assert not gc.isenabled()
+        during = weakref.ref(Cycle())
+        await asyncio.sleep(0.05)
+        assert during() is not None
+        requests = 0
+        await asyncio.sleep(0.05)
+        assert during() is None
+        requests = 1
+        forced = weakref.ref(Cycle())
+        await asyncio.sleep(0.5)
+        assert forced() is None
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    assert gc.isenabled()
