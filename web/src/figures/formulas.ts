@@ -8,7 +8,7 @@ export function forgetting(root: HTMLElement): void {
     const [u, gate] = [weight.value(), forget.value()];
     const lengths = [2, 5, 10, 20, 50];
     out.replaceChildren(
-      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 RNN: 첫 단어가 남아 있는 비율" })),
+      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 RNN: 첫 단어가 남아 있는 정도" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => u ** (n - 1)), (value) => value.toPrecision(2)),
       element("p", {}, say({ en: "LSTM cell", ko: "LSTM 셀" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => gate ** (n - 1)), (value) => value.toPrecision(2)),
