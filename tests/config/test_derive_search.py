@@ -13,10 +13,10 @@ from jumok.config.recipe import EXTRA_TOKENS
 from jumok.config.resolve import Overrides, resolve
 
 
-def token_lengths(pairs: list[tuple[int, int]]) -> Any:
-    """Return the lengths of encoded pairs: a source has one special token, a target has two."""
+def token_lengths(pairs: list[tuple[int, int]], *, pictures: bool = False) -> Any:
+    """Return the lengths of encoded pairs: a text has one special token, a picture none, a target two."""
     source, target = numpy.array(pairs).T
-    return SimpleNamespace(source_lengths=source + 1, target_lengths=target + 2)
+    return SimpleNamespace(source_lengths=source + (0 if pictures else 1), target_lengths=target + 2)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_an_override_is_not_changed() -> None:
 def test_the_derived_maximum_fits_into_the_positions_of_the_model() -> None:
     """All pictures have the same number of patches: captions set the ratio, and the positions bound it."""
     pictures = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 4}
-    lengths = token_lengths([(4, 190)])
+    lengths = token_lengths([(4, 190)], pictures=True)
     free = derive_search(resolve(Overrides.from_settings(**pictures)), lengths)
     assert int(4 * free.recipe.search.max_length_ratio) + EXTRA_TOKENS == 247
     bound = derive_search(resolve(Overrides.from_settings(**pictures)), lengths, max_tokens=200)

@@ -321,6 +321,8 @@ def test_a_plan_follows_the_recipe() -> None:
     assert (plan.max_length_ratio, plan.coverage_penalty, plan.patience_factor) == (2.5, 0.1, 1.5)
     # ⌊2.5 · source tokens⌋ + 10 extra tokens
     assert plan.max_lengths(batch_of([4, 5, 6], [4])).tolist() == [17, 12]
+    pictures = Batch(torch.zeros(1, 3, 48, dtype=torch.uint8), torch.tensor([3]))  # 3 patches and no </s>
+    assert plan.max_lengths(pictures).tolist() == [17]
 
 
 @pytest.mark.parametrize(

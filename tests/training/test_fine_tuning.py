@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,8 @@ import jumok
 from jumok.data.corpora import corpus_of_pairs
 from jumok.data.store import open_store
 from jumok.errors import ModelFolderError, RecipeError
-from jumok.storage.model_folder import read_model_with_weights
-from jumok.training.events import Event, Saved, Stage, Started, Warned
+from jumok.storage.model_folder import read_card, read_model_with_weights
+from jumok.training.events import Event, Finished, Saved, Stage, Started, Warned
 from jumok.training.loop.interpolation import SHARES, MeasuredPoint, choose_point, interpolate_weights
 from jumok.training.run.old_pairs import OldPairs
 from jumok.training.run.training_run import training_events
@@ -224,7 +225,11 @@ def test_a_recurrent_model_and_a_language_model_are_continued(tmp_path: Path) ->
     model = jumok.train(text, out=tmp_path / "text-model", **{**tiny, **STEPS})
     events = list(training_events(text, out=tmp_path / "more", start_from=model, **STEPS))
     assert only(events, Started)[0].recipe.model.task == "language-model"
-    assert "loss of the new pairs" in stage(events, "fine-tuning")
+    assert re.search(r"loss of the new pairs \d+\.\d\d → \d", stage(events, "fine-tuning"))  # not negative
+    model_folder = only(events, Finished)[0].model_folder
+    assert read_card(model_folder).facts["start_loss"] > 0
+    # Further updates with the same pairs lower the loss, and a lower loss is no reason to warn.
+    assert not [event for event in only(events, Warned) if "worse than the start model" in event.message]
 
 
 @pytest.mark.parametrize(

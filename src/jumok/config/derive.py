@@ -178,12 +178,14 @@ def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int 
     recipe = resolved.recipe
     if recipe.model.task != "translate":
         return resolved
-    source, target = lengths.source_lengths - 1, lengths.target_lengths - 2  # without special tokens
+    pictures = recipe.source.kind == "pictures"
+    # Without special tokens: a text ends with </s>, a picture does not.
+    source, target = lengths.source_lengths - (0 if pictures else 1), lengths.target_lengths - 2
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
     mean = float(target.sum() / max(source.sum(), 1))  # `maximum` is too low if all pairs are short
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
     # All pictures have the same number of patches, so their ratio needs no upper bound.
-    upper = math.inf if recipe.source.kind == "pictures" else MAX_LENGTH_RATIO
+    upper = math.inf if pictures else MAX_LENGTH_RATIO
     ratio = round(min(max(ratio, MIN_LENGTH_RATIO), upper), 2)
     why = f"targets have {mean:.2f} times the tokens of their sources; each may have {EXTRA_TOKENS} more"
     if max_tokens is not None:

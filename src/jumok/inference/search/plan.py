@@ -99,8 +99,9 @@ class SearchPlan:
 
     def max_lengths(self, batch: Batch) -> Tensor:
         """Return the maximum number of tokens in the translation of each sentence: (batch,)."""
-        lengths = batch.source_lengths.tolist()
-        return batch.source_lengths.new_tensor([self.max_length(length - 1) for length in lengths])
+        special_tokens = int(batch.source.ndim == 2)  # a text ends with </s>; a picture does not
+        lengths = [length - special_tokens for length in batch.source_lengths.tolist()]
+        return batch.source_lengths.new_tensor([self.max_length(length) for length in lengths])
 
     def max_length(self, source_length: int, *, prefix_length: int = 0) -> int:
         """Return the maximum number of tokens in a translation: at least one more than in its prefix."""

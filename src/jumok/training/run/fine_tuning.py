@@ -88,19 +88,18 @@ class FineTuning:
         start_new = self._score(trainer.validation, trainer, beam)
         start_kept = self._score(self.keep, trainer, beam)
         load_module_weights(trainer.model, final)
-        new = _quality(result, name)
-        old = self.start.old_pairs
+        new, old = _value(result, name), self.start.old_pairs
         parts = [f"{name} of the new pairs {_change(start_new, new)}"]
         if self.keep is not None:
             what = "its agreement with the start model on" if old.keeps_translations else "of"
             change = _change(start_kept, kept)
             parts.append(f"{what} {len(self.keep):,} pairs to keep {change} ({old.keep_origin})")
         yield Stage("fine-tuning", ", ".join(parts), trainer.seconds - started)
-        yield from _warn_if_worse(f"the new pairs: {name}", start_new, new, 0.0, _WORSE_ON_NEW)
-        if not old.keeps_translations:  # other translations than those of the start model may be better ones
-            yield from _warn_if_worse(
-                f"the pairs to keep ({old.keep_origin}): {name}", start_kept, kept, MAX_KEEP_LOSS, _FORGOTTEN
-            )
+        if _is_worse(name, start_new, new):
+            yield _warning(f"the new pairs: {name}", start_new, new, _WORSE_ON_NEW)
+        # Translations that differ from those of the start model may be better ones.
+        if not old.keeps_translations and _is_worse(name, start_kept, kept, MAX_KEEP_LOSS):
+            yield _warning(f"the pairs to keep ({old.keep_origin}): {name}", start_kept, kept, _FORGOTTEN)
         return {
             "start_from": self.recipe.fine_tuning.start_from
             and _last_part(self.recipe.fine_tuning.start_from),
@@ -127,7 +126,7 @@ class FineTuning:
         if validation is None:
             return None
         result = validation.validate(trainer.model, beam, should_stop=trainer.should_stop)
-        return None if result is None else _quality(result, self._score_name)
+        return None if result is None else _value(result, self._score_name)
 
 
 def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> FineTuning | None:
@@ -139,19 +138,23 @@ def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPai
     return FineTuning(start, keep, recipe)
 
 
-def _quality(result: ValidationResult, score: str) -> float:
-    return -result.loss if score == "loss" else result.values()[score]
+def _value(result: ValidationResult, score: str) -> float:
+    return result.loss if score == "loss" else result.values()[score]
 
 
 def _change(before: float | None, after: float | None) -> str:
     return "not measured" if before is None or after is None else f"{before:.2f} → {after:.2f}"
 
 
-def _warn_if_worse(
-    what: str, before: float | None, after: float | None, tolerance: float, advice: str
-) -> Generator[Warned, None, None]:
-    if before is not None and after is not None and after < before - tolerance:
-        yield Warned(f"the model is worse than the start model on {what} {_change(before, after)}", advice)
+def _is_worse(score: str, before: float | None, after: float | None, tolerance: float = 0.0) -> bool:
+    """Whether a score got worse by more than `tolerance`; a loss is worse if it is higher."""
+    if before is None or after is None:
+        return False
+    return (after - before if score == "loss" else before - after) > tolerance
+
+
+def _warning(what: str, before: float | None, after: float | None, advice: str) -> Warned:
+    return Warned(f"the model is worse than the start model on {what} {_change(before, after)}", advice)
 
 
 def _last_part(path: str) -> str:
