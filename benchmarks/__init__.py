@@ -1,10 +1,14 @@
 """jumok compared with other toolkits, measured in one run: `python -m benchmarks`, or `make bench`.
 
-topics/         the comparisons: which systems, and what is prepared for them
+topics/         the comparisons: their systems, and how these are prepared
 programs/       one program per measurement; it prints one line of JSON
 measure.py      the systems take turns over several rounds; medians
 machine.py      the hardware and package versions, and whether the machine is idle
 results/        the results, one file per topic; `page.py` fills docs/performance.md with them
 before_after.py whether a change made jumok slower: two source trees in turns
 serve_load.py   the server under load
+serve_limits.py the server's most expensive requests, fairness between clients, killed workers
+device.py       whether jumok runs on an accelerator, and how fast
+large_corpus.py reading and encoding ten million pairs
+scale.py        training on 1 to 1,000 hosts, computed and not measured
 """

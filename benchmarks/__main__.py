@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.machine import busy_share, machine_facts, package_versions
 from benchmarks.measure import BusyMachineError, run_comparison, wait_until_idle
 from benchmarks.page import as_text, write_page
-from benchmarks.topics.fine_tuning import NEEDED as TATOEBA_FILES
+from benchmarks.topics.fine_tuning import TATOEBA_FILES
 from benchmarks.workbench import Workbench
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TOPICS = ("training", "decoding", "startup", "corpus", "quality", "pictures", "fine_tuning")
-PROGRAMS = ("device", "large_corpus", "scale")
-"""Topics with options of their own, which compare nothing: `python -m benchmarks device --help`."""
+STANDALONE = ("device", "large_corpus", "scale")
+"""Modules with their own options, which compare no systems: `python -m benchmarks device --help`."""
 ON_TATOEBA = {"fine_tuning"}
 ON_MULTI30K = {"training", "decoding", "quality"}
-NEEDED = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en", "test_2016_flickr.de")
+MULTI30K_FILES = ("train.en", "train.de", "val.en", "val.de", "test_2016_flickr.en", "test_2016_flickr.de")
 RESULTS = Path(__file__).parent / "results"
 ROUNDS = 3
 
 
 def main() -> None:
-    if sys.argv[1:2] and sys.argv[1] in PROGRAMS:
+    if sys.argv[1:2] and sys.argv[1] in STANDALONE:
         import_module(f"benchmarks.{sys.argv[1]}").main(sys.argv[2:])
         return
     options = _arguments()
@@ -57,15 +57,15 @@ def _arguments() -> argparse.Namespace:
         "topics",
         nargs="*",
         metavar="TOPIC",
-        help=f"{', '.join(TOPICS)}; all but the last, which has other data, if none is named. Programs of "
-        f"their own: {', '.join(PROGRAMS)}",
+        help=f"{', '.join(TOPICS)}; if none is named, all but the last, which has other data. Modules with "
+        f"their own options: {', '.join(STANDALONE)}",
     )
     parser.add_argument(
         "--data",
         type=Path,
         metavar="FOLDER",
-        help=f"Multi30k, for the topics {', '.join(sorted(ON_MULTI30K))}: {', '.join(NEEDED)}; Tatoeba "
-        f"English–French, for the topic fine_tuning: {', '.join(TATOEBA_FILES)}",
+        help=f"Multi30k, for the topics {', '.join(sorted(ON_MULTI30K))}: {', '.join(MULTI30K_FILES)}; "
+        f"Tatoeba English–French, for the topic fine_tuning: {', '.join(TATOEBA_FILES)}",
     )
     parser.add_argument(
         "--rounds",
@@ -102,13 +102,14 @@ def _arguments() -> argparse.Namespace:
 
 
 def _check_multi30k(parser: argparse.ArgumentParser, folder: Path | None) -> None:
-    missing = [name for name in NEEDED if folder is None or not (folder / name).is_file()]
+    missing = [name for name in MULTI30K_FILES if folder is None or not (folder / name).is_file()]
     if missing:
         found = "--data is not given" if folder is None else f"{folder} has no {', '.join(missing)}"
         parser.error(
             f"{found}. The topics {', '.join(sorted(ON_MULTI30K))} need --data FOLDER with Multi30k: "
-            f"{', '.join(NEEDED)}. Download it from https://github.com/multi30k/dataset (data/task1/tok) and "
-            "rename train.lc.norm.tok.en to train.en, and so on. The other topics need no data."
+            f"{', '.join(MULTI30K_FILES)}. Download it from https://github.com/multi30k/dataset "
+            "(data/task1/tok) and rename train.lc.norm.tok.en to train.en, and so on. The topic fine_tuning "
+            "has other data; the remaining topics need none."
         )
 
 

@@ -2,7 +2,7 @@
 
 Every family of models is built on the CPU and copied to the device. Gradients without dropout are compared,
 then updates are timed on both. Larger Transformers are timed on the device alone, in each precision that it
-has. The report is JSON: please send it with a description of the machine, whatever it says.
+has. The report is JSON: please send it with a description of the machine, also if something failed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from jumok.models.model import Model
     from jumok.types import Batch
 
-VOCABULARY = 8_000
+VOCAB_SIZE = 8_000
 LENGTH = 24  # tokens per sentence
 SMALL = {"width": 64, "heads": 4, "feed_forward": 128, "dropout": 0.1}
 FAMILIES: dict[str, Any] = {
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> None:
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks device", description=__doc__)
     parser.add_argument("--device", default="auto", choices=["auto", "cpu", *ACCELERATORS])
-    parser.add_argument("--seconds", type=float, default=5.0, help="that each measurement takes")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds per measurement")
     return parser.parse_args(arguments)
 
 
@@ -126,17 +126,17 @@ def make_model(settings: Any, rows: int) -> tuple[Model, Batch]:
     """Return a model and a batch for it, on the CPU."""
     torch.manual_seed(3)
     generator = torch.Generator().manual_seed(5)
-    model = build_model(settings, source_vocab_size=VOCABULARY, target_vocab_size=VOCABULARY, shared=True)
+    model = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True)
     sources, targets = (
         [
-            torch.randint(4, VOCABULARY, (LENGTH - row % 5,), generator=generator).tolist()
+            torch.randint(4, VOCAB_SIZE, (LENGTH - row % 5,), generator=generator).tolist()
             for row in range(rows)
         ]
         for _ in range(2)
     )
     if isinstance(settings, EncoderOnlySettings):
         batch = padded_batch([[] for _ in targets], targets)
-        return model, mask_tokens(batch, random_uint64_by_sentence(batch), vocab_size=VOCABULARY)
+        return model, mask_tokens(batch, random_uint64_by_sentence(batch), vocab_size=VOCAB_SIZE)
     return model, padded_batch(sources, targets)
 
 

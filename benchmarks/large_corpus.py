@@ -1,4 +1,4 @@
-"""`python -m benchmarks large_corpus --pairs 10000000 --work FOLDER`: from files to the first batch, at size.
+"""`python -m benchmarks large_corpus --pairs 10000000 --work FOLDER`: from large files to an update.
 
     make      distinct synthetic pairs, and tokenizers learnt on the first of them (not measured)
     encode    read, clean, deduplicate, hold out and encode them: pairs per second, peaks of memory and disk
@@ -32,8 +32,8 @@ NUM_WORDS = 20_000
 WORDS_PER_SENTENCE = (5, 15)
 CHUNK = 100_000
 SAMPLE_SECONDS = 0.5
-LEARNT_PAIRS = 50_000
-VOCABULARY = 8_000
+TOKENIZER_PAIRS = 50_000
+VOCAB_SIZE = 8_000
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -81,9 +81,9 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
                 )
         temporary.rename(path)
     with path.open(encoding="ascii") as file:
-        learnt = [next(file).rstrip("\n").split("\t") for _ in range(min(LEARNT_PAIRS, options.pairs))]
+        learnt = [next(file).rstrip("\n").split("\t") for _ in range(min(TOKENIZER_PAIRS, options.pairs))]
     sources, targets = zip(*learnt, strict=True)
-    tokenizers = train_tokenizers(sources, targets, TextSettings(), VOCABULARY)
+    tokenizers = train_tokenizers(sources, targets, TextSettings(), VOCAB_SIZE)
     for name, data in tokenizers_to_files(tokenizers).items():
         (options.work / name).write_bytes(data)
     return {"bytes": path.stat().st_size, "shared": tokenizers.shared}

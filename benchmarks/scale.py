@@ -1,4 +1,4 @@
-"""`python -m benchmarks scale`: what 1 to 1,000 hosts do to time, memory and network. Computed, not measured.
+"""`python -m benchmarks scale`: time, memory and network of 1 to 1,000 hosts; computed, not measured.
 
 The arithmetic of docs/scale.md, which holds its output. Constants are named below, each with its origin. A
 network is full duplex; exchange does not overlap with the backward pass; hosts are equal.

@@ -3,11 +3,11 @@
 PART is `costs`, `fairness` or `faults`, or `all`. The model is an English–Korean one, such as that of
 `jumok demo`.
 
-- costs: searches the most expensive request of every route that is not refused, and measures its seconds and
-  the memory of the server and its workers above idle.
-- fairness: the latency of one short sentence after the other, alone and beside a greedy client.
-- faults: workers are stopped and killed under load; counts requests that were accepted and lost, and the
-  seconds until /health tells that no worker is ready.
+- costs: finds the largest request that every route accepts, and measures its seconds and the memory of the
+  server and its workers above idle.
+- fairness: measures the latency of short sentences, one after the other, alone and beside a greedy client.
+- faults: stops and kills workers under load; counts the requests that were accepted and lost, and measures
+  the seconds until /health reports that no worker is ready.
 
 It ends with exit code 1 if a bound of `BOUNDS` is exceeded. On a busy machine only the counts mean much.
 """
@@ -314,19 +314,21 @@ def faults(server: Server, options: argparse.Namespace) -> list[str]:
     """Stop and kill workers under load, one at a time and all at once."""
     exceeded = []
     for name, number in (("SIGSTOP", signal.SIGSTOP), ("SIGKILL", signal.SIGKILL)):
-        for everyone in (False, True):
-            statuses, health = asyncio.run(_fault(server, number, everyone, options.seconds or 15))
+        for all_workers in (False, True):
+            statuses, health = asyncio.run(_fault(server, number, all_workers, options.seconds or 15))
             lost = sum(count for status, count in statuses.items() if status not in (200, 503))
-            told = f", /health 503 after {health:.2f} s" if everyone else ""
-            which = "all workers" if everyone else "one worker"
+            told = f", /health 503 after {health:.2f} s" if all_workers else ""
+            which = "all workers" if all_workers else "one worker"
             print(f"{name} of {which}: {dict(statuses)}, {lost} lost{told}", flush=True)
-            late = everyone and health > BOUNDS["seconds to 503"]
+            late = all_workers and health > BOUNDS["seconds to 503"]
             if lost or statuses[503] or late:
                 exceeded.append(f"{name} of {which}")
     return exceeded
 
 
-async def _fault(server: Server, number: int, everyone: bool, seconds: float) -> tuple[Counter[int], float]:
+async def _fault(
+    server: Server, number: int, all_workers: bool, seconds: float
+) -> tuple[Counter[int], float]:
     statuses: Counter[int] = Counter()
     end = time.monotonic() + seconds
     body = json.dumps({"q": ["I go home.", "The singer came to the park."] * 8, **PAIR}).encode()
@@ -338,11 +340,11 @@ async def _fault(server: Server, number: int, everyone: bool, seconds: float) ->
 
     clients = [asyncio.create_task(client()) for _ in range(16)]
     await asyncio.sleep(2)
-    victims = server.pids()[1:] if everyone else server.pids()[1:2]
+    victims = server.pids()[1:] if all_workers else server.pids()[1:2]
     for pid in victims:
         os.kill(pid, number)
     begin, health = time.monotonic(), float("inf")
-    while everyone and time.monotonic() < begin + 10:
+    while all_workers and time.monotonic() < begin + 10:
         if (await exchange(server.port, "GET", "/health"))[0] == 503:
             health = time.monotonic() - begin
             break

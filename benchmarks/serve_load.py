@@ -2,7 +2,7 @@
 
 PART is `load`, `crowd`, `single`, `kill` or `restarts`, or `all`. The model is an English–Korean one, such as
 that of `jumok demo`. Clients run in this process, the server and its workers in their own. Each part prints
-its measures and updates results/serving.json, from which docs/performance.md is drawn.
+its measures and updates results/serving.json, from which docs/performance.md is generated.
 """
 
 from __future__ import annotations

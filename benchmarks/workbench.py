@@ -1,4 +1,4 @@
-"""What is prepared once for a topic, in a working folder that is deleted afterwards."""
+"""Data that is prepared once for a topic, in its working folder."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ __all__ = ["Workbench", "prepare_run", "write_eole_corpus"]
 class Workbench:
     """The data and the working folder of a topic, and how long its systems may take."""
 
-    multi30k: Path | None
+    data_folder: Path | None  # --data: Multi30k, or Tatoeba for fine-tuning
     work: Path
     quick: bool
     log: Callable[[str], None]
 
     @property
     def data(self) -> Path:
-        if self.multi30k is None:
+        if self.data_folder is None:
             raise ValueError("this topic needs --data")
-        return self.multi30k
+        return self.data_folder
 
     def seconds(self, full: float) -> float:
         return full / 10 if self.quick else full

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from benchmarks.measure import Result, Row
     from benchmarks.workbench import Workbench
 
-__all__ = ["NEEDED", "NEEDS_IDLE_MACHINE", "ROUNDS", "comparisons", "remarks", "write_split"]
+__all__ = ["NEEDS_IDLE_MACHINE", "ROUNDS", "TATOEBA_FILES", "comparisons", "remarks", "write_split"]
 
 ROUNDS = 2
 NEEDS_IDLE_MACHINE = False  # steps and epochs limit training, so other load changes no score
-NEEDED = ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr")
+TATOEBA_FILES = ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr")
 MAX_OLD_WORDS, MIN_NEW_WORDS = 8, 12
 NEW_PAIRS, NEW_VALIDATION_PAIRS, NEW_TEST_PAIRS, KEEP_PAIRS = 2000, 300, 500, 800
 START_STEPS, EPOCHS = 3000, 24  # an epoch is a pass over the new pairs, with or without replay

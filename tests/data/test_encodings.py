@@ -92,7 +92,7 @@ def test_the_error_for_one_bad_line_among_good_ones_advises_to_repair_it(tmp_pat
         (b"PK\3\4\x14\0\x06\0[Content_Types].xml xl/workbook.xml\xff", "an Excel workbook. Add .xlsx"),
         (b"PK\3\4\x0a\0\0\0mimetypeapplication/vnd.oasis.opendocument.text\xff", "an OpenDocument file"),
         (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "a PDF file"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "an Office file of the kind before 2007"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", "an Office file in a format from before 2007"),
         (b"\x1f\x8b\x08\0\0\0\0\0", "compressed with gzip. Add .gz"),
         (b"\x89PNG\r\n\x1a\n", "a picture"),
         (bytes(range(256)) * 20, "binary data, not text"),

@@ -131,7 +131,7 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_copy_of_standard_input_is_removed() -> None:
-    spooled = input_files.spool(io.BytesIO(b"a\tb\n"))
+    spooled = input_files.copy_stream(io.BytesIO(b"a\tb\n"))
     path = spooled.path
     assert path.exists()
     del spooled

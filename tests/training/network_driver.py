@@ -134,7 +134,7 @@ def run_and_resume(folder: Path, world_size: int) -> object:
     has_files = run_files._has_files
     corpus = digit_corpus(300)
 
-    def hide_folder_of_rank_0(path: Path, files: run_files.RunFiles) -> bool:
+    def hide_folder_of_rank_0(path: Path, files: run_files.FileEntries) -> bool:
         return path != folder.absolute() and has_files(path, files)
 
     def run(rank: int, *, abandon: bool) -> object:

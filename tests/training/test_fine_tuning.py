@@ -16,7 +16,7 @@ from jumok.data.store import open_store
 from jumok.errors import ModelFolderError, RecipeError
 from jumok.storage.model_folder import read_card, read_model_with_weights
 from jumok.training.events import Event, Finished, Saved, Stage, Started, Warned
-from jumok.training.loop.interpolation import SHARES, MeasuredPoint, choose_point, interpolate_weights
+from jumok.training.loop.interpolation import ALPHAS, InterpolatedPoint, choose_point, interpolate_weights
 from jumok.training.run.old_pairs import OldPairs
 from jumok.training.run.training_run import training_events
 from jumok.types import Pair
@@ -271,15 +271,23 @@ def test_weights_are_interpolated() -> None:
 
 
 def test_the_chosen_point_gains_most_among_those_that_lose_little() -> None:
-    start = MeasuredPoint(0, new=3.2, kept=1.8)
-    points = [MeasuredPoint(1, 2.9, 1.85), MeasuredPoint(0.6, 3.0, 1.804), MeasuredPoint(0.2, 3.1, 1.79)]
-    assert choose_point(start, points, keeps_translations=False).share == 0.6
-    lossy = [points[0], MeasuredPoint(0.5, 3.1, 1.82)]
-    assert choose_point(start, lossy, keeps_translations=False).share == 1
-    translations = [MeasuredPoint(1, 2.6, 1.2), MeasuredPoint(0.8, 2.7, 0.9), MeasuredPoint(0.2, 3.1, 0.6)]
-    assert choose_point(MeasuredPoint(0, 3.2, 0.5), translations, keeps_translations=True).share == 0.8
-    worse = [MeasuredPoint(1, 3.6, 1.2), MeasuredPoint(0.2, 3.3, 0.6)]
-    assert choose_point(MeasuredPoint(0, 3.2, 0.5), worse, keeps_translations=True).share == 0.2
+    start = InterpolatedPoint(0, new=3.2, kept=1.8)
+    points = [
+        InterpolatedPoint(1, 2.9, 1.85),
+        InterpolatedPoint(0.6, 3.0, 1.804),
+        InterpolatedPoint(0.2, 3.1, 1.79),
+    ]
+    assert choose_point(start, points, keeps_translations=False).alpha == 0.6
+    lossy = [points[0], InterpolatedPoint(0.5, 3.1, 1.82)]
+    assert choose_point(start, lossy, keeps_translations=False).alpha == 1
+    translations = [
+        InterpolatedPoint(1, 2.6, 1.2),
+        InterpolatedPoint(0.8, 2.7, 0.9),
+        InterpolatedPoint(0.2, 3.1, 0.6),
+    ]
+    assert choose_point(InterpolatedPoint(0, 3.2, 0.5), translations, keeps_translations=True).alpha == 0.8
+    worse = [InterpolatedPoint(1, 3.6, 1.2), InterpolatedPoint(0.2, 3.3, 0.6)]
+    assert choose_point(InterpolatedPoint(0, 3.2, 0.5), worse, keeps_translations=True).alpha == 0.2
 
 
 @pytest.mark.parametrize("keeps_translations", [False, True])
@@ -289,10 +297,10 @@ def test_a_small_difference_between_two_runs_moves_the_chosen_point_by_one_step_
     def chosen_share(difference: float) -> float:
         """Return the share for curves like those of the benchmark, whose losses at 1 differ by this."""
         start, *points = (
-            MeasuredPoint(a, 3.17 - 0.5 * a + 0.18 * a**2, 1.78 - 0.05 * a + (0.075 + difference) * a**2)
-            for a in (0, *SHARES)
+            InterpolatedPoint(a, 3.17 - 0.5 * a + 0.18 * a**2, 1.78 - 0.05 * a + (0.075 + difference) * a**2)
+            for a in (0, *ALPHAS)
         )
-        return choose_point(start, points, keeps_translations=keeps_translations).share
+        return choose_point(start, points, keeps_translations=keeps_translations).alpha
 
     shares = [chosen_share(difference / 1000) for difference in range(-5, 6)]
     assert max(shares) - min(shares) < 0.1 + 1e-9

@@ -49,7 +49,9 @@ class Quarter:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A system. `p_value` is against the first system, by paired bootstrap; the first itself has none.
+    """The scores and speeds of one system.
+
+    `p_value` compares it with the first system, by paired bootstrap; it is None for the first itself.
 
     The training speed is the median of all training reports. The peak memory is that of training.
     """

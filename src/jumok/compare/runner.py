@@ -131,8 +131,8 @@ def _is_finished(task: Task) -> bool:
 def _run_worker(task: Task, interrupted: Callable[[], bool]) -> Iterator[Event]:
     """Run the task in a new process and yield its events.
 
-    The worker has its own process group, so Ctrl-C reaches only this process, which sends it one SIGTERM to
-    save and stop. After a second signal the worker would stop at once.
+    The worker has its own process group, so Ctrl-C reaches only this process, which then sends one SIGTERM:
+    the worker saves and stops. After a second signal the worker would stop without saving.
     """
     with subprocess.Popen(
         python_command(WORKER_CODE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0

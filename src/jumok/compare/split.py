@@ -88,8 +88,8 @@ def split_pairs(
     """Clean the pairs as training does and split them, or find the files of an earlier call.
 
     The validation and the test set have at most a tenth of the pairs and at most `max_held_out` each. A set
-    that is given is copied instead, and its sentences are removed from the others. `reading` are the columns
-    and the encoding of `open_corpora`.
+    that is given is copied instead, and its sentences are removed from the others. `reading` has the options
+    `columns` and `encoding` of `open_corpora`.
     """
     corpora = open_corpora(pairs, source=source, target=target, **reading)
     languages = corpora[0].source_language, corpora[0].target_language
@@ -124,10 +124,10 @@ def _train_names(corpora: Sequence[Corpus]) -> tuple[tuple[str, float], ...]:
 def _update_digest(digest: hashlib._Hash, corpus: Corpus) -> None:
     digest.update(f"{corpus.weight}\n".encode())
     for pair in corpus.pairs():
-        digest.update(_line(pair).encode("utf-8", "surrogatepass"))
+        digest.update(_tsv_line(pair).encode("utf-8", "surrogatepass"))
 
 
-def _line(pair: Pair) -> str:
+def _tsv_line(pair: Pair) -> str:
     if pair.picture is not None:
         regions = format_regions(pair.picture.regions)
         return f"{_picture_name(pair)}\t{_BREAKS.sub(' ', pair.target)}\t{regions}\n"
@@ -173,7 +173,7 @@ def _write(
             temporary.mkdir()
             cleaner = Cleaner(exclude=excluded)
             for (name, _), corpus in zip(split.train, corpora, strict=True):
-                training_pairs = _divert(cleaner.clean(corpus), hold_outs, held_out)
+                training_pairs = _without_held_out(cleaner.clean(corpus), hold_outs, held_out)
                 _write_pairs(temporary / name, training_pairs, pictures=pictures)
             for name in ("valid", "test"):
                 _write_pairs(temporary / f"{name}.tsv", held_out.get(name, []), pictures=pictures)
@@ -208,7 +208,7 @@ def _choose_hold_outs(
     return chosen
 
 
-def _divert(
+def _without_held_out(
     pairs: Iterable[Pair], hold_outs: Mapping[str, HoldOut], held_out: dict[str, list[Pair]]
 ) -> Iterator[Pair]:
     """Yield the training pairs; append every other pair to the first set that holds it out."""
@@ -225,7 +225,7 @@ def _complete_pairs(corpora: Iterable[Corpus]) -> list[Pair]:
 
 
 def _write_pairs(path: Path, pairs: Iterable[Pair], *, pictures: bool) -> None:
-    """Write pairs as TSV; pictures are copied beside it: a TSV may only name what is in its folder."""
+    """Write pairs as TSV. Pictures are copied into its folder, because a TSV may name no other pictures."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(PICTURE_HEADER if pictures else HEADER)
         for pair in pairs:
@@ -233,7 +233,7 @@ def _write_pairs(path: Path, pairs: Iterable[Pair], *, pictures: bool) -> None:
                 copy = path.parent / _picture_name(pair)
                 copy.parent.mkdir(exist_ok=True)
                 shutil.copyfile(pair.source, copy)
-            file.write(_line(pair))
+            file.write(_tsv_line(pair))
 
 
 def _picture_name(pair: Pair) -> str:

@@ -28,9 +28,9 @@ OUTCOME, TRANSLATIONS, MEMORY = "outcome.json", "translations.txt", "memory.json
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """A system on the test set. `key` is that of `result_key`.
+    """What one system gave on the test set.
 
-    `attention` is None if the model has no cross-attention or reads pictures.
+    `key` is its `result_key`. `attention` is None if the model has no cross-attention or reads pictures.
     """
 
     key: str

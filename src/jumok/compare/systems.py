@@ -37,7 +37,7 @@ RESERVED_NAMES = {"data", "compare.json", "compare.md", "report.html"}
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What was set for it, and its name, which is also the name of its run folder."""
+    """Named overrides. The name is also that of the run folder."""
 
     name: str
     overrides: Overrides

@@ -118,7 +118,7 @@ def _train(task: Task) -> Generator[Event, None, Finished | None]:
         if isinstance(event, Started):
             num_processes = event.recipe.training.processes
     if finished is not None and finished.reason != "already finished":
-        with suppress(ImportError):  # Windows does not tell
+        with suppress(ImportError):  # Windows does not report it
             write_peak_memory(task.folder, peak_memory(num_processes))
     return finished
 

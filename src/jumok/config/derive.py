@@ -67,8 +67,9 @@ USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
 # Pictures: their side in pixels, the rows of patches they are cut into, and the minimum side of a patch.
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
-# With more layers, self-attention can pass on what earlier steps saw, so a word need not attend itself.
-CAPTION_DECODER_LAYERS = 1, "all that a word says of a picture then passes through its own attention"
+# With more layers, self-attention passes on what earlier words attended to, so the attention of a word does
+# not show what the word depends on.
+CAPTION_DECODER_LAYERS = 1, "a word then depends on the picture only through its own attention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +95,12 @@ class CorpusFacts:
 
     @property
     def only_target(self) -> bool:
-        """Whether the words of the corpus are those of its target: its source is a picture, or absent."""
+        """Whether only the target is text: the source is a picture, or there is none."""
         return self.plain or self.picture_side > 0
 
     @property
     def uses_per_word(self) -> float:
-        """How often a word occurs, on the side with fewer distinct words: the other may inflect them."""
+        """How often a word occurs on average, on the side with fewer distinct words (less inflection)."""
         sides = [
             (self.distinct_source_words, self.source_words),
             (self.distinct_target_words, self.target_words),
@@ -238,7 +239,7 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
 
 
 def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
-    """Return how pictures are read: about as large as they are, in about eight rows of patches."""
+    """Return the size of pictures, about their own, and of patches: about eight rows of them."""
     if not facts.picture_side:
         return []
     typical_size = min(max(facts.picture_side, MIN_PICTURE_SIDE), MAX_PICTURE_SIDE)
@@ -426,7 +427,7 @@ def _picture_batch(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
 
 
 def _steps_in_time(resolved: Resolved, minutes: float, costs: TrainingCosts) -> tuple[int, str]:
-    """Return how many updates fit into the minutes that were set, beside all other costs."""
+    """Return how many updates fit into the minutes that were set, after all other costs."""
     seconds_left = 60 * minutes * USED_SHARE_OF_MINUTES - costs.preparation_seconds - costs.finish_seconds
     interval = resolved.overrides.get("training.validate_every")
     if interval is not None:

@@ -168,7 +168,7 @@ class BlockSettings(Settings):
     feed_forward: int = Field(1024, ge=8, le=65536)
     """Width of the hidden layer of the position-wise network."""
     activation: ActivationName = "relu"
-    """Activation of that hidden layer; models of other toolkits may have another one than the paper's."""
+    """Activation of the hidden layer of the position-wise network; the paper's is `relu`."""
     output_bias: bool = False
     """Add a bias to the output layer, as models of Marian have."""
     heads: int = Field(4, ge=1, le=64)
@@ -341,11 +341,11 @@ class TrainingSettings(Settings):
     held_out_pairs: int = Field(1000, ge=0)
     """Pairs held out for validation if no validation set is given (at most a tenth of the corpus)."""
     processes: int = Field(1, ge=1, le=256)
-    """Processes that share every update, with one thread each; 1: this process with all its threads.
-    In a run of more than a minute the faster is measured: one process, or one per core."""
+    """Processes that compute every update together, with one thread each; 1: this process with all its
+    threads. A run of more than a minute measures which is faster: one process, or one per core."""
     shares: int = Field(0, ge=0, le=256)
-    """Divide every update into this many shares, so that any number of processes up to it computes the same
-    bits; 0: as many as processes, which is faster."""
+    """Divide every update into this many shares, so that the weights do not depend on the number of
+    processes, which may be at most this; 0: one share per process, which is faster."""
     device: Literal["cpu", "cuda", "mps", "xpu"] = "cpu"
     """Where the model is trained. Derived: the first accelerator that torch finds, or the CPU."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
@@ -355,7 +355,7 @@ class TrainingSettings(Settings):
 
 
 def _list_of_names(value: Any) -> Any:
-    """Return one name as a list of it; paths become strings."""
+    """Return a single name as a list of one; convert paths to strings."""
     names = [value] if isinstance(value, str | Path) else value
     return [_name(name) for name in names] if isinstance(names, list | tuple) else names
 
@@ -373,8 +373,8 @@ class FineTuningSettings(Settings):
     start_from: Name | None = None
     """Folder of a trained model, whose vocabulary, sizes and weights training starts from."""
     keep: Names = ()
-    """Files of pairs that the start model translates and the new one should still translate. They are never
-    trained on; the weights are chosen, and the loss is reported, on them."""
+    """Files of pairs that the start model translates and the new one should still translate. No update uses
+    them; the weights are chosen by the loss on them, and the score on them is reported."""
     replay: Names = ()
     """Files of old pairs that are trained on again, so that the model does not forget them; a plain text is
     translated by the start model. Default: the pairs of the start model's run, else its own translations of
@@ -436,7 +436,7 @@ def make_recipe(settings: Mapping[str, Any] | None = None, **overrides: Any) -> 
 
 
 def merge_settings(nested: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return nested settings with `section.name` → value put in, all under current names and unchecked.
+    """Return nested settings updated with `section.name` → value, all under current names and unchecked.
 
     None means "not set". Neither argument is changed.
     """

@@ -39,8 +39,8 @@ def current_name(setting: str) -> str:
 def with_current_names(settings: Mapping[str, Any], *, stored: bool = False) -> dict[str, Any]:
     """Return the settings `section.name` → value under their current names.
 
-    Warns of every old name unless the settings are `stored` ones. Refuses a setting that has different values
-    under its old and its new name.
+    Warn about every old name, unless the settings were `stored` by jumok. Refuse a setting that has different
+    values under its old and its new name.
     """
     renamed: dict[str, Any] = {}
     for name, value in settings.items():

@@ -27,7 +27,7 @@ from jumok.data.alignments import swap_alignment
 from jumok.data.encodings import check_encoding
 from jumok.data.formats.pair_file import ReadOptions, no_pairs_error
 from jumok.data.formats.parallel import read_parallel, read_text
-from jumok.data.input_files import InputFile, spool, without_compression
+from jumok.data.input_files import InputFile, copy_stream, without_compression
 from jumok.data.lines import read_lines
 from jumok.data.picture_corpora import holds_pictures, open_picture_reader
 from jumok.data.readers import PAIR_FORMATS, find_pair_format, split_weight
@@ -273,7 +273,7 @@ def _open_text(file: InputFile, weight: float) -> Corpus:
     first = next((line for line in read_lines(file, Counter()) if line.strip()), None)
     if first is None:
         raise DataError(f"{file.name} holds no text. Is it the right file?")
-    if "\t" in first or (not file.spooled and find_pair_format(file)):
+    if "\t" in first or (not file.from_stream and find_pair_format(file)):
         raise DataError(
             f"{file.name} holds pairs, but plain text is needed here: one language, one sentence per line. "
             "`cut -f 1` extracts one side of a .tsv. To train a translator on pairs, name the file .tsv and "
@@ -326,7 +326,9 @@ def _input_file(path: str | Path, encoding: str) -> InputFile:
     if not isinstance(path, str | Path):
         raise DataError(f"A corpus is named by a path, or given as pairs of strings. Received: {path!r}")
     encoding = check_encoding(encoding)
-    return spool(encoding=encoding) if str(path) == STANDARD_INPUT else InputFile(path, encoding=encoding)
+    return (
+        copy_stream(encoding=encoding) if str(path) == STANDARD_INPUT else InputFile(path, encoding=encoding)
+    )
 
 
 def _open_pairs(file: InputFile, open_format: OpenPairs, options: ReadOptions) -> Corpus:

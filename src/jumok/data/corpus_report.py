@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _MAX_EXAMPLES = 3  # per fault
 _MAX_CACHED_WORD_COUNTS = 1_000_000
 _SAMPLE_PAIRS = 200  # to find out which side is in which language
-_SURELY_SWAPPED = 40  # percentage points by which the other language is more likely, on both sides
+_MIN_SWAP_MARGIN = 40  # percentage points by which the other language is more likely, on both sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +196,10 @@ def _describe_language_fault(
         other = codes[1 - codes.index(code)]
         margins.append(confidence[other] - confidence[code])
     source_name, target_name = map(language_name, codes)
-    if min(margins) > _SURELY_SWAPPED:
+    if min(margins) > _MIN_SWAP_MARGIN:
         return (
             f"The sides seem to be swapped: the source looks like {target_name}, the target like "
-            f"{source_name}. --columns 2,1 swaps those of a table; two texts are named in the other order."
+            f"{source_name}. For a table, add --columns 2,1; name two texts in the other order."
         )
     for side, text, code in (("source", source_text, codes[0]), ("target", target_text, codes[1])):
         characters = classify_characters([text])

@@ -1,7 +1,7 @@
-"""Which encoding bytes that are not UTF-8 probably have, and what a file is that is no text at all.
+"""Guess the encoding of bytes that are not UTF-8, and recognise files that are not text.
 
-Nothing is converted here: a message names the encoding that fits, with a line decoded in it, and a person
-decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
+Nothing is converted here: a message names the encoding that fits and shows a line decoded with it, and the
+user decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
 Korean bytes are also valid Chinese, so Korean is tried first; Chinese bytes read as Korean give Hangul mixed
 with many Hanja, which do not count as common.
 """
@@ -27,7 +27,7 @@ _PREVIEW_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """An encoding by the name that Python and iconv know, and what people call it."""
+    """An encoding: its codec name in Python and iconv, and a title for messages."""
 
     codec: str
     title: str
@@ -81,7 +81,7 @@ def is_utf8(data: bytes, encoding: str) -> bool:
     return True
 
 
-# --- what to say about bytes that are not UTF-8 ---
+# --- advice on bytes that are not UTF-8 ---
 
 
 def encoding_advice(
@@ -99,10 +99,10 @@ def encoding_advice(
         return f"It looks like {encoding.title}: {use(encoding)}"
     if _control_share(head) > _MAX_CONTROL_SHARE:
         return "It is binary data, not text. Is it the right file?"
-    bad_lines = [bad_line, *(line for line in others if not _is_utf8(line))]
+    bad_lines = [bad_line, *(line for line in others if not _decodes_as_utf8(line))]
     encoding = guess_encoding(b"\n".join(bad_lines))
     decoded = f"{encoding.title}: {_preview(bad_line, encoding)!r}" if encoding else ""
-    good = sum(_is_utf8(line) for line in others if not line.isascii())
+    good = sum(_decodes_as_utf8(line) for line in others if not line.isascii())
     if good > len(bad_lines):
         also = f" (in {decoded})" if encoding else ""
         return f"The lines around it are UTF-8, so do not convert the file: repair or delete that line{also}."
@@ -111,7 +111,7 @@ def encoding_advice(
     return f"It looks like {decoded}. If that reads right, {use(encoding)}"
 
 
-def _is_utf8(line: bytes) -> bool:
+def _decodes_as_utf8(line: bytes) -> bool:
     try:
         line.decode("utf-8")
     except UnicodeDecodeError:
@@ -157,8 +157,8 @@ def guess_encoding(data: bytes) -> Encoding | None:
             text = data.decode(encoding.codec)
         except UnicodeDecodeError:
             continue
-        foreign = [character for character in text if character > "\x7f"]
-        if foreign and common_share(foreign, text) >= _MIN_COMMON_SHARE:
+        non_ascii = [character for character in text if character > "\x7f"]
+        if non_ascii and common_share(non_ascii, text) >= _MIN_COMMON_SHARE:
             return encoding
     return None
 
@@ -176,15 +176,15 @@ def _has_lead_byte(character: str, codec: str, first: int, last: int) -> bool:
 
 
 def _common_share(
-    foreign: Sequence[str], text: str, *, codec: str, first: int, last: int, kana: bool = False
+    non_ascii: Sequence[str], text: str, *, codec: str, first: int, last: int, kana: bool = False
 ) -> float:
     """Return the share of common characters: their lead byte in `codec` is from `first` to `last`.
 
     `kana`: Japanese, whose kana are common too; text with hardly any is not Japanese.
     """
-    counts = Counter(foreign)
+    counts = Counter(non_ascii)
     is_kana = {character: "\u3041" <= character <= "\u30fe" for character in counts}
-    if kana and sum(counts[c] for c in counts if is_kana[c]) < _MIN_KANA_SHARE * len(foreign):
+    if kana and sum(counts[c] for c in counts if is_kana[c]) < _MIN_KANA_SHARE * len(non_ascii):
         return 0.0
     common = sum(
         count
@@ -193,19 +193,19 @@ def _common_share(
         or (kana and is_kana[character])
         or _has_lead_byte(character, codec, first, last)
     )
-    return common / len(foreign)
+    return common / len(non_ascii)
 
 
-def _cyrillic_share(foreign: Sequence[str], text: str) -> float:
+def _cyrillic_share(non_ascii: Sequence[str], text: str) -> float:
     """Return the share of Cyrillic letters in lower case, if most letters of the text are Cyrillic.
 
     It is scaled up by 1.2, because some letters are capitals.
     """
     letters = sum(character.isalpha() for character in text)
-    cyrillic = [character for character in foreign if "\u0400" <= character <= "\u04ff"]
+    cyrillic = [character for character in non_ascii if "\u0400" <= character <= "\u04ff"]
     if 2 * len(cyrillic) < letters:
         return 0.0
-    return 1.2 * sum(character.islower() for character in cyrillic) / max(len(foreign), 1)
+    return 1.2 * sum(character.islower() for character in cyrillic) / max(len(non_ascii), 1)
 
 
 _WESTERN = frozenset(
@@ -213,12 +213,12 @@ _WESTERN = frozenset(
 )
 
 
-def _western_share(foreign: Sequence[str], text: str) -> float:
+def _western_share(non_ascii: Sequence[str], text: str) -> float:
     """Return the share of accented letters and common marks, if most letters of the text are ASCII."""
     letters = sum(character.isalpha() for character in text)
-    if 2 * sum(character.isalpha() for character in foreign) > letters + 2:
+    if 2 * sum(character.isalpha() for character in non_ascii) > letters + 2:
         return 0.0
-    return sum(character in _WESTERN for character in foreign) / len(foreign)
+    return sum(character in _WESTERN for character in non_ascii) / len(non_ascii)
 
 
 _CANDIDATES: list[tuple[Encoding, Callable[[Sequence[str], str], float]]] = [
@@ -240,13 +240,13 @@ _CANDIDATES: list[tuple[Encoding, Callable[[Sequence[str], str], float]]] = [
 ]
 
 
-# --- files that are no text ---
+# --- files that are not text ---
 
 _TABLES = "Save its table as .xlsx, .csv or .tsv."
 _SIGNATURES: list[tuple[bytes, str]] = [
     (b"%PDF", "a PDF file, from which pairs cannot be read. " + _TABLES),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file of the kind before 2007 (.doc, .xls, .ppt), or one "
-     "with a password. Save it as .xlsx without a password."),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file in a format from before 2007 (.doc, .xls, .ppt), "
+     "or one with a password. Save it as .xlsx without a password."),
     (b"{\\rtf", "an RTF file, from which pairs cannot be read. " + _TABLES),
     (b"\x1f\x8b", "compressed with gzip. Add .gz to its name."),
     (b"BZh", "compressed with bzip2. Add .bz2 to its name."),

@@ -30,9 +30,9 @@ def read_glossary(
 ) -> Glossary:
     """Read the terms of a file and their translations.
 
-    If the file names its languages, they decide which side is the source; otherwise the first column is. Of a
-    table without a header, the first two columns are read; others may have notes. `encoding` is for text
-    files that are not UTF-8; a glossary that is UTF-8 nevertheless is read as such.
+    If the file names its languages, they decide which side is the source; otherwise the first column is the
+    source. Of a table without a header, the first two columns are read; others may have notes. `encoding` is
+    for text files that are not UTF-8; a file that is valid UTF-8 is read as UTF-8 in any case.
     """
     file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():

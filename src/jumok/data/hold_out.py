@@ -37,7 +37,7 @@ _ASCII_KEYS = bytes(
 
 
 def sentence_key(text: str) -> str:
-    """Return a sentence without the case, punctuation, spaces and composition in which copies differ."""
+    """Return a key that copies of a sentence share: no case, punctuation or extra spaces, and NFC."""
     if text.isascii():
         return b" ".join(text.encode("ascii").translate(_ASCII_KEYS).split()).decode("ascii")
     return _PUNCTUATION.sub(" ", to_nfc(text).casefold()).strip()
@@ -76,9 +76,10 @@ def source_hashes(pairs: Iterable[Pair]) -> NDArray[np.uint64]:
 
 
 def fingerprint_pairs(pairs: Iterable[Pair]) -> str:
-    """Return a fingerprint of the sources of these pairs, whatever their order.
+    """Return a fingerprint of the sources of these pairs, which does not depend on their order.
 
-    A model card has that of the validation set, so that nobody measures on pairs that were trained on.
+    A model card has the fingerprint of the validation set, so that `jumok shortlist` can check whether it
+    holds out the same pairs as training did.
     """
     return hashlib.sha256(np.sort(source_hashes(pairs)).astype("<u8").tobytes()).hexdigest()
 

@@ -39,15 +39,22 @@ class InputFile:
     """A file to read from, under the name that messages use for it.
 
     `encoding`: that of its text; "" means UTF-8. `member`: the file inside this ZIP archive that is read.
+    `from_stream`: it is a copy of standard input, so its name has no suffix.
     """
 
     def __init__(
-        self, path: Path | str, *, name: str = "", spooled: bool = False, encoding: str = "", member: str = ""
+        self,
+        path: Path | str,
+        *,
+        name: str = "",
+        from_stream: bool = False,
+        encoding: str = "",
+        member: str = "",
     ) -> None:
         self.path = Path(path)
         # A file name may be any bytes, but only text can be printed and stored.
         self.name = name or os.fsencode(path).decode("utf-8", "replace")
-        self.spooled = spooled
+        self.from_stream = from_stream
         self.encoding = encoding
         self.member = member
 
@@ -67,13 +74,13 @@ def without_compression(name: str) -> str:
     return stem if stem and dot + suffix in COMPRESSIONS else name
 
 
-def spool(stream: IO[bytes] | None = None, *, encoding: str = "") -> InputFile:
+def copy_stream(stream: IO[bytes] | None = None, *, encoding: str = "") -> InputFile:
     """Copy a stream (standard input if None) to a temporary file, so that it can be read more than once."""
     stream = stream or standard_input()
     handle, path = tempfile.mkstemp(prefix="jumok-")
     with os.fdopen(handle, "wb") as copy:
         shutil.copyfileobj(stream, copy)
-    file = InputFile(path, name="standard input", spooled=True, encoding=encoding)
+    file = InputFile(path, name="standard input", from_stream=True, encoding=encoding)
     weakref.finalize(file, Path(path).unlink, missing_ok=True)
     return file
 

@@ -3,8 +3,8 @@
 Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
 at them would shift every line that follows. (A file with "\\r" and no "\\n" comes from an old Mac, and its
 lines end at "\\r".) Nothing is repaired silently: a byte order mark and carriage returns are dropped and
-counted in `dropped`; bytes that are not UTF-8, or not of the encoding that was given, are refused with line
-and offset, and with the encoding that fits.
+counted in `dropped`. Bytes that are not valid UTF-8 are refused: the message has their line and offset, and
+the encoding that fits. So are bytes that are not valid in the encoding that was given.
 """
 
 from __future__ import annotations

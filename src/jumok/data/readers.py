@@ -67,7 +67,7 @@ def find_pair_format(file: InputFile) -> OpenPairs | None:
     Standard input has no name: it is JSONL if it begins with "{", otherwise TSV. A .txt is TSV if all its
     first lines have the same number of tabs.
     """
-    if file.spooled:
+    if file.from_stream:
         first = next(read_lines(file, Counter()), "")
         return open_jsonl if first.startswith("{") else open_tsv
     suffix = PurePath(file.plain_name).suffix.lower()

@@ -1,13 +1,13 @@
-"""Pairs of corpora that are too large for memory: read once, cleaned on all cores, and kept on disk.
+"""Pairs of large corpora: read once, cleaned on all cores, and kept on disk.
 
     spool = Spool.read(folder, corpora, exclude=validation, with_keys=True)
     spool.kept, spool.skipped           counts of pairs
     spool.pairs(corpus)                 the clean pairs of a corpus, in order, any number of times
 
 One process reads the files and sends blocks of pairs to workers (`spool_worker.py`), which find the faults of
-each pair, hash it, and write what has no fault to the disk. Duplicates are then found by hashes alone, one
-share of all hashes after the other, so that memory does not grow with the corpus; of equal pairs the first is
-kept, as `cleaning.py` does in one process. Hashes are those of blake2b: every process computes the same.
+each pair, hash it, and write the pairs without faults to the disk. Duplicates are then found by hashes alone,
+a fraction of the hashes at a time, so that memory does not grow with the corpus; of equal pairs the first is
+kept, as `cleaning.py` does in one process. Hashes are blake2b, which is the same in every process.
 
     000017.text       source, tab, target and line end of each pair without faults of its own
     000017.lengths    (pair, 2) bytes of the source and of the target
@@ -59,7 +59,7 @@ _HISTOGRAM_BITS = 16
 
 
 def should_spool(corpora: Sequence[Corpus]) -> bool:
-    """Whether corpora are files of text that are too large for memory."""
+    """Whether the corpora are files of text with at least `MIN_SPOOLED_BYTES`."""
     if any(corpus.pictures for corpus in corpora):
         return False
     return sum(corpus.num_bytes(COMPRESSED_FACTOR) for corpus in corpora) >= MIN_SPOOLED_BYTES
@@ -216,12 +216,14 @@ class Spool:
         """Return which of all pairs that were read are the same as an earlier one."""
         total = sum(block.read for block in self.blocks)
         duplicates = np.zeros(total, dtype=bool)
-        shares = -(-total // MAX_COMPARED_HASHES)
-        for share in range(shares):
+        num_parts = -(-total // MAX_COMPARED_HASHES)
+        for part in range(num_parts):
             hashes, numbers = [], []
             for block in self.blocks:
                 values = block.array("hashes", "<u8")
-                chosen = np.flatnonzero(values % np.uint64(shares) == share) if shares > 1 else slice(None)
+                chosen = (
+                    np.flatnonzero(values % np.uint64(num_parts) == part) if num_parts > 1 else slice(None)
+                )
                 hashes.append(values[chosen])
                 numbers.append(np.arange(block.first, block.first + block.read)[chosen])
             compared, number = np.concatenate(hashes), np.concatenate(numbers)
@@ -255,7 +257,7 @@ class Spool:
                 yield from map(Pair, *block.texts(held_out))
 
     def choose_hold_out(self, count: int) -> HoldOut:
-        """Choose as `hold_out_from_hashes` does, in two passes: the bucket of the threshold, then itself."""
+        """Choose like `hold_out_from_hashes`, in two passes: its bucket, then the threshold."""
         max_pairs = min(count, self.kept // MIN_PAIRS_PER_HELD_OUT)
         if max_pairs <= 0:
             return HoldOut(0)

@@ -1,4 +1,6 @@
-"""A process that cleans blocks of pairs for a spool, or encodes blocks of one.
+"""A worker process that cleans blocks of pairs for a spool, or encodes blocks of a spool.
+
+It reads messages and answers each (→); what it computes is written to files of the spool.
 
 {"folder", "excluded": hashes of sources, "with_keys"}       the first message of cleaning
 {"number", "languages", "plain", "expected_ratio", "sources", "targets"}         → {}, and files
@@ -116,7 +118,7 @@ class BlockEncoder:
 
 def main() -> None:
     """Run a worker on the standard streams of this process."""
-    gc.disable()  # a block has no cycles, and tens of thousands of lists; looking for cycles took a third
+    gc.disable()  # blocks have no reference cycles; looking for them took a third of the time
     tasks: list[Any] = []
 
     def answer(message: Message) -> Message:

@@ -10,8 +10,8 @@
       source.text-offsets   where the text of each sentence begins, in bytes, and the end of the last
       target.…              the same for the target
 
-A store is written atomically (`storage.new_folder`): it is complete or absent. Pairs are encoded in blocks
-and appended, so ten million pairs need no more memory than ten thousand.
+A store is written atomically (`storage.folders.new_folder`): it is complete or absent. Pairs are encoded in
+blocks and appended, so ten million pairs need no more memory than ten thousand.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MANIFEST = "store.json"
 SOURCE_SPECIAL_TOKENS, TARGET_SPECIAL_TOKENS = 1, 2
 SORTED, FEISTEL = "sorted", "feistel"
 MAX_SORTED_PAIRS = 1_000_000
-"""Larger stores get a plan in four bytes per pair instead of a hundred, with another order of batches."""
+"""Larger stores get `feistel_plan.py`, which takes four bytes per pair instead of a hundred."""
 NO_TOKENS, TOO_MANY_TOKENS = "no tokens", "too many tokens"
 _FILES = {
     f"{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets", "text", "text-offsets")
@@ -59,7 +59,7 @@ _BLOCK_PAIRS = 4096  # encoded at a time: enough for the tokenizer's threads, sm
 
 
 class TokenizerLike(Protocol):
-    """What the store and the batches need of a tokenizer."""
+    """The part of a tokenizer that the store and the batches use."""
 
     @property
     def vocab_size(self) -> int: ...
@@ -303,7 +303,7 @@ def _write_contents(
     max_tokens: int,
     store_text: bool,
 ) -> dict[str, Any]:
-    """Write all files but the manifest, and return what it says of them."""
+    """Write all files but the manifest, and return the contents of the manifest."""
     sides = {"source": tokenizers.source, "target": tokenizers.target}
     dtypes = {name: _ids_dtype(tokenizer) for name, tokenizer in sides.items()}
     shapes = {name: tokenizer.token_shape for name, tokenizer in sides.items() if tokenizer.token_shape}

@@ -2,7 +2,7 @@
 
     Stage*  Warned*  Started  (Progress | Validated | Saved | Warned)*  Stage?  Finished
 
-A `Stage` comes when a stage is done, a `StageStarted` when one begins, also a validation. The last stage is
+A `StageStarted` comes when a stage or a validation begins, a `Stage` when a stage is done. The last stage is
 the finish, which an interrupted run does not reach. For a run that was finished before, `Finished` is the
 only event.
 
@@ -31,7 +31,7 @@ class StageStarted:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A stage is done: reading, learning vocabulary, encoding, measuring, or finishing."""
+    """A stage is done, such as reading, learning vocabulary, encoding, measuring or finishing."""
 
     name: str
     detail: str
@@ -57,7 +57,9 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A report. `loss` is per token with label smoothing, `perplexity` is without it.
+    """A report on the updates since the last one.
+
+    `loss` is per token with label smoothing; `perplexity` is without it.
 
     Both, and the norm of the last gradient, are NaN if every update since the last report was skipped.
     """

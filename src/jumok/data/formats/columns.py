@@ -7,7 +7,7 @@
     a header that names two languages       those columns, or the ones that --from and --to name
     exactly two columns of text             those: the others are numbers, links, codes or licences (Tatoeba)
 
-Everything else is refused with the columns and the option to add.
+Any other table is refused; the message lists its columns and the option to add.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice
     first, width = sample[0], max(map(len, sample)) if table.ragged else len(sample[0])
     languages = header_languages(first)
     if languages is not None:
-        _warn_of_unknown_codes(table.file, first)
+        _warn_about_unknown_codes(table.file, first)
         if first[0].strip().casefold() in _TARGET_NAMES:
             return Choice(1, 0, width, header=True, note="the first column is the target")
         return Choice(header=True, languages=languages, width=width if table.ragged else 0)
@@ -229,8 +229,8 @@ def _column_count(width: int) -> str:
 # --- headers ---
 
 
-def _warn_of_unknown_codes(file: InputFile, cells: list[str]) -> None:
-    """Warn of a header that is uncertain because jumok does not know one of its languages."""
+def _warn_about_unknown_codes(file: InputFile, cells: list[str]) -> None:
+    """Warn about a header that is uncertain because jumok does not know one of its languages."""
     names = [cell.strip() for cell in cells[:2]]
     known = _SOURCE_NAMES | _TARGET_NAMES
     unknown = [name for name in names if find_language(name) is None and name.casefold() not in known]

@@ -63,7 +63,7 @@ def _find_separator(lines: list[str]) -> str:
     regular = []
     for separator in _SEPARATORS:
         try:
-            rows = [row for row in csv.reader(_with_ends(lines), delimiter=separator) if any(row)]
+            rows = [row for row in csv.reader(_with_newlines(lines), delimiter=separator) if any(row)]
         except csv.Error:
             continue
         if len(lines) == _SAMPLE_LINES:
@@ -74,7 +74,7 @@ def _find_separator(lines: list[str]) -> str:
     return min(regular, key=lambda found: found[:2])[2] if regular else ","
 
 
-def _with_ends(lines: Iterable[str]) -> Iterator[str]:
+def _with_newlines(lines: Iterable[str]) -> Iterator[str]:
     return (line + "\n" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""What every format gives and takes: an opened file of pairs, and how a person wants it read."""
+"""The interface of all formats: an opened file of pairs, and the options for reading it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PairFile:
 
     read: PairReader
     languages: tuple[str, str] = ("", "")  # codes of source and target, "" if the file does not name them
-    note: str = ""  # what was chosen while opening, such as columns, if a person should know it
+    note: str = ""  # a choice that the user should know, such as that of columns
 
 
 OpenPairs = Callable[[InputFile, ReadOptions], PairFile]

@@ -71,7 +71,7 @@ def open_ods(file: InputFile, options: ReadOptions) -> PairFile:
 def _refuse_old_office(file: InputFile) -> None:
     if next(read_blocks(file), b"").startswith(_OLD_OFFICE):
         raise DataError(
-            f"{file.name} is an Office file of the kind before 2007, or one with a password. Save it as "
+            f"{file.name} is an Office file in a format from before 2007, or one with a password. Save it as "
             ".xlsx without a password."
         )
 

@@ -1,4 +1,4 @@
-"""TMX 1.4, written: pairs of one direction as a translation memory that CAT tools and jumok read."""
+"""Write TMX 1.4: the pairs of one direction as a translation memory, for CAT tools and for jumok."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ T = TypeVar("T")
 
 
 class XmlHandler(Protocol[T]):
-    """What a format makes of the events. Names are without their namespace prefix; attributes keep it."""
+    """Collects the items of a format from events. Element names lack their prefix; attributes keep it."""
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None: ...
     def end(self, name: str) -> None: ...
@@ -51,7 +51,7 @@ class XmlHandler(Protocol[T]):
 
 
 def read_xml(file: InputFile, handler: XmlHandler[T], dropped: Counter[str]) -> Iterator[T]:
-    """Feed a file to a handler and yield what it takes from it."""
+    """Feed a file to a handler and yield the items that it collects."""
     parser = _make_parser(file, handler)
     fed = 0
     try:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-SHARES = tuple(tenths / 10 for tenths in range(1, 11))
+ALPHAS = tuple(tenths / 10 for tenths in range(1, 11))
 """The values of α that are tried."""
 MAX_LOSS_RISE = 0.005
 """How much the loss of the pairs to keep may rise, in nats per token: half a percent of their perplexity."""
@@ -27,43 +27,44 @@ MIN_SHARE_OF_GAIN = 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredPoint:
+class InterpolatedPoint:
     """The losses of w(α) on the new pairs and on the pairs to keep, in nats per token.
 
-    Losses, since they are smooth in α. Scores of some hundred translations are not: between neighbouring
-    values of α they change by more than what they should decide on.
+    Losses decide, because they are smooth in α. Scores of a few hundred translations are not: by chance, they
+    differ more between neighbouring values of α than between good and bad ones.
     """
 
-    share: float
+    alpha: float
     new: float
     kept: float
 
 
 def interpolate_weights(
-    start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], share: float
+    start: Mapping[str, Tensor], tuned: Mapping[str, Tensor], alpha: float
 ) -> dict[str, Tensor]:
-    """Return w(share), computed in float64; at 1 the tuned weights to the bit."""
-    if share == 1:
+    """Return w(α), computed in float64; for α = 1, the tuned weights bit for bit."""
+    if alpha == 1:
         return dict(tuned)
     return {
-        name: torch.lerp(start[name].cpu().double(), tensor.cpu().double(), share).to(tensor.dtype)
+        name: torch.lerp(start[name].cpu().double(), tensor.cpu().double(), alpha).to(tensor.dtype)
         for name, tensor in tuned.items()
     }
 
 
 def choose_point(
-    start: MeasuredPoint, points: Sequence[MeasuredPoint], *, keeps_translations: bool
-) -> MeasuredPoint:
+    start: InterpolatedPoint, points: Sequence[InterpolatedPoint], *, keeps_translations: bool
+) -> InterpolatedPoint:
     """Return the best point.
 
-    With references to keep: the best on the new pairs of those whose loss on the pairs to keep rises by at
-    most `MAX_LOSS_RISE`; if all rise more, the one with the least sum of both losses. With translations of
-    the start model, which nobody has checked: the closest to them that has most of the best gain on the new
-    pairs.
+    If the pairs to keep have references: of the points whose loss on them rises by at most `MAX_LOSS_RISE`,
+    the best on the new pairs; if the loss of every point rises more, the one with the least sum of both
+    losses. If they have translations of the start model instead, which nobody has checked
+    (`keeps_translations`): of the points with most of the gain on the new pairs, the best on the pairs to
+    keep.
     """
     if keeps_translations:
-        most = start.new - MIN_SHARE_OF_GAIN * (start.new - min(point.new for point in points))
-        good = [point for point in points if point.new <= most]
+        max_loss = start.new - MIN_SHARE_OF_GAIN * (start.new - min(point.new for point in points))
+        good = [point for point in points if point.new <= max_loss]
         return min(good or points, key=lambda point: point.kept)
     harmless = [point for point in points if point.kept <= start.kept + MAX_LOSS_RISE]
     if harmless:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """More training, from the step after `start` on. Schedules other than cosine continue as they were."""
+    """Further training after step `start`. Schedules other than cosine continue as they were."""
 
     start: int
     schedule: str
@@ -62,7 +62,7 @@ class Plan:
         return Plan((*self.revisions, (phase.start, total)), (*self.phases, phase))
 
     def until(self, step: int) -> Plan:
-        """Return the plan as it was at this step: a run that is resumed there may revise it otherwise.
+        """Return the plan as it was at this step: a run that is resumed there may revise it differently.
 
         Phases were requested by the user and stay.
         """

@@ -9,7 +9,7 @@ node of it is the sum of its two children:
     2 processes    (0+1) 2   3 (4+5)              and the owner of a parameter adds the rest
 
 So 1, 2, 3, … up to S processes compute the same bits on the same kind of machine. Without shares, a process
-adds up all its rows at once, which is faster, and the sums depend on how many there are.
+adds up all its rows at once, which is faster, but the sums depend on the number of processes.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Update:
 
 
 class Worker:
-    """One rank's share of every update; with a single process, all of it."""
+    """Computes one rank's part of every update; with a single process, all of it."""
 
     def __init__(
         self, model: Model, batches: Batches, settings: TrainingSettings, backend: ParallelBackend

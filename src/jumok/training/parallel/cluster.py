@@ -1,4 +1,4 @@
-"""The processes that torchrun has started: who they are, how they meet, and what they tell each other.
+"""The processes that torchrun has started: their ranks, their connections and their messages.
 
     torchrun --nnodes 3 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint host:port -m jumok train …
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from jumok.system.messages import Message
 
-JOIN_SECONDS = 300.0  # until all ranks have met
+JOIN_SECONDS = 300.0  # that a rank waits until all others have connected
 UPDATE_SECONDS = 900.0  # that an exchange of an update may take
 ORDER_SECONDS = 30 * 24 * 3600.0  # that a rank waits for an order while rank 0 reads, validates or saves
 ORDER_BYTES = 256  # of an order's first broadcast, padded; only a longer order needs a second one
@@ -206,7 +206,7 @@ def check_world_size(processes: int, world_size: int) -> None:
 
 
 def _join(address: ClusterAddress) -> Cluster:
-    """Meet the other ranks at the address of rank 0, compare versions, and connect."""
+    """Find the other ranks through the store at the address of rank 0, compare versions, and connect."""
     if address.agent_store and address.hosts > 1 and address.max_restarts:
         raise UnsupportedError(
             "Torchrun cannot restart workers on several hosts as it was started: after a restart they would "
@@ -264,14 +264,14 @@ def _listen(address: ClusterAddress) -> socket.socket:
 
 def _unreachable(address: ClusterAddress, reason: str) -> TrainingError:
     return TrainingError(
-        f"Rank {address.rank} of {address.world_size} could not meet the others at port {address.port} of "
-        f"{address.host} ({reason}). Check that every host can reach that address, that no firewall is "
+        f"Rank {address.rank} of {address.world_size} could not connect to the others at port {address.port} "
+        f"of {address.host} ({reason}). Check that every host can reach that address, that no firewall is "
         "between them (workers also use ports chosen by the system), and that all were started."
     )
 
 
 def _compare_versions(store: Store, address: ClusterAddress) -> None:
-    """Raise on every rank that has other code than rank 0, and on rank 0 if any rank has."""
+    """Raise on every rank whose code differs from that of rank 0, and then on rank 0 too."""
     own = {
         "jumok": jumok_version(),
         "code": _code_digest(),
@@ -284,7 +284,7 @@ def _compare_versions(store: Store, address: ClusterAddress) -> None:
         try:
             other = json.loads(store.get(f"version/{rank}"))
         except (RuntimeError, TimeoutError) as error:
-            raise _unreachable(address, f"rank {rank} did not come within {JOIN_SECONDS:.0f} s") from error
+            raise _unreachable(address, f"rank {rank} did not connect within {JOIN_SECONDS:.0f} s") from error
         differing = [name for name in own if own[name] != other.get(name)]
         if differing:
             described = "; ".join(f"{name}: {own[name]} here, {other.get(name)} there" for name in differing)

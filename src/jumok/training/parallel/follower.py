@@ -1,9 +1,9 @@
-"""What the ranks other than 0 of a cluster do: follow the orders of rank 0 until it ends.
+"""Ranks other than 0 of a cluster: each follows the orders of rank 0 until the run ends.
 
 start       the run: its folder, recipe and files; answer whether this rank can take part
 distribute  take the weights, and Adam's state of what this rank owns, from rank 0
-update      compute this rank's share of an update
-collect     give Adam's state to rank 0, which saves a checkpoint
+update      compute this rank's part of an update
+collect     send Adam's state to rank 0, which saves a checkpoint
 end         the run is over, or rank 0 has failed
 """
 

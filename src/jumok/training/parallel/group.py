@@ -93,7 +93,7 @@ class DataParallelGroup:
         self.model, self.optimiser = model, self._rank_0.optimiser
         self._is_ready = not self._processes
         self._is_distributed = self._cluster is None  # whether all ranks have the state of rank 0
-        # The sums of one thread are those of every process of a group.
+        # Sums depend on the number of threads, and every process of a group has one.
         self._one_thread = world_size > 1 or recipe.training.shares > 0
 
     @property
@@ -185,7 +185,7 @@ class DataParallelGroup:
 
 
 def worker_main(orders: IO[bytes], replies: IO[bytes]) -> None:
-    """Run a rank other than 0: compute its share of every update that rank 0 orders, until `orders` ends."""
+    """Run a rank other than 0: compute its part of every update that rank 0 orders, until `orders` ends."""
     task = read_message(orders)
     if task is None:
         return

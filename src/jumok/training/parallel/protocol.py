@@ -1,4 +1,4 @@
-"""What an update needs from the processes that train one model together.
+"""The interface between an update and the processes that train one model together.
 
     backend             parameters                         for
     SingleProcess       stay in the model's tensors        one process

@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from jumok.training.parallel.cluster import Cluster
     from jumok.training.run.run_folder import RunFolder
 
-# Of a run folder: what only rank 0 reads.
-OWN_NAMES = {"run.json", "run.lock", "recipe.toml", "metrics.jsonl", "checkpoints", "model", "tensorboard"}
-OWN_NAMES |= {"average", "corpus", "validation.jsonl", "sources.json"}
+# Files and folders of a run folder that only rank 0 reads.
+RANK_0_NAMES = {"run.json", "run.lock", "recipe.toml", "metrics.jsonl", "checkpoints", "model", "tensorboard"}
+RANK_0_NAMES |= {"average", "corpus", "validation.jsonl", "sources.json"}
 CHUNK_BYTES = 16 * 2**20
 
-RunFiles = dict[str, dict[str, Any]]
+FileEntries = dict[str, dict[str, Any]]
 """Path in the run folder → its "size" and, unless the manifest of the encoded pairs has it, its "sha256"."""
 
 
-def list_files(folder: RunFolder) -> RunFiles:
+def list_files(folder: RunFolder) -> FileEntries:
     """Return the files that every rank needs."""
-    files = RunFiles()
+    files = FileEntries()
     for path in sorted(folder.path.rglob("*")):
         name = path.relative_to(folder.path)
-        if name.parts[0] in OWN_NAMES or any(map(is_leftover, name.parts)) or not path.is_file():
+        if name.parts[0] in RANK_0_NAMES or any(map(is_leftover, name.parts)) or not path.is_file():
             continue
         is_manifest = path.name == "store.json"
         files[name.as_posix()] = _entry(path, digest=path.parent != folder.data or is_manifest)
@@ -49,7 +49,7 @@ def _entry(path: Path, *, digest: bool) -> dict[str, Any]:
     return entry
 
 
-def send_folder(cluster: Cluster, folder: RunFolder, files: RunFiles) -> None:
+def send_folder(cluster: Cluster, folder: RunFolder, files: FileEntries) -> None:
     """Send the files from rank 0, if another machine needs them."""
     if not any(cluster.gather_answers("")):
         return
@@ -60,7 +60,7 @@ def send_folder(cluster: Cluster, folder: RunFolder, files: RunFiles) -> None:
     cluster.gather_answers("")
 
 
-def receive_folder(cluster: Cluster, path: Path, files: RunFiles) -> Path:
+def receive_folder(cluster: Cluster, path: Path, files: FileEntries) -> Path:
     """Return a folder with these files: `path` if it has them, else a copy, which rank 0 sends if needed."""
     folder = path if _has_files(path, files) else private_folder("runs", make=True) / checksum(files)
     needs_copy = cluster.local_rank == 0 and not _has_files(folder, files)  # one copy per machine
@@ -85,15 +85,15 @@ def _remove_if_there(folder: Path) -> None:
             raise
 
 
-def _has_files(folder: Path, files: RunFiles) -> bool:
+def _has_files(folder: Path, files: FileEntries) -> bool:
     try:
         return all(_entry(folder / name, digest="sha256" in entry) == entry for name, entry in files.items())
     except OSError:
         return False
 
 
-def _receive_files(cluster: Cluster, final: Path | None, files: RunFiles) -> None:
-    """Take part in the sending of the files, and write them unless `final` is None."""
+def _receive_files(cluster: Cluster, final: Path | None, files: FileEntries) -> None:
+    """Receive the files that rank 0 broadcasts; write them unless `final` is None."""
     if final is None:
         for entry in files.values():
             for length in _chunk_lengths(entry["size"]):
@@ -107,7 +107,7 @@ def _receive_files(cluster: Cluster, final: Path | None, files: RunFiles) -> Non
             raise
 
 
-def _write_copy(cluster: Cluster, final: Path, files: RunFiles) -> None:
+def _write_copy(cluster: Cluster, final: Path, files: FileEntries) -> None:
     with new_folder(final, failure_note="Nothing else has been touched.") as temporary:
         for name, entry in files.items():
             if Path(name).is_absolute() or ".." in Path(name).parts:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def check_device(overrides: Overrides) -> None:
-    """Raise if this machine does not have what the person set; reading a large corpus takes an hour."""
+    """Raise if this machine lacks the device or precision that was set, before the corpus is read."""
     device, precision = _requested(overrides)
     if (device, precision) != ("auto", "auto"):
         choose_device(device, precision)

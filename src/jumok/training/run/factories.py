@@ -66,7 +66,7 @@ def device_config(settings: TrainingSettings) -> DeviceConfig:
     """Return where this process trains: if torchrun has started several, each has its own accelerator."""
     if settings.device == "cpu" and settings.precision == "fp32":
         return DeviceConfig("cpu", "fp32")
-    if settings.device == "cpu":  # a run is resumed on another machine, which may die of bf16
+    if settings.device == "cpu":  # a resumed run may be on another machine, which may crash on bf16
         return choose_device("cpu", settings.precision)
     index = os.environ.get("LOCAL_RANK")
     return choose_device(settings.device, settings.precision, index=None if index is None else int(index))

@@ -1,4 +1,4 @@
-"""The end of a run that started from a trained model: how far to go from it, and what that cost.
+"""The end of a run that started from a trained model: the choice of its weights, and a report.
 
 1. The weights: a point between those of the start model and the new ones (`loop/interpolation.py`), chosen by
    the losses of the validation set and of the pairs to keep.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.training.events import Event, Stage, Warned
-from jumok.training.loop.interpolation import SHARES, MeasuredPoint, choose_point, interpolate_weights
+from jumok.training.loop.interpolation import ALPHAS, InterpolatedPoint, choose_point, interpolate_weights
 from jumok.training.run.start_model import read_stored_start
 from jumok.training.validation.translation import TranslationValidation
 
@@ -36,13 +36,13 @@ _FORGOTTEN = (
     "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "
     "training.learning_rate. If only the new pairs matter, this is no fault."
 )
-NUM_VALIDATIONS = 3 + 2 * (len(SHARES) + 1) // 3
-"""Validations that the end of such a run takes, besides those of every run; a loss counts as a third."""
+NUM_VALIDATIONS = 3 + 2 * (len(ALPHAS) + 1) // 3
+"""Validations at the end of a fine-tuning run, besides those of every run; a loss counts as a third."""
 
 
 @dataclass(frozen=True)
 class FineTuning:
-    """What the run started from, and the pairs to keep, encoded and batched once."""
+    """The start model of a run, and the pairs to keep, encoded and batched once."""
 
     start: StoredStart
     keep: TranslationValidation | None
@@ -51,35 +51,35 @@ class FineTuning:
     def choose_weights(
         self, trainer: Trainer, tuned: Mapping[str, Tensor]
     ) -> Generator[Event, None, tuple[dict[str, Tensor], float]]:
-        """Return the chosen weights and their share of the new ones; those of the last point if stopped."""
+        """Return the chosen weights and their α; the tuned weights and 1 if the run is stopped."""
         started = trainer.seconds
         weights = {name: tensor.clone() for name, tensor in tuned.items()}  # the model is about to change
         if self.keep is None or not self.recipe.fine_tuning.interpolate:
             return weights, 1.0
         points = []
-        for share in (0.0, *SHARES):
-            load_module_weights(trainer.model, interpolate_weights(self.start.weights, weights, share))
+        for alpha in (0.0, *ALPHAS):
+            load_module_weights(trainer.model, interpolate_weights(self.start.weights, weights, alpha))
             new, kept = self._loss(trainer.validation, trainer), self._loss(self.keep, trainer)
             if new is None or kept is None:  # stopped
                 return weights, 1.0
-            points.append(MeasuredPoint(share, new, kept))
+            points.append(InterpolatedPoint(alpha, new, kept))
         start, *others = points
         chosen = choose_point(start, others, keeps_translations=self.start.old_pairs.keeps_translations)
-        listed = ", ".join(f"{point.share:g}: {point.new:.3f} and {point.kept:.3f}" for point in points)
+        listed = ", ".join(f"{point.alpha:g}: {point.new:.3f} and {point.kept:.3f}" for point in points)
         yield Stage(
             "interpolating",
-            f"{chosen.share:.0%} of the way from the start model (losses of the new pairs and of those to "
+            f"{chosen.alpha:.0%} of the way from the start model (losses of the new pairs and of those to "
             f"keep, by this share: {listed})",
             trainer.seconds - started,
         )
-        return interpolate_weights(self.start.weights, weights, chosen.share), chosen.share
+        return interpolate_weights(self.start.weights, weights, chosen.alpha), chosen.alpha
 
     def report(
-        self, trainer: Trainer, result: ValidationResult, share: float
+        self, trainer: Trainer, result: ValidationResult, alpha: float
     ) -> Generator[Event, None, dict[str, float | str | None]]:
-        """Yield what was gained and what was lost; return it as facts of the model card.
+        """Yield the scores before and after, and warnings; return them as facts of the model card.
 
-        The model has its final weights, before and after.
+        The model has its final weights before and after this call.
         """
         started, name, beam = trainer.seconds, self._score_name, self.recipe.search.beam
         final = {key: tensor.clone() for key, tensor in module_weights(trainer.model).items()}
@@ -103,7 +103,7 @@ class FineTuning:
         return {
             "start_from": self.recipe.fine_tuning.start_from
             and _last_part(self.recipe.fine_tuning.start_from),
-            "start_share": share,
+            "start_share": alpha,
             f"start_{name}": start_new,
             f"keep_{name}": kept,
             f"start_keep_{name}": start_kept,

@@ -64,7 +64,7 @@ def finish_run(
     started, folder, tokenizers = trainer.seconds, data.folder.model, data.tokenizers
     choice = yield from _choose_weights(trainer, data.folder.average)
     if fine_tuning is not None:
-        choice, share = yield from _interpolate(fine_tuning, trainer, choice)
+        choice, alpha = yield from _interpolate(fine_tuning, trainer, choice)
     load_module_weights(trainer.model, choice.weights)
     result = trainer.validation.validate(trainer.model, recipe.search.beam, should_stop=trainer.should_stop)
     if result is None or trainer.should_stop():
@@ -75,7 +75,7 @@ def finish_run(
     facts: Mapping[str, float | str | None]
     read_out, facts = _analyse_translator(trainer, tokenizers, recipe) if translates else (None, {})
     if fine_tuning is not None:
-        facts = {**facts, **(yield from fine_tuning.report(trainer, result, share))}
+        facts = {**facts, **(yield from fine_tuning.report(trainer, result, alpha))}
         if trainer.should_stop():
             yield interrupted_event(trainer, folder)
             return
@@ -179,10 +179,10 @@ def _average_of_last(trainer: Trainer) -> Generator[Event, None, ChosenWeights |
 def _interpolate(
     fine_tuning: FineTuning, trainer: Trainer, tuned: ChosenWeights
 ) -> Generator[Event, None, tuple[ChosenWeights, float]]:
-    """Return the interpolation between start model and tuned weights that is best, and its share."""
-    weights, share = yield from fine_tuning.choose_weights(trainer, tuned.weights)
-    between = "" if share == 1 else f"{share:.0%} of the way from the start model to "
-    return ChosenWeights(weights, f"{between}{tuned.description}"), share
+    """Return the best interpolation between the start model and the tuned weights, and its α."""
+    weights, alpha = yield from fine_tuning.choose_weights(trainer, tuned.weights)
+    between = "" if alpha == 1 else f"{alpha:.0%} of the way from the start model to "
+    return ChosenWeights(weights, f"{between}{tuned.description}"), alpha
 
 
 def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationRecord | None, ChosenWeights]]:

@@ -39,7 +39,7 @@ InputItems = CorpusInput | Iterable[CorpusInput] | Iterable[Pair | Sequence[str]
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a run reads, and how: `columns` of tables, `encoding` of texts (see `data.open_corpus`)."""
+    """The files of a run; `columns` and `encoding` are those of `data.corpora.open_corpus`."""
 
     pairs: Sequence[CorpusInput]
     valid: Sequence[CorpusInput] = ()

@@ -1,4 +1,4 @@
-"""The model card of a run: what its model folder says about the model."""
+"""The model card of a run, which describes the model in its model folder."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jumok.types import ReadOut
 
 VALIDATION_FINGERPRINT = "validation_fingerprint"
-"""The model card's fact that says which pairs training validated on (`data.fingerprint_pairs`)."""
+"""The model card's fact that says which pairs training validated on (`data.hold_out.fingerprint_pairs`)."""
 BEST_STEP = "best_step"
 """The model card's fact that says at which step the validation was best when the model was written."""
 SPLIT_SOURCES = 2_000

@@ -1,4 +1,4 @@
-"""What a fine-tuned model should not forget: pairs to train on again (replay), pairs to measure it on (keep).
+"""Pairs that a fine-tuned model should not forget: some to train on again (replay), some to measure (keep).
 
     replay    the files of `fine_tuning.replay`; else the pairs of the start model's run folder; else the new
               sources as the start model translates them (self-distillation, Kim & Rush 2016). A plain text is
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from jumok.training.run.inputs import Inputs
 
 MAX_REPLAY_PAIRS = 50_000
-"""The maximum that is stored for replay: an epoch uses about as many as there are new pairs."""
+"""Pairs that are stored for replay, at most: an epoch uses about as many as there are new pairs."""
 MAX_TRANSLATED_PAIRS, TRANSLATED_KEEP_PAIRS = 2000, 400
-"""The maximum that the start model translates: a large model takes some minutes for these sentences."""
+"""Sentences that the start model translates, at most: a large model takes some minutes for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class OldPairs:
 
 @dataclass(frozen=True)
 class Collector:
-    """Collects old pairs for one run; `exclude` has the keys of sources that are never trained on."""
+    """Collects old pairs for one run. Its methods leave out pairs whose source has a key in `exclude`."""
 
     model_folder: Path
     tokenizers: TokenizerPair
@@ -147,7 +147,7 @@ class Collector:
 
 
 def collect_old_pairs(collector: Collector, sentences: Sentences, settings: FineTuningSettings) -> OldPairs:
-    """Return what the model should not forget; see the top of this module."""
+    """Return the pairs to replay and the pairs to keep; see the top of this module."""
     validation = sentences.validation_pairs
     keep = _unseen(collector.given_keep(settings.keep), sentences) if settings.keep else ()
     exclude = {sentence_key(pair.source) for pair in chain(validation, keep)}

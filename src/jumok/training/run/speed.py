@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jumok.training.validation.protocol import Validation
 
 MAX_UPDATES, WARM_UP_UPDATES = 60, 2
-MAX_SHARE, MAX_SECONDS = 0.015, 15.0  # of a run; how long the updates are measured, whichever is less
+MAX_SHARE, MAX_SECONDS = 0.015, 15.0  # limits of the measurement: a share of the run, and seconds
 # Finishing a run takes as long as this many validations, plus the conversion of the model.
 FINISH_IN_VALIDATIONS, CONVERSION_SECONDS = 2.5, 1.0
 # A run of fewer updates, or of more epochs, gets a warning.

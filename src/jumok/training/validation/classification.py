@@ -49,7 +49,7 @@ class ClassValidation(TokenValidation):
         return None
 
     def cost_in_tokens(self) -> float:
-        """Return the number of training tokens that cost as much.
+        """Return the number of training tokens that cost as much as a validation.
 
         A batch of n training tokens has 2 n patches, and a forward pass costs a third of a training step.
         """

@@ -67,7 +67,7 @@ class TextValidation(TokenValidation):
         return mean_word_map(attention, sentence, sentence)
 
     def cost_in_tokens(self) -> float:
-        """Return the number of training tokens that cost as much.
+        """Return the number of training tokens that cost as much as a validation.
 
         It is a third of the tokens, because a forward pass costs a third of a training step.
         """

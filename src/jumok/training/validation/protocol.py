@@ -1,4 +1,4 @@
-"""What the training loop needs from a validation set, for every task that a model can have.
+"""The interface between the training loop and the validation sets of all tasks.
 
     translate         pairs; the loss, and translations with scores     `translation.py`
     language-model    plain text; the loss of the next token            `plain_text.py`, Radford et al. 2018
