@@ -148,10 +148,17 @@ def test_a_hostile_picture_stops_training_with_its_name(call: Call, pictures: Pa
     stopped = call("train", pictures / "halves", "--model", "encoder-only", *SMALL, "--out", pictures / "run")
     assert stopped.code == 2
     checked = call("check", pictures / "halves")
-    assert checked.code == 0, checked.err
+    assert checked.code == 1, checked.err
     assert "49 pictures" in checked.out
-    assert "bad.png cannot be decoded" in " ".join(checked.out.split())
-    assert len(json.loads(call("check", pictures / "halves", "--json").out)["unreadable_pictures"]) == 1
+    said = " ".join(checked.out.split())
+    assert "bad.png cannot be decoded" in said
+    assert "Training would be refused: Pictures that cannot be decoded: 1." in said
+    assert "training will use" not in said
+    report = json.loads(call("check", pictures / "halves", "--json").out)
+    assert len(report["unreadable_pictures"]) == 1
+    assert report["refusal"].startswith("Pictures that cannot be decoded: 1")
+    bad.unlink()
+    assert call("check", pictures / "halves").code == 0
     assert "bad.png cannot be decoded: image file is truncated" in stopped.err
     assert "Traceback" not in stopped.err
 

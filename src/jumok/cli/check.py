@@ -6,7 +6,7 @@ The exit code is 1 if training would refuse the data, 2 if it cannot be read at 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -55,7 +55,7 @@ def check(
 
     from jumok.data.corpora import open_pairs_or_text  # start-up
     from jumok.data.corpus_report import check_corpora  # start-up
-    from jumok.data.picture_corpora import unreadable_pictures  # start-up
+    from jumok.data.picture_corpora import unreadable_pictures, unreadable_refusal  # start-up
 
     reading: dict[str, Any] = {"columns": columns, "encoding": encoding}
     corpora = open_pairs_or_text(pairs, source=source, target=target, **reading)
@@ -64,6 +64,7 @@ def check(
     hold_out = 0 if valid else TrainingSettings().held_out_pairs
     report = check_corpora(corpora, validation=validation, tests=tests, hold_out=hold_out)
     unreadable = [message for corpus in corpora if corpus.pictures for message in unreadable_pictures(corpus)]
+    report = replace(report, refusal=report.refusal or unreadable_refusal(len(unreadable)))
     if as_json:
         pictures = {"unreadable_pictures": unreadable} if first.pictures else {}
         typer.echo(json.dumps({**_as_dict(report), **pictures}, ensure_ascii=False, indent=1))

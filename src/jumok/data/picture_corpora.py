@@ -88,6 +88,11 @@ def unreadable_pictures(corpus: Corpus) -> Iterator[str]:
             yield str(error)
 
 
+def unreadable_refusal(count: int) -> str:
+    """Return why training would refuse a corpus with this many unreadable pictures; "" without any."""
+    return f"Pictures that cannot be decoded: {count:,}. Repair or remove them." if count else ""
+
+
 def _read_classes(folder: Path, dropped: Counter[str]) -> Iterator[NumberedPair]:
     for number, (path, name) in enumerate(_class_pictures(folder, dropped), start=1):
         yield number, Pair(str(path), name, picture=Picture(_digest(path, str(path))))
