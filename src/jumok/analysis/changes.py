@@ -82,10 +82,10 @@ class Paint(Change):
 
 @dataclass(frozen=True, slots=True)
 class Pin(Change):
-    """Give these keys together this share of the queries' attention; the rest of each row is rescaled.
+    """Give these keys together the share `weight` of the queries' attention; the rest of a row is rescaled.
 
-    The keys share it in proportion to their weights; uniformly if all are 0. With the share of 1, the queries
-    attend to these keys only; with 0, to all others.
+    The share is divided among the keys in proportion to their weights, or evenly if all are 0. With a share
+    of 1, the queries attend to these keys only; with 0, to all others.
     """
 
     queries: Indices = field(kw_only=True)

@@ -60,8 +60,8 @@ SYMMETRISATIONS: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-fi
 class ExplanationOptions:
     """How a translation is searched, and what is stored of it.
 
-    `beam` None is that of the model. `candidates` is the number of next tokens stored per step. With `gold`,
-    each cross-attention head gets its alignment error.
+    With `beam` None, the model's own beam is used. `candidates` is the number of next tokens stored per step.
+    With `gold`, each cross-attention head gets its alignment error.
     """
 
     beam: int | None = None

@@ -52,7 +52,7 @@ class AffectedSentence:
 
 @dataclass(frozen=True, slots=True)
 class HeadProfile:
-    """What one head does on a corpus; attention is that of the given translations."""
+    """What one head does on a corpus. Its attention is measured on the reference translations."""
 
     site: str
     layer: int

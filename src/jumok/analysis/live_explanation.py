@@ -162,7 +162,7 @@ def complete_explanation(explanation: Explanation) -> Explanation:
     complete = complete if complete.cells else complete.with_steps()
     if complete.layers or not complete.has_layers:
         return complete
-    # A stored page shows them beside the steps of a cell; those of other steps would need much space.
+    # A stored page shows layer predictions only beside its stored cells; all others would need much space.
     shown = {steps.cell.query for steps in complete.cells if steps.cell.site != "encoder"}
     layers = complete.with_layer_predictions().layers
     kept = (tuple(step if i in shown else () for i, step in enumerate(layer)) for layer in layers)

@@ -1,4 +1,4 @@
-"""A beam search as a tree: the candidates of every step, their parents, and what became of them."""
+"""A beam search as a tree: the candidates of every step, their parents, and which were kept."""
 
 from __future__ import annotations
 

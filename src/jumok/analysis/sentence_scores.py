@@ -36,7 +36,7 @@ class SentenceScore:
     repeats: int
     """Words of the translation that repeat the words right before them."""
     change: float | None
-    """chrF minus that of the previous model; None if there is none."""
+    """chrF − chrF of the previous model; None without a previous model."""
 
 
 def score_sentences(

@@ -57,7 +57,8 @@ class PairMissingTerms:
 class SentenceMissingTerms:
     """A sentence of a text whose translation lacks terms.
 
-    `translation` is the index of the text, `part` that of the sentence in it; None for an alternative.
+    `translation` is the index of the text. `part` is the index of the sentence in it, or None for an
+    alternative.
     """
 
     translation: int
@@ -131,7 +132,7 @@ def place_in_pairs(
     if not pairs:  # torch need not be loaded
         return []
     words_for = _words_for(pairs, translator)
-    # Index of a pair → its source without protected strings, and which words of the source these are.
+    # Index of a pair → its source without protected strings, and the original index of each word left.
     shortened = {
         index: without_protected(lacking.pair.source, lacking.matches)
         for index, lacking in enumerate(pairs)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jumok.types import AttentionMap, Batch
 
 MAX_BLOCK_TOKENS = 4 * BATCH_TOKENS
-"""Tokens of the texts that are continued in parallel: their keys and values are all in memory."""
+"""The maximum number of tokens of texts that are continued in parallel: all keys and values are in memory."""
 
 
 class TextModel:

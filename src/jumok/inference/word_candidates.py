@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MAX_TOKENS = 512
 """The limit for a sentence and for a prefix, unless the model's is lower: each candidate takes a search."""
 TOKENS_PER_CANDIDATE = 2
-"""Next tokens that are tried per candidate: some lead to the same word as another."""
+"""Next tokens that are tried per requested candidate: several tokens may lead to the same word."""
 
 
 @dataclass(frozen=True, slots=True)

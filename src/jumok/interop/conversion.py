@@ -160,7 +160,7 @@ def try_character_maps(tokenizers: TokenizerPair) -> None:
 
 
 def _ordinary_ids(vocabulary: ForeignVocabulary) -> list[int]:
-    """Return the ids, in their order, of the tokens that get the ids from 4 on."""
+    """Return the foreign ids of all tokens that are not special, ascending. In jumok, they start at 4."""
     special = {vocabulary.end, vocabulary.unknown, vocabulary.begin, vocabulary.padding}
     return sorted(id_ for id_ in vocabulary.tokens if id_ not in special)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForeignVocabulary:
-    """The tokens of one side by their own ids, and the SentencePiece model that produces them."""
+    """The tokens of one side by the foreign model's ids, and the SentencePiece model that produces them."""
 
     tokens: Mapping[int, str]
     sentencepiece: bytes

@@ -3,7 +3,7 @@
 Both compute the same. Two things differ besides the names:
 
 - Channels. Hugging Face's sinusoids are [sin … sin | cos … cos] and jumok's sin, cos, sin, cos. One
-  permutation of the width, applied to every matrix that reads or writes states, takes one into the other
+  permutation of the width, applied to every matrix that reads or writes states, converts one into the other
   without rounding.
 - The first token. Marian decodes from a zero vector, which is the row of `<pad>`; jumok from `<s>`.
 """
@@ -91,7 +91,7 @@ def _norm(ours: str, theirs: str) -> NamePair:
 
 
 def channel_order(settings: TransformerSettings) -> Tensor | None:
-    """Return `order` with theirs[i] = ours[order[i]]; None, if the export stores its positions: no change."""
+    """Return `order` with theirs[i] = ours[order[i]]; None for no change, if the export stores positions."""
     return interleaved_to_halves(settings.width) if settings.positions == "sinusoidal" else None
 
 

@@ -38,8 +38,8 @@ def refuse_character_map(data: bytes) -> None:
 def limit_character_map(data: bytes) -> None:
     """Raise a ModelFolderError if a character map could make a text more than `MAX_EXPANSION` times as long.
 
-    A map is the size of a trie (four bytes), the trie, and the texts that its values point into; each of them
-    ends with a zero byte.
+    A map has three parts: the size of its trie (four bytes), the trie, and the texts that the values of the
+    trie point to. Each text ends with a zero byte.
     """
     for character_map in _character_maps(data):
         texts = character_map[4 + int.from_bytes(character_map[:4], "little") :]

@@ -48,7 +48,7 @@ _KEY_LENGTH = 2
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """A term in a sentence: its span, and what the translation must say for it."""
+    """A term in a sentence: its span, and the text that the translation must have for it."""
 
     span: Span
     target: str

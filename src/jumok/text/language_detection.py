@@ -1,4 +1,4 @@
-"""Which of a few languages a text is in, or none of them.
+"""Detect which of a few candidate languages a text is in, if any.
 
 py3langid compares the text with about 140 languages, so a text in a language that is not among the
 candidates is not taken for one of them. Languages that py3langid does not know are never detected.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_CHARACTERS = 2_000  # more text adds no information
 _MIN_RATIO = 0.3
-"""Minimum probability of a candidate / that of the best language. For "Hello", English / Breton is 0.37."""
+"""The minimum of p(candidate) / p(most probable language). For "Hello", p(English) / p(Breton) is 0.37."""
 _PART_OF = {  # labels of the detector → the language that contains them
     "ary": "ar",
     "arz": "ar",

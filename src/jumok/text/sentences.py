@@ -88,7 +88,7 @@ def text_spans(text: str, sentences: Sentences = "split") -> list[Span]:
 
 
 def line_spans(text: str) -> list[Span]:
-    """Return the start and end of each line, without the white space around it; none of an empty line."""
+    """Return the start and end of each line that is not blank, without the white space around it."""
     parts = [part for line in _LINE.finditer(text) for part in _split_long(text, *line.span(), _MAX_LINE)]
     spans = [_trim(text, *part) for part in parts]
     return [(start, end) for start, end in spans if start < end]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SUFFIX = ".part"
 JOINED = "joined.json"
 MAX_PART_NOTES = 10
-"""Notes that a part keeps; all of them are counted."""
+"""The maximum number of notes that a part stores; `Part.num_notes` counts all."""
 MAX_PART_BYTES = 2**30
 MIN_LEFTOVER_SECONDS = 3600.0
 """Another process or machine may still be writing a half-written part that is younger than this."""

@@ -152,7 +152,7 @@ class CTranslate2Engine:
         self._check_max_length(max(max_lengths, default=0))
         if sampling is not None and sampling.top_k >= self._target_vocab_size:
             sampling = replace(sampling, top_k=0)  # CTranslate2 refuses a top_k above the vocabulary size
-        # After a search with a shortlist, CTranslate2 (4.8.4) looks up the next search's prefix in it.
+        # CTranslate2 (4.8.4) looks up a prefix in the shortlist of the search before, so none is used here.
         options = {
             "use_vmap": self._shortlist is not None and not any(prefixes),
             "suppress_sequences": self._never_produced,

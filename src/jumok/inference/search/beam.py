@@ -198,7 +198,7 @@ def _finishing(candidates: Candidates, at_max_length: Tensor, beam: int) -> Tens
 def _finished(
     candidates: Candidates, finishing: Tensor, beams: Beams, plan: SearchPlan
 ) -> list[FinishedHypotheses]:
-    """Return the hypotheses of this step: those that ended, and those that were cut with their last token."""
+    """Return the hypotheses that finish in this step: ended ones without `</s>`, cut ones with all tokens."""
     groups: list[FinishedHypotheses] = []
     for selected, cut in ((finishing & candidates.ended, False), (finishing & ~candidates.ended, True)):
         sentence, candidate = selected.nonzero(as_tuple=True)

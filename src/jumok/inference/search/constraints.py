@@ -24,7 +24,7 @@ MAX_MASKED_PROBABILITY = 0.5
 
 
 def tokens_of(ids: Tensor | None, columns: Tensor) -> Tensor:
-    """Return the token of each column, in the shape of `columns`. `ids` is that of `LogProbs`."""
+    """Return the token of each column, in the shape of `columns`. `ids` is `LogProbs.ids`."""
     return columns if ids is None else ids[columns]
 
 

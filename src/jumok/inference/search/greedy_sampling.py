@@ -187,7 +187,7 @@ def _choose_tokens(log_probs: LogProbs, rows: Rows, context: DecodeContext) -> t
 
 
 def _finished(rows: Rows, ended: Tensor, cut: Tensor, plan: SearchPlan) -> list[FinishedHypotheses]:
-    """Return the rows that took `</s>`, without it, and the rows that were cut at their maximum length."""
+    """Return the rows that ended, without their `</s>`, and the rows cut at their maximum length."""
     groups: list[FinishedHypotheses] = []
     for selected, length in ((ended, rows.step - 1), (cut, rows.step)):
         if selected.any():
