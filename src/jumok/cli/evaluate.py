@@ -174,9 +174,8 @@ def evaluate(
         typer.echo(alignment)
     if "pointing" in scores:
         pointing = localise(
-            "pointing {pointing:.3f}   of {written:,} written words with a region ({words:,} in the "
-            "references) have their greatest attention in it ({overlap:.3f} if the patch only has to overlap "
-            "it)",
+            "pointing {pointing:.3f}   share of the {written:,} written words with a region ({words:,} in "
+            "the references) whose greatest attention is in it ({overlap:.3f} if the patch only overlaps it)",
             pointing=scores["pointing"],
             written=scores["pointing_written"],
             words=scores["pointing_words"],

@@ -1,8 +1,8 @@
 """The language of the command line: English, or Korean where the locale is Korean.
 
 The English text is the id of a message; the PO files in `korean/` have the translations, and are read only if
-the language is Korean. The library knows nothing of this: what it returns or raises is English, and the
-command line translates what it shows of it.
+the language is Korean. The other packages return and raise English texts; the command line translates those
+that it shows.
 """
 
 from __future__ import annotations

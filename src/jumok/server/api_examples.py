@@ -1,6 +1,7 @@
 """Examples of the routes in the OpenAPI document: for curl, Python and JavaScript, ready to be copied.
 
-They are made from the document, with this server's address and languages, so each runs as it is.
+They are made from the document, with this server's address and languages. Each runs as it is, except that the
+user fills in the API key if the server requires one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Every size limit and timeout of the server, in one place. All are on by default."""
+"""The size limits and timeouts of the server. All are on by default.
+
+Limits of single fields are where they are checked: `api/fields.py`, `api/attention.py`, `request_body.py`.
+"""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool =
     if status.st_mode & others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):
         raise StorageError(
             f"Other users may write to {path} (mode {stat.S_IMODE(status.st_mode):o}), so nothing in it is "
-            f"used. Take that permission away (`chmod go-w {path}`) and delete its content, or set "
+            f"used. Remove that permission (`chmod go-w {path}`) and delete its content, or set "
             "JUMOK_CACHE to a folder that does not exist yet: jumok makes it for this user alone."
         )
 

@@ -115,7 +115,7 @@ class WorkerProcesses(Generic[Item]):
         if answer is None:
             raise StorageError(
                 f"A worker process ended while it started (exit code {worker.wait()}), perhaps for lack of "
-                "memory. Take fewer workers, then run the same command again."
+                "memory. Use fewer workers, then run the same command again."
             )
         if "failed" in answer:
             raise _error(answer)
@@ -155,8 +155,8 @@ def _ask(worker: subprocess.Popen[bytes], message: Message) -> Message | None:
 def _checked(answer: Message | None, item: Any) -> Message:
     if answer is None:
         raise StorageError(
-            f"{MAX_ATTEMPTS} worker processes died one after the other on {item}. Take fewer if memory is "
-            "short. What is done is kept: the same command continues."
+            f"{MAX_ATTEMPTS} worker processes died one after the other on {item}. Use fewer workers if "
+            "memory is short. Finished work is kept: the same command continues."
         )
     if "failed" in answer:
         raise _error(answer)
