@@ -112,10 +112,10 @@ def test_all_maps_have_the_same_scale():
     page = make_page(make_row("a", attention=attention_map(2.0)), make_row("b", attention=attention_map(1.0)))
     assert page.count("white: 2") == 2
     # In both maps white is 2, the largest weight of all: 2 is shown as 1, and 1 as a half.
-    assert "I → 나는: 1.0000" in page
-    assert "I → 나는: 0.5000" in page
+    assert "나는 → I: 1.0000" in page
+    assert "나는 → I: 0.5000" in page
     plain = make_page(make_row("a", attention=attention_map(0.3)), make_row("b"))
-    assert "I → 나는: 0.3000" in plain
+    assert "나는 → I: 0.3000" in plain
     assert "white:" not in plain.partition("</style>")[2]
 
 
