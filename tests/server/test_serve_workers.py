@@ -1009,9 +1009,9 @@ def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_es
     expected: list[tuple[float, bool]] = []
     working = Heartbeats.working
 
-    def record(self: Heartbeats, estimate: float, *, may_load: bool = False) -> Any:
+    def record(self: Heartbeats, estimate: float, *, timeout: float, may_load: bool = False) -> Any:
         expected.append((estimate, may_load))
-        return working(self, estimate, may_load=may_load)
+        return working(self, estimate, timeout=timeout, may_load=may_load)
 
     async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
         if message["kind"] == "explain":

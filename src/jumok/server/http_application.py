@@ -6,7 +6,7 @@ The servers are `jumok serve` (`application.py`) and `jumok look --live` (`viewe
 from __future__ import annotations
 
 import asyncio
-import secrets
+import random
 import time
 from typing import TYPE_CHECKING
 
@@ -66,7 +66,7 @@ class HttpApplication:
         if scope["type"] != "http":
             return
         scope["app"] = self
-        request_id, started = secrets.token_hex(8), time.monotonic()
+        request_id, started = f"{random.getrandbits(64):016x}", time.monotonic()
         status, has_started = CLIENT_DISCONNECTED, False
 
         async def send_with_headers(message: Message) -> None:

@@ -177,8 +177,9 @@ class TranslationPipeline:
     ) -> None:
         """Accept the work of a request, or raise before it begins if it cannot be done in time."""
         seconds, characters = 0.0, 0
-        for path, indices in _group_by_path(pivot_paths).items():
-            texts_of_path = [texts[index] for index in indices]
+        by_path = _group_by_path(pivot_paths)
+        for path, indices in by_path.items():
+            texts_of_path = texts if len(by_path) == 1 else [texts[index] for index in indices]
             num_characters = sum(map(len, texts_of_path)) if path else 0
             characters += num_characters
             seconds += await self._thread_slot.run_if_large(
@@ -199,9 +200,9 @@ class TranslationPipeline:
         A text with terms takes longer: attention is computed to find the words that they replace, and a
         sentence that has lost an address is translated again.
         """
-        by_terms: dict[bool, list[str]] = {False: [], True: []}
+        by_terms: dict[bool, list[str]] = {}
         for text in texts:
-            by_terms[has_glossary or may_have_protected(text)].append(text)
+            by_terms.setdefault(has_glossary or may_have_protected(text), []).append(text)
         return sum(
             self._queue.speed.seconds_of_texts(key, group, terms=terms)
             for key in keys

@@ -92,9 +92,13 @@ async def parse_request(
         raise HTTPException(
             415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}."
         )
-    if _is_too_large(fields.by_name, limits):
+    # So few bytes can hold neither too many values nor too many characters.
+    if len(body) + len(scope["query_string"]) > MAX_EXTRA_CHARACTERS and _is_too_large(
+        fields.by_name, limits
+    ):
         raise bad_request(BODY_TOO_LARGE)
-    fields.by_name = {name: _replace_surrogates(value) for name, value in fields.by_name.items()}
+    if b"\\u" in body or not body.isascii():
+        fields.by_name = {name: _replace_surrogates(value) for name, value in fields.by_name.items()}
     scheme, _, token = headers.get("authorization", "").partition(" ")
     bearer_token = token.strip() if scheme.lower() == "bearer" else ""
     api_key = fields.by_name.pop("api_key", None)

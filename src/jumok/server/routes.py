@@ -111,23 +111,30 @@ async def _send_stream(response: StreamingResponse, scope: Scope, receive: Recei
 
 async def unless_disconnected(receive: Receive, work: Awaitable[Result]) -> Result:
     """Await `work`; cancel it and raise ClientDisconnectedError if the client disconnects."""
-    loop = asyncio.get_running_loop()
-    timeout = asyncio.timeout(None)  # has no deadline until the client disconnects
-    watchers: list[asyncio.Task[None]] = []
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    watcher: asyncio.Task[None] | None = None
+    is_disconnected = False
 
     async def watch() -> None:
+        nonlocal is_disconnected
         await receive()  # the body has been read, so this is the disconnect
-        timeout.reschedule(loop.time())
+        is_disconnected = True
+        if task is not None:
+            task.cancel()
 
-    timer = loop.call_later(DISCONNECT_CHECK_SECONDS, lambda: watchers.append(loop.create_task(watch())))
+    def start_watching() -> None:
+        nonlocal watcher
+        watcher = loop.create_task(watch())
+
+    timer = loop.call_later(DISCONNECT_CHECK_SECONDS, start_watching)
     try:
-        async with timeout:
-            return await work
-    except TimeoutError:
-        if timeout.expired():
+        return await work
+    except asyncio.CancelledError:
+        # Another cancellation, such as that of a shutdown, goes on.
+        if is_disconnected and task is not None and task.uncancel() == 0:
             raise ClientDisconnectedError from None
         raise
     finally:
         timer.cancel()
-        for watcher in watchers:
+        if watcher is not None:
             watcher.cancel()

@@ -17,7 +17,7 @@ import math
 import os
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from jumok.errors import DataError, ModelFolderError
 from jumok.server.workers.heartbeat import HEARTBEAT
@@ -26,7 +26,7 @@ from jumok.system.messages import pack_message, receive_message
 from jumok.system.processes import python_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from jumok.server.limits import Limits
     from jumok.server.workers.pending import Work
@@ -157,7 +157,7 @@ class WorkerHandle:
                 if work is None:
                     raise EOFError
                 await self._execute(work)
-            except (OSError, EOFError, ValueError, TimeoutError) as error:
+            except (OSError, EOFError, ValueError) as error:
                 reason = self._hang_reason or type(error).__name__
                 self._on_event("worker_lost", pid=self._heartbeats.pid, reason=reason)
                 self._hang_reason, self.pid = "", 0
@@ -209,22 +209,24 @@ class WorkerHandle:
             options = work[0].key.options
             needs_torch = options.align or options.words or any(sentence.terms for sentence in work)
             estimate, timeout = sum(item.seconds for item in items), self._limits.batch_timeout
-        with self._heartbeats.working(estimate, may_load=needs_torch and not self._has_torch):
-            async with asyncio.timeout(timeout):
-                if isinstance(work, PendingQuestion):
-                    answer = await self._request(_question_message(work))
-                else:
-                    answer = await self._translate(work)
+        may_load = needs_torch and not self._has_torch
+        with self._heartbeats.working(estimate, timeout=timeout, may_load=may_load):
+            if isinstance(work, PendingQuestion):
+                answer = await self._request(_question_message(work))
+            else:
+                answer = await self._translate(work)
         seconds = time.monotonic() - started
         if answer["kind"] == "failed":
             self._on_event("batch_failed", sentences=len(items), reason=answer["message"])
             self._try_again(work)
             return
+        _resolve(work, answer)
+        if not len(self._queue):
+            await asyncio.sleep(0)  # nothing is waiting for this worker: respond before the bookkeeping
         self._restart_delay = 0.0
         self._has_torch |= needs_torch
         self._queue.complete(work, answer["cpu_seconds"], answer.get("seconds", seconds))
         self._on_event("batch", sentences=len(items), seconds=seconds)
-        _resolve(work, answer)
 
     async def _translate(self, batch: list[PendingSentence]) -> Message:
         answer = await self._request(_translate_message(batch))
@@ -338,6 +340,7 @@ class Heartbeats(asyncio.Protocol):
         self._cpu_seconds = 0.0
         self._is_working = False
         self._may_load = False
+        self._deadline = 0.0
         self._max_cpu_seconds = 0.0
         self._progress: tuple[float, float] = (0.0, 0.0)  # CPU seconds at the last progress, and when it was
         self._transport: asyncio.BaseTransport | None = None
@@ -360,28 +363,34 @@ class Heartbeats(asyncio.Protocol):
         self._last_beat = _now()
         self._progress = self._cpu_seconds, self._last_beat
 
-    @contextlib.contextmanager
-    def working(self, estimated_seconds: float, *, may_load: bool = False) -> Iterator[None]:
-        """Expect progress while the worker has a batch that should take this long.
+    def working(self, estimated_seconds: float, *, timeout: float = math.inf, may_load: bool = False) -> Self:
+        """Expect progress, and an end within `timeout` seconds, while a `with` block waits for an answer.
 
-        If the worker may load torch for it, nothing is expected: an import can hold Python's global lock
+        If the worker may load torch for it, no progress is expected: an import can hold Python's global lock
         (GIL) for seconds, and waits for the disk.
         """
-        self._progress = self._cpu_seconds, _now()
+        now = _now()
+        self._progress = self._cpu_seconds, now
+        self._deadline = now + timeout
         self._max_cpu_seconds = self._cpu_seconds + max(MAX_CPU_SECONDS, MAX_SLOWNESS * estimated_seconds)
         self._is_working, self._may_load = True, may_load
-        try:
-            yield
-        finally:
-            self._is_working = self._may_load = False
-            if may_load:
-                self.excuse()
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        if self._may_load:
+            self.excuse()
+        self._is_working = self._may_load = False
 
     def hang_reason(self) -> str:
         """Return why the worker must be replaced; "" if it works, or waits for work."""
+        now = _now()
+        if self._is_working and now > self._deadline:
+            return "TimeoutError"
         if self._may_load:
             return ""
-        now = _now()
         if now - self._last_beat > MAX_SILENCE:
             return "no heartbeat"
         if self._is_working and now - self._progress[1] > MAX_STANDSTILL:

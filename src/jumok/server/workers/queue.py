@@ -340,6 +340,8 @@ class WorkQueue:
     def _next_batch(
         self, oldest: PendingSentence, *, is_shared: bool, is_long: bool
     ) -> list[PendingSentence]:
+        if self._waiting_items == 1:
+            return [oldest]
         candidates = self._candidates(oldest)
         if is_shared and not is_long and self.num_workers > 1:  # the other workers do the long work
             candidates = [item for item in candidates if not _makes_others_wait(item.request)]
@@ -388,6 +390,8 @@ class WorkQueue:
 
     def _is_shared(self) -> bool:
         """Return whether others wait, or may come, while a client with much work uses the workers."""
+        if self._seconds <= LONG_SECONDS:
+            return False  # nobody has much work
         now = _now()
         if self._num_long_requests and now - self._last_short_request < RECENT_SECONDS:
             return True
