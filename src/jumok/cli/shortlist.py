@@ -74,7 +74,7 @@ def shortlist(
     learned = learn_shortlist(translator, islice(sentences.pairs(), 0, None, stride))
     cost = measure_shortlist_cost(translator, load(model, shortlist=learned), sentences.validation_pairs)
     facts: dict[str, Any] = {
-        "shortlist_costs": round(cost.bleu, 3),
+        "shortlist_costs": round(cost.bleu_loss, 3),
         "shortlist_speed": round(cost.speedup, 3),
         "shortlist_engine": translator.engine.name,
     }
@@ -97,7 +97,7 @@ def shortlist(
         per_token=max(map(len, learned.by_source.values()), default=0),
         full=full,
         shortlisted=shortlisted,
-        cost=cost.bleu,
+        cost=cost.bleu_loss,
         speedup=cost.speedup,
         engine=translator.engine.name,
         beam=translator.search.beam,

@@ -28,7 +28,7 @@ class ShortlistCost:
     speedup: float
 
     @property
-    def bleu(self) -> float:
+    def bleu_loss(self) -> float:
         """BLEU with the full vocabulary − BLEU with the shortlist."""
         return self.full_vocabulary.bleu - self.shortlist.bleu
 

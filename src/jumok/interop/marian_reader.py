@@ -58,7 +58,7 @@ _REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
 
 def read_marian(package: Package) -> ForeignModel:
     """Return the model in a zip or folder of Marian."""
-    _refuse_unknown_kinds(package)
+    _refuse_unsupported_files(package)
     decoder = _decoder_settings(package)
     arrays = _read_arrays(package, _weights_name(package, decoder))
     options = _model_options(package, arrays)
@@ -87,7 +87,7 @@ def read_marian(package: Package) -> ForeignModel:
     )
 
 
-def _refuse_unknown_kinds(package: Package) -> None:
+def _refuse_unsupported_files(package: Package) -> None:
     bpe = [name for name in package.names() if name.endswith((".bpe", ".bpe32k-bpe32k"))]
     if bpe:
         raise package.refusal(

@@ -30,8 +30,8 @@ class Grid:
     """Where the weights come from, as text; empty if there was only one layer and one head."""
 
     @cached_property
-    def top(self) -> float:
-        """The weight that is drawn brightest: 1, or the maximum if a mechanism exceeds 1."""
+    def max_weight(self) -> float:
+        """The upper end of the scale, drawn brightest: 1, or the largest weight if a mechanism exceeds 1."""
         finite = self.weights[np.isfinite(self.weights)]
         return max(1.0, float(finite.max(initial=1.0)))
 

@@ -152,7 +152,7 @@ class _Picture:
                 x = self.left + column * self.cell
                 weight = float(self.grid.weights[row, column])
                 tip = escape(f"{printable(query)} → {printable(key)}: {weight:.4f}")
-                fill = _shade(weight, self.grid.top)
+                fill = _shade(weight, self.grid.max_weight)
                 yield (
                     f'<rect x="{x}" y="{y}" width="{size}" height="{size}" fill="{fill}">'
                     f"<title>{tip}</title></rect>"
@@ -171,7 +171,7 @@ class _Picture:
         yield "</g>"
 
     def _legend(self, y: int) -> Iterator[str]:
-        """Yield the scale from 0 to the top, and the meaning of rings if there are any."""
+        """Yield the scale from 0 to the maximum, and the meaning of rings if there are any."""
         baseline = y + 10
         yield f'<g class="legend" font-size="{SMALL_SIZE}" fill="{FADED}">'
         yield f'<text x="{MARGIN}" y="{baseline}">0</text>'
@@ -185,7 +185,7 @@ class _Picture:
         frame = f'width="{SWATCH_WIDTH * NUM_SWATCHES + 1}" height="{LEGEND_HEIGHT + 1}"'
         yield f'<rect x="{x - 0.5}" y="{y - 0.5}" {frame} fill="none" stroke="{FADED}"/>'
         x += SWATCH_WIDTH * NUM_SWATCHES + 6
-        yield f'<text x="{x}" y="{baseline}">{self.grid.top:.3g}</text>'
+        yield f'<text x="{x}" y="{baseline}">{self.grid.max_weight:.3g}</text>'
         x += 40
         for name, sure in _ring_names(self.links):
             ring = _ring(x, y, LEGEND_HEIGHT, sure=sure)
@@ -227,11 +227,11 @@ def _text_lines(lines: list[str], *, y: int, size: int, attributes: str) -> Iter
         yield f'<text x="{MARGIN}" y="{baseline}" font-size="{size}" {attributes}>{escape(line)}</text>'
 
 
-def _shade(weight: float, top: float) -> str:
-    """Return black for 0 and below, white for the top, and another colour for NaN."""
+def _shade(weight: float, max_weight: float) -> str:
+    """Return black for 0 and below, white for `max_weight`, and another colour for NaN."""
     if math.isnan(weight):
         return NOT_A_NUMBER
-    share = min(1.0, max(0.0, weight / top))
+    share = min(1.0, max(0.0, weight / max_weight))
     level = round(DARKEST + share * (LIGHTEST - DARKEST))
     return f"#{level:02x}{level:02x}{level:02x}"
 

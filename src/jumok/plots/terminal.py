@@ -31,9 +31,9 @@ def draw_text(attention: AttentionMap, *, layer: int | None = None, head: int | 
     margin = max((terminal_columns(word) for word in queries), default=0)
     lines = [" " * (margin + 1) + "│ " * index + printable(word) for index, word in enumerate(grid.keys)]
     for word, row in zip(queries, grid.weights, strict=True):
-        cells = "".join(_shade(float(weight) / grid.top) * 2 for weight in row)
+        cells = "".join(_shade(float(weight) / grid.max_weight) * 2 for weight in row)
         lines.append(f"{word}{' ' * (margin - terminal_columns(word))} {cells}".rstrip())
-    return "\n".join([*lines, "", " " * (margin + 1) + _legend(grid.top, grid.layer_and_head)]) + "\n"
+    return "\n".join([*lines, "", " " * (margin + 1) + _legend(grid.max_weight, grid.layer_and_head)]) + "\n"
 
 
 def _shade(share: float) -> str:
@@ -42,6 +42,6 @@ def _shade(share: float) -> str:
     return next((shade for minimum, shade in _SHADES if share >= minimum), " ")
 
 
-def _legend(top: float, layer_and_head: str) -> str:
-    steps = "  ".join(f"{shade} ≥ {minimum * top:.3g}" for minimum, shade in reversed(_SHADES))
+def _legend(max_weight: float, layer_and_head: str) -> str:
+    steps = "  ".join(f"{shade} ≥ {minimum * max_weight:.3g}" for minimum, shade in reversed(_SHADES))
     return f"{steps}   ({layer_and_head})" if layer_and_head else steps

@@ -36,25 +36,28 @@ ALTERNATIONS = (
 _ONLY_AT_END = frozenset({"이", "가", "아", "야", "다", "니"})  # particles only if nothing follows
 # After a vowel, the copula may keep its 이: 의사이다 is as right as 의사다.
 _KEPT_AFTER_VOWEL = ("이다", "이니", "이라", "이란", "이며", "이든")
+# Particles that have one form after every sound.
 _ONE_FORM = (
     "(?:에게서|에게|에서|에|의|도|만|까지|부터|마다|처럼|보다|하고|한테서|한테|께서|께|밖에|뿐|조차|마저|같이|대로|만큼|커녕"
     "|입니다|입니까|인가|인데|인지|이고|이지만)"
 )
+# A second particle, after 으로 or a particle with one form: 학생에게+는.
 _SECOND = "(?:은|는|도|만|의|까지|부터|요|조차|마저|나|라도|이나)?"
 _ADNOMINAL = "인"  # 학생인 친구; in 한국인, a Korean person, it is a part of the noun
 _COPULA_END = "(?:다|니|어|던|고|지만|습니다|습니까|으며|는데|어요)?"
 _PLURAL = "들"
 
-_DIGITS_IN_CONSONANT = "013678"  # 영, 일, 삼, 육, 칠, 팔
-_LETTERS_IN_CONSONANT = "lmnr"  # as names of letters: 엘, 엠, 엔, 알
-_WORDS_IN_CONSONANT = "lmnbkpt"
-_WORDS_IN_CONSONANT_AFTER_VOWEL = "bkpt"
+# Last letters and digits of words in other scripts that end in a consonant when they are read.
+_CONSONANT_DIGITS = "013678"  # 영, 일, 삼, 육, 칠, 팔
+_CONSONANT_LETTER_NAMES = "lmnr"  # of an acronym, read letter by letter: 엘, 엠, 엔, 알
+_CONSONANT_LETTERS = "lmn"
+_CONSONANT_LETTERS_AFTER_VOWEL = "bkpt"
 _ENDS_IN_L = frozenset("178lr")  # 일, 칠, 팔, 엘, 알
 
 
 def ends_in_consonant(word: str) -> bool:
     """Whether the last sound of a word is a consonant, as far as its spelling says."""
-    return _final(word) != ""
+    return _final_consonant(word) != ""
 
 
 def split_particle(word: str) -> tuple[str, str]:
@@ -70,7 +73,7 @@ def is_particle(stem: str, tail: str) -> bool:
     """Whether `tail` is a particle, or several, in the form that it has after `stem`."""
     if tail.startswith(_PLURAL) and (tail == _PLURAL or is_particle(_PLURAL, tail[1:])):
         return True
-    consonant, is_l = ends_in_consonant(stem), _final(stem) == "ㄹ"
+    consonant, is_l = ends_in_consonant(stem), _final_consonant(stem) == "ㄹ"
     return _pattern(consonant, is_l).fullmatch(tail) is not None
 
 
@@ -86,8 +89,8 @@ def adapt_particle(stem: str, tail: str, *, old_stem: str) -> str:
         old_form = after_consonant if old_consonant else after_vowel
         form = after_consonant if consonant else after_vowel
         if after_consonant == "으로":
-            old_form = "로" if _final(old_stem) == "ㄹ" else old_form
-            form = "로" if _final(stem) == "ㄹ" else form
+            old_form = "로" if _final_consonant(old_stem) == "ㄹ" else old_form
+            form = "로" if _final_consonant(stem) == "ㄹ" else form
         if not old_consonant and after_consonant in _KEPT_AFTER_VOWEL and tail.startswith(after_consonant):
             return tail
         if tail.startswith(old_form) and (old_form not in _ONLY_AT_END or tail == old_form):
@@ -117,7 +120,7 @@ def _pattern(consonant: bool, is_l: bool) -> re.Pattern[str]:
     return re.compile("|".join([*forms, _ONE_FORM + _SECOND, _ADNOMINAL]))
 
 
-def _final(word: str) -> str:
+def _final_consonant(word: str) -> str:
     """Return "ㄹ", another consonant as "ㄱ", or "" for a vowel: the last sound of a word."""
     last = word.rstrip("\"'”’»)]").lower()[-2:]
     if not last:
@@ -128,13 +131,13 @@ def _final(word: str) -> str:
         return "" if not final else "ㄹ" if final == 8 else "ㄱ"
     is_acronym = word[-1:].isupper()
     if last[-1].isdigit():
-        ends = last[-1] in _DIGITS_IN_CONSONANT
+        has_consonant = last[-1] in _CONSONANT_DIGITS
     elif is_acronym:
-        ends = last[-1] in _LETTERS_IN_CONSONANT
-    elif last[-1] in _WORDS_IN_CONSONANT_AFTER_VOWEL:
-        ends = last[0] in "aeiou"
+        has_consonant = last[-1] in _CONSONANT_LETTER_NAMES
+    elif last[-1] in _CONSONANT_LETTERS_AFTER_VOWEL:
+        has_consonant = last[0] in "aeiou"
     else:
-        ends = last[-1] in _WORDS_IN_CONSONANT or last == "ng"
-    if not ends:
+        has_consonant = last[-1] in _CONSONANT_LETTERS or last == "ng"
+    if not has_consonant:
         return ""
     return "ㄹ" if last[-1] in _ENDS_IN_L else "ㄱ"

@@ -71,7 +71,7 @@ def request_avx512(cpu_info: Path = Path("/proc/cpuinfo")) -> None:
         os.environ[ISA_VARIABLE] = "AVX512"
 
 
-def choose_device_of_ctranslate2(device: str) -> str:
+def choose_ctranslate2_device(device: str) -> str:
     """Return "cuda" or "cpu"; raise an UnsupportedError if CTranslate2 cannot compute on that device."""
     from ctranslate2 import get_cuda_device_count  # optional
 
@@ -105,7 +105,7 @@ class CTranslate2Engine:
         search in which any sentence has a prefix is not limited. `device` "auto" is CUDA if CTranslate2 has
         it, else the CPU.
         """
-        self._device = choose_device_of_ctranslate2(device)
+        self._device = choose_ctranslate2_device(device)
         self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
         self._shortlist = shortlist
         self._strict = strict

@@ -102,13 +102,13 @@ class Candidates:
     log_probs: Tensor  # (sentence, candidate) sums of the model's own log-probabilities
 
     @property
-    def alive(self) -> Tensor:
+    def is_valid(self) -> Tensor:
         """False for padding and for disallowed tokens."""
         return self.masked_log_probs > NEG_INF
 
     @property
     def ended(self) -> Tensor:
-        return (self.tokens == END) & self.alive
+        return (self.tokens == END) & self.is_valid
 
 
 @torch.no_grad()
@@ -190,7 +190,7 @@ def _apply_prefixes(
 
 def _finishing(candidates: Candidates, at_max_length: Tensor, beam: int) -> Tensor:
     """Return which candidates are finished now, (sentence, candidate) bool. Only the first `beam` can be."""
-    finishing = candidates.ended | (at_max_length[:, None] & candidates.alive)
+    finishing = candidates.ended | (at_max_length[:, None] & candidates.is_valid)
     finishing[:, beam:] = False
     return finishing
 
@@ -265,6 +265,6 @@ def _search_step(
         masked_log_probs=candidates.masked_log_probs,
         log_probs=candidates.log_probs,
         scores=ranking_scores(candidates.masked_log_probs, beams.step + 1, coverage, plan),
-        kept=kept & candidates.alive,
+        kept=kept & candidates.is_valid,
         finished=finishing,
     )
