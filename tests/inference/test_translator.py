@@ -23,6 +23,7 @@ from jumok.inference.translation import Translation
 from jumok.inference.translator import ModelFacts, Translator
 from jumok.models.build import build_model
 from jumok.text.glossary import Glossary
+from jumok.text.plain_spaces import plain_spaces
 from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_training import train_tokenizer
 from jumok.text.words import split_words
@@ -129,7 +130,8 @@ def test_every_line_is_translated_in_order(
     tokenizer = tokenizers.source
     assert [t.source for t in translations] == lines
     expected = [tokenizer.decode(tokenizer.encode(line.strip())) for line in lines]
-    assert [t.text for t in translations] == expected
+    # A tab stays between sentences; inside one it is a space.
+    assert [plain_spaces(t.text) for t in translations] == [plain_spaces(line) for line in expected]
 
 
 def test_a_line_without_words_has_an_empty_translation(tokenizers: TokenizerPair) -> None:
@@ -143,6 +145,40 @@ def test_a_line_without_words_has_an_empty_translation(tokenizers: TokenizerPair
         Alignment(frozenset()),
     )
     assert echo_translator(tokenizers).translate([]) == []
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u3000", " \u00a0", "\t"])
+def test_a_space_that_the_tokenizer_has_not_seen_is_an_ordinary_one(
+    tokenizers: TokenizerPair, space: str
+) -> None:
+    translator = echo_translator(tokenizers)
+    source = f"the{space}old house. a{space}tree"
+    [translation] = translator.translate([source])
+    assert (translation.source, translation.text) == (source, "the old house. a tree")
+    assert translation.parts == ((source, translation.text),)
+    assert translation.alignment.sure == {(i, i) for i in range(6)}
+    assert list(translator.attention(f"the{space}old")["encoder"].keys) == [
+        *translator.attention("the old")["encoder"].keys
+    ]
+    assert translator.translate([f"old{space}house"], glossary=Glossary({"old house": "x"}))[0].text == "x"
+
+
+def test_invisible_characters_are_not_read(tokenizers: TokenizerPair) -> None:
+    lines = ["\ufeffthe ri\u00adver", "the \u200briver\u200b", "the\u2060 river", "\u200b \u00a0"]
+    translator = echo_translator(tokenizers)
+    texts = [translation.text for translation in translator.translate(lines)]
+    assert texts[:3] == ["the river"] * 3
+    [with_term] = translator.translate(["the ri\u00adver sees"], glossary=Glossary({"river": "x"}))
+    assert with_term.text == "the x sees"
+
+
+def test_spaces_that_the_tokenizer_has_seen_are_read_as_they_are() -> None:
+    """French writes a no-break space before an exclamation mark: such a model keeps its scores."""
+    lines = [f"the house\u00a0{mark} no" for mark in "!?" * 50]
+    tokenizer = train_tokenizer(lines, TextSettings(), vocab_size=290)
+    translator = echo_translator(TokenizerPair(tokenizer, tokenizer, shared=True))
+    [translation] = translator.translate(["the\u202fhouse\u00a0!"])
+    assert translation.text == "the house\u00a0!"
 
 
 @settings(max_examples=20)

@@ -34,6 +34,16 @@ def found(sentence: str) -> list[tuple[str, str]]:
     return [(sentence[slice(*match.span)], match.target) for match in matches]
 
 
+def test_terms_are_found_across_other_spaces_and_soft_hyphens() -> None:
+    assert found("A public\u00a0library.") == [("public\u00a0library", "공공 서재")]
+    assert found("A public \u202flibrary, {US}\u2009US") == [
+        ("public \u202flibrary", "공공 서재"),
+        ("{US}", "{US}"),
+        ("US", "미국"),
+    ]
+    assert found("Every stu\u00addent\u200b") == [("stu\u00addent", "수강생")]
+
+
 @pytest.mark.parametrize(
     ("sentence", "terms"),
     [

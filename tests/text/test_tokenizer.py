@@ -281,3 +281,17 @@ class TestStorage:
                 Tokenizer.from_bytes(bytes(data)).encode("I go home.")
                 num_loaded += 1
         assert 0 < num_loaded < 150  # a changed letter of a token is not detected; a broken format is
+
+
+def test_a_readable_text_has_plain_spaces_for_those_of_no_token(tokenizer: Tokenizer) -> None:
+    assert tokenizer.readable("I\u00a0take \u202f17\tbooks\u00ad.\u200b") == "I take 17 books."
+    for text in ("", " two  spaces ", "<polite> 집에서\u200d", "a\nb"):
+        assert tokenizer.readable(text) == text
+    # Encoding itself stays lossless.
+    assert tokenizer.decode(tokenizer.encode("I\u00a0take\u200b")) == "I\u00a0take\u200b"
+
+
+def test_an_imported_tokenizer_reads_the_spaces_that_it_knows(tokenizer: Tokenizer) -> None:
+    tokens = [tokenizer.tokens([token])[0] for token in range(4, tokenizer.vocab_size)]
+    imported = JointVocabularyTokenizer(tokenizer.to_bytes(), tokens)
+    assert imported.readable("I\u00a0take\u200b it") == "I take it"

@@ -50,6 +50,8 @@ TEXTS = [
     "0123 456, “quoted” (and) — dash…",
     "\ud800 lone",
     "ไทย ภาษา",
+    "the\u00a0house \u202fand\u3000the\u2009tree\u00ad,\u200b near\ufeff a river \u2060",
+    "\u200bhouse \u00a0 ",
     "zzzz qqqq ЖЖЖ",
 ]
 
@@ -174,7 +176,7 @@ def test_text_is_tokenized_as_by_sentencepiece(kind: str, byte_fallback: bool) -
         target = TokenizedSentence.from_ids(decoded, ids, tokenizer)
         spans = text_spans(text)
         first = (text if len(spans) < 2 else text[slice(*spans[0])]).strip()
-        source = TokenizedSentence.from_ids(first, tokenizer.encode(first), tokenizer)
+        source = TokenizedSentence.from_ids(first, tokenizer.encode(tokenizer.readable(first)), tokenizer)
         for side, sentence in (("source", source), ("target", target)):
             fields = {
                 name: list(value) if name != "text" else value for name, value in asdict(sentence).items()

@@ -153,7 +153,7 @@ class _Source:
             patches = tokenizer.encode(text)
             sentence = TokenizedSentence.from_patches(picture_name(text), tokenizer.tokens(patches))
             return cls(patches, sentence, PatchedPicture.from_patches(patches, tokenizer))
-        ids = tuple(tokenizer.encode(text.strip()))
+        [ids] = map(tuple, translator.source_ids([text.strip()]))
         return cls(ids, TokenizedSentence.from_ids(text.strip(), ids, tokenizer))
 
 

@@ -155,10 +155,10 @@ def profile_head(
 
 def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_EncodedPair]:
     """Return the pairs that are short enough, as token ids."""
-    tokenizers, max_tokens = translator.tokenizers, translator.max_source_tokens
+    max_tokens = translator.max_source_tokens
     ids = zip(
-        tokenizers.source.encode_batch([pair.source for pair in pairs]),
-        tokenizers.target.encode_batch([pair.target for pair in pairs]),
+        translator.source_ids([pair.source for pair in pairs]),
+        translator.tokenizers.target.encode_batch([pair.target for pair in pairs]),
         strict=True,
     )
     encoded = (

@@ -99,7 +99,7 @@ def _is_word(word: str) -> bool:
 
 
 def _losses(translator: Translator, pairs: Sequence[Pair]) -> list[float | None]:
-    sources = translator.tokenizers.source.encode_batch([pair.source for pair in pairs])
+    sources = translator.source_ids([pair.source for pair in pairs])
     targets = translator.tokenizers.target.encode_batch([pair.target for pair in pairs])
     max_tokens = translator.max_source_tokens
     short = [i for i in range(len(pairs)) if max(len(sources[i]), len(targets[i])) <= max_tokens]

@@ -156,6 +156,14 @@ class Translator:
         """The model itself, in evaluation mode."""
         return self._model.model() if isinstance(self._model, LazyModel) else self._model
 
+    def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of source texts, as every translation and explanation reads them.
+
+        Spaces that the tokenizer has never seen, such as no-break spaces, are ordinary ones for the model.
+        """
+        tokenizer = self.tokenizers.source
+        return tokenizer.encode_batch([tokenizer.readable(text) for text in texts])
+
     def engine_for(
         self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]
     ) -> Engine:
@@ -366,9 +374,7 @@ class Translator:
             encoded = [self.tokenizers.source.encode(texts[line][start:end]) for line, start, end in spans]
         else:
             spans = [(line, *span) for line, text in enumerate(texts) for span in text_spans(text, sentences)]
-            encoded = self.tokenizers.source.encode_batch(
-                [texts[line][start:end] for line, start, end in spans]
-            )
+            encoded = self.source_ids([texts[line][start:end] for line, start, end in spans])
         prefix_ids = self.tokenizers.target.encode_batch(prefixes) if any(prefixes) else []
         segments: list[Segment] = []
         previous_line = -1
@@ -387,11 +393,11 @@ class Translator:
         for part in split_line(text[start:end], self._num_tokens, self.max_source_tokens):
             start = text.index(part, start)
             part_span = (start, start + len(part))
-            yield Segment(line, part_span, part, self.tokenizers.source.encode(part), prefix)
+            yield Segment(line, part_span, part, self.source_ids([part])[0], prefix)
             start, prefix = part_span[1], []
 
     def _num_tokens(self, text: str) -> int:
-        return len(self.tokenizers.source.encode(text))
+        return len(self.source_ids([text])[0])
 
     def _submit(
         self,
@@ -521,7 +527,7 @@ class Translator:
         return " ".join(self.tokenizers.target.decode(ids).splitlines())
 
     def _ids(self, pair: Pair) -> tuple[list[int], list[int]]:
-        return self.tokenizers.source.encode(pair.source), self.tokenizers.target.encode(pair.target)
+        return self.source_ids([pair.source])[0], self.tokenizers.target.encode(pair.target)
 
     def _attended_pair(
         self, pair: Pair, source_ids: list[int], target_ids: list[int], cross: NDArray[floating]

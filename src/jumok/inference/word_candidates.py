@@ -43,9 +43,8 @@ def word_probabilities(translator: Translator, pairs: Sequence[Pair]) -> list[li
     """Return the probability of each word of each target, in the order of `split_words`."""
     tokenizers = translator.tokenizers
     targets = [tokenizers.target.encode(pair.target) for pair in pairs]
-    log_probs = token_log_probs(
-        translator.model, [tokenizers.source.encode(pair.source) for pair in pairs], targets
-    )
+    sources = translator.source_ids([pair.source for pair in pairs])
+    log_probs = token_log_probs(translator.model, sources, targets)
     found = []
     for pair, ids, pair_log_probs in zip(pairs, targets, log_probs, strict=True):
         word_log_probs = [0.0] * len(split_words(pair.target))
@@ -66,8 +65,7 @@ def word_candidates(
     """
     if not sentence.strip():
         return []
-    tokenizers = translator.tokenizers
-    source, prefix_ids = tokenizers.source.encode(sentence), tokenizers.target.encode(prefix)
+    [source], prefix_ids = translator.source_ids([sentence]), translator.tokenizers.target.encode(prefix)
     limit = min(MAX_TOKENS, translator.max_source_tokens)
     _check_length("sentence", len(source), limit)
     _check_length("prefix", len(prefix_ids), limit)
@@ -78,7 +76,7 @@ def word_candidates(
     index = len(prefix_words)  # of the word after the prefix
     best: dict[str, tuple[str, float]] = {}  # this word → the best translation with it, and its score
     for hypothesis in [ranked[0] for _, batch in results for ranked in batch if ranked]:
-        text = " ".join(tokenizers.target.decode(hypothesis.ids).splitlines())
+        text = " ".join(translator.tokenizers.target.decode(hypothesis.ids).splitlines())
         words = split_words(text)
         if len(words) <= index or words[:index] != prefix_words:
             continue  # the forced token has continued the last word of the prefix

@@ -49,6 +49,9 @@ class ClassNames(Tokenizer):
         """Number of classes plus the four special tokens, which are never predicted."""
         return FIRST_CLASS + len(self.names)
 
+    def readable(self, text: str) -> str:
+        return text
+
     def encode(self, text: str) -> list[int]:
         """Return one id: that of the class, or that of `<unk>` if no class has this name."""
         return [self._ids.get(text, UNKNOWN)]

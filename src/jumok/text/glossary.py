@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
 from jumok.text.korean_particles import is_noun_end
+from jumok.text.plain_spaces import plain_offsets
 from jumok.text.protected_strings import may_have_protected
 
 if TYPE_CHECKING:
@@ -78,17 +79,21 @@ class Glossary:
 
     def find(self, sentence: str, protected: Sequence[TermMatch] = ()) -> list[TermMatch]:
         """Return the terms of a sentence in order; none overlaps another or one that is `protected`."""
+        sentence, offsets = plain_offsets(sentence)
         lower = sentence.lower()
         if len(lower) != len(sentence):  # one letter becomes two: İ
             lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in sentence)
-        found = list(protected)
+        found, protected_spans = list(protected), [match.span for match in protected]
         position = 0
         for start in (match.start() for match in _TERM_START.finditer(sentence)):
-            if start < position or any(match.span[0] <= start < match.span[1] for match in protected):
+            if start < position or any(a <= offsets[start] < b for a, b in protected_spans):
                 continue
             match = self._match_at(sentence, lower, start)
-            if match is not None and not _overlaps(match.span, protected):
-                found.append(match)
+            if match is None:
+                continue
+            span = (offsets[start], offsets[match.span[1] - 1] + 1)  # in the sentence as it was given
+            if not _overlaps(span, protected):
+                found.append(replace(match, span=span))
                 position = match.span[1]
         return sorted(found, key=lambda match: match.span)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from jumok.errors import DataError, ModelFolderError, UnsupportedError, suggest
 from jumok.text.character_map import limit_character_map
 from jumok.text.normalisation import replace_surrogates
+from jumok.text.plain_spaces import SPECIAL_CHARACTERS
 from jumok.text.token_table import TokenTable
 from jumok.text.word_mapping import NO_WORD
 from jumok.types import BEGIN, END, PAD, UNKNOWN
@@ -103,6 +104,16 @@ class JointVocabularyTokenizer(TokenTable):
         accepting = copy.copy(self)
         accepting._refuses_unknown_codes = False
         return accepting
+
+    @cached_property
+    def _seen_spaces(self) -> frozenset[str]:
+        """Those that are known, also because the SentencePiece model replaces them by known ones."""
+
+        def is_seen(character: str) -> bool:
+            ids = self.encode(f"a{character}a")
+            return UNKNOWN not in ids and not any(map(_BYTE.fullmatch, self.tokens(ids)))
+
+        return frozenset(filter(is_seen, SPECIAL_CHARACTERS))
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids, without `<s>` and `</s>`. An unknown language code raises a DataError."""

@@ -60,6 +60,9 @@ class PictureTokenizer(Tokenizer):
         """0: pixels are numbers, not members of a vocabulary."""
         return 0
 
+    def readable(self, text: str) -> str:
+        return text
+
     def encode(self, text: str) -> Any:
         """Return the patches of the picture in the file that `text` names, an array (patch, value) of uint8.
 

@@ -37,6 +37,10 @@ class AnyTokenizer(Protocol):
         """Return everything that determines the ids."""
         ...
 
+    def readable(self, text: str) -> str:
+        """Return a text to translate as the model is to read it."""
+        ...
+
     def encode(self, text: str) -> list[int]:
         """Return token ids without `<s>` and `</s>`."""
         ...

@@ -6,10 +6,12 @@ Every tokenizer of text has such a table, however it splits the text.
 from __future__ import annotations
 
 import difflib
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
 from jumok.text.normalisation import replace_surrogates, unescape, unescaped_offsets
+from jumok.text.plain_spaces import SPECIAL_CHARACTERS, plain_spaces
 from jumok.text.word_mapping import NO_WORD, words_of_spans
 from jumok.text.words import Span, word_spans
 from jumok.types import BEGIN, END, PAD
@@ -34,6 +36,15 @@ class TokenTable:
     def vocab_size(self) -> int:
         """Number of tokens, including the four special tokens."""
         return len(self._tokens)
+
+    def readable(self, text: str) -> str:
+        """Return a text to translate as the model is to read it: with plain spaces for those of no token."""
+        return plain_spaces(text, self._seen_spaces) if not text.isascii() or "\t" in text else text
+
+    @cached_property
+    def _seen_spaces(self) -> frozenset[str]:
+        """The spaces and invisible characters that some token has."""
+        return frozenset("".join(self._tokens)).intersection(SPECIAL_CHARACTERS)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text. Special tokens have no text, but `<unk>` is ⁇; invalid bytes become U+FFFD."""

@@ -2,6 +2,7 @@
 
 import type { StoredTokenizer } from "./model_file";
 import { BEGIN, END, PAD, UNKNOWN } from "./model";
+import { plainSpaces, seenSpaces } from "./plain_spaces";
 import { escape, normalise, unescape, unescapedOffsets } from "./normalisation";
 import { alignedOffsets, NO_WORD, splitWords, wordsOfSpans, wordSpans, type Span } from "./words";
 
@@ -38,12 +39,14 @@ export class Tokenizer {
   #root: Node = { id: -1, next: new Map() };
   #userDefined: Node = { id: -1, next: new Map() };
   #tokenBytes: Uint8Array[];
+  #seenSpaces: ReadonlySet<string>;
   #lowest = Infinity;
   #highest = -Infinity;
 
   constructor({ kind, byte_fallback: byteFallback, tokens, scores, types }: StoredTokenizer) {
     this.vocabSize = tokens.length;
     [this.#kind, this.#tokens, this.#scores, this.#types] = [kind, tokens, Float32Array.from(scores), types];
+    this.#seenSpaces = seenSpaces(tokens);
     this.#byteIds = byteFallback ? new Array<number>(256).fill(UNKNOWN) : null;
     const encoder = new TextEncoder();
     this.#tokenBytes = tokens.map((token, id) => {
@@ -62,6 +65,11 @@ export class Tokenizer {
       insert(this.#root, token, id);
       if (types[id] === "d") insert(this.#userDefined, token, id);
     }
+  }
+
+  /** A text to translate as the model is to read it: with plain spaces for those of no token. */
+  readable(text: string): string {
+    return plainSpaces(text, this.#seenSpaces);
   }
 
   /** The token ids of the best segmentation, without `<s>` and `</s>`. */
