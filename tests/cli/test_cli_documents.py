@@ -171,6 +171,85 @@ def test_exact_matches_of_a_memory_are_taken_over(call: Call, page: Path, tmp_pa
     assert written.replace("<b>", "").replace("</b>", "").count("둘 넷 아홉.") == 1
 
 
+MESSAGES = {
+    "Hello, %1$s! You have %2$d files.": "%2$d개의 파일이 있습니다, %1$s 님!",
+    "{name} sent {count} photos": "{count}장의 사진을 {name} 님이 보냈습니다",
+    "Welcome back, {{user}}.": "{{user}} 님, 다시 오셨군요.",
+    "Press <b>{key}</b> or <b>Esc</b>": "<b>Esc</b> 또는 <b>{key}</b> 누르기",
+    "%d of %d": "%d / %d",
+    "${price} a month": "매월 ${price}",
+}
+
+
+def test_a_memory_has_its_own_places_for_placeholders(call: Call, tmp_path: Path) -> None:
+    """The order of placeholders in the memory is kept, and the model is not asked."""
+    memory, source, out = tmp_path / "memory.tmx", tmp_path / "a.json", tmp_path / "b.json"
+    memory.write_bytes(write_tmx(MESSAGES.items(), "en", "ko"))
+    source.write_text(json.dumps(list(MESSAGES)), encoding="utf-8")
+    saved = tmp_path / "saved.tmx"
+    result = call("translate", MODEL, source, "--out", out, "--memory", memory, "--save-memory", saved)
+    assert result.code == 0, result.err
+    assert json.loads(out.read_text(encoding="utf-8")) == list(MESSAGES.values())
+    assert f"{len(MESSAGES)} segments and sentences were taken from" in result.err
+    for text in ("Hello, %1$s! You have %2$d files.", "%2$d개의 파일이 있습니다, %1$s 님!"):
+        assert text in saved.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("a.po", 'msgid "two %s nine"\nmsgstr ""\n', 'msgid "two %s nine"\nmsgstr "아홉 %s 둘"\n'),
+        ("a.strings", '"k" = "two %s nine";', '"k" = "아홉 %s 둘";'),
+        ("a.arb", '{"k": " two %s nine "}', '{"k": " 아홉 %s 둘 "}'),
+        (
+            "a.xml",
+            '<resources><string name="k">two %s nine</string></resources>',
+            '<resources><string name="k">아홉 %s 둘</string></resources>',
+        ),
+        ("a.html", "<p>two&nbsp;<b>%s</b> nine</p>", "<p>아홉 <b>%s</b> 둘</p>"),
+        ("a.md", "two **%s** nine\n", "아홉 **%s** 둘\n"),
+    ],
+)
+def test_every_format_takes_placeholders_from_a_memory(
+    call: Call, tmp_path: Path, name: str, text: str, expected: str
+) -> None:
+    memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / name, tmp_path / f"out.{name}"
+    pairs = {"%s": "%s", "<b>%s</b>": "<b>%s</b>", "**%s**": "**%s**"}
+    lines = [f"two {code} nine\t아홉 {other} 둘\n" for code, other in pairs.items()]
+    memory.write_text("".join(lines), encoding="utf-8")
+    source.write_text(text, encoding="utf-8")
+    assert call("translate", MODEL, source, "--out", out, "--memory", memory).code == 0
+    assert out.read_text(encoding="utf-8") == expected
+
+
+@pytest.mark.parametrize("target", ["이 사", "이 {name} 사", "이 {count} {count} 사"])
+def test_a_translation_without_the_placeholders_of_its_source_is_not_taken_over(
+    call: Call, tmp_path: Path, target: str
+) -> None:
+    memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / "a.json", tmp_path / "b.json"
+    memory.write_text(f"seven {{count}} nine.\t{target}\nzero\t영\n", encoding="utf-8")
+    source.write_text('{"x": "seven {count} nine."}', encoding="utf-8")
+    result = call("translate", MODEL, source, "--out", out, "--memory", memory)
+    assert "0 segments and sentences were taken from the translation memory" in result.err
+    written = json.loads(out.read_text(encoding="utf-8"))["x"]
+    assert written.replace("{count}", "").split() == ["칠", "구."]
+    assert written.count("{count}") == 1
+    is_lacking = "{count}" not in target
+    assert ("1 translations that lack a placeholder" in " ".join(result.err.split())) == is_lacking
+    text, plain = tmp_path / "a.txt", tmp_path / "b.txt"
+    text.write_text("seven {count} nine.\n", encoding="utf-8")
+    assert call("translate", MODEL, text, "--out", plain, "--memory", memory).code == 0
+    assert "{count}" in plain.read_text(encoding="utf-8")
+
+
+def test_a_memory_is_compared_without_regard_to_the_kind_of_space(call: Call, tmp_path: Path) -> None:
+    memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / "a.txt", tmp_path / "b.txt"
+    memory.write_text("two four\u00a0nine.\t둘\u00a0넷 아홉.\n", encoding="utf-8")
+    source.write_text("two\u202ffour nine.\n", encoding="utf-8")
+    assert call("translate", MODEL, source, "--out", out, "--memory", memory).code == 0
+    assert out.read_text(encoding="utf-8") == "둘\u00a0넷 아홉.\n"
+
+
 def test_a_memory_without_a_translation_erases_nothing(call: Call, page: Path, tmp_path: Path) -> None:
     memory, out = tmp_path / "memory.en-ko.tsv", tmp_path / "out.html"
     memory.write_text("two four nine.\t\nseven\t칠\n", encoding="utf-8")

@@ -14,8 +14,9 @@ import typer
 from jumok.cli.arguments import report_notes
 from jumok.cli.encoded_input import read_document_file
 from jumok.cli.language import localise, localise_text
-from jumok.cli.segment_translator import DocumentJob, SegmentTranslator
+from jumok.cli.segment_translator import DocumentJob, SegmentTranslator, memory_key
 from jumok.documents.files import FilePlan, check_target, open_document, translate_file
+from jumok.documents.message import has_all_placeholders
 from jumok.documents.part_file import PartFile, make_key
 from jumok.errors import DataError, RecipeError, StorageError
 
@@ -48,7 +49,8 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
     """Read a translation memory: any file of pairs. Of several translations of a text, the last counts.
 
     It is the newest: tools append. Pairs without a translation are left out: tools store them for what is
-    still to be translated. A memory need not have the encoding of the documents.
+    still to be translated. So are those whose translation has lost a placeholder. A memory need not have the
+    encoding of the documents.
     """
     from jumok.data.corpora import open_held_out  # start-up
 
@@ -60,14 +62,19 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
     )
     memory: dict[str, str] = {}
     replaced: dict[str, str] = {}  # source → an earlier translation
+    lacking: dict[str, str] = {}  # source → a translation without its placeholders
     for pair in (pair for corpus in corpora for pair in corpus.pairs()):
-        source, target = pair.source.strip(), pair.target.strip()
+        source, target = memory_key(pair.source), pair.target.replace("\0", " ").strip()
         if not target:
+            continue
+        if not has_all_placeholders(source, target):
+            lacking[source] = target
             continue
         if memory.get(source, target) != target:
             replaced[source] = memory[source]
         memory[source] = target
     _report_replaced(path, memory, replaced)
+    _report_lacking(path, lacking)
     return memory
 
 
@@ -84,6 +91,21 @@ def _report_replaced(path: Path, memory: Mapping[str, str], replaced: Mapping[st
             source=source,
             last=memory[source],
             earlier=earlier,
+        )
+        typer.echo(localise("note: {note}", note=note), err=True)
+
+
+def _report_lacking(path: Path, lacking: Mapping[str, str]) -> None:
+    """Say which translations are not used, because they have lost a placeholder."""
+    if lacking:
+        source, target = next(iter(lacking.items()))
+        note = localise(
+            "{name} has {count:,} translations that lack a placeholder of their source, which are not used: "
+            "{source!r} → {target!r}.",
+            name=path.name,
+            count=len(lacking),
+            source=source,
+            target=target,
         )
         typer.echo(localise("note: {note}", note=note), err=True)
 

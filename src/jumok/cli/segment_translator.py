@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.part_file import PartFile, make_key
+from jumok.documents.segment_codes import SegmentText, take_over
 from jumok.errors import UnsupportedError
 from jumok.inference.terminology import PairMissingTerms, find_terms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE, separate_options
 from jumok.server.pipeline import Candidate, TranslatedText
+from jumok.text.normalisation import normalise
+from jumok.text.plain_spaces import plain_spaces
 from jumok.text.sentences import text_spans
 from jumok.text.term_placement import has_all_terms, term_notes
 from jumok.types import Pair
@@ -34,6 +37,11 @@ if TYPE_CHECKING:
 BLOCK_SENTENCES = 512
 
 
+def memory_key(text: str) -> str:
+    """Return what texts are compared by in a translation memory: spaces may be of any kind."""
+    return plain_spaces(normalise(text)).strip()
+
+
 def _no_options() -> TextOptions:
     return {}
 
@@ -43,7 +51,8 @@ class DocumentJob:
     """How documents are translated.
 
     `options` say how texts are split and searched, and with which glossary. `memory` has translations of
-    segments and sentences, which are used as they are. `key` identifies model, options and memory.
+    segments and sentences by their `memory_key`, which are used as they are. `key` identifies model, options
+    and memory.
     """
 
     options: TextOptions = field(default_factory=_no_options)
@@ -81,6 +90,38 @@ class SegmentTranslator:
         """What a reader should know about the translation, such as a term that could not be placed."""
 
     def __call__(self, segments: Sequence[str]) -> list[SegmentTranslation]:
+        known = {
+            text.with_codes: translation
+            for text in segments
+            if isinstance(text, SegmentText) and (translation := self._take_over(text)) is not None
+        }
+        self.num_from_memory += len(known)
+        of_segments = [
+            known.get(text.with_codes) if isinstance(text, SegmentText) else None for text in segments
+        ]
+        new = iter(
+            self._translate_segments(
+                [text for text, one in zip(segments, of_segments, strict=True) if one is None]
+            )
+        )
+        for source in known:
+            self.translated[source.strip()] = self._memory[memory_key(source)]
+        return [next(new) if one is None else one for one in of_segments]
+
+    def _take_over(self, segment: SegmentText) -> SegmentTranslation | None:
+        """Return the translation of a segment with placeholders, if the memory has one with all of them."""
+        source = segment.with_codes
+        target = self._memory.get(memory_key(source))
+        pieces = None if target is None else take_over(segment, target)
+        if pieces is None:
+            return None
+        stripped = source.strip()
+        start = source.index(stripped)
+        around = source[:start], source[start + len(stripped) :]
+        text = "".join(piece for piece in pieces if isinstance(piece, str))
+        return SegmentTranslation(text, pieces=[around[0], *pieces, around[1]])
+
+    def _translate_segments(self, segments: Sequence[str]) -> list[SegmentTranslation]:
         # What a document repeats is translated once.
         spans = {text: self._spans(text) for text in segments}
         sentences = list(dict.fromkeys(text[start:end] for text in spans for start, end in spans[text]))
@@ -100,7 +141,7 @@ class SegmentTranslator:
     def _translate(self, sentences: Sequence[str]) -> dict[str, Candidate]:
         """Translate sentences block by block; blocks that an earlier process has stored are read."""
         self._num_sentences = len(sentences)
-        self.num_from_memory += sum(sentence in self._memory for sentence in sentences)
+        self.num_from_memory += sum(memory_key(sentence) in self._memory for sentence in sentences)
         if self._target is not None and len(sentences) > BLOCK_SENTENCES:
             key = make_key(self._job.key, BLOCK_SENTENCES, list(sentences))
             self.part = PartFile(self._target, key, overwrite=self._overwrite)
@@ -127,13 +168,19 @@ class SegmentTranslator:
     def _spans(self, text: str) -> tuple[Span, ...]:
         """Return the whole text if the memory has it, or else its sentences."""
         stripped = text.strip()
-        if stripped not in self._memory:
+        if memory_key(stripped) not in self._memory:
             return tuple(text_spans(text, self._handling.sentences))
         start = text.index(stripped)
         return ((start, start + len(stripped)),)
 
     def _candidates(self, sentences: Sequence[str]) -> dict[str, Candidate]:
-        new = [sentence for sentence in sentences if sentence not in self._memory]
+        known = [
+            Pair(sentence, self._memory[key])
+            for sentence in sentences
+            if (key := memory_key(sentence)) in self._memory
+        ]
+        known_sources = {pair.source for pair in known}
+        new = [sentence for sentence in sentences if sentence not in known_sources]
         translations = self._translator.translate(
             new,
             scores=False,
@@ -142,7 +189,6 @@ class SegmentTranslator:
             **self._search,
         )
         self.notes += [note for translation in translations for note in translation.notes]
-        known = [Pair(sentence, self._memory[sentence]) for sentence in sentences if sentence in self._memory]
         whole = [
             Pair(translation.source, translation.text)
             for translation in translations

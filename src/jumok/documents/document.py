@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from jumok.documents.segment_codes import Piece
     from jumok.text.words import Span
 
 SpanLink = tuple["Span", "Span"]
@@ -26,6 +27,8 @@ class SegmentTranslation:
 
     text: str
     links: Sequence[SpanLink] = ()
+    pieces: Sequence[Piece] | None = None
+    """Text and the indices of codes in their order, if it is known where each is (`segment_codes`)."""
 
 
 class Document(Protocol):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.html_attributes import AttributeMarks, AttributeValue, fill_marks
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
-from jumok.documents.segment import MAX_DEPTH, Ancestors, Element, Segment, has_letters, place
+from jumok.documents.segment import MAX_DEPTH, Ancestors, Element, Segment, has_letters, is_unchanged, place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -107,7 +107,7 @@ class HtmlMarkup:
 
     @property
     def segments(self) -> list[str]:
-        texts = [part.text for part in self.parts if isinstance(part, Segment)]
+        texts = [part.source for part in self.parts if isinstance(part, Segment)]
         return [*texts, *(attribute.text for attribute in self.attributes)]
 
     def fill(self, translations: Sequence[SegmentTranslation], *, keep_unchanged: bool = False) -> str:
@@ -401,7 +401,7 @@ def _unescape(raw: str) -> str:
 
 
 def _fill_segment(segment: Segment, translation: SegmentTranslation, keep_unchanged: bool) -> str:
-    if keep_unchanged and segment.raw is not None and translation.text == segment.text:
+    if keep_unchanged and segment.raw is not None and is_unchanged(segment, translation):
         return segment.raw
     return segment.indent + "".join(
         escape(piece, quote=False)

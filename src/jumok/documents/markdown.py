@@ -25,6 +25,7 @@ from jumok.documents.segment import (
     SegmentBuilder,
     Tag,
     has_letters,
+    is_unchanged,
     place,
 )
 from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
@@ -295,11 +296,11 @@ class _Inline:
 
     @property
     def segments(self) -> list[str]:
-        return [self.segment.text]
+        return [self.segment.source]
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
         [translation] = translations
-        if translation.text == self.segment.text and self.segment.raw is not None:
+        if is_unchanged(self.segment, translation) and self.segment.raw is not None:
             return self.segment.raw
         pieces = _without_empty_emphasis(place(self.segment, translation))
         written = render_tags(_join_text(pieces), _escape).replace(LINE_BREAK, self.line_break or " ")

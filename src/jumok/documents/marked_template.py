@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from jumok.documents.segment import place
+from jumok.documents.segment import is_unchanged, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -50,7 +50,7 @@ class MarkedTemplate:
 
     @property
     def segments(self) -> list[str]:
-        return [mark.segment.text for mark in self._marks]
+        return [mark.segment.source for mark in self._marks]
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
         def expand(found: re.Match[str]) -> str:
@@ -64,7 +64,7 @@ def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
     segment = mark.segment
     if "\0" in translation.text:  # a model can produce any byte; a NUL would look like a mark
         translation = replace(translation, text=translation.text.replace("\0", " "))
-    if translation.text == segment.text and segment.raw is not None and not mark.fills_target:
+    if is_unchanged(segment, translation) and segment.raw is not None and not mark.fills_target:
         return segment.raw
     return mark.before + mark.render(place(segment, translation)) + mark.after
 

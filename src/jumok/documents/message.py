@@ -32,6 +32,7 @@ _BRACES = r"\{\{[^{}]*+\}\}|[$%#]?\{[^{}]*+\}|\$t\([^()]*+\)|\$[A-Z][A-Z0-9_]*+\
 _TAG = r"</?[a-zA-Z0-9][^<>]*+>"
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,10}|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
 _PLACEHOLDER = re.compile(f"{_BRACES}|{_PRINTF}")
+_SURE_PLACEHOLDER = re.compile(rf"{_BRACES}|(?<![\d%]){_PRINTF}")  # "20%off" has none
 _CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
 _PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
 _LINE_END = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
@@ -177,6 +178,17 @@ def pair_up(tags: Sequence[tuple[str, bool] | None]) -> dict[int, int]:
             partner = waiting.pop()[1]
             partners |= {index: partner, partner: index}
     return partners
+
+
+def has_all_placeholders(source: str, target: str) -> bool:
+    """Return whether a translation has every placeholder of its source, whatever else it has.
+
+    The forms of a choice are not compared: they are translated.
+    """
+    if _CHOICE.search(source):
+        return True
+    found, kept = (Counter(_SURE_PLACEHOLDER.findall(text)) for text in (source, target))
+    return found <= kept
 
 
 def has_same_placeholders(source: str, target: str) -> bool:

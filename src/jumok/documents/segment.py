@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from jumok.documents.segment_codes import Code, SegmentText
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
@@ -62,6 +63,46 @@ class Segment:
     """The markup of the segment in the file, if it can be written back as it is."""
     indent: str = ""
     """White space before the text; it is visible after <input>, <br> and the like."""
+
+    @property
+    def source(self) -> str:
+        """The text to translate, with its codes if it has any."""
+        if not self.elements:
+            return self.text
+        tags = self.tags()
+        indices = {tag: index for index, (_, tag) in enumerate(tags)}
+        codes: list[Code] = []
+        pieces: list[str] = []
+        written, space = 0, ""
+        for position, (element, begins) in tags:
+            partner = None if element.atomic else indices[Tag(element, not begins)]
+            codes.append(Code(element.opening if begins else element.closing, partner))
+            if begins or position > written:
+                pieces.append(space)
+                space = ""
+            pieces += [self.text[written:position], codes[-1].text]
+            written, space = position, space or " " * element.space_after
+        with_codes = "".join([*pieces, space, self.text[written:]])
+        # A NUL marks a choice or a nested segment.
+        return self.text if "\0" in with_codes else SegmentText(self.text, with_codes, codes)
+
+    def tags(self) -> list[tuple[int, Tag]]:
+        """Return the tags of the elements and their positions in the text, in the order of the file."""
+        tags: list[tuple[int, Tag]] = []
+        open_elements: list[Element] = []
+
+        def close_to(depth: int) -> None:
+            while len(open_elements) > depth:
+                element = open_elements.pop()
+                tags.append((element.end, Tag(element, begins=False)))
+
+        for element, ancestors in self.elements:
+            close_to(len(ancestors))
+            tags.append((element.start, Tag(element, begins=True)))
+            if not element.atomic:
+                open_elements.append(element)
+        close_to(0)
+        return tags
 
 
 class Tag(NamedTuple):
@@ -118,6 +159,11 @@ class SegmentBuilder:
         return Segment("".join(self._text), self._elements, raw)
 
 
+def is_unchanged(segment: Segment, translation: SegmentTranslation) -> bool:
+    """Return whether a segment is its own translation."""
+    return translation.text == segment.text and translation.pieces is None
+
+
 def has_letters(text: str) -> bool:
     """Return whether there is anything to translate: numbers and punctuation stay as they are."""
     return any(map(str.isalpha, text))
@@ -131,6 +177,9 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
 
     Tags are balanced and nested.
     """
+    if translation.pieces is not None:
+        tags = [tag for _, tag in segment.tags()]
+        return [piece if isinstance(piece, str) else tags[piece] for piece in translation.pieces]
     text, links = translation.text, translation.links
     words = _target_words(text, links)
     ancestors_of_words = _without_stray_punctuation(
@@ -155,9 +204,7 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
         placer.add_text(text[written:])
         written = len(text)
     placer.add_anchored(trailing, placer.open)
-    placer.close_to(())
-    placer.add_text(text[written:])
-    return placer.output
+    return placer.finish(text[written:])
 
 
 def _target_words(text: str, links: Sequence[SpanLink]) -> list[Span]:
@@ -181,10 +228,12 @@ class _Placer:
     def __init__(self) -> None:
         self.output: list[str | Tag] = []
         self.open: Ancestors = ()
+        self._space = ""  # after an atomic element, to be written after the elements that end there
 
     def add_text(self, text: str) -> None:
         if text:
-            self.output.append(text)
+            self.output += [self._space] * bool(self._space) + [text]
+            self._space = ""
 
     def add_anchored(self, elements: Sequence[tuple[Element, Ancestors]], around_word: Ancestors) -> None:
         """Add elements next to a word, each inside those of its ancestors that are around the word too, or
@@ -196,8 +245,9 @@ class _Placer:
             enclosing = (*shared, *(ancestor for ancestor in ancestors[len(shared) :] if ancestor in added))
             self.go_to(enclosing)
             if element.atomic:
+                self.add_text(self._take_space())
                 self.output.append(Tag(element, begins=True))
-                self.add_text(" " * element.space_after)
+                self._space = " " * element.space_after
             else:  # it stays open for its own content; whatever comes next closes it
                 self.go_to((*enclosing, element))
                 added.add(element)
@@ -205,8 +255,21 @@ class _Placer:
     def go_to(self, ancestors: Ancestors) -> None:
         """Close and open elements until exactly these are open."""
         self.close_to(_common_prefix(self.open, ancestors))
+        if len(ancestors) > len(self.open):
+            self.add_text(self._take_space())
         self.output.extend(Tag(element, begins=True) for element in ancestors[len(self.open) :])
         self.open = ancestors
+
+    def finish(self, text: str) -> list[str | Tag]:
+        """Close what is open, and return everything; `text` ends the segment."""
+        self.close_to(())
+        self.add_text(text)
+        self.add_text(self._take_space())
+        return self.output
+
+    def _take_space(self) -> str:
+        space, self._space = self._space, ""
+        return space
 
     def close_to(self, ancestors: Ancestors) -> None:
         """Close the innermost elements until only these, a prefix of the open ones, are open."""

@@ -1,0 +1,72 @@
+"""Codes of a segment, and where a translation memory has them."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from jumok.documents.message import Message, has_all_placeholders
+from jumok.documents.segment_codes import SegmentText, take_over
+
+
+def segment_of(message: str) -> SegmentText:
+    [text] = Message(message).segments
+    assert isinstance(text, SegmentText)
+    return text
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "{a} and {b}",
+        "<b>x {a}</b> y<br/>",
+        "Read <a>this <i>now</i></a>!",
+        "a <1>b</1><2>c</2>",
+        " {a} {b}, c ",
+        "<b></b>x",
+    ],
+)
+def test_a_segment_with_its_codes_is_the_message(message: str) -> None:
+    segment = segment_of(message.removesuffix("<br/>"))
+    assert segment.with_codes == message.removesuffix("<br/>")
+    pieces = take_over(segment, segment.with_codes)
+    assert pieces is not None
+    written = [piece if isinstance(piece, str) else segment.codes[piece].text for piece in pieces]
+    assert "".join(written) == segment.with_codes
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "pieces"),
+    [
+        ("a {x} b {y}", "{y} 나 {x} 가", [1, " 나 ", 0, " 가"]),
+        ("%s of %s", "%s / %s", [0, " / ", 1]),
+        ("<b>a</b> <b>{x}</b>", "<b>{x}</b> <b>가</b>", [0, 3, 1, " ", 2, "가", 4]),
+        ("{a} {ab} x", "{ab} {a} 엑스", [1, " ", 0, " 엑스"]),
+        ("a {x}", "가", None),
+        ("a {x}", "가 {y}", None),
+        ("a {x}", "가 {x} {x}", None),
+        ("a <b>b</b>", "가 </b>나<b>", None),
+        ("a <b>b <i>c</i></b>", "<b>가 <i>나</b></i>", None),
+    ],
+)
+def test_codes_are_taken_over_if_all_are_there(
+    source: str, target: str, pieces: list[str | int] | None
+) -> None:
+    assert take_over(segment_of(source), target) == pieces
+
+
+def test_a_choice_is_no_code_and_a_segment_is_sent_as_a_text() -> None:
+    [form, around] = Message("{n, plural, other {# files}} in {place}").segments
+    assert isinstance(form, SegmentText)
+    assert form.with_codes == "# files"
+    assert type(around) is str
+    assert type(pickle.loads(pickle.dumps(form))) is str
+
+
+def test_placeholders_of_the_source_are_required() -> None:
+    assert has_all_placeholders("%1$s and {x}", "{x} 및 %1$s")
+    assert not has_all_placeholders("%1$s and {x}", "{x} 및")
+    assert not has_all_placeholders("%d%% of %s", "%d%%")
+    assert has_all_placeholders("20%off, 100% sure", "20% 할인, 100% 확실")
+    assert has_all_placeholders("{n, plural, other {# files}}", "{n, plural, other {#개 파일}}")
