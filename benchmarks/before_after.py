@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ROUNDS, SLOWER_PERCENT = 5, 5.0
 HELP, COLD = "jumok --help, s", "one sentence, cold, s"
 MAX_SECONDS = {HELP: 0.3, COLD: 1.0}
-"""Absolute limits, whatever the old tree takes."""
+"""Absolute limits, which do not depend on the old tree."""
 SENTENCE = "I go home.\n"
 CLIENTS = 64
 REQUEST_TIMEOUT, PROGRAM_TIMEOUT = 60.0, 1800.0  # seconds

@@ -4,8 +4,8 @@
     encode    read, clean, deduplicate, hold out and encode them: pairs per second, peaks of memory and disk
     resume    a new process opens the store, plans the epoch and computes one update of a tiny model
 
-Without a stage, all of them run, each in a process of its own; the folder keeps what
-`make` and `encode` made. Corpora of less than 64 MB, about 450,000 pairs, are encoded by one process.
+Without --stage, all stages run, each in its own process; the folder keeps the files of `make` and `encode`.
+Corpora of less than 64 MB, about 450,000 pairs, are encoded by one process.
 """
 
 from __future__ import annotations

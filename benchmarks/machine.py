@@ -36,7 +36,7 @@ def machine_facts() -> dict[str, str | int]:
 
 
 def package_versions() -> dict[str, str]:
-    """Return package versions; that of jumok comes from its sources, which need not be installed."""
+    """Return package versions; for jumok, that of its sources, which need not be installed."""
     ours = {"python": platform.python_version(), "jumok": jumok.__version__}
     return {**ours, **{name: _version(name) for name in PACKAGES}}
 

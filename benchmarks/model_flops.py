@@ -1,4 +1,4 @@
-"""Model FLOPs of training: what the equations require, whatever a program really computes.
+"""Model FLOPs of training: the operations of the equations, not those that a program executes.
 
 A multiplication and an addition count as two. Forward and backward together, a matrix of m × n numbers costs
 6·m·n per token that it is multiplied with. The formula is

@@ -64,8 +64,8 @@ def num_parameters(size: str) -> int:
 def estimate(size: str, hosts: int, gbit: float) -> Estimate:
     """Return what an update takes on each of `hosts`, which own equal shares of the parameters.
 
-    A host sends the gradients of what it does not own, and what it owns to all others: the second by a
-    broadcast that is counted as one copy, since every host receives all of it once.
+    A host sends the gradients of other hosts' parameters to their owners, and broadcasts its own parameters.
+    The broadcast counts as one copy, since every host receives all parameters once.
     """
     layers, _, width, feed_forward, _ = SIZES[size]
     shape = TransformerShape(layers, width, feed_forward, VOCAB_SIZES[size])

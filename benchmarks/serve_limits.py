@@ -317,9 +317,9 @@ def faults(server: Server, options: argparse.Namespace) -> list[str]:
         for all_workers in (False, True):
             statuses, health = asyncio.run(_fault(server, number, all_workers, options.seconds or 15))
             lost = sum(count for status, count in statuses.items() if status not in (200, 503))
-            told = f", /health 503 after {health:.2f} s" if all_workers else ""
+            health_note = f", /health 503 after {health:.2f} s" if all_workers else ""
             which = "all workers" if all_workers else "one worker"
-            print(f"{name} of {which}: {dict(statuses)}, {lost} lost{told}", flush=True)
+            print(f"{name} of {which}: {dict(statuses)}, {lost} lost{health_note}", flush=True)
             late = all_workers and health > BOUNDS["seconds to 503"]
             if lost or statuses[503] or late:
                 exceeded.append(f"{name} of {which}")

@@ -1,4 +1,4 @@
-"""How a program reads its arguments and prints what it measured."""
+"""The arguments and the output of the programs."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ TATOEBA_FILES = ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr
 MAX_OLD_WORDS, MIN_NEW_WORDS = 8, 12
 NEW_PAIRS, NEW_VALIDATION_PAIRS, NEW_TEST_PAIRS, KEEP_PAIRS = 2000, 300, 500, 800
 START_STEPS, EPOCHS = 3000, 24  # an epoch is a pass over the new pairs, with or without replay
-LAYERS, VOCAB_SIZE = 2, 4000  # short sentences of few words: the start model learns more in as many minutes
-BATCH_TOKENS = {"start": 1024, "nothing": 512}  # fine-tuning derives 512 for as many pairs
+LAYERS, VOCAB_SIZE = 2, 4000  # short sentences of few words: a small start model learns more per minute
+BATCH_TOKENS = {"start": 1024, "nothing": 512}  # fine-tuning derives 512 for this number of pairs
 MAX_KEEP_LOSS, MIN_GAIN_IN_SPREADS = 1.0, 3.0
 SYSTEMS = {
     "start": "the start model",
@@ -138,5 +138,5 @@ def _spread(row: Row) -> float:
 
 
 def _paired(row: Row, start: Row) -> str:
-    """Return the difference of each round: that of a seed to the start model of the same seed."""
+    """Return the difference of each round, between a system and the start model of the same seed."""
     return " and ".join(f"{own - old:+.1f}" for own, old in zip(row.rounds, start.rounds, strict=True))

@@ -373,7 +373,7 @@ def test_archives_that_are_refused(tmp_path: Path, name: str, content: bytes, me
 # --- tables ---
 
 TWO_CELLS = f"{SAVE.source}\t{SAVE.target}"
-OTHERS = ": the others are no text"
+OTHERS = ": the others are not text"
 
 
 @pytest.mark.parametrize(

@@ -660,7 +660,7 @@ class TestFailures:
         warned = events[started + 1]
         assert isinstance(warned, Warned)
         assert "0.001 minutes are enough for only 1 update:" in warned.message
-        assert "1,000 updates of it need about" in warned.advice
+        assert "1,000 updates need about" in warned.advice
 
     def test_targets_much_longer_than_their_sources_train_with_learned_positions(
         self, tmp_path: Path

@@ -1,8 +1,8 @@
 """The result of one system, stored in its run folder.
 
 translations.txt    the translated test set, one line per sentence
-outcome.json        numbers, the attention of one sentence, and a hash of what they depend on besides the
-                    model
+outcome.json        numbers, the attention of one sentence, and a hash of the pairs, the sentence and the
+                    search
 memory.json         the peak memory of training, which is known only while the process runs
 """
 

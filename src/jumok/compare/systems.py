@@ -65,7 +65,7 @@ def make_systems(
 
 
 def with_shared_settings(overrides: Overrides, first: Recipe) -> Overrides:
-    """Return the overrides, and for the other shared settings the values of the first system."""
+    """Return the overrides; shared settings that they lack get the values of the first system."""
     shared = flatten(first)
     return overrides.updated({name: shared[name] for name in SHARED_SETTINGS if name not in overrides})
 

@@ -46,7 +46,7 @@ def _rounded(value: float | None) -> str:
 
 
 def notes(result: ComparisonResult) -> list[str]:
-    """Return sentences that say what the numbers mean; what makes the comparison unfair comes last."""
+    """Return sentences that explain the numbers; settings that make the comparison unfair come last."""
     first = result.rows[0].name
     same_settings = "the same pairs"
     if not result.unequal_settings:

@@ -1,7 +1,7 @@
 """Settings derived from the corpus and the machine, each with its reason.
 
-People set what they care about (`Overrides`); this module derives the rest, and `resolve.py` puts both
-together. There are three calls, because some settings need the encoded corpus or measured costs:
+A person sets some settings (`Overrides`); this module derives the others, and `resolve.py` merges both.
+There are three calls, because some settings need the encoded corpus or measured costs:
 
     derive(overrides, facts, machine)   model, vocabulary, optimiser         before anything is learnt
     derive_search(resolved, lengths)    the maximum translation length       after pairs are encoded
@@ -239,7 +239,7 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
 
 
 def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
-    """Return the size of pictures, about their own, and of patches: about eight rows of them."""
+    """Return the settings of pictures: about their own size, cut into about eight rows of patches."""
     if not facts.picture_side:
         return []
     typical_size = min(max(facts.picture_side, MIN_PICTURE_SIDE), MAX_PICTURE_SIDE)

@@ -79,7 +79,7 @@ class Settings(BaseModel):
 
 
 def _current_names(section: str, values: Any, *, stored: bool = False) -> Any:
-    """Return the values of one section under current names. Pydantic refuses what is not a dict."""
+    """Return the values of one section under current names. A value that is no dict is left to pydantic."""
     if not section or not isinstance(values, dict):
         return values
     named = with_current_names({f"{section}.{name}": value for name, value in values.items()}, stored=stored)
@@ -351,7 +351,7 @@ class TrainingSettings(Settings):
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Precision of products in training; weights are always fp32. Derived from the device."""
     seed: int = Field(1, ge=0)
-    """Seed of all random numbers, which are a function of it and the step."""
+    """Seed of all random numbers, which depend only on it and on the step."""
 
 
 def _list_of_names(value: Any) -> Any:
@@ -535,7 +535,7 @@ def setting_help(settings: type[BaseModel], name: str) -> str:
 def _field_docstrings(settings: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings below the fields of one class, from its source; none without the source.
 
-    Pydantic would read those of all classes whenever this module is imported, which takes 20 ms. Only the
+    Pydantic would read those of all classes at every import of this module, which takes 20 ms. Only the
     lines of the class are parsed: `inspect.getsource` parses the whole file to find them.
     """
     import ast  # start-up
@@ -586,7 +586,7 @@ def _toml(value: Any) -> str:
 
 
 def _explain(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong with each setting; an unknown name gets the closest known one."""
+    """Return what is wrong with each setting; for an unknown name, suggest the closest known one."""
     faults: dict[str, str] = {}
     for detail in error.errors():
         path = [str(part) for part in detail["loc"]]

@@ -50,7 +50,7 @@ class Corpus:
 
     Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch. `plain`: it is
     plain text, and its pairs have an empty source. `pictures`: its sources are paths of pictures. `note`:
-    what was chosen to read it, such as columns.
+    choices of its reader, such as columns.
     """
 
     name: str
@@ -135,8 +135,8 @@ def open_corpus(
 ) -> Corpus:
     """Open one file of pairs, two parallel texts, or pairs in memory: detect format and languages.
 
-    `columns` chooses two columns of a table by name or number (`en,ko` or `2,4`); `encoding` is that of a
-    text that is not UTF-8. Pairs are read later.
+    `columns` chooses two columns of a table by name or number (`en,ko` or `2,4`); `encoding` is for
+    texts that are not UTF-8. Pairs are read later.
     """
     items = [paths] if isinstance(paths, str | Path) else list(paths)
     if items and all(map(is_pair, items)):
@@ -170,8 +170,8 @@ def open_corpora(
 ) -> list[Corpus]:
     """Open all corpora: files of pairs one by one, texts two by two.
 
-    `path:2.5` gives a corpus the weight 2.5. All corpora must have the same languages; one that names none
-    gets those of the others. `columns` and `encoding` are those of every file (see `open_corpus`).
+    `path:2.5` gives a corpus the weight 2.5. All corpora must have the same languages; a corpus that
+    names none gets those of the others. `columns` and `encoding` apply to every file (see `open_corpus`).
     """
     if not arguments:
         raise DataError(
@@ -207,7 +207,7 @@ def open_held_out(
     columns: str = "",
     encoding: str = "",
 ) -> list[Corpus]:
-    """Open validation or test sets; a set without these columns or this encoding is read as it is."""
+    """Open validation or test sets; columns and an encoding that a set does not have are ignored."""
     for reading in _reading_options(columns, encoding):
         try:
             return open_corpora(arguments, source=source, target=target, **reading)

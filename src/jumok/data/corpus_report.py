@@ -85,7 +85,7 @@ class CorpusSummary:
     pairs: int
     weight: float
     dropped: Mapping[str, int]
-    note: str = ""  # what was chosen to read it, such as columns
+    note: str = ""  # choices of its reader, such as columns
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ _ZIP_END, _ZIP_END_MAX_BYTES = b"PK\5\6", 22 + 65_535
 class InputFile:
     """A file to read from, under the name that messages use for it.
 
-    `encoding`: that of its text; "" means UTF-8. `member`: the file inside this ZIP archive that is read.
+    `encoding` of its text; "" means UTF-8. `member`: the file inside this ZIP archive that is read.
     `from_stream`: it is a copy of standard input, so its name has no suffix.
     """
 
@@ -100,7 +100,7 @@ def read_blocks(file: InputFile) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(file: InputFile) -> Iterator[IO[bytes]]:
-    """Open the file; an error of the system, then or while it is read, becomes a DataError."""
+    """Open the file; a system error, now or while it is read, becomes a DataError."""
     try:
         with file.path.open("rb") as raw:
             yield raw
@@ -224,7 +224,7 @@ def member_names(file: InputFile) -> list[str]:
 
 @contextmanager
 def _archive(file: InputFile, raw: IO[bytes]) -> Iterator[zipfile.ZipFile]:
-    """Open a ZIP archive; whatever is wrong with it, then or while it is read, becomes a DataError."""
+    """Open a ZIP archive; any error, now or while it is read, becomes a DataError."""
     size = raw.seek(0, os.SEEK_END)
     raw.seek(max(size - _ZIP_END_MAX_BYTES, 0))
     end = raw.read()

@@ -1,7 +1,7 @@
 """Scores of training runs that were measured: docs/quality.md has the same points with their commands.
 
-`jumok check` quotes the nearest ones. It predicts nothing: what a corpus gives depends on its text, not only
-on its size.
+`jumok check` quotes the nearest ones. It predicts nothing: the score depends on the text of a corpus, not
+only on its size.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     pets/cat/*.png, pets/dog/*.png                  the sub-folder is the class
     captions.ko.tsv: picture ⇥ caption [⇥ regions]  header optional; paths are relative to the file's folder
 
-A region is a box around what a word of the caption names. `2:0.1,0.25,0.5,0.75` is that of word 2 (counted
-from 0): its left, top, right and bottom edge as shares of the picture. `2/1:…` is that of the first letter of
-word 2, if the rest is a particle. Several regions are separated by spaces.
+A region is a box around the object that a word of the caption names. `2:0.1,0.25,0.5,0.75` is the region of
+word 2 (counted from 0): its left, top, right and bottom edge as shares of the picture. `2/1:…` is the region
+of the first letter of word 2, if the rest of the word is a particle. Several regions are separated by spaces.
 
 A TSV may come from anywhere, so its paths must stay in its own folder.
 """

@@ -77,7 +77,7 @@ def find_pair_format(file: InputFile) -> OpenPairs | None:
 
 
 def holds_pairs(name: str) -> bool:
-    """Return whether the suffix is that of a file of pairs. A .txt is not: only its content can tell."""
+    """Return whether the suffix is in `PAIR_FORMATS`; .txt is not, although a .txt may hold a table."""
     return PurePath(without_compression(name)).suffix.lower() in PAIR_FORMATS
 
 

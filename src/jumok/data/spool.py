@@ -152,7 +152,7 @@ class Spool:
         self.kept = 0
         self.has_alignments = False
         with disk_errors(folder, "The corpus itself is intact."):
-            if not folder.is_dir() or any(folder.iterdir()):  # an empty one may be private: it stays as it is
+            if not folder.is_dir() or any(folder.iterdir()):  # an empty folder may have private permissions
                 shutil.rmtree(folder, ignore_errors=True)
                 make_folder(folder)
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

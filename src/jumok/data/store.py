@@ -186,9 +186,9 @@ def write_store(
 ) -> PairStore:
     """Encode all pairs into `folder`; pairs with more than `max_tokens` on a side are skipped and counted.
 
-    `store_text` also stores the sentences, for token sampling. `order` is that of a store that is written
-    again; by default the number of pairs decides. A store in that folder is replaced; any other folder is
-    refused.
+    `store_text` also stores the sentences, for token sampling. `order` is the order of batches if a store
+    is written again; by default it follows from the number of pairs. A store in that folder is replaced; any
+    other folder is refused.
     """
     _refuse_foreign_folder(folder)
     with new_folder(folder, failure_note="The corpus itself is intact.", replace=True) as temporary:
@@ -550,7 +550,7 @@ def _damage_error(folder: Path, reason: str) -> StorageError:
 
 
 def _refuse_foreign_folder(folder: Path) -> None:
-    """Raise if the folder is neither a store nor what is left of one.
+    """Raise if the folder is neither a store nor the remains of one.
 
     Up to version 0.1, a process killed while it replaced a store could leave some files without manifest.
     """

@@ -55,7 +55,7 @@ class Table:
     file: InputFile
     rows: Callable[[Counter[str]], Iterator[Row]]
     separator: str
-    note: str = ""  # what was found out while opening, such as the separator
+    note: str = ""  # a choice made while opening, such as the separator
 
     @property
     def ragged(self) -> bool:
@@ -109,7 +109,7 @@ def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice
         return Choice()
     texts = [index for index in range(width) if _is_text_column(sample, index, width, ragged=table.ragged)]
     if len(texts) == 2:
-        note = f"columns {texts[0] + 1} and {texts[1] + 1} of {width}: the others are no text"
+        note = f"columns {texts[0] + 1} and {texts[1] + 1} of {width}: the others are not text"
         return Choice(texts[0], texts[1], width, note=note)
     raise _choose_error(table, first, width)
 

@@ -1,4 +1,4 @@
-"""The text of a segment of TMX or XLIFF: what is between its inline codes.
+"""The text of a segment of TMX or XLIFF: without its inline codes.
 
     <bpt i="1">&lt;b&gt;</bpt>Save<ept i="1">&lt;/b&gt;</ept> <g id="2">now</g><ph x="1"/>.     →  Save now.
 

@@ -1,7 +1,7 @@
 """gettext catalogues (.po): msgid and msgstr.
 
 Fuzzy, obsolete and untranslated entries are dropped and counted. The singular makes a pair with the first
-form of the translation and the plural with the others; one form alone, as in Korean, goes with the plural.
+form of the translation and the plural with the others; a single form, as in Korean, goes with the plural.
 """
 
 from __future__ import annotations

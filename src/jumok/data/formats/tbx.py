@@ -4,7 +4,7 @@
     <conceptEntry><langSec xml:lang="en"><termSec><term>student</term></termSec></langSec> …       since 2019
 
 Each term of the source language makes a pair with the first term of the target language: the others are
-synonyms, and a translation needs one of them.
+synonyms, and a translation needs only one.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ def diverged(evidence: Evidence) -> Finding | None:
 
 
 def training_diverged(loss: float, uniform_loss: float) -> Finding | None:
-    """A training loss far above that of equal probabilities: it is known long before a validation."""
+    """A training loss far above the uniform loss; it shows long before a validation."""
     if not loss > DIVERGED_RATIO * uniform_loss:  # NaN too: such updates are skipped and reported
         return None
     return _diverged("training", loss, uniform_loss)

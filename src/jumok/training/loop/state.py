@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from jumok.config.recipe import TrainingSettings
 
 USELESS_RATIO = 4.0
-"""Validation loss / loss of equal probabilities above which a validation ranks next to last, whatever its
-score. It is higher than `DIVERGED_RATIO` (detectors.py): a model that overfits a tiny corpus is confidently
-wrong on the validation set, and still stays below it."""
+"""If the validation loss is above this many uniform losses, the validation ranks next to last, whatever its
+score. The ratio is higher than `DIVERGED_RATIO` (detectors.py): a model that overfits a tiny corpus is
+confidently wrong on the validation set, and still stays below it."""
 
 
 @dataclass(frozen=True, slots=True)

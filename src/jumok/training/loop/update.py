@@ -124,7 +124,7 @@ class Worker:
     ) -> tuple[int, float, float]:
         """Run forward and backward on a rank's rows; return (tokens of all ranks, loss, nll of this rank).
 
-        Gradients are divided by the tokens of all ranks, so their sum over the ranks is that of the batch.
+        Gradients are divided by the tokens of all ranks, so the sum over the ranks is the batch's gradient.
         """
         rank = self.backend.rank if rank is None else rank
         world_size = self.backend.world_size if world_size is None else world_size
@@ -149,7 +149,7 @@ def num_statistics(model: Model, settings: TrainingSettings) -> int:
 
 
 def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """Seed torch's own generator, that of every device, with (seed, step, rank)."""
+    """Seed torch's generators, on every device, with (seed, step, rank)."""
     entropy = [seed, step, rank] if rank else [seed, step]
     torch.manual_seed(int(numpy.random.SeedSequence(entropy).generate_state(1, numpy.uint64)[0] >> 1))
 

@@ -2,14 +2,14 @@
 
     torchrun --nnodes 3 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint host:port -m jumok train …
 
-Torchrun tells each process its rank and where rank 0 is, in RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT;
-any other launcher can set the same variables. Rank 0 trains as always, with the run folder on its disk. The
-others follow its orders (`follower.py`), which are JSON messages: nothing is pickled, so no `*_object`
-collective of torch is used.
+Torchrun sets the rank of each process and the address of rank 0 in RANK, WORLD_SIZE, MASTER_ADDR and
+MASTER_PORT; any other launcher can set the same variables. Rank 0 trains as in a single process, with the run
+folder on its disk. The others follow its orders (`follower.py`), which are JSON messages: nothing is pickled,
+so no `*_object` collective of torch is used.
 
 Connections are neither authenticated nor encrypted: any host that reaches the ports can join. Use a trusted
-network. Every process listens on one address only: that of the interface in
-GLOO_SOCKET_IFNAME, or else of the interface that leads to MASTER_ADDR.
+network. Every process listens on one address only: that of the interface in GLOO_SOCKET_IFNAME, or else of
+the interface that leads to MASTER_ADDR.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """What the launcher tells a process about itself and the others."""
+    """The ranks and addresses that the launcher has set in the environment of a process."""
 
     rank: int
     world_size: int
@@ -94,7 +94,7 @@ class ClusterAddress:
 
 
 class Cluster:
-    """The connected ranks, seen from one of them."""
+    """The connections of one rank to all others."""
 
     def __init__(self, address: ClusterAddress, orders: torch.distributed.ProcessGroup | None) -> None:
         self.rank, self.world_size, self.local_rank = address.rank, address.world_size, address.local_rank
@@ -131,7 +131,7 @@ class Cluster:
             return self._broadcast(torch.zeros(length, dtype=torch.uint8)).numpy().tobytes()
 
     def gather_answers(self, answer: str) -> list[str]:
-        """Exchange short texts: every rank gets those of all ranks, in their order."""
+        """Exchange short texts; return the texts of all ranks, in order of rank."""
         data = answer.encode("utf-8", "replace")[:ANSWER_BYTES].ljust(ANSWER_BYTES, b"\0")
         answers = [torch.zeros(ANSWER_BYTES, dtype=torch.uint8) for _ in range(self.world_size)]
         with connection_errors():
@@ -175,7 +175,7 @@ def current_cluster() -> Cluster | None:
 def joined_cluster() -> Iterator[Cluster | None]:
     """Within this block all ranks are connected; yields None if this process was started alone.
 
-    When rank 0 leaves the block, it tells the others to end; after an error, to end with one too.
+    When rank 0 leaves the block, it orders the others to end; after an error, they end with an error too.
     """
     address = ClusterAddress.from_environment()
     if address is None or _current:

@@ -67,7 +67,7 @@ def follow(cluster: Cluster) -> None:
 
 
 def _make_worker(cluster: Cluster, folder: Path, order: Message) -> Worker:
-    """Return this rank's worker. An error is told to all ranks, which then end."""
+    """Return this rank's worker. If that fails, all ranks get the error message and end."""
     answer, worker = "", None
     try:
         recipe = make_recipe(order["recipe"])

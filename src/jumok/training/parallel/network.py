@@ -5,11 +5,11 @@ in the order of ranks, and steps Adam for it. So both backends compute the same 
 DistributedDataParallel does not: it rebuilds its buckets after the first backward pass, so a resumed run of
 three or more processes adds in another order.)
 
-    reduce_gradients    all_to_all_single: each gradient goes to its owner, and to nobody else
+    reduce_gradients    all_to_all_single: each gradient goes to its owner only
     sum_over_ranks      all_gather of a few float64
-    share_parameters    broadcast by each owner of what it owns
+    share_parameters    each owner broadcasts its parameters
 
-In every block of memory the parameters are sorted by owner, so what a rank owns is one section.
+In every block of memory the parameters are sorted by owner, so the parameters of one owner are one section.
 """
 
 from __future__ import annotations

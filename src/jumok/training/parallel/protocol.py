@@ -14,9 +14,9 @@ rank calls them in this order:
     optimiser.step()                    # steps the parameters that have a gradient: the rank's own
     backend.share_parameters()
 
-Rank 0 writes the checkpoints, with Adam's state of all parameters. In shared memory it sees that of the other
-owners; over a network, all ranks call `collect_optimiser` first, and `distribute` after rank 0 has loaded a
-checkpoint or new weights.
+Rank 0 writes the checkpoints, with Adam's state of all parameters. In shared memory, rank 0 sees the state of
+all owners. Over a network, all ranks call `collect_optimiser` before rank 0 writes a checkpoint, and
+`distribute` after it has loaded a checkpoint or new weights.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ParallelBackend(Protocol):
-    """The processes that train one model together, seen from one of them."""
+    """One rank's interface to the processes that train one model together."""
 
     @property
     def rank(self) -> int: ...
@@ -49,9 +49,9 @@ class ParallelBackend(Protocol):
         """
 
     def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
-        """Return the parameters that this rank owns, and per rank its gradients of them, not summed.
+        """Return the parameters that this rank owns, and the gradients that each rank computed for them.
 
-        They are valid until the next call; `again` says that it is not the first of an update.
+        The gradients are valid until the next call. `again`: this is not the first call of an update.
         """
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:

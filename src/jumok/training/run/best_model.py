@@ -82,7 +82,7 @@ class BestModel:
         self._written_step = best.step
 
     def _is_better_than_average(self, best: ValidationRecord) -> bool:
-        """Whether a validation beats that of the average that an earlier finish chose, if there is one."""
+        """Whether a validation is better than that of the stored average; True if there is no average."""
         trainer, average = self._trainer, self._average
         return average is None or trainer.state.is_better(best, average.validation, trainer.settings.stop_on)
 

@@ -112,7 +112,7 @@ class FineTuning:
 
     @property
     def _score_name(self) -> str:
-        """The score that decides: that of `stop_on`, or chrF for translators that stop on the loss."""
+        """The score to report: `stop_on`, or chrF for translators that stop on the loss."""
         stop_on = self.recipe.training.stop_on
         return "chrf" if stop_on == "loss" and self.recipe.model.task == "translate" else stop_on
 
@@ -130,7 +130,7 @@ class FineTuning:
 
 
 def read_fine_tuning(folder: RunFolder, recipe: Recipe, tokenizers: TokenizerPair) -> FineTuning | None:
-    """Return what a run started from; None for a run that started from scratch."""
+    """Return the start model of a run and its pairs to keep; None if the run started from scratch."""
     if recipe.fine_tuning.start_from is None:
         return None
     start = read_stored_start(folder)

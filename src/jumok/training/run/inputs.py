@@ -65,12 +65,12 @@ def describe_sources(inputs: Inputs) -> dict[str, Any] | None:
 
 
 def write_sources(path: Path, sources: Mapping[str, Any]) -> None:
-    """Remember what a run has read, so that it is not read again while its files are the same."""
+    """Store the description of the files, so that a resumed run does not read unchanged files again."""
     write_file(path, json_with_checksum(sources))
 
 
 def has_same_sources(path: Path, inputs: Inputs) -> bool:
-    """Whether the files are those of `write_sources`: the same names, sizes and times."""
+    """Whether the files have the names, sizes and times that `write_sources` stored."""
     try:
         return path.exists() and read_json_with_checksum(path) == describe_sources(inputs)
     except ModelFolderError:  # damaged: the files are read again
@@ -173,7 +173,7 @@ def _open_validation(inputs: Inputs, first: Corpus) -> list[Corpus]:
 
 
 def _with_languages(corpus: Corpus, source: str, target: str) -> Corpus:
-    """Return a corpus in which languages that it does not name are those of the recipe."""
+    """Return the corpus, with the languages of the recipe where it names none."""
     return replace(
         corpus,
         source_language=corpus.source_language or ("" if corpus.plain else source),

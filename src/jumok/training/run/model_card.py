@@ -38,7 +38,7 @@ def make_model_card(
     facts: Mapping[str, Any],
     read_out: ReadOut | None = None,
 ) -> ModelCard:
-    """Return the card; `facts` are those of the weights: their steps, their origin, their loss."""
+    """Return the card; `facts` describe the weights: their steps, origin and loss."""
     store, best = data.store, trainer.state.best(trainer.settings.stop_on)
     start_corpora = read_start_card(data.folder).corpora if recipe.fine_tuning.start_from else ()
     corpora = (

@@ -5,8 +5,8 @@
 
 A phase that has a planned end is completed and finished before the next one begins. So the weights depend
 on the commands that were given, and not on when a process was stopped or killed in between. A run without a
-limit has no planned end: its next phase begins at its newest checkpoint; so does that of a run that `jumok
-finish` ended.
+limit has no planned end: its next phase begins at its newest checkpoint. So does the next phase of a run that
+`jumok finish` ended.
 
 A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero,
 it rises to its peak again, over a tenth of the phase, and falls to zero at the new end. If it has not, it

@@ -175,12 +175,12 @@ def collect_old_pairs(collector: Collector, sentences: Sentences, settings: Fine
 
 
 def _unseen(keep: Sequence[Pair], sentences: Sentences) -> tuple[Pair, ...]:
-    """Return the pairs to keep that are not among the new pairs: what is trained on measures nothing."""
+    """Return the pairs to keep that are not among the new pairs: no training pair shows what is forgotten."""
     unseen = tuple(_without_sources_of(sentences, keep))
     if not unseen:
         raise DataError(
-            f"Every source of --keep is also among the new pairs, so it cannot tell what is kept. Received: "
-            f"{len(keep):,} pairs. Name pairs that are not trained on."
+            f"Every source of --keep is also among the new pairs, so they cannot show what is kept. "
+            f"Received: {len(keep):,} pairs. Name pairs that are not trained on."
         )
     return unseen
 

@@ -25,7 +25,7 @@ _WEIGHTS = "weights.safetensors"
 
 @dataclass(frozen=True, slots=True)
 class StoredAverage:
-    """A stored average: what it is, and its validation."""
+    """A stored average: its folder, its description and its validation."""
 
     folder: Path
     description: str

@@ -34,7 +34,7 @@ from jumok.training.run.factories import fresh_model, make_batches, make_validat
 from jumok.training.run.fine_tuning import NUM_VALIDATIONS
 from jumok.training.run.inputs import describe_sources, has_same_sources, open_inputs, write_sources
 from jumok.training.run.pretrained_encoder import read_encoder
-from jumok.training.run.run_folder import RunRecord, no_more_tokens
+from jumok.training.run.run_folder import RunRecord, smaller_vocab_reason
 from jumok.training.run.speed import (
     estimate_costs,
     measure_costs,
@@ -174,7 +174,7 @@ def _prepare_resumed(
 
 
 def _unrecorded_order(folder: RunFolder) -> str | None:
-    """Return the order of a run without a record of it: before `sources.json`, there was only one."""
+    """Return the order of batches of a run that did not record it; before `sources.json` there was one."""
     return None if folder.sources_file.exists() else SORTED
 
 
@@ -202,11 +202,11 @@ def _prepare_new(
     started = time.perf_counter()
     sentences = yield from _read(inputs, overrides, folder, started)
     resolved = derive(overrides, sentences.facts, this_machine())
-    check_recipe(resolved.recipe)  # what is derived for pictures may not go with an override
+    check_recipe(resolved.recipe)  # a setting derived for pictures may contradict an override
     yield StageStarted("learning vocabulary")
     learning_started = time.perf_counter()
     tokenizers = _learn_tokenizers(sentences, resolved.recipe)
-    size = LearnedSize(resolved, max(tokenizers.source.vocab_size, tokenizers.target.vocab_size))
+    size = LearnedVocabSize(resolved, max(tokenizers.source.vocab_size, tokenizers.target.vocab_size))
     yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
     if not isinstance(tokenizers.target, ClassNames):
         resolved = size.apply()
@@ -230,7 +230,7 @@ def _prepare_from(
     yield StageStarted("learning vocabulary")
     learning_started = time.perf_counter()
     tokenizers = initial.make_tokenizers(sentences, recipe)
-    size = LearnedSize(resolved, tokenizers.target.vocab_size)
+    size = LearnedVocabSize(resolved, tokenizers.target.vocab_size)
     yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
     resolved = size.apply()
     new_run = _NewRun(folder, sentences, tokenizers, started)
@@ -309,8 +309,8 @@ def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: flo
 
 
 @dataclass(frozen=True)
-class LearnedSize:
-    """The vocabulary size that was learnt: a small text may have fewer tokens than the recipe wants."""
+class LearnedVocabSize:
+    """The vocabulary size that was learnt: a small text may have fewer tokens than the recipe requests."""
 
     resolved: Resolved
     learned: int
@@ -319,7 +319,7 @@ class LearnedSize:
     def reason(self) -> str:
         """Why the vocabulary is smaller than the user requested; "" if it is not."""
         requested = self.resolved.overrides.get("text.vocab_size")
-        return no_more_tokens(requested) if requested is not None and self.learned < requested else ""
+        return smaller_vocab_reason(requested) if requested is not None and self.learned < requested else ""
 
     def apply(self) -> Resolved:
         """Return the settings with the size that was learnt, if it is smaller."""

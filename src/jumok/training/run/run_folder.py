@@ -292,14 +292,14 @@ class RunFolder:
             )
 
 
-def no_more_tokens(requested: int) -> str:
+def smaller_vocab_reason(requested: int) -> str:
     """Return why a vocabulary is smaller than requested."""
     return f"{requested:,} were requested, but the text has no more"
 
 
 def _is_requested_size(vocab_size: int, record: RunRecord) -> bool:
     """Return whether this vocabulary size was requested when the run started, and could not be learnt."""
-    why = no_more_tokens(vocab_size)
+    why = smaller_vocab_reason(vocab_size)
     return any(
         (setting.name, setting.reason) == ("text.vocab_size", why) for setting in record.derived_settings
     )

@@ -107,7 +107,7 @@ def warn_about_plan(settings: TrainingSettings, steps: int | None, costs: Traini
             f"{settings.minutes:g} minutes are enough for only {steps} update{'s' if steps > 1 else ''}: "
             f"reading, measuring, validating and finishing take {other_seconds:.0f} s, and each update "
             f"{costs.update_seconds:.2g} s",
-            f"Such a model has learnt next to nothing. {SUGGESTED_UPDATES:,} updates of it need about "
+            f"Such a model has learnt next to nothing. {SUGGESTED_UPDATES:,} updates need about "
             f"{max(needed, 0.1):.1f} minutes.",
         )
     epochs = steps * settings.accumulate / costs.batches_per_epoch

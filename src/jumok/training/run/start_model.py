@@ -247,7 +247,7 @@ def _nearest_size(width: int) -> str:
 
 
 def _describe_unknown(tokenizers: TokenizerPair, sentences: Sentences) -> str:
-    """Say how much of the new pairs the vocabulary does not know; it cannot grow."""
+    """Describe the share of unknown tokens in the new pairs: the vocabulary cannot grow."""
     pairs = [pair for pair, _ in zip(sentences.pairs(), range(SAMPLED_PAIRS), strict=False)]
     sides = (tokenizers.source, [p.source for p in pairs]), (tokenizers.target, [p.target for p in pairs])
     tokens = [token for tokenizer, texts in sides for ids in tokenizer.encode_batch(texts) for token in ids]

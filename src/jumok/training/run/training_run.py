@@ -97,7 +97,7 @@ def training_events(
     """Train on sentence pairs, or continue the run in `out`. Nothing happens before the first `next`.
 
     `pairs` are files, corpora, or pairs in memory: `[("Hello.", "안녕하세요."), …]`. `columns` chooses two
-    columns of a table (`"en,ko"` or `"2,4"`), `encoding` is that of a text that is not UTF-8.
+    columns of a table (`"en,ko"` or `"2,4"`), `encoding` is for texts that are not UTF-8.
 
     To continue a run, `pairs` can be left out. With larger limits (`steps`, `epochs`, `minutes`, counted from
     the start of the run) a run is given more training (`more_training.py`).
@@ -105,8 +105,8 @@ def training_events(
     Settings take precedence over `recipe`. Give a setting by its name, `minutes=5`, or with its section,
     `**{"model.dropout": 0.2}`. A recipe file is `Overrides.from_settings(read_recipe(path))`.
 
-    If torchrun has started this process as one of several, they train together (`parallel/cluster.py`): rank
-    0 has all events and the folder; in the others there is no event, and the iteration ends with the run.
+    If torchrun has started this process as one of several, they train together (`parallel/cluster.py`): only
+    rank 0 has events and the run folder; on other ranks the iteration yields nothing and ends with the run.
     """
     overrides = make_overrides(recipe, settings)
     inputs = Inputs(list_inputs(pairs), list_inputs(valid), columns, encoding)

@@ -61,7 +61,7 @@ class EncodedPair:
 
     @property
     def length(self) -> int:
-        """Tokens of the longer side; for a picture those of its caption, as pictures have equal lengths."""
+        """Tokens of the longer side; of a picture, those of its caption: all pictures have equal lengths."""
         return len(self.target) if self.pair.picture else max(len(self.source), len(self.target))
 
 
@@ -131,7 +131,7 @@ class TranslationValidation:
     def translate(
         self, model: Model, beam: int, *, should_stop: Callable[[], bool] = never_stop
     ) -> list[str] | None:
-        """Translate the sources of `translated` line by line, as they are; None if stopped."""
+        """Translate the sources of `translated`, each as a whole line; None if stopped."""
 
         def abort_if_stopped(done: int, total: int) -> None:
             if should_stop():
