@@ -251,7 +251,7 @@ class Trainer:
         return self._update_seconds / max(self._num_updates, 1)
 
     def _seconds_per_validation(self) -> float:
-        """Return the mean of this session's validations; before the first, an estimate in updates."""
+        """Return the mean of this session; before its first validation, an estimate from planned costs."""
         if self._num_validations:
             return self._validation_seconds / self._num_validations
         return (
