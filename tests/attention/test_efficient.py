@@ -144,7 +144,7 @@ def causal_in_numpy(query, keys, values, allowed, *, query_offset=0):
     ],
 )
 def test_both_causal_paths_equal_the_formula_in_numpy(monkeypatch, queries, keys, query_offset):
-    monkeypatch.setattr(efficient_module, "CHUNK", 3)
+    monkeypatch.setattr(efficient_module, "CAUSAL_CHUNK", 3)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     query, keys, values, allowed = random_inputs(queries, keys)
     weights, context = causal_in_numpy(query, keys, values, allowed, query_offset=query_offset)
@@ -211,7 +211,7 @@ def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights)
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
     """One query of the first sentence has no key to attend to; none of the third has any."""
-    monkeypatch.setattr(efficient_module, "CHUNK", 2)
+    monkeypatch.setattr(efficient_module, "CAUSAL_CHUNK", 2)
     check_gradients(Efficient(causal=True), random_inputs(3, 3), need_weights=need_weights)
 
 

@@ -43,7 +43,7 @@ def plain(query, keys, values, allowed, *, causal, query_offset=0):
     ],
 )
 def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, causal):
-    monkeypatch.setattr(linear_module, "CHUNK", 3)
+    monkeypatch.setattr(linear_module, "CAUSAL_CHUNK", 3)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     query, keys, values, allowed = random_inputs(queries, keys)
     weights, context = plain(query, keys, values, allowed, causal=causal, query_offset=query_offset)
@@ -79,7 +79,7 @@ def test_several_full_chunks_equal_the_formula_gradients_included(causal):
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
     """If causal, one query of the first sentence has no key to attend to; none of the third has any."""
-    monkeypatch.setattr(linear_module, "CHUNK", 2)
+    monkeypatch.setattr(linear_module, "CAUSAL_CHUNK", 2)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     check_gradients(LinearAttention(causal=causal), random_inputs(3, 3), need_weights=need_weights)
 

@@ -69,7 +69,7 @@ def test_without_seed_dropout_masks_follow_the_seed_of_torch():
     assert torch.equal(first, dropout(STATES))
 
 
-@pytest.mark.parametrize("inactive", [Dropout(0.0), Dropout(0.5).eval()], ids=["share 0", "eval"])
+@pytest.mark.parametrize("inactive", [Dropout(0.0), Dropout(0.5).eval()], ids=["probability 0", "eval"])
 def test_without_training_or_share_nothing_is_dropped(inactive):
     assert inactive(STATES) is STATES
     assert torch.equal(inactive.add(STATES, STATES), STATES * 2)

@@ -3,9 +3,9 @@
     score(q, k) = vᵀ tanh(W_q q + W_k k)                   Bahdanau, Cho & Bengio 2015, appendix A.1.2
     normed      = g · (v / ‖v‖)ᵀ tanh(W_q q + W_k k + b)   Salimans & Kingma 2016, eq. 2, for v
 
-The hidden layer is formed for every pair of query and key: O(L · S · units) time and, with gradients, as much
-memory: 330 MB per layer for 64 sentences of 50 tokens and 512 units. The keys' half does not change while a
-sentence is decoded: it is computed once, with the memory.
+The hidden layer is computed for every pair of query and key: O(L · S · units) time and, with gradients, as
+much memory: 330 MB per layer for 64 sentences of 50 tokens and 512 units. W_k k does not change while a
+sentence is decoded: `prepare` computes it once per memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from jumok.attention.contract import HeadShape
 
 # Without gradients nothing has to be saved: a hidden layer of more numbers than this (128 MB in float32) is
-# formed for a part of the queries at a time.
+# computed for a part of the queries at a time.
 MAX_HIDDEN_ELEMENTS = 2**25
 
 
@@ -97,7 +97,7 @@ class Additive(SoftmaxMechanism):
         units = shape.key if units is None else units
         self.query = head_matrices(shape.heads, shape.query, units)
         self.key = head_matrices(shape.heads, shape.key, units)
-        self.energy = head_vectors(shape.heads, units)
+        self.energy = head_vectors(shape.heads, units)  # v
         self.gain = nn.Parameter(torch.full((shape.heads,), math.sqrt(1 / units))) if normed else None
         self.bias = nn.Parameter(torch.zeros(shape.heads, units)) if normed else None
 

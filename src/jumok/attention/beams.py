@@ -39,7 +39,10 @@ class Beams:
 
 
 def group_rows(sentence: Tensor, num_sentences: int) -> Beams:
-    """Return the `Beams` of query rows where row r reads memory row `sentence[r]`, unsorted and repeated."""
+    """Return the `Beams` of query rows in which row r reads memory row `sentence[r]`.
+
+    `sentence` may be in any order and may repeat rows.
+    """
     counts = torch.bincount(sentence, minlength=num_sentences)
     num_slots = int(counts.max()) if len(sentence) else 0
     by_sentence = torch.argsort(sentence, stable=True)

@@ -201,7 +201,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
 
     @abstractmethod
     def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> MemoryT:
-        """The same as `prepare`, whose `allowed_keys` is now known to be bool."""
+        """The same as `prepare`, after it has checked that `allowed_keys` is bool."""
 
     def scale(self, width: int) -> float:
         """The factor that turns products of queries and keys of that width into scores."""
@@ -216,7 +216,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
         """The mechanism itself, with one row of memory for each row of queries."""
 
     def forward_call(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
-        """Check that the mechanism supports the call, resolve rows that share a memory, then `attend`."""
+        """Check that the mechanism supports the call; group or copy rows that share a memory; `attend`."""
         requested = {
             "mask": call.allowed is not None,
             "bias": call.bias is not None,

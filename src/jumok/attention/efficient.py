@@ -7,7 +7,7 @@ With K and V multiplied first, nothing of size query × key is formed: O(n · d�
 The implied weights ρ_q(Q) ρ_k(K)ᵀ are not negative and sum to 1 over the keys, since they mix maps that do;
 they differ from those of scaled dot product.
 
-The paper has no causal version. It needs only that every map ends at the position of its query:
+The paper has no causal version. A causal map ends at the position of its query:
 
     context_i = Σ_f ρ_q(q_i)_f · Σ_{j≤i} e^k_jf v_j / Σ_{j≤i} e^k_jf
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     from jumok.attention.beams import Beams
 
-# Positions whose causal sums are computed together. Longer chunks carry fewer sums and form more products of
-# queries with keys.
-CHUNK = 64
-# All exponentials of a chunk are relative to its largest key. A position whose sum is smaller than this is so
-# far below that key that its square, which the gradient divides by, would leave the range of float32.
+# Number of positions whose causal sums are computed together. Longer chunks store fewer sums and compute more
+# products of queries with keys.
+CAUSAL_CHUNK = 64
+# All exponentials of a chunk are relative to its largest key. The gradient divides by the square of a
+# position's sum of exponentials; below this sum, the square would leave the range of float32.
 SMALLEST_TOTAL = math.exp(-40)
 
 
@@ -200,8 +200,8 @@ def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) ->
         pad(values[:, :, own], missing),
     )
     contexts = []
-    for start in range(0, queries, CHUNK):
-        features, own_keys, own_values = (part[:, :, start : start + CHUNK] for part in rows)
+    for start in range(0, queries, CAUSAL_CHUNK):
+        features, own_keys, own_values = (part[:, :, start : start + CAUSAL_CHUNK] for part in rows)
         context, before = _chunk_context(features, own_keys, own_values, before)
         contexts.append(context)
     return contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=2)
@@ -222,9 +222,9 @@ def _chunk_context(features: Tensor, keys: Tensor, values: Tensor, before: MapSu
         first, before = _chunk_context(features[:, :, :half], keys[:, :, :half], values[:, :, :half], before)
         second, after = _chunk_context(features[:, :, half:], keys[:, :, half:], values[:, :, half:], before)
         return torch.cat([first, second], dim=2), after
-    shares = features / totals.masked_fill(totals == 0, 1.0)  # of each e^(k - h), for each query
-    within_chunk = (shares @ exponentials.transpose(-2, -1)).tril()  # (batch, head, query, key)
-    context = shares @ carried.sums + within_chunk @ values
+    coefficients = features / totals.masked_fill(totals == 0, 1.0)  # of e^(k - h), (…, query, key width)
+    within_chunk = (coefficients @ exponentials.transpose(-2, -1)).tril()  # (batch, head, query, key)
+    context = coefficients @ carried.sums + within_chunk @ values
     sums = carried.sums + exponentials.transpose(-2, -1) @ values
     return context, MapSums(largest, totals[:, :, -1:].transpose(-2, -1), sums)
 

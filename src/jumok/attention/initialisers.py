@@ -4,9 +4,9 @@
     he       variance 2 / inputs                                 He et al. 2015, eq. 10
     lecun    variance 1 / inputs                                 LeCun et al. 1998, section 4.6
 
-The names and numbers are those of Keras, which says "glorot" for "xavier": its scaled normal distributions
-are cut off at two standard deviations; "normal" and "truncated-normal" have the deviation 0.05, and "uniform"
-lies within ±0.05, whatever the size of the matrix.
+The names and numbers are those of Keras, which says "glorot" for "xavier". The normal distributions above are
+truncated at two standard deviations. "normal" and "truncated-normal" have the standard deviation 0.05, and
+"uniform" is within ±0.05, whatever the size of the matrix.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 Initialiser: TypeAlias = "Callable[[Tensor], object]"
 """Overwrites a matrix (output, input), or a vector of biases, in place."""
 
-FIXED_SIZE = 0.05
-# The standard deviation of a normal distribution of variance 1 that is cut off at ±2.
-CUT_OFF_DEVIATION = 0.87962566103423978
+FIXED_SCALE = 0.05
+# The standard deviation of a normal distribution of variance 1 that is truncated at ±2.
+TRUNCATED_DEVIATION = 0.87962566103423978
 
 
-def _cut_off_normal(parameter: Tensor, deviation: float) -> None:
+def _truncated_normal(parameter: Tensor, deviation: float) -> None:
     nn.init.trunc_normal_(parameter, std=deviation, a=-2 * deviation, b=2 * deviation)
 
 
@@ -44,7 +44,7 @@ def _scaled(fan: Callable[[int, int], float], *, normal: bool = False) -> Initia
     def fill(parameter: Tensor) -> None:
         deviation = math.sqrt(1 / max(1.0, fan(*_fans(parameter))))
         if normal:
-            _cut_off_normal(parameter, deviation / CUT_OFF_DEVIATION)
+            _truncated_normal(parameter, deviation / TRUNCATED_DEVIATION)
         else:
             limit = math.sqrt(3) * deviation
             nn.init.uniform_(parameter, -limit, limit)
@@ -70,9 +70,9 @@ INITIALISERS: dict[str, Initialiser] = {
     "lecun-uniform": _scaled(lambda inputs, _: inputs),
     "lecun-normal": _scaled(lambda inputs, _: inputs, normal=True),
     "orthogonal": _orthogonal,
-    "normal": lambda parameter: nn.init.normal_(parameter, std=FIXED_SIZE),
-    "truncated-normal": lambda parameter: _cut_off_normal(parameter, FIXED_SIZE),
-    "uniform": lambda parameter: nn.init.uniform_(parameter, -FIXED_SIZE, FIXED_SIZE),
+    "normal": lambda parameter: nn.init.normal_(parameter, std=FIXED_SCALE),
+    "truncated-normal": lambda parameter: _truncated_normal(parameter, FIXED_SCALE),
+    "uniform": lambda parameter: nn.init.uniform_(parameter, -FIXED_SCALE, FIXED_SCALE),
     "zeros": nn.init.zeros_,
     "ones": nn.init.ones_,
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class KerasScaleSettings(Settings):
     use_scale: bool = False
-    """Learn a factor, one per head, which starts at 1: of the scores, or inside the tanh of concat."""
+    """Learn one factor per head, initially 1: for the scores, or inside the tanh of concat."""
 
 
 class KerasAdditiveSettings(Settings):

@@ -4,8 +4,8 @@
     φ(x) = elu(x) + 1                                            eq. 7
 
 The sums run over all keys, or over j ≤ i if causal (eq. 10–12). O(n · d²) time; one decoding step costs O(d²)
-regardless of the length so far. φ is positive, so no constant is added to the divisor: it would pull short
-sentences towards 0.
+regardless of the length so far. φ is positive, so no constant is added to the divisor: a constant would
+shrink the context of short sentences towards 0.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from jumok.attention.scored import KeyValues
 if TYPE_CHECKING:
     from jumok.attention.beams import Beams
 
-# Causal sums are carried from chunk to chunk. Longer chunks store fewer sums and form more products of
-# queries with keys.
-CHUNK = 64
+# Number of positions per chunk of a causal sum, which is carried from chunk to chunk. Longer chunks store
+# fewer sums and compute more products of queries with keys.
+CAUSAL_CHUNK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _causal_sums(query_features: Tensor, key_values: KeyValues, offset: int) -> 
     """
     all_keys, all_values = key_values.keys, key_values.values
     queries = query_features.shape[2]
-    size = max(1, min(CHUNK, queries))
+    size = max(1, min(CAUSAL_CHUNK, queries))
     before = _sum_in_chunks(all_keys[:, :, :offset], all_values[:, :, :offset])
     # The keys at the queries' own positions; beyond the last key `_chunks` pads with features of 0.
     own_keys, own_values = (part[:, :, offset : offset + queries] for part in (all_keys, all_values))

@@ -67,8 +67,8 @@ class LuongConcat(Additive):
 
         W [h; h̄] = [W_q W_k] [h; h̄] = W_q h + W_k h̄
 
-    so the columns of W that multiply h are `query`, those that multiply h̄ are `key`, and the keys' half is
-    computed once. It costs as much as the additive score.
+    so the columns of W that multiply h are `query`, those that multiply h̄ are `key`, and W_k h̄ is computed
+    once per memory. It costs as much as the additive score.
     """
 
     def __init__(

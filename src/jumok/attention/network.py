@@ -1,4 +1,4 @@
-"""A score by any small network: it reads a query and a key side by side and writes one number.
+"""A score by any small network, which maps a concatenated query and key to one number.
 
     score(q, k) = network([q; k])                                Bahdanau et al. 2015, section 3.1: "a(s, h)"
 
@@ -38,9 +38,10 @@ class NetworkSettings(Settings):
 
 
 class NetworkScore(SoftmaxMechanism):
-    """A network compares every query with every key; the heads share it, with their own queries and keys.
+    """A network compares every query with every key. All heads share it; each has its own queries and keys.
 
-    `network` replaces the one that the other options describe. It must treat every pair by itself.
+    `network` replaces the one that the other options describe. It must score every pair of query and key
+    independently.
     """
 
     supports = Supports(widths=True)

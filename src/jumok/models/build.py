@@ -64,7 +64,7 @@ def build_model(
 ) -> Model:
     """The model that the settings describe. `shared`: both languages use one vocabulary.
 
-    With a `grid` its sources are pictures, cut into these patches.
+    With a `grid`, the sources are pictures that are cut into these patches.
     """
     if settings.family not in MODEL_BUILDERS:
         known = ", ".join(MODEL_BUILDERS)
@@ -96,7 +96,7 @@ def build_transformer(
     shared: bool,
     grid: PatchGrid | None = None,
 ) -> Transformer:
-    """Vaswani et al. 2017; with a `grid` its encoder reads a picture and its decoder writes the caption."""
+    """Vaswani et al. 2017; with a `grid`, the encoder reads a picture and the decoder writes its caption."""
 
     def embedding(**parts: Any) -> Embedding:
         return Embedding(**parts, positions=_added_positions(settings))
@@ -250,7 +250,7 @@ def _embeddings(
 def _patch_embedding(
     settings: BlockSettings, grid: PatchGrid, *, class_token: bool = False
 ) -> PatchEmbedding:
-    """The embedding of pictures; sinusoids have two dimensions there."""
+    """The embedding of pictures; sinusoidal positions are two-dimensional there."""
     leading = int(class_token)
     positions: nn.Module
     if settings.positions == "sinusoidal":

@@ -1,4 +1,4 @@
-"""The parts that the blocks of a Transformer are made of.
+"""The parts of a Transformer's blocks.
 
 embedding     √width · E[token] + position                   Vaswani et al. 2017, sections 3.4 and 3.5
 feed-forward  max(0, x W₁ + b₁) W₂ + b₂                      eq. 2; or another activation than max(0, ·)
@@ -45,7 +45,8 @@ class Embedding(nn.Module):
     def at_positions(self, tokens: Tensor, positions: Tensor, *, end: int) -> Tensor:
         """Token ids (batch, length) at `positions` (batch, length) -> (batch, length, width).
 
-        All positions are below `end`; to look for the largest here would wait for the device.
+        All positions are below `end`. The caller passes it, because finding the largest here would wait for
+        the device.
         """
         table: Tensor = self.positions(end)
         return self._embed(tokens, table[positions])

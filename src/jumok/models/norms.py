@@ -6,9 +6,10 @@
                                            Ioffe & Szegedy 2015, algorithm 1
 
 Layer and RMS norm use one position at a time and ignore `not_padding`. In training, batch norm normalises
-every position by statistics over all others, including other sentences and later positions: two numbers per
-feature leak past the causal mask of a decoder. In evaluation, and so in decoding, it uses the running
-statistics, which are stored with the weights: then the result for a sentence does not depend on its batch.
+every position by statistics over all positions of the batch, including other sentences and later positions:
+two numbers per feature leak past the causal mask of a decoder. In evaluation, and so in decoding, it uses the
+running statistics, which are stored with the weights: then the result for a sentence does not depend on its
+batch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import batch_norm
 
 MakeNorm = Callable[[int], nn.Module]
-"""Makes a norm for states of that width."""
+"""Returns a norm for states of the given width."""
 
 EPSILON = 1e-5
 MOMENTUM = 0.1  # share of the newest batch in the running statistics

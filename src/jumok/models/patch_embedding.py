@@ -1,10 +1,10 @@
-"""The embedding of a picture: a linear projection of each patch, plus where it is.
+"""The embedding of a picture: a linear projection of each patch, plus its position.
 
     z = [x_class; x₁ E; x₂ E; …; x_N E] + E_pos                 Dosovitskiy et al. 2021, eq. 1
 
 A patch x is its pixel values from -1 to 1. The class token is a learned vector in front of the patches; the
-encoder's state at its place predicts the class. A model that writes captions has none, so that its
-cross-attention can only look at places of the picture.
+encoder's state at its position predicts the class. A model that writes captions has no class token, so that
+its cross-attention can only attend to patches.
 """
 
 from __future__ import annotations

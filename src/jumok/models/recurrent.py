@@ -86,7 +86,7 @@ class RecurrentEncoder(nn.Module):
         """(batch, source, inputs) -> the states (batch, source, width) and the final state (batch, width).
 
         `lengths` (batch,) is on the CPU, wherever the states are.
-        The final state of the backward direction is the one at the first word.
+        The final state of the backward direction is the one at the first token.
         """
         final_state = states
         for index, layer in enumerate(_cells(self.layers)):
@@ -129,7 +129,7 @@ class DecoderSizes(NamedTuple):
 class RecurrentDecoder(nn.Module, ABC):
     """Layers of cells over the target so far; subclasses decide when to attend.
 
-    A step reads `extra_inputs` numbers besides the embedding of a token.
+    The input of a step is the embedding of a token and `extra_inputs` further numbers.
     """
 
     def __init__(self, sizes: DecoderSizes, *, extra_inputs: int = 0) -> None:
@@ -155,7 +155,7 @@ class RecurrentDecoder(nn.Module, ABC):
     def forward(
         self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
     ) -> tuple[Tensor, DecoderState]:
-        """Embedded tokens (row, step, embedding) -> vectors that predict the next ones, and the next state.
+        """Embedded tokens (row, step, embedding) -> vectors that predict the next tokens, and the next state.
 
         `position` is that of the first token. The vectors are (row, step, embedding).
         """

@@ -11,13 +11,13 @@ from jumok.attention import Beams, Memory, group_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Memory rows of finished sentences are dropped once at most this share of the rows is in use. Not earlier,
-# because dropping them copies all other rows.
+# Memory rows of finished sentences are dropped when at most this share of all rows is still in use: dropping
+# them copies all other rows.
 MIN_SHARE_IN_USE = 0.75
 
 
 def share_sources(sources: tuple[Memory, ...], rows: int, order: Tensor) -> tuple[Memory, ...]:
-    """The memories of `rows` hypotheses, reordered so that row r continues the former row `order[r]`."""
+    """The memories of `rows` hypotheses, reordered so that new row r continues old row `order[r]`."""
     if not sources:
         return sources
     beams = sources[0].beams

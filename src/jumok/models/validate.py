@@ -140,12 +140,12 @@ def check_reads_pictures(family: str, task: str | None, *, pictures: bool) -> No
 
 
 def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
-    """The settings that select a mechanism at every site of a family that can use it."""
+    """The settings that select a mechanism at all sites of a family where it is supported."""
     needs_by_setting = ATTENTION_NEEDS[family]
     if len(needs_by_setting) == 1:
         return {f"model.{setting}": mechanism for setting in needs_by_setting}
     if mechanism == NO_ATTENTION:
-        return {"model.cross_attention": mechanism}  # which `check_model` refuses, with the reason
+        return {"model.cross_attention": mechanism}  # `check_model` refuses it with the reason
     supports = find_entry(mechanism).supports
     return {
         f"model.{setting}": mechanism
@@ -155,7 +155,7 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
 
 
 def head_widths(settings: BlockSettings) -> Widths:
-    """The widths of every attention of the model; refuses heads that cannot share the width."""
+    """The widths of every attention of the model; raises if the heads cannot share the width evenly."""
     return Widths.of(settings.width, settings.heads, key=settings.key_width, value=settings.value_width)
 
 
@@ -364,10 +364,10 @@ def _check_groups(settings: BlockSettings) -> None:
         )
 
 
-def _check_dropout(mechanism: AttentionSettings, share: float, *, setting: str) -> None:
-    if share and find_entry(mechanism.kind).supports.missing("dropout"):
+def _check_dropout(mechanism: AttentionSettings, probability: float, *, setting: str) -> None:
+    if probability and find_entry(mechanism.kind).supports.missing("dropout"):
         raise UnsupportedError(
-            f"model.attention_dropout drops attention weights. Received: {share}, and {setting} = "
+            f"model.attention_dropout drops attention weights. Received: {probability}, and {setting} = "
             f'"{mechanism.kind}", which forms none in training. Set model.attention_dropout = 0 '
             f'(model.dropout works everywhere), or {setting} = "scaled-dot".'
         )

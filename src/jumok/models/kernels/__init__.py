@@ -8,12 +8,15 @@
     bahdanau.run_decoder         all steps, gradients by hand           `AttendBefore` in models/recurrent.py,
                                                                         one attention and one cell per step
 
-The function named in the first column decides which of the two runs; for `bahdanau.run_decoder`,
-`AttendBefore.forward` does. In some cases the twin runs on the CPU too: `draw_mask` outside `seed_dropout`;
-all recurrent ones with autocast;
-`run_layer` over a single step; `run_layer`, `encode_layer` and the decoder if gradients are disabled, since
-their kernels save time in the backward pass; the decoder if another mechanism attends, or if weights are
-collected or edited. Tests compare every kernel with its twin, gradients included; of dropout masks, which are
-random, they compare the share of zeros and the scale. The twin of the loss, `plain_sequence_loss`, is only
-for tests. For want of an accelerator, tests run all of it on a device that pretends to be one (tests/device).
+The function in the first column decides which of the two runs; for `bahdanau.run_decoder`,
+`AttendBefore.forward` does. In some cases the twin runs on the CPU too:
+
+- `draw_mask`: outside `seed_dropout`;
+- the recurrent kernels: with autocast, and without gradients, since they save time in the backward pass;
+- `run_layer`: also over a single step;
+- the decoder: also if another mechanism attends, or if weights are collected or edited.
+
+Tests compare every kernel with its twin, gradients included; of dropout masks, which are random, they compare
+the share of zeros and the scale. The twin of the loss, `plain_sequence_loss`, is only for tests. Tests run
+the code for accelerators on a simulated device (tests/device).
 """

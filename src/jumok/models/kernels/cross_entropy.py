@@ -6,10 +6,10 @@
     ∂loss/∂z = p - (1 - ε) 1_y - ε/V
 
 A batch of 4,096 target tokens with a vocabulary of 10,000 has 160 MB of scores z, and torch's own loss reads
-or writes them about ten times. Here the tokens are processed in chunks, on the CPU such that their scores
-stay in cache: they are formed, turned into exp z in place, used for both gradients and discarded, all within
-the forward pass. The other terms of ∂loss/∂z touch one row of W per token, or are the same sum for every
-token.
+or writes them about ten times. Here the tokens are processed in chunks; on the CPU the scores of a chunk fit
+into the cache. The forward pass computes the scores of a chunk, turns them into exp z in place, uses them for
+both gradients and discards them. The other terms of ∂loss/∂z touch one row of W per token, or are the same
+sum for every token.
 
 With autocast the products have its type; scores, sums and gradients are in single precision.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 CHUNK_SCORES = 2_000_000
 """Scores per chunk on the CPU: 8 MB in single precision."""
 DEVICE_CHUNK_SCORES = 100_000_000
-"""Scores per chunk elsewhere: 400 MB, as an accelerator needs large products."""
+"""Scores per chunk on other devices: 400 MB, because an accelerator needs large products."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class LossSum:
 def sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
     """The loss of states (batch, target, width) whose next tokens are `labels` (batch, target).
 
-    Labels of PAD do not count. `total` is differentiable once. Labels on the CPU are moved to the device of
-    the states; to find PAD in labels that are already there would wait for that device.
+    Labels of PAD do not count. `total` is differentiable once. Pass the labels on the CPU: they are moved to
+    the device of the states, whereas finding PAD in labels on that device would wait for it.
     """
     return fused_sequence_loss(states, labels, output, smoothing=smoothing)
 
@@ -82,7 +82,7 @@ def plain_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, 
 
 @dataclass(frozen=True, slots=True)
 class _Gradients:
-    """The gradients of `total` by states, weight and bias; None if not needed."""
+    """The gradients of `total` with respect to states, weight and bias; None if not needed."""
 
     states: Tensor | None
     weight: Tensor | None
@@ -137,9 +137,9 @@ def _process_chunks(
     gradients: _Gradients,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Per token: log Σ exp z, the label's z and the largest z. Adds the term p to the gradients.
+    """Return for each token log Σ exp z, the label's z and the largest z; add the term p to the gradients.
 
-    `dtype` is that of the products.
+    `dtype` is the type of the products.
     """
     factor = weight.to(dtype)
     log_sum, label_score, best = (states.new_empty(len(states)) for _ in range(3))  # (token,) each
@@ -179,7 +179,7 @@ def _multiply(left: Tensor, right: Tensor, out: Tensor) -> Tensor:
 def _subtract_labels(
     states: Tensor, labels: Tensor, weight: Tensor, smoothing: float, gradients: _Gradients
 ) -> None:
-    """Adds the terms -(1 - ε) 1_y - ε/V to the gradients."""
+    """Add the terms -(1 - ε) 1_y - ε/V to the gradients."""
     uniform = smoothing / len(weight)
     if gradients.states is not None:
         gradients.states.sub_(weight.index_select(0, labels), alpha=1 - smoothing).sub_(

@@ -1,4 +1,4 @@
-"""Where the fast kernels of this package run, and in which type products are computed."""
+"""Where the fast kernels of this package run, and the type in which products are computed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def on_cpu(tensor: Tensor) -> bool:
 
 
 def runs_fast_kernels(tensor: Tensor) -> bool:
-    """Whether the kernels with gradients by hand compute with this tensor; if not, their plain twins do.
+    """Whether the kernels with gradients by hand run on this tensor; if not, their plain twins do.
 
-    They run on the CPU, and without autocast, which would change the type of some products and not of others.
+    The kernels run on the CPU and without autocast, which would change the type of only some products.
     """
     return on_cpu(tensor) and not torch.is_autocast_enabled("cpu")
 

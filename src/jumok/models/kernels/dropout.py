@@ -2,10 +2,11 @@
 
     y = x · m / (1 - p),   m ~ Bernoulli(1 - p)                  Srivastava et al. 2014
 
-Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU a mask is
-raw bytes of numpy's SFC64 generator compared with a threshold, at least ten times faster; so p is rounded
-to a multiple of 1/256, and the scale is that of the rounded p. The backward pass needs only the bytes. Other
-devices draw their masks themselves, with torch's generator, which an update seeds with (seed, step, rank).
+Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU, bytes of
+numpy's SFC64 generator are compared with a threshold instead, which is at least ten times faster; so p is
+rounded to a multiple of 1/256, and the scale is that of the rounded p. The backward pass needs only the
+bytes. Other devices draw their masks themselves, with torch's generator, which an update seeds with (seed,
+step, rank).
 """
 
 from __future__ import annotations
@@ -25,72 +26,72 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-_stream: ContextVar[numpy.random.SFC64 | None] = ContextVar("_stream", default=None)
+_generator: ContextVar[numpy.random.SFC64 | None] = ContextVar("_generator", default=None)
 
 
 @contextmanager
 def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
     """Within this block, masks on the CPU follow from seed, step, rank and the masks drawn before."""
     entropy = numpy.random.SeedSequence([seed, step, rank] if rank else [seed, step])
-    token = _stream.set(numpy.random.SFC64(entropy))
+    token = _generator.set(numpy.random.SFC64(entropy))
     try:
         yield
     finally:
-        _stream.reset(token)
+        _generator.reset(token)
 
 
 class Dropout(nn.Module):
-    """In training, sets a share of the activations to 0 and scales up the others.
+    """In training, sets each activation to 0 with this probability and scales up the others.
 
     Outside `seed_dropout` the masks come from torch's default generator.
     """
 
-    def __init__(self, share: float) -> None:
+    def __init__(self, probability: float) -> None:
         super().__init__()
-        if not 0 <= share < 1:
-            raise RecipeError(f"Dropout must be at least 0 and below 1. Received: {share}.")
-        self.share = share
+        if not 0 <= probability < 1:
+            raise RecipeError(f"Dropout must be at least 0 and below 1. Received: {probability}.")
+        self.probability = probability
 
     def extra_repr(self) -> str:
-        return f"share={self.share}"
+        return f"probability={self.probability}"
 
     def forward(self, states: Tensor) -> Tensor:
         """(…) -> (…)"""
-        if not self.training or self.share == 0.0:
+        if not self.training or self.probability == 0.0:
             return states
-        mask, scale = draw_mask(states, self.share)
+        mask, scale = draw_mask(states, self.probability)
         dropped: Tensor = _Drop.apply(states, mask, scale)  # type: ignore[no-untyped-call]
         return dropped
 
     def add(self, states: Tensor, output: Tensor) -> Tensor:
         """`states + dropout(output)` in one pass over memory."""
-        if not self.training or self.share == 0.0:
+        if not self.training or self.probability == 0.0:
             return states + output
-        mask, scale = draw_mask(output, self.share)
+        mask, scale = draw_mask(output, self.probability)
         added: Tensor = _AddDropped.apply(states, output, mask, scale)  # type: ignore[no-untyped-call]
         return added
 
 
-def draw_mask(like: Tensor, share: float) -> tuple[Tensor, float]:
-    """A mask in the shape of `like`, uint8 0 (dropped) or 1, and the factor of the remaining activations."""
-    stream = _stream.get()
-    if stream is not None and on_cpu(like):
-        return byte_mask(like, share, stream)
-    return plain_mask(like, share)
+def draw_mask(like: Tensor, probability: float) -> tuple[Tensor, float]:
+    """A uint8 mask in the shape of `like`, 0 where dropped, else 1; and the factor of what remains."""
+    generator = _generator.get()
+    if generator is not None and on_cpu(like):
+        return byte_mask(like, probability, generator)
+    return plain_mask(like, probability)
 
 
-def byte_mask(like: Tensor, share: float, bits: numpy.random.SFC64) -> tuple[Tensor, float]:
-    """The mask from random bytes, with `share` rounded to a multiple of 1/256."""
-    threshold = min(max(round(share * 256), 1), 255)
-    draws = bits.random_raw(-(-like.numel() // 8)).view(numpy.uint8)[: like.numel()]
+def byte_mask(like: Tensor, probability: float, generator: numpy.random.SFC64) -> tuple[Tensor, float]:
+    """The mask from random bytes, with `probability` rounded to a multiple of 1/256."""
+    threshold = min(max(round(probability * 256), 1), 255)
+    draws = generator.random_raw(-(-like.numel() // 8)).view(numpy.uint8)[: like.numel()]
     mask = numpy.greater_equal(draws, threshold).view(numpy.uint8)
     return torch.from_numpy(mask).view(like.shape), 256 / (256 - threshold)
 
 
-def plain_mask(like: Tensor, share: float) -> tuple[Tensor, float]:
-    """The mask from torch's generator of the device, with the exact `share`."""
-    mask = torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - share)
-    return mask, 1 / (1 - share)
+def plain_mask(like: Tensor, probability: float) -> tuple[Tensor, float]:
+    """The mask from torch's generator of the device, with the exact `probability`."""
+    mask = torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - probability)
+    return mask, 1 / (1 - probability)
 
 
 class _Drop(torch.autograd.Function):

@@ -32,8 +32,8 @@ LayerState = tuple[Tensor, ...]
 class CellActivations(ABC):
     """The activations of one layer at every step, saved for the backward pass.
 
-    Rows may have leading axes, for instance a direction. `recurrent` is u, after `extra_columns` for another
-    product of the state (the attention query). Gradients are in blocks of the width of a state: ∂u is the
+    Rows may have leading axes, for instance a direction. `recurrent` has `extra_columns` for another product
+    of the state (the attention query), and then u. Gradients are in blocks of the width of a state: ∂u is the
     first `num_gates` blocks and ∂x the last `num_gates`. These are the same blocks, except in a GRU, where
     ∂u_n differs from ∂x_n.
     """
