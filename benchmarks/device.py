@@ -30,6 +30,7 @@ from jumok.config.recipe import (
 from jumok.data.batching import padded_batch
 from jumok.data.masking import mask_tokens, random_uint64_by_sentence
 from jumok.models.build import build_model
+from jumok.models.kernels.dropout import Dropout
 from jumok.system.device import ACCELERATORS, DeviceConfig, choose_device
 from jumok.training.loop.update import Worker
 from jumok.training.parallel.single import SingleProcess
@@ -146,15 +147,16 @@ def make_worker(model: Model, batch: Batch) -> Worker:
 
 
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
-    shares: dict[Any, Any] = {module: module.share for module in model.modules() if hasattr(module, "share")}
-    for module in shares:
-        module.share = 0.0
+    dropouts = [module for module in model.modules() if isinstance(module, Dropout)]
+    probabilities = [dropout.probability for dropout in dropouts]
+    for dropout in dropouts:
+        dropout.probability = 0.0
     worker = make_worker(model, batch)
     model.train()
     worker._compute_gradients(1)
     found = [p.grad.float().cpu().clone() for p in model.parameters() if p.grad is not None]
-    for module, share in shares.items():
-        module.share = share
+    for dropout, probability in zip(dropouts, probabilities, strict=True):
+        dropout.probability = probability
     model.zero_grad(set_to_none=True)
     return found
 

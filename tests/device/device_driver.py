@@ -34,6 +34,7 @@ from jumok.evaluation.text_scores import score_batch
 from jumok.inference.loading import load
 from jumok.inference.text_model import TextModel
 from jumok.models.build import build_model
+from jumok.models.kernels.dropout import Dropout
 from jumok.system.device import DeviceConfig
 from jumok.training.events import Saved, Started
 from jumok.training.loop.update import Worker
@@ -110,10 +111,10 @@ def make_worker(model: Model, batch: Batch) -> Worker:
     return Worker(model, OneBatch(batch), TrainingSettings(batch_tokens=64), SingleProcess(model))  # type: ignore[arg-type]
 
 
-def set_dropout(model: Model, share: float) -> None:
+def set_dropout(model: Model, probability: float) -> None:
     for module in model.modules():
-        if hasattr(module, "share"):
-            module.share = share
+        if isinstance(module, Dropout):
+            module.probability = probability
 
 
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:

@@ -33,21 +33,23 @@ def test_seeding_does_not_touch_other_generators():
     assert torch.equal(torch.rand(3), expected)
 
 
-@pytest.mark.parametrize("share", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
+@pytest.mark.parametrize("probability", [0.001, 0.1, 0.3, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("draw", [draw_mask, plain_mask])
-def test_masks_drop_the_share_and_the_scale_preserves_the_mean(share, draw):
+def test_masks_drop_with_the_probability_and_the_scale_preserves_the_mean(probability, draw):
     torch.manual_seed(0)
     with seed_dropout(3, 4):
-        mask, scale = draw(STATES, share)
+        mask, scale = draw(STATES, probability)
     remaining = mask.double().mean().item()
     assert set(mask.unique().tolist()) == {0, 1}
-    assert remaining == pytest.approx(1 - share, abs=0.009)  # rounding to n/256, and chance
-    # The mean is preserved, whatever the share was rounded to.
-    assert remaining * scale == pytest.approx(1, abs=4 * (share / (1 - share) / STATES.numel()) ** 0.5 + 0.01)
+    assert remaining == pytest.approx(1 - probability, abs=0.009)  # rounding to n/256, and chance
+    # The mean is preserved, whatever the probability was rounded to.
+    assert remaining * scale == pytest.approx(
+        1, abs=4 * (probability / (1 - probability) / STATES.numel()) ** 0.5 + 0.01
+    )
 
 
 def test_on_another_device_masks_come_from_its_torch_generator(monkeypatch):
-    """The share is not rounded to n/256; the masks follow from the seed that an update gives to torch."""
+    """The probability is not rounded to n/256, and the masks follow from the seed of torch's generator."""
     byte_mask = drop_twice(1, 7)[0]
     monkeypatch.setattr(kernel, "on_cpu", lambda tensor: False)
     seed_step(1, 7)

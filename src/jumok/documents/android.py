@@ -1,4 +1,4 @@
-"""Android's strings.xml: strings, arrays and plurals. What is not translatable stays as it is."""
+"""Android's strings.xml: strings, arrays and plurals. Entries with translatable="false" stay as they are."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _decode(text: str) -> str:
 
 
 def _render(pieces: Sequence[str | Tag], raw: str) -> str:
-    """Write text and tags. Where the source protects a space at its start or end, so does the translation:
-    Android removes the others.
+    """Write text and tags. If the source protects a space at its start or end, the translation does too:
+    Android removes spaces that are not protected.
     """
     text = render_tags(pieces, encode=_encode)
     if text.startswith(" ") and _SPACE_AT_START.match(raw):

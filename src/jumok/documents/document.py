@@ -43,7 +43,7 @@ class Document(Protocol):
         """Return the file with each segment replaced by its translation, in the order of `segments`.
 
         A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
-        Some formats name the language of the source, too: only what is `source_language` is replaced there.
+        PO and YAML name a language that may be another one: there only `source_language` is replaced.
         """
         ...
 
@@ -70,6 +70,6 @@ class DocumentFormat:
         return self.suffixes[0]
 
     def count_syntax_characters(self, data: bytes) -> int:
-        """Return how many syntax characters are to be parsed, which bounds the time that parsing takes."""
+        """Return the number of syntax characters, which bounds the time that parsing takes."""
         parts = [data] if self.unpack is None else self.unpack(data)
         return sum(sum(map(part.count, self.syntax_characters)) for part in parts)

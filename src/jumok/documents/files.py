@@ -30,7 +30,7 @@ class FilePlan:
     files: list[tuple[Path, Path]]
     left_out: list[Path]
     folder: Path | None = None
-    """The folder for the translations of a folder."""
+    """The folder to write to, if the source is a folder."""
     hidden: list[Path] = field(default_factory=list)
     """Hidden files and folders of a folder, which are left out too."""
 
@@ -123,7 +123,7 @@ def translate_file(
     read: Callable[[Path], bytes] = Path.read_bytes,
     overwrite: bool = False,
 ) -> None:
-    """Translate a document and write it atomically; not over a file that was written meanwhile."""
+    """Translate a document and write it atomically; refuse to replace a target unless `overwrite`."""
     document = open_document(source, read)
     data = document.write(translate(document.segments), language, source_language)
     with disk_errors(target.parent, "Nothing has been written."):

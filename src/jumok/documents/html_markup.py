@@ -4,9 +4,9 @@
     markup.segments                                ["I go home."]
     markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
-`segment` describes how they move. Inline tags of the output are balanced even if those of the input are not,
-because they are written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is
-translated. Attributes that people read are segments too, after those of the text (`html_attributes`).
+`segment.py` describes how they move. Inline tags of the output are balanced even if those of the input are
+not, because they are written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is
+translated. Attributes that people read are segments too, after those of the text (`html_attributes.py`).
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ VOID = (
 PROTECTED = frozenset(["script", "style", "code", "pre", "textarea", "svg", "math", "noscript", "template"])
 """Elements whose content is copied, not translated, like that of translate="no" and class="notranslate"."""
 FOREIGN = frozenset(["svg", "math"])
-"""Only inside these does a "/" at the end of a tag make the element empty; HTML itself ignores it."""
+"""Elements in which a "/" at the end of a tag makes an element empty; elsewhere HTML ignores it."""
 _TABLE_PARTS = frozenset(["td", "th", "tr", "tbody", "tfoot"])
-_HEADERS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"])
+_HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"])
 _LISTS = frozenset(["ul", "ol", "menu", "dl", "li", "dt", "dd"])
 _SECTIONS = frozenset(["address", "article", "aside", "div", "footer", "main", "nav", "search", "section"])
 _OTHER_BLOCKS = frozenset(
     ["blockquote", "details", "fieldset", "figcaption", "figure", "form", "hr", "p", "pre"]
 )
 IMPLICIT_END = {
-    "p": _TABLE_PARTS | _HEADERS | _LISTS | _SECTIONS | _OTHER_BLOCKS | {"table"},
+    "p": _TABLE_PARTS | _HEADINGS | _LISTS | _SECTIONS | _OTHER_BLOCKS | {"table"},
     "li": frozenset(["li"]),
     "dt": frozenset(["dt", "dd"]),
     "dd": frozenset(["dt", "dd"]),
@@ -90,7 +90,7 @@ IMPLICIT_END = {
     "tr": _TABLE_PARTS - {"td", "th"},
     "option": frozenset(["option", "optgroup"]),
 }
-"""Elements whose end tag may be omitted, and the tags that then end them."""
+"""Elements whose end tag may be omitted, and the start tags that then end them."""
 _PROTECTED_ATTRIBUTE = re.compile(
     r"""\stranslate\s*=\s*["']?no["'\s>]|\sclass\s*=\s*(?:"[^"]*\bnotranslate\b|'[^']*\bnotranslate\b|notranslate\b)""",
     re.IGNORECASE,
@@ -240,7 +240,7 @@ class _Reader:
 class OpenNames:
     """The names of all open elements, outermost first, also of those deeper than MAX_DEPTH.
 
-    They are counted, so that an end tag without a start tag costs no search, however many are open.
+    It counts each name, so that an end tag without a start tag needs no search through the open elements.
     """
 
     def __init__(self) -> None:
@@ -332,7 +332,7 @@ class _SegmentBuilder:
         return True
 
     def drop(self, raw: str) -> None:
-        """Leave out an end tag that ends nothing. Only a segment that is written as it was keeps it."""
+        """Leave out an end tag without a start tag; a segment that is written back unchanged keeps it."""
         self._well_nested = False
         self._markup.append(raw)
 

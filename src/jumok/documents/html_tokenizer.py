@@ -1,8 +1,8 @@
 """HTML as tags, text and the rest, in time linear in the document.
 
 The parser of the standard library searches again and again for the end of an unfinished tag: a hundred
-thousand characters of "<a " take it minutes, so any client could keep a server busy. The tokenizer is
-lossless: its raw tokens, joined, are the document.
+thousand characters of "<a " take minutes, so any client could keep a server busy. This tokenizer is lossless:
+its raw tokens, joined, are the document.
 """
 
 from __future__ import annotations

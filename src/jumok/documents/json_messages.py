@@ -1,6 +1,6 @@
 """Messages in JSON: i18n files, Flutter's ARB, and Xcode's string catalogues.
 
-Strings are replaced where they are; order, indentation and everything else of the file stays.
+Strings are replaced in place; order, indentation and everything else of the file stay as they are.
 """
 
 from __future__ import annotations
@@ -162,28 +162,30 @@ def _read_catalogue(data: bytes) -> StringCatalogue:
     content = _load(text)
     if not isinstance(content, dict) or not isinstance(content.get("strings"), dict):
         raise DataError('This is no string catalogue: it has no object "strings".')
-    source = str(content.get("sourceLanguage", "en"))
-    places = {value.path: value.end for value in _scan(text) if text[value.start] == "{"}
+    source_language = str(content.get("sourceLanguage", "en"))
+    insert_positions = {value.path: value.end for value in _scan(text) if text[value.start] == "{"}
     entries = []
     for key, string in content["strings"].items():
         if not isinstance(string, dict) or string.get("shouldTranslate") is False:
             continue
         found = string.get("localizations")
         localizations = found if isinstance(found, dict) else {}
-        if _has_plural_forms(localizations.get(source)):
+        if _has_variations(localizations.get(source_language)):
             continue
-        message = Message(_source_text(localizations.get(source), key))
+        message = Message(_source_text(localizations.get(source_language), key))
         path = ("strings", key) if found is None else ("strings", key, "localizations")
-        if message.segments and path in places:
+        if message.segments and path in insert_positions:
             is_empty = not (string if found is None else localizations)
             entries.append(
-                _CatalogueEntry(message, frozenset(localizations), places[path], found is not None, is_empty)
+                _CatalogueEntry(
+                    message, frozenset(localizations), insert_positions[path], found is not None, is_empty
+                )
             )
     return StringCatalogue(text, encoding, sorted(entries, key=lambda entry: entry.position))
 
 
-def _has_plural_forms(localization: Any) -> bool:
-    """Return whether a string has forms for numbers or devices; its key alone is not their translation."""
+def _has_variations(localization: Any) -> bool:
+    """Return whether a string has forms per number or device, which one translation cannot replace."""
     return isinstance(localization, dict) and "variations" in localization
 
 

@@ -60,7 +60,7 @@ _HTML_BLOCK = re.compile(
     r"|thead|tr|ul)\b| {0,3}<!--| {0,3}</?[a-zA-Z][^<>]*>[ \t]*$",
     re.IGNORECASE,
 )
-# Those that end at an end mark and not at a blank line.
+# HTML blocks that end at an end mark and not at a blank line.
 _RAW_HTML_BLOCK = re.compile(r" {0,3}<(?:(?:script|pre|style|textarea)(?=[\s>]|$)|(!--))", re.IGNORECASE)
 _RAW_HTML_END = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _COMMENT_END = re.compile("-->")
@@ -79,7 +79,7 @@ def _parse(text: str) -> CompositeTemplate:
 
 
 class _Item(NamedTuple):
-    """A list item, a footnote or a note: what is indented as far as its content belongs to it."""
+    """A list item, a footnote or a note; lines that are indented to `column` or further belong to it."""
 
     num_quotes: int
     """How many block quotes it is in."""
@@ -130,11 +130,11 @@ class _BlockReader:
         """Return whether a line is indented as code is: by four columns inside its quotes and items."""
         columns = _columns(line)
         self._leave_items(columns)
-        num_quotes, begin = self._items[-1] if self._items else _Item(0, 0)
+        num_quotes, content_column = self._items[-1] if self._items else _Item(0, 0)
         for column in columns[num_quotes:]:
-            if column >= begin + 4:
+            if column >= content_column + 4:
                 return True
-            begin = column + 2  # after the mark of a quote and a space
+            content_column = column + 2  # after the mark of a quote and a space
         return False
 
     def _leave_items(self, columns: Sequence[int]) -> None:
@@ -165,7 +165,7 @@ class _BlockReader:
         return self._copy(start, min(end + 1, len(self._lines)))
 
     def _math_end(self, start: int) -> int:
-        """Return the end of lines of $$. A formula has no blank line, so an unclosed one ends there."""
+        """Return the end of a block of $$. An unclosed block ends at a blank line, which no formula has."""
         end = start + 1
         while end < len(self._lines) and self._lines[end].strip(" \t>"):
             end += 1
@@ -279,7 +279,7 @@ def _prefix_of(line: str) -> str:
 
 
 def _columns(line: str) -> list[int]:
-    """Return the columns of the marks of block quotes that begin a line, and that of the text after them."""
+    """Return the column of each quote mark at the beginning of a line, then that of the text after them."""
     line = line.expandtabs(4)
     text_column = len(line) - len(line.lstrip(" >"))
     return [*(column for column in range(text_column) if line[column] == ">"), text_column]
@@ -335,10 +335,10 @@ _DESTINATION = (
     r"\(\s*+(?:<[^<>]*+>|(?:[^()\s]|\([^()\s]*+\))*+)"
     r"(?:\s++(?:\"[^\"]*\"|'[^']*'|\([^()]*+\)))?\s*+\)"
 )
-# What ends a sentence or emphasis after an address does not belong to it.
+# Punctuation and emphasis marks at the end of an address do not belong to it.
 _ADDRESS = r"https?://(?:[.,;:!?*_~'\"]*+[^\s<>().,;:!?*_~'\"])++"
 # Formulas; neither prices ("$5 or $6") nor variables ("$HOME/$USER", "${a}-${b}"): a formula has no space,
-# or has a character that texts lack.
+# or has one of \ ^ _ =.
 _MATH = (
     r"\$\$[^$`]++\$\$|(?<![0-9A-Za-z$])\$(?![\s{$])"
     r"(?:(?=[^$`\\^_=]*+[\\^_=])[^$`]++|[^$`\s]++)(?<![\s\\])\$(?![0-9A-Za-z_{$])"
@@ -405,22 +405,22 @@ def _add_link(builder: SegmentBuilder, match: re.Match[str], labels: frozenset[s
 def _pair_emphasis(text: str, matches: Sequence[re.Match[str]]) -> dict[int, int]:
     """Return the partner of each mark of emphasis that has one, such that pairs are nested."""
     partners: dict[int, int] = {}
-    waiting: list[tuple[str, int]] = []
+    unpaired: list[tuple[str, int]] = []
     for index, match in enumerate(matches):
         mark = match["emphasis"]
         if not mark:
             continue
         before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
         inside_word = "_" in mark and before.isalnum() and after.isalnum()
-        if waiting and waiting[-1][0] == mark and before.strip() and not inside_word:
-            partner = waiting.pop()[1]
+        if unpaired and unpaired[-1][0] == mark and before.strip() and not inside_word:
+            partner = unpaired.pop()[1]
             partners |= {index: partner, partner: index}
         elif after.strip() and not inside_word:
-            waiting.append((mark, index))
+            unpaired.append((mark, index))
     return partners
 
 
-# What begins a heading, a list item, a quote or a note, up to where a backslash prevents it.
+# The beginning of a heading, a list item, a quote or a note, up to where an inserted backslash prevents it.
 _BLOCK_BEGIN = re.compile(
     r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
     r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"

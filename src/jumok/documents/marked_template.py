@@ -33,7 +33,7 @@ class SegmentMark:
     after: str = ""
     """Markup that stays before and after the words, whatever their order."""
     fills_target: bool = False
-    """Whether the mark is for the target of a source that stays: it is written even if both are equal."""
+    """Whether it fills a target beside its source (XLIFF): it is written even if it equals the source."""
 
 
 class MarkedTemplate:

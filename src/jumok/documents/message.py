@@ -35,7 +35,7 @@ _PLACEHOLDER = re.compile(f"{_BRACES}|{_PRINTF}")
 _SURE_PLACEHOLDER = re.compile(rf"{_BRACES}|(?<![\d%]){_PRINTF}")  # "20%off" has none
 _CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
 _PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
-_LINE_END = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
+_LINE_BREAK_TAG = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 _CHOICE = re.compile(r"\{\s*[\w.]+\s*,\s*(plural|select|selectordinal)\s*,")
 _ADDRESS = re.compile(
     r"\s*+(?:[a-z][a-z0-9+.-]*+://\S++|[^\s@]++@[^\s@.]++(?:\.[^\s@.]++)++|\.{0,2}/\S++)\s*+", re.IGNORECASE
@@ -60,7 +60,7 @@ class Message:
         if is_address(text):
             self._template.markup = text
         else:
-            self._template.markup = "".join(map(self._read, _LINE_END.split(text)))
+            self._template.markup = "".join(map(self._read, _LINE_BREAK_TAG.split(text)))
 
     @property
     def segments(self) -> list[str]:
@@ -107,7 +107,7 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EncodedMessage:
-    """A message as its file has it, and how a translated one is written there."""
+    """A message as it is written in its file, and how to encode its translation there."""
 
     raw: str
     message: Message
@@ -132,7 +132,8 @@ def add_message(
 ) -> None:
     """Add text: placeholders and single tags as atomic elements, pairs of tags as elements around their text.
 
-    `decode` returns the text of a piece between them, `encode` a placeholder or tag as the file has it.
+    `decode` returns the text of what is between them; `encode` returns a placeholder or tag as it is written
+    in the file.
     """
     pieces = (_PLURAL_CODE if in_plural else _CODE).split(text)  # text, code, text, …, text
     codes = pieces[1::2]
@@ -157,7 +158,7 @@ def join_surrogates(text: str) -> str:
 
 
 def _tag_of(code: str) -> tuple[str, bool] | None:
-    """Return the name of a tag and whether it opens; None for a tag without content and for other codes."""
+    """Return the name of a tag and whether it opens; None for an empty tag (<br/>) and for placeholders."""
     match = re.match(r"<(/?)([a-zA-Z0-9][^\s/>]*)", code)
     if match is None or code.endswith("/>"):
         return None
@@ -167,15 +168,15 @@ def _tag_of(code: str) -> tuple[str, bool] | None:
 def pair_up(tags: Sequence[tuple[str, bool] | None]) -> dict[int, int]:
     """Return the partner of each tag (name, opens) that has one, such that pairs are nested."""
     partners: dict[int, int] = {}
-    waiting: list[tuple[str, int]] = []
+    unpaired: list[tuple[str, int]] = []
     for index, tag in enumerate(tags):
         if tag is None:
             continue
         name, opens = tag
         if opens:
-            waiting.append((name, index))
-        elif waiting and waiting[-1][0] == name:
-            partner = waiting.pop()[1]
+            unpaired.append((name, index))
+        elif unpaired and unpaired[-1][0] == name:
+            partner = unpaired.pop()[1]
             partners |= {index: partner, partner: index}
     return partners
 

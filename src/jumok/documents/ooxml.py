@@ -1,10 +1,10 @@
-"""DOCX, PPTX and XLSX: paragraphs (in a workbook: strings) are segments, differently formatted runs move.
+"""DOCX, PPTX and XLSX: paragraphs (in a workbook: strings) are segments; formatted runs are inline elements.
 
     <w:p><w:r><w:t>My name </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>is</w:t></w:r>…</w:p>
 
 The format of most characters of a paragraph is its base; words in other formats, links and insertions are
-inline elements. Runs that differ only in what Word notes about editing and spelling are one run. Deleted
-text, hidden text, field codes and formulas are not translated.
+inline elements. Runs that differ only in Word's notes on proofing are one run. Deleted text, hidden text,
+field codes and formulas are not translated.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ _TEXTS = frozenset(["w:t", "a:t", "x:t"])
 _PROPERTIES = frozenset(["w:rPr", "a:rPr", "x:rPr"])
 _WRAPPERS = frozenset(["w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo"])
 _WRAPPER_PROPERTIES = frozenset(["w:smartTagPr", "w:customXmlPr"])
-"""They stay at the beginning of their wrapper."""
+"""Properties that stay at the beginning of their wrapper."""
 _OPAQUE = frozenset(["w:del", "w:moveFrom"])
-"""What is inside is left alone: deleted text of tracked changes."""
+"""Deleted text of tracked changes, which is copied."""
 _STAY_BEFORE = frozenset(
     ["w:pPr", "a:pPr", "w:bookmarkStart", "w:commentRangeStart", "w:permStart", "w:moveToRangeStart"]
 )
@@ -84,10 +84,10 @@ _CHARACTERS = {
 }
 _BREAKS = {"textWrapping": LINE_BREAK, "page": PAGE_BREAK, "column": COLUMN_BREAK}
 """The characters of <w:br w:type="…"/>."""
-_NOTED_BY_WORD = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
+_PROOFING_PROPERTIES = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
 _EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
 _MAX_FIELD_DEPTH = 8
-"""Links inside each other; a deeper one is atomic."""
+"""How many links may be nested; a deeper one is atomic."""
 _PART_NAMES = {
     "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
     r"|word/(charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
@@ -146,7 +146,7 @@ class _Reader(XmlReader):
         self._keep = keep
 
     def is_paragraph(self, node: XmlNode) -> bool:
-        if node.name == "w:sdtContent":  # a control inside a paragraph has words too; they stay in it
+        if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
             return any(child.name in _RUNS for child in node.children)
         return node.name in _PARAGRAPHS
 
@@ -221,7 +221,7 @@ class _Reader(XmlReader):
             return
         raw_properties = "" if properties is None else source.raw_node(properties)
         if node.name == "w:r":
-            raw_properties = _EMPTY_PROPERTIES.sub("", _NOTED_BY_WORD.sub("", raw_properties))
+            raw_properties = _EMPTY_PROPERTIES.sub("", _PROOFING_PROPERTIES.sub("", raw_properties))
         prefix = _file_prefix(source, node)
         run = Run(f"<{prefix}r>{raw_properties}", f"</{prefix}r>", dialect=node.name[:1], prefix=prefix)
         for child in node.children:
@@ -238,8 +238,8 @@ class _Reader(XmlReader):
     ) -> int:
         """Read a field; return the index of the child after it.
 
-        The words of a link move with their field; other fields are atomic. Of a field that ends in a later
-        paragraph, such as a table of contents, the code stays before the words.
+        The words of a link move with their field; other fields are atomic. If a field ends in a later
+        paragraph, as a table of contents does, its code stays before the words.
         """
         begin, separate, end = field
         if end is None:
@@ -283,7 +283,7 @@ def _match_fields(children: Sequence[XmlNode]) -> dict[int, tuple[int | None, in
 
 
 def _is_simple_link(node: XmlNode) -> bool:
-    """Return whether a node is a link as a field in one element; the words of other fields are computed."""
+    """Return whether a node is a link in one field element; the words of other such fields are computed."""
     return node.name == "w:fldSimple" and _is_link_code(node.attributes.get("w:instr", ""))
 
 
@@ -339,10 +339,10 @@ def _file_prefix(source: XmlSource, node: XmlNode) -> str:
 
 
 def _character_of(node: XmlNode, prefix: str) -> str | None:
-    """Return the character that stands for a tab, a break or a hyphen; None if none says all of the node."""
+    """Return the character for a tab, a break or a hyphen; None if no character represents the whole node."""
     if not node.attributes:
         return _CHARACTERS.get(node.name)
-    # Without a prefix, the file may call the attribute anything.
+    # In a file without prefixes, the name of the attribute is unknown.
     is_typed_break = prefix and node.name == "w:br" and node.attributes.keys() == {"w:type"}
     return _BREAKS.get(node.attributes["w:type"]) if is_typed_break else None
 
@@ -358,7 +358,7 @@ def _to_segment_text(node: XmlNode) -> str:
 
 
 def _render_runs(pieces: Sequence[str | Tag], base: Run) -> str:
-    """Write text in runs: that of the innermost open run element, or else the base."""
+    """Write text in runs: in the innermost open run, or else in the base."""
     output: list[str] = []
     open_runs = [base]
     texts: list[str] = []  # of the run that is being written

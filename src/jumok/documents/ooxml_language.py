@@ -67,7 +67,7 @@ def _set_default_run(styles: str, language: str) -> str:
 
 
 def _set_everywhere(styles: str, language: str) -> str:
-    """Set what single styles declare: LibreOffice repeats the language and the fonts in them."""
+    """Set the language and font in every style that declares them: LibreOffice repeats them in its styles."""
     attribute, font = _language_attribute(language), east_asian_font(language)
     styles = re.sub(rf'(<w:lang\b[^<>]*\s{attribute}=")[^"]*(?=")', rf"\g<1>{locale_of(language)}", styles)
     if font:

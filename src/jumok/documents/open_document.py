@@ -1,7 +1,7 @@
 """ODT and ODP: paragraphs and headings are segments; spans and links move with their words.
 
-Spans whose style only notes when they were edited are not elements. Deleted text of tracked changes is in
-<text:tracked-changes>, which is left alone.
+Spans whose style only records an editing session are not elements. Deleted text of tracked changes is in
+<text:tracked-changes>, which is copied.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _count_spaces(node: XmlNode) -> int:
 
 
 def _styles_without_format(root: XmlNode) -> frozenset[str]:
-    """Return the text styles that LibreOffice adds for its notes on editing sessions."""
+    """Return the text styles with which LibreOffice only records editing sessions."""
     names = []
     for node in root.walk():
         if node.name == "style:style" and node.attributes.get("style:family") == "text":

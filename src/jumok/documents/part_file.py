@@ -4,11 +4,11 @@
     part.done                           results by name, as an earlier process left them
     part.add("3", result)               appended, and flushed to the disk
     part.remove()                       at the end
-    part.close()                        always: from here on another process may have it
+    part.close()                        always: releases the lock for other processes
 
 The file has one JSON value per line: the key, then [name, result, digest]. A killed process leaves at most
-half a line at its end, which is cut off. A file with another key belongs to another translation, and one
-without a key is not jumok's: both are refused, unless they are to be overwritten.
+half a line at the end, which the next process cuts off. A file with another key belongs to another
+translation, and one without a key is not jumok's: both are refused unless `overwrite` is given.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def make_key(*content: Any) -> str:
 
 
 class PartFile:
-    """The results of a translation that is not complete, beside the file or folder that it will be.
+    """The results of an incomplete translation, beside the file or folder that will be written.
 
-    One process has it at a time: two that translate to one target would cut off each other's results.
+    A lock lets one process use it at a time: two processes would cut off each other's results.
     """
 
     def __init__(self, target: Path, key: str, *, overwrite: bool = False) -> None:
@@ -76,7 +76,7 @@ class PartFile:
             self.path.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let other processes have the file."""
+        """Release the lock, so that other processes can use the file."""
         if self._lock is not None:
             with suppress(OSError):  # Windows removes no file that is open
                 self._lock_file.unlink(missing_ok=True)
@@ -98,7 +98,7 @@ class PartFile:
                 return None
 
     def _read(self, *, overwrite: bool) -> tuple[dict[str, Any], int]:
-        """Return the results and the length of what is intact."""
+        """Return the stored results, and the length of the intact part of the file."""
         done: dict[str, Any] = {}
         header, rest = self._read_file()
         if header != self._header:
@@ -116,7 +116,7 @@ class PartFile:
         return done, length
 
     def _read_file(self) -> tuple[bytes, bytes]:
-        """Return the beginning of the file, as long as its header, and the rest if that is the header."""
+        """Return as many bytes as the header has, and the rest of the file if they are the header."""
         if self.path.exists() and not self.path.is_file():
             raise StorageError(f"{self.path} is not a file. Move it away, or choose another name with --out.")
         try:

@@ -1,4 +1,7 @@
-"""gettext catalogues (.po): entries without a translation are filled in; the others and the header stay."""
+"""gettext catalogues (.po): entries without a translation are filled in; the others stay as they are.
+
+The header gets the charset UTF-8, and the language if it names none or that of the source.
+"""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ _ADVICE_ON_LINES = {
     **{suffix: _SAVE_AS.format(program="Excel", suffix=".xlsx") for suffix in (".csv", ".tsv")},
     ".gz": "Decompress it, and translate the file that was in it.",
 }
-"""The same for files whose lines can be translated."""
+"""What to do with files that are no documents, but whose lines can be translated."""
 
 
 class DocumentTooLargeError(DataError):

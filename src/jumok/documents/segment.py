@@ -5,8 +5,8 @@
 
 An inline element around source words is placed around the target words that are aligned to them: once per
 run of adjacent words, but not once more for punctuation alone. An element without aligned words is placed
-empty, next to the word that follows or precedes it. `place` yields text and tags; what they look like in the
-file is a matter of the format.
+empty, next to the word that follows or precedes it. `place` returns text and tags; the format decides how
+they are written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 MAX_DEPTH = 32
-"""How deep inline elements of a segment are nested at most: each word is compared with all around it."""
+"""Maximum nesting of the inline elements of a segment: each word is compared with all elements around it."""
 LINE_BREAK = "\n"
 TAB = "\v"
 PAGE_BREAK = "\f"
@@ -55,7 +55,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A text, its inline elements in source order, each with its ancestors, and how the file has them."""
+    """A text, its inline elements in source order, each with its ancestors, and their markup in the file."""
 
     text: str
     elements: list[tuple[Element, Ancestors]]
@@ -208,10 +208,10 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
 
 
 def _target_words(text: str, links: Sequence[SpanLink]) -> list[Span]:
-    """Return the aligned words, as the links have them, and the words between them.
+    """Return the target words of the links, and the words between them.
 
-    Splitting the whole text into words could give others: each sentence was split by itself, and two
-    sentences can meet without a space ("。2024").
+    Splitting the whole text into words could give different words: each sentence was split by itself, and two
+    sentences can be joined without a space ("。2024").
     """
     words: list[Span] = []
     covered = 0  # characters of the text
@@ -286,7 +286,7 @@ def _common_prefix(first: Ancestors, second: Ancestors) -> Ancestors:
 def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Ancestors]:
     """Return the elements to write around each target word: those around most source words aligned to it.
 
-    Of as many inside as outside an element, as in *The **student*** → **학생은**, those inside count.
+    If as many are inside an element as outside, as in *The **student*** → **학생은**, the word is inside.
     """
     stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
     by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
@@ -374,9 +374,9 @@ def _anchor_elements(
 ) -> tuple[Anchors, Anchors]:
     """Return the elements that are around no target word, by the word that they precede or follow.
 
-    An image stays before the word that it precedes; a footnote stays after the word that it is attached to;
-    what begins the segment still begins it.
-    Elements before no aligned word have the index `len(words)`.
+    An image stays before the word that it precedes, a footnote after the word that it is attached to, and an
+    atomic element that begins the segment at its beginning. Elements that precede no aligned word have the
+    index `len(words)`.
     """
     indices = {word: index for index, word in enumerate(words)}
     first_target: dict[int, int] = {}  # start of a source word → index of the first word aligned to it

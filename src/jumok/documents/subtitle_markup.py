@@ -1,4 +1,4 @@
-r"""The text of a subtitle, without the formatting codes that tell players how and where to show it.
+r"""The text of a subtitle, separate from the codes that tell players how and where to show it.
 
     {\an8}<i>Where is he?</i>                      {\an8}<i>그는 어디 있어요?</i>
     - At {\b1}home{\b0}.                           - {\b1}집에{\b0}요.
@@ -82,7 +82,7 @@ class Cue:
 
 
 def read_cue(text: str, *, has_entities: bool = False) -> Cue:
-    """Split a subtitle at lines whose dash shows a change of speaker, at voices, and at lines of a song.
+    """Split a subtitle where a dash or a voice tag changes the speaker, and at lines of a song.
 
     `has_entities` says that "&amp;" stands for "&", as in WebVTT.
     """
@@ -108,7 +108,7 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
 
 
 def _speaker_starts(pieces: Sequence[str]) -> Iterator[int]:
-    """Yield 0 and the index of each piece that begins with a voice, or with a dash or note of a sentence."""
+    """Yield 0, and the index of each piece that begins with a voice tag, a speaker's dash or a music note."""
     previous = spoken = ""
     has_speakers = False
     for index, piece in enumerate(pieces):

@@ -1,7 +1,7 @@
 """Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time.
 
 An empty line ends a cue of WebVTT. Notes, styles and regions have no time, so they stay as they are. SubRip
-has none of them: what follows an empty line, up to the next number and time, is said too.
+has none of them: what follows an empty line, up to the next number and time, belongs to the cue.
 """
 
 from __future__ import annotations

@@ -128,5 +128,5 @@ def line_end_of(text: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Split at "\\n" only: `str.splitlines` also splits at characters that Unicode calls line breaks."""
+    """Split at "\\n" only: `str.splitlines` also splits at other line breaks of Unicode."""
     return [line.removesuffix("\n") for line in StringIO(text)]

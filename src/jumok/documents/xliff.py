@@ -1,10 +1,9 @@
 """XLIFF 1.2 and 2.x: units without a translation are filled in; the others stay.
 
-A copy of the source is no translation if its state says so ("new"). Of a unit of 1.2 that is divided into
-segments (`<mrk mtype="seg">` in seg-source), each segment is filled by itself. In XLIFF 1.2, a new
-translation has the state "translated", or "needs-review-translation" if its placeholders are not those of the
-source.
-Units and groups with translate="no" stay as they are.
+A target that copies the source is filled in if its state says that it is untranslated ("new"). In XLIFF 1.2,
+a unit may be divided into segments (`<mrk mtype="seg">` in seg-source): each is filled in by itself. There a
+new translation has the state "translated", or "needs-review-translation" if its placeholders are not those of
+the source. Units and groups with translate="no" stay as they are.
 """
 
 from __future__ import annotations
@@ -80,31 +79,31 @@ class _Reader(XmlReader):
         return self.template.add(SegmentMark(segment, render, fills_target=True))
 
     def _fill_segments(self, segmented: XmlNode, target: XmlNode | None, opening: str) -> str | None:
-        """Return the target with marks in its segments that are empty; None if all are translated.
+        """Return the target with marks in its empty segments; None if all are translated.
 
-        A target without segments is written like the source.
+        A target without segments gets those of the source.
         """
         sources = _segments_of(segmented)
         frame = segmented if target is None or not target.children else target
         marks: list[str] = []
         pieces = [_with_state(opening, "translated")]
         position = frame.content_start
-        for mid, place in _segments_of(frame).items():
-            if mid not in sources or (frame is target and place.children):
+        for mid, segment in _segments_of(frame).items():
+            if mid not in sources or (frame is target and segment.children):
                 continue
             source = sources[mid]
-            start = self.source.opening(place)
+            start = self.source.opening(segment)
             mark = self._add_segment(source, partial(_render_segment, opening=start, source=source.content()))
             if mark is not None:
                 marks.append(mark)
             copy = start + self.source.raw(source.content_start, source.content_end)
-            pieces += [self.source.raw(position, place.start), mark or copy, self.source.closing(place)]
-            position = place.end
+            pieces += [self.source.raw(position, segment.start), mark or copy, self.source.closing(segment)]
+            position = segment.end
         pieces += [self.source.raw(position, frame.content_end), _closing(opening)]
         return "".join(pieces) if marks else None
 
     def _put_target(self, node: XmlNode, target: XmlNode | None, mark: str) -> str:
-        """Return the content of a unit with another target, after its source if it had none."""
+        """Return the content of a unit with this target, which follows the source if there was none."""
         raw = self.source.raw
         if target is not None:
             return raw(node.content_start, target.start) + mark + raw(target.end, node.content_end)
@@ -137,7 +136,7 @@ def _has_elements(node: XmlNode) -> bool:
 
 
 def _is_copy(source: XmlNode, target: XmlNode, unit: XmlNode) -> bool:
-    """Return whether the target is the source, and its state says that nobody has translated it."""
+    """Return whether the target copies the source and its state says that it is untranslated."""
     state = target.attributes.get("state") or unit.attributes.get("state")
     return state in _NOT_TRANSLATED and target.content().strip() == source.content().strip()
 
@@ -169,17 +168,21 @@ def _code_of(node: XmlNode) -> tuple[str, bool] | None:
 def _render_target(pieces: Iterable[str | Tag], *, opening: str, source: str, has_state: bool) -> str:
     content = render_xml(pieces)
     if has_state:
-        opening = _with_state(opening, "translated" if _is_good(content, source) else _NEEDS_REVIEW)
+        opening = _with_state(
+            opening, "translated" if _keeps_placeholders(content, source) else _NEEDS_REVIEW
+        )
     return f"{opening}{content}{_closing(opening)}"
 
 
 def _render_segment(pieces: Iterable[str | Tag], *, opening: str, source: str) -> str:
     """Write a segment without its end tag. A segment has no state, so a comment asks for a review."""
     content = render_xml(pieces)
-    return (opening if _is_good(content, source) else f'{opening[:-1]} comment="{_NEEDS_REVIEW}">') + content
+    if not _keeps_placeholders(content, source):
+        opening = f'{opening[:-1]} comment="{_NEEDS_REVIEW}">'
+    return opening + content
 
 
-def _is_good(content: str, source: str) -> bool:
+def _keeps_placeholders(content: str, source: str) -> bool:
     return has_same_placeholders(source, re.sub(r"<[^<>]*>", "", content))
 
 

@@ -1,4 +1,4 @@
-"""Read XML: every paragraph, whatever the format calls it, becomes a segment; the rest stays as it is."""
+"""Read XML: each element that a format treats as a paragraph becomes a segment; the rest stays as it is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ render_xml = partial(render_tags, encode=escape_xml)
 
 
 class XmlReader(ABC):
-    """Reads a part: finds its paragraphs, whatever the format calls them, and turns each into a segment."""
+    """Reads a part: finds the elements that are paragraphs of the format, and turns each into a segment."""
 
     def __init__(self, source: XmlSource) -> None:
         self.source = source
@@ -45,7 +45,7 @@ class XmlReader(ABC):
         """Return whether the text inside an element is a segment."""
 
     def is_opaque(self, node: XmlNode) -> bool:
-        """Return whether an element is copied, whatever is inside it."""
+        """Return whether an element is copied with everything inside it."""
         return False
 
     @abstractmethod
@@ -83,15 +83,15 @@ class XmlReader(ABC):
         return start + content + end
 
     def _outermost_paragraphs(self, node: XmlNode) -> Iterator[XmlNode]:
-        waiting = [node]
-        while waiting:
-            found = waiting.pop()
+        pending = [node]
+        while pending:
+            found = pending.pop()
             if self.is_opaque(found):
                 continue
             if found is not node and self.is_paragraph(found):
                 yield found
             else:
-                waiting.extend(reversed(found.children))
+                pending.extend(reversed(found.children))
 
 
 class TextElementReader(XmlReader):

@@ -1,7 +1,7 @@
 """XML as a tree with the span of every element in the file, so that untranslated markup is copied verbatim.
 
-Expat reads it: no external entity, no declaration of entities, and a limit on nesting. Offsets are those of
-the text in UTF-8.
+Expat parses it. Entity declarations are refused, and nesting is limited. Offsets are those of the text in
+UTF-8.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class XmlNode:
 
     def walk(self) -> Iterator[XmlNode]:
         """Yield this node and all inside it, in file order."""
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
+        pending = [self]
+        while pending:
+            node = pending.pop()
             yield node
-            waiting.extend(reversed(node.children))
+            pending.extend(reversed(node.children))
 
     def content(self) -> str:
         """Return the text inside, without tags."""
@@ -135,7 +135,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 class _TreeBuilder:
-    """Makes the tree from expat's events. An event tells where it begins; it ends where the next begins."""
+    """Makes the tree from expat's events. Expat says where an event begins; it ends where the next begins."""
 
     def __init__(self, prefixes: Mapping[str, str], position: Callable[[], int]) -> None:
         self._prefixes = prefixes
@@ -181,7 +181,7 @@ class _TreeBuilder:
         return node
 
     def _complete_last(self, position: int) -> None:
-        """Note that the last event ends here."""
+        """Store `position` as the end of the last event."""
         if self._last_ended or self._last.name in ("", "?"):
             self._last.end = position
         else:

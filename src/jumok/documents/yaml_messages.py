@@ -1,4 +1,4 @@
-"""Messages in YAML, as Rails and others have them: keys, text, lists and blocks of text, read line by line.
+"""Messages in YAML, as in Rails: keys, text, lists and blocks of text, read line by line.
 
 Only the text of values is replaced. What a line-by-line reader does not understand (anchors, tags, lists and
 mappings in brackets, text over several lines without | or >) is refused with its line; nothing is guessed.
@@ -122,7 +122,7 @@ def _not_understood(line: str, number: int) -> DataError:
 
 
 def _indent_of_node(before: str) -> int:
-    """Return the indentation of the key that a block belongs to; of the dash if it belongs to a list item."""
+    """Return the indentation of the key of a block, or of the dash if the block is a list item."""
     items = re.match(r" *(?:- +)*", before)
     marks = items[0] if items else ""
     return len(marks) if before[len(marks) :].strip() else len(marks.rstrip()) - 1

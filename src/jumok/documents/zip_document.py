@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from jumok.documents.text_document import TextTemplate
 
 MAX_DIRECTORY_BYTES = 2**20
-"""Size of the list of parts, about a hundred bytes per part; documents have some hundreds of parts."""
+"""Limit of the archive's directory, which has about a hundred bytes per part (10,000 parts)."""
 MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200
-"""A part that is larger than MAX_SAFE_BYTES may be this many times as large as in the archive. XML of office
-programs is 5 to 50 times as large, a zip bomb a thousand times."""
+"""A part of more than MAX_SAFE_BYTES may inflate to at most this many times its compressed size. XML of
+office programs inflates to 5 to 50 times its size, a zip bomb to a thousand times."""
 MAX_SAFE_BYTES = 16 * 2**20
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 
 
 class SetLanguage(Protocol):
-    """Returns a part with the language declared, given its name; the part as it is if it declares none."""
+    """Returns the part `name` with the language declared, or unchanged if this part declares none."""
 
     def __call__(self, name: str, data: bytes, language: str) -> bytes: ...
 
@@ -109,7 +109,7 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
 
 
 def _check_directory(data: bytes) -> None:
-    """Refuse a long list of parts, by the size that the archive's last record gives, and ZIP64."""
+    """Refuse a large directory, by the size that the archive's last record gives, and ZIP64."""
     end = data.rfind(b"PK\5\6")
     num_bytes = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
     is_zip64 = end >= 20 and data.startswith(b"PK\6\7", end - 20)

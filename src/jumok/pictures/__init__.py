@@ -1,1 +1,1 @@
-"""Pictures: reading their files safely, and cutting them into patches. numpy, and Pillow for the files."""
+"""Pictures: reading their files safely, and cutting them into patches. Only reading needs Pillow."""

@@ -4,7 +4,8 @@ A file may be cut off, lie about its size, be an animation, be rotated by its EX
 Pillow's modes. It becomes (size, size, channel) bytes or a DataError that names it. Only formats that Pillow
 decodes by itself are accepted: EPS, for example, would start Ghostscript.
 
-Instead of a path, a picture can be given as a data: URL in base64 (RFC 2397), as pages and requests have it.
+Instead of a path, a picture can be given as a data: URL in base64 (RFC 2397), as web pages and requests send
+it.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _pillow() -> Any:
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[Any]:
-    """Open a picture whose size is acceptable; whatever goes wrong while it is used becomes a DataError."""
+    """Open a picture and check its size; every error while it is used becomes a DataError."""
     image_module = _pillow()
     label = _label(path)
     other_advice = "" if _is_data_url(path) else ", or take it out of the corpus"
@@ -189,7 +190,7 @@ def _too_large_error(label: str, received: str) -> DataError:
 
 
 def _opaque(image: Any, label: str) -> Any:
-    """Return the picture over white, in a mode whose conversion to RGB or grey keeps its brightness."""
+    """Return the picture on a white background, in a mode that converts to RGB or grey without clipping."""
     image_module = _pillow()
     if image.mode.startswith("I"):  # 16 bits per pixel, which Pillow would clip instead of scaling
         values = np.asarray(image).astype(np.int64).clip(0, 2**16 - 1)
