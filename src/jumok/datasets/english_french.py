@@ -4,7 +4,7 @@
         ...
 
 Five patterns vary the sentences with which papers and tutorials explain attention. They contain what
-attention is good at: words that change places, and words that agree with another one far away.
+attention is good at: words that change places, and words that agree with a distant word.
 
     I am a student.              Je suis étudiant.                  a word without a translation
     How was your day?            Comment s'est passée ta journée ?  how → comment; passée agrees with journée
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 SPLITS = ("train", "valid", "test")
-TESTS_PER_1000 = 50  # of 1,000 sentences; 50 others are for validation
+TESTS_PER_1000 = 50  # of 1,000 sentences; as many others are for validation
 MAX_FAILED_DRAWS = 20_000  # after this many in a row without a new pair, the grammar counts as exhausted
 
 
 class French(NamedTuple):
-    """A French word, with the indices of the English words that it translates for sure and possibly."""
+    """A French word, with the indices of the English words of its sure and possible links."""
 
     word: str
     sure: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Noun(NamedTuple):
     feminine: bool
 
 
-class Adjective(NamedTuple):
+class InflectedWord(NamedTuple):
     """A word with a masculine and a feminine form: an adjective, a participle or a profession."""
 
     english: str
@@ -77,16 +77,16 @@ PERSONS = (
     Person("They", "are", "Ils", "sont", "vont", plural=True),
 )
 PROFESSIONS = (
-    Adjective("student", "étudiant", "étudiante"),
-    Adjective("teacher", "professeur", "professeure"),
-    Adjective("lawyer", "avocat", "avocate"),
-    Adjective("musician", "musicien", "musicienne"),
-    Adjective("nurse", "infirmier", "infirmière"),
-    Adjective("dancer", "danseur", "danseuse"),
-    Adjective("engineer", "ingénieur", "ingénieure"),
-    Adjective("writer", "écrivain", "écrivaine"),
-    Adjective("baker", "boulanger", "boulangère"),
-    Adjective("singer", "chanteur", "chanteuse"),
+    InflectedWord("student", "étudiant", "étudiante"),
+    InflectedWord("teacher", "professeur", "professeure"),
+    InflectedWord("lawyer", "avocat", "avocate"),
+    InflectedWord("musician", "musicien", "musicienne"),
+    InflectedWord("nurse", "infirmier", "infirmière"),
+    InflectedWord("dancer", "danseur", "danseuse"),
+    InflectedWord("engineer", "ingénieur", "ingénieure"),
+    InflectedWord("writer", "écrivain", "écrivaine"),
+    InflectedWord("baker", "boulanger", "boulangère"),
+    InflectedWord("singer", "chanteur", "chanteuse"),
 )
 # In English; in French before a masculine noun or a vowel; in French before other feminine nouns.
 POSSESSIVES = (
@@ -136,18 +136,18 @@ DOCUMENTS = (
     Noun("decision", "décision", True),
 )
 REGIONS = (
-    Adjective("European", "européen", "européenne"),
-    Adjective("American", "américain", "américaine"),
-    Adjective("African", "africain", "africaine"),
-    Adjective("Canadian", "canadien", "canadienne"),
-    Adjective("Italian", "italien", "italienne"),
-    Adjective("Mexican", "mexicain", "mexicaine"),
+    InflectedWord("European", "européen", "européenne"),
+    InflectedWord("American", "américain", "américaine"),
+    InflectedWord("African", "africain", "africaine"),
+    InflectedWord("Canadian", "canadien", "canadienne"),
+    InflectedWord("Italian", "italien", "italienne"),
+    InflectedWord("Mexican", "mexicain", "mexicaine"),
 )
 DOMAINS = (
-    Adjective("Economic", "économique", "économique"),
-    Adjective("Social", "social", "sociale"),
-    Adjective("Commercial", "commercial", "commerciale"),
-    Adjective("Political", "politique", "politique"),
+    InflectedWord("Economic", "économique", "économique"),
+    InflectedWord("Social", "social", "sociale"),
+    InflectedWord("Commercial", "commercial", "commerciale"),
+    InflectedWord("Political", "politique", "politique"),
 )
 AREAS = (
     Noun("Area", "zone", True),
@@ -157,11 +157,11 @@ AREAS = (
     Noun("Project", "projet", False),
     Noun("Agency", "agence", True),
 )
-EVENTS_OF_DOCUMENTS = (
-    Adjective("signed", "signé", "signée"),
-    Adjective("published", "publié", "publiée"),
-    Adjective("adopted", "adopté", "adoptée"),
-    Adjective("rejected", "rejeté", "rejetée"),
+PARTICIPLES = (
+    InflectedWord("signed", "signé", "signée"),
+    InflectedWord("published", "publié", "publiée"),
+    InflectedWord("adopted", "adopté", "adoptée"),
+    InflectedWord("rejected", "rejeté", "rejetée"),
 )
 MONTHS = (
     ("January", "janvier"),
@@ -193,12 +193,12 @@ PARTS = (
     Noun("language", "langue", True),
 )
 QUALITIES = (
-    Adjective("perfect", "parfait", "parfaite"),
-    Adjective("just", "juste", "juste"),
-    Adjective("clear", "clair", "claire"),
-    Adjective("simple", "simple", "simple"),
-    Adjective("complete", "complet", "complète"),
-    Adjective("known", "connu", "connue"),
+    InflectedWord("perfect", "parfait", "parfaite"),
+    InflectedWord("just", "juste", "juste"),
+    InflectedWord("clear", "clair", "claire"),
+    InflectedWord("simple", "simple", "simple"),
+    InflectedWord("complete", "complet", "complète"),
+    InflectedWord("known", "connu", "connue"),
 )
 
 
@@ -207,7 +207,7 @@ def _starts_with_vowel(word: str) -> bool:
 
 
 def _with_article(noun: Noun, article: int, at: int) -> list[French]:
-    """The French noun after its definite article; `at` and `article` are the indices of the English words."""
+    """The French definite article and noun; `article` and `at` are the indices of both in English."""
     if _starts_with_vowel(noun.french):
         return [French(f"l'{noun.french}", (at,), (article,))]
     return [French("la" if noun.feminine else "le", (article,)), French(noun.french, (at,))]
@@ -262,7 +262,7 @@ def _going_to(random: Random) -> tuple[list[str], list[French]]:
 
 def _agreement(random: Random) -> tuple[list[str], list[French]]:
     document, area = random.choice(DOCUMENTS), random.choice(AREAS)
-    region, domain, event = (random.choice(kind) for kind in (REGIONS, DOMAINS, EVENTS_OF_DOCUMENTS))
+    region, domain, event = (random.choice(kind) for kind in (REGIONS, DOMAINS, PARTICIPLES))
     (month, in_french), year = random.choice(MONTHS), str(random.randint(1950, 2020))
     english = f"The {document.english} on the {region.english} {domain.english} {area.english} was"
     return [*english.split(), event.english, "in", month, year], [

@@ -1,4 +1,4 @@
-"""Drawn pictures: the same for a seed, with captions that are true, and regions that cover the things."""
+"""Drawn pictures: the same for a seed, with captions that are true, and regions that coverage the things."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from jumok.data.corpora import open_corpus
 from jumok.datasets.drawn_pictures import SHAPES, draw_scenes, draw_things, write_split
-from jumok.datasets.drawn_pictures.things import MAX_REACH, SIDE, Shape, Thing, cover
+from jumok.datasets.drawn_pictures.things import MAX_REACH, SIDE, Shape, Thing, coverage
 from jumok.errors import DataError, StorageError
 from jumok.text.words import split_words
 
@@ -40,7 +40,7 @@ def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
         for box, thing in zip(boxes, picture.things, strict=True):
             edges = [round(edge * SIDE) for edge in (box.left, box.top, box.right, box.bottom)]
             left, top, right, bottom = edges
-            inside = cover(thing)[top:bottom, left:right] > 0
+            inside = coverage(thing)[top:bottom, left:right] > 0
             assert inside[0].any() and inside[-1].any() and inside[:, 0].any() and inside[:, -1].any()  # noqa: PT018
             covered[top:bottom, left:right] = True
         ground = np.median(picture.pixels[~covered], axis=0)
@@ -52,14 +52,14 @@ def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape.english for shape in SHAPES])
 def test_no_shape_reaches_farther_than_max_reach(shape: Shape) -> None:
     y, x = np.mgrid[-2:2:401j, -2:2:401j]
-    inside = shape.outline(x, y)
+    inside = shape.contains(x, y)
     assert 1.2 < inside.sum() * 0.01**2 < 4.0  # the area, in squares of the radius
     assert np.maximum(abs(x), abs(y))[inside].max() <= MAX_REACH
 
 
 def test_things_do_not_overlap_and_do_not_touch_the_edge() -> None:
     for picture in draw_scenes("train", COUNT):
-        shares = [cover(thing) > 0 for thing in picture.things]
+        shares = [coverage(thing) > 0 for thing in picture.things]
         assert max(np.sum(shares, axis=0).ravel()) == 1
         edges = np.sum(shares, axis=0)
         assert not edges[[0, -1]].any()

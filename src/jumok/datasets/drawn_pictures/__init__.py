@@ -1,4 +1,4 @@
-"""Drawn pictures: simple things on a ground, with English and Korean captions and gold regions.
+"""Drawn pictures: simple things on a grey background, with English and Korean captions and gold regions.
 
     for picture in draw_scenes("train", 6_000):      one to three things; captions say what is where
         ...

@@ -37,11 +37,11 @@ NUMBERS = {2: ("two", "두"), 3: ("three", "세")}
 
 
 class Noun(NamedTuple):
-    """A noun of a caption: the index of its word, the things it names, its letters if a particle follows."""
+    """A noun of a caption, and the things that it names."""
 
-    word: int
+    word: int  # index of its word in the caption
     things: list[Thing]
-    letters: int | None = None
+    letters: int | None = None  # number of letters before the particle; None: the word has no particle
 
 
 class Caption(NamedTuple):
@@ -96,7 +96,7 @@ def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Capt
 
 
 def _with_particle(words: Sequence[str], things: list[Thing]) -> Noun:
-    """The last of these words, a noun and its particle, which Korean writes as one word."""
+    """The last of these words: a noun and its particle, which are one word in Korean."""
     return Noun(len(words) - 1, things, len(things[0].shape.korean))
 
 

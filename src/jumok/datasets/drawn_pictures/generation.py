@@ -1,7 +1,7 @@
 """Draw pictures: choose things and places at random, paint them, describe them.
 
-Every picture has random numbers of its own, a function of (kind, split, seed, index). Only `random()` of
-Python's generator and the raw bits of numpy's are used, which neither ever changes.
+Every picture has its own random numbers, a function of (kind, split, seed, index). Only `random()` of
+Python's generator and the raw bits of numpy's are used, because no version of either changes them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jumok.datasets.drawn_pictures.captions import (
     describe_place,
     describe_same,
 )
-from jumok.datasets.drawn_pictures.things import COLOURS, SHAPES, SIDE, SIZES, Size, Thing, cover
+from jumok.datasets.drawn_pictures.things import COLOURS, SHAPES, SIDE, SIZES, Size, Thing, coverage
 from jumok.errors import DataError, suggest
 from jumok.types import Region
 
@@ -37,7 +37,7 @@ Item = TypeVar("Item")
 SPLITS = ("train", "valid", "test")
 MIDDLE = SIDE / 2
 # Distances in pixels.
-LATTICE = 2  # between neighbouring places at which a thing can be put
+GRID_STEP = 2  # between neighbouring points at which a thing can be put
 EDGE = 0.3  # at least, between a thing and the edge of the picture
 GAP = 1.0  # at least, between two things
 MAX_ASIDE = 6  # at most, sideways from a thing to one above or below it; likewise for left and right
@@ -116,11 +116,11 @@ def _draw_scene(dice: _Dice) -> DrawnPicture:
 
 
 def _put(thing: Thing, x: float, y: float) -> Thing:
-    """Put a thing on the nearest place of the lattice that is wholly in the picture."""
-    low = math.ceil((thing.reach + EDGE) / LATTICE)
-    high = math.floor((SIDE - thing.reach - EDGE) / LATTICE)
-    column, row = (min(max(round(place / LATTICE), low), high) for place in (x, y))
-    return replace(thing, x=float(LATTICE * column), y=float(LATTICE * row))
+    """Put a thing at the nearest point of the grid at which it is wholly in the picture."""
+    low = math.ceil((thing.reach + EDGE) / GRID_STEP)
+    high = math.floor((SIDE - thing.reach - EDGE) / GRID_STEP)
+    column, row = (min(max(round(place / GRID_STEP), low), high) for place in (x, y))
+    return replace(thing, x=float(GRID_STEP * column), y=float(GRID_STEP * row))
 
 
 def _at_place(dice: _Dice, thing: Thing, place: str) -> Thing:
@@ -163,10 +163,10 @@ def _in_relation(dice: _Dice, subject: Thing, other: Thing, relation: str) -> tu
 
 
 def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption]) -> DrawnPicture:
-    canvas = _ground(dice)
+    canvas = _background(dice)
     for thing in things:
         shade = np.array([channel + dice.between(-12, 12) for channel in thing.colour.rgb])
-        share = cover(thing)[:, :, None]
+        share = coverage(thing)[:, :, None]
         canvas = canvas * (1 - share) + shade * share
     regions = {
         language: tuple(_region(noun, thing) for noun in caption.nouns for thing in noun.things)
@@ -176,19 +176,19 @@ def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption])
     return DrawnPicture(np.rint(canvas.clip(0, 255)).astype(np.uint8), texts, regions, things)
 
 
-def _ground(dice: _Dice) -> NDArray[np.float64]:
+def _background(dice: _Dice) -> NDArray[np.float64]:
     """A greyish colour with a little noise, darker than a white thing."""
     level = dice.between(95, 165)
     colour = np.array([level + dice.between(-14, 14) for _ in range(3)])
     bits = np.random.PCG64(dice.seed()).random_raw(SIDE * SIDE)
     noise = (bits >> np.uint64(11)) * 2.0**-53 * 16 - 8
-    ground: NDArray[np.float64] = colour + noise.reshape(SIDE, SIDE, 1)
-    return ground
+    background: NDArray[np.float64] = colour + noise.reshape(SIDE, SIDE, 1)
+    return background
 
 
 def _region(noun: Noun, thing: Thing) -> Region:
     """The box around the pixels that a thing touches."""
-    rows, columns = np.nonzero(cover(thing))
+    rows, columns = np.nonzero(coverage(thing))
     left, right = int(columns.min()), int(columns.max()) + 1
     top, bottom = int(rows.min()), int(rows.max()) + 1
     return Region(noun.word, left / SIDE, top / SIDE, right / SIDE, bottom / SIDE, noun.letters)

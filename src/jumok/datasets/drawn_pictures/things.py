@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Coordinates = NDArray[np.float64]
-    Outline = Callable[[Coordinates, Coordinates], NDArray[np.bool_]]
+    Contains = Callable[[Coordinates, Coordinates], NDArray[np.bool_]]
 
 SIDE = 32  # pixels per side of a picture
 MAX_REACH = 1.1  # how far a shape reaches at most from its centre along x or y, in radii
 SUBPIXELS = 4  # per side of a pixel, so that edges are smooth
 
 
-def _polygon(corners: list[tuple[float, float]]) -> Outline:
-    """The inside of a polygon: a ray from a point inside crosses an odd number of edges (even-odd rule)."""
+def _polygon(corners: list[tuple[float, float]]) -> Contains:
+    """A test for points inside a polygon: a ray from them crosses an odd number of edges (even-odd rule)."""
 
     def inside(x: Coordinates, y: Coordinates) -> NDArray[np.bool_]:
         odd = np.zeros(x.shape, dtype=bool)
@@ -60,11 +60,11 @@ def _heart(x: Coordinates, y: Coordinates) -> NDArray[np.bool_]:
 
 
 class Shape(NamedTuple):
-    """A shape, from -1 to 1 in both directions with y downwards."""
+    """A shape around (0, 0), with y downwards. It extends to about 1, at most MAX_REACH, along x and y."""
 
     english: str
     korean: str
-    outline: Outline
+    contains: Contains  # whether points (x, y) are inside
 
 
 class Colour(NamedTuple):
@@ -100,7 +100,7 @@ SIZES = {"small": Size("small", "작은", 4.8), "big": Size("big", "큰", 7.5)}
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A shape in a colour and a size, at a place in pixels."""
+    """A shape in a colour and a size; its centre (x, y) is in pixels."""
 
     shape: Shape
     colour: Colour
@@ -110,11 +110,11 @@ class Thing:
 
     @property
     def reach(self) -> float:
-        """The largest distance, along x or y, of a pixel of the thing from its centre."""
+        """The largest distance of the thing's pixels from its centre, along x or y."""
         return MAX_REACH * self.size.radius
 
 
-def cover(thing: Thing) -> NDArray[np.float64]:
+def coverage(thing: Thing) -> NDArray[np.float64]:
     """The share of each pixel that the thing covers, (SIDE, SIDE)."""
     shares = np.zeros((SIDE, SIDE))
     reach, radius = thing.reach, thing.size.radius
@@ -123,6 +123,6 @@ def cover(thing: Thing) -> NDArray[np.float64]:
     columns, rows = right - left, bottom - top
     x = (left + (np.arange(columns * SUBPIXELS) + 0.5) / SUBPIXELS - thing.x) / radius
     y = (top + (np.arange(rows * SUBPIXELS) + 0.5) / SUBPIXELS - thing.y) / radius
-    inside = thing.shape.outline(*np.broadcast_arrays(x[None, :], y[:, None]))
+    inside = thing.shape.contains(*np.broadcast_arrays(x[None, :], y[:, None]))
     shares[top:bottom, left:right] = inside.reshape(rows, SUBPIXELS, columns, SUBPIXELS).mean(axis=(1, 3))
     return shares

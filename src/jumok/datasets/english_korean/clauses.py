@@ -91,7 +91,11 @@ class Action(NamedTuple):
 
 
 class Clause:
-    """A subject with a predicate. The English is fixed at creation; the Korean needs its final ending."""
+    """A subject with a predicate. The English is fixed at creation; the Korean methods take the final ending.
+
+    The English predicate has the parts `front`, `middle` and `main` (see `verb_phrases.py`); `roles` has its
+    words by their role.
+    """
 
     __slots__ = (
         "adverb",
@@ -146,7 +150,7 @@ class Clause:
             roles["subject"] = subject.english
 
     def link(self, *linking: Word) -> None:
-        """Align conjunctions and relative pronouns with the ending of the Korean predicate."""
+        """Align these conjunctions or relative pronouns with the ending of the Korean predicate."""
         self.roles.setdefault("conjunction", []).extend(linking)
 
     def predicate_english(self) -> list[Word]:
@@ -249,8 +253,8 @@ HABITUAL = frozenset({"everyday", "mornings", "weekly"})
 def fitting_times(kinds: frozenset[str], tense: str, *, is_meal: bool = False) -> tuple[Expression, ...]:
     """Return the times of these kinds; a meal gets no part of the day ("breakfast in the morning").
 
-    In the present, "in the morning" is a habit, and "today" only fits states and movements: they ask for
-    the kind "now".
+    In the present, "in the morning" is a habit. "Today" fits only states and movements, which have the kind
+    "now".
     """
     if tense == "present":
         kinds = (kinds if kinds & HABITUAL else kinds & {"spring", "winter", "now"}) - {"day"}
@@ -272,10 +276,10 @@ def time_complement(scene: Scene, tense: str, kinds: frozenset[str]) -> list[Com
 
 def time_of_action(scene: Scene, action: Action, tense: str) -> list[Complement]:
     """Return a time that fits the action and the tense, or nothing."""
-    return time_complement(scene, tense, kinds_of(scene, action, tense))
+    return time_complement(scene, tense, time_kinds_of(scene, action, tense))
 
 
-def kinds_of(scene: Scene, action: Action, tense: str) -> frozenset[str]:
+def time_kinds_of(scene: Scene, action: Action, tense: str) -> frozenset[str]:
     """Return the kinds of times that fit an action."""
     verb, entry = action.verb, action.entry
     kinds = verb.times
@@ -291,7 +295,7 @@ def kinds_of(scene: Scene, action: Action, tense: str) -> frozenset[str]:
 
 
 _NO_KINDS: frozenset[str] = frozenset()
-_DAYS = frozenset({"day", "weekday", "everyday", "weekly"})  # "late next month" would be its end
+_DAYS = frozenset({"day", "weekday", "everyday", "weekly"})  # "late next month" means the end of that month
 _FAR_KINDS = frozenset({"day", "week", "weekday", "year", "now"})
 _NEAR_KINDS = frozenset({"hour", "day", "part", "morning", "weekday", "weekly", "now"})
 _MEALS = frozenset(nouns_of("meal"))
@@ -323,7 +327,7 @@ _COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 
 @cache
 def _fitting_manners(verb: Verb, *, is_plain: bool, is_plural: bool) -> tuple[Expression, ...]:
-    """Return the adverbs of manner that fit: two people do nothing alone, nobody decides to dance well."""
+    """Return the fitting adverbs of manner: no "alone" for two people, no "he decided to dance well"."""
     return tuple(
         entry
         for entry in verb.manners
@@ -379,7 +383,7 @@ _COMPANIONS = nouns_of("kin name =student =child")
 _RECIPIENTS = nouns_of("person elder")
 _CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
-# Things of which people mean the one they know: "play the piano", "listen to the radio".
+# Verbs with objects that mean no particular thing: "play the piano", "watch television".
 _KNOWN_THINGS = frozenset(
     (base, entry)
     for bases, specification in (

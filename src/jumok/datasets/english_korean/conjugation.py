@@ -18,9 +18,9 @@ from jumok.datasets.english_korean.hangul import compose, decompose, final_of, w
 
 
 class Stem(NamedTuple):
-    """Takes an ending. `kind` is "verb", "adjective" or "existence" (있다, 없다 and compounds).
+    """A stem, which takes endings. `kind` is "verb", "adjective" or "existence" (있다, 없다 and compounds).
 
-    A "determiner" (새) takes none.
+    A "determiner" (새) takes no ending.
     """
 
     text: str

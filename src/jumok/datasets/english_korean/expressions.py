@@ -32,8 +32,8 @@ in spring             | 봄에         | present future      | spring
 in winter             | 겨울에       | present future      | winter
 """
 
-# Kinds of times by what a verb describes. "again" means that people do it to the same thing again and again
-# ("I use my computer every day"), so a habit may have a definite object.
+# Kinds of times by what a verb describes. Beside a profile, the tables of verbs may have "again": people do
+# it to the same thing again and again ("I use my computer every day"), so a habit may have a definite object.
 TIME_PROFILES = {
     "state": "",
     "event": "hour day part morning night week weekday",
@@ -71,7 +71,7 @@ early     | 일찍
 late      | 늦게
 """
 
-# "too" complains: it comes last, and only some adjectives take it.
+# "too" is last, because only the adjectives in predicates.COMPLAINTS take it.
 DEGREES = """
 very      | 아주
 really    | 정말

@@ -1,4 +1,4 @@
-"""Generation of pairs from the grammar. They depend only on split, seed and share of polite ones."""
+"""Generate pairs from the grammar. They depend only on the split, the seed and the share of polite pairs."""
 
 from __future__ import annotations
 

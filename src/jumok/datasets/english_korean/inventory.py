@@ -1,4 +1,4 @@
-"""The content words of the grammar, and a lower bound of the number of pairs it can generate."""
+"""The content words of the grammar, and a lower bound on the number of pairs that it can generate."""
 
 from __future__ import annotations
 

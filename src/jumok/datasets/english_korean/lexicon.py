@@ -1,7 +1,7 @@
 """The lexicon: nouns, verbs, adjectives and expressions read from the tables.
 
-Everything is computed once at import. The lists that sentences draw from repeat an entry that is in few
-lists, which makes all words about equally frequent.
+Everything is computed once at import. An entry that is in few lists is repeated in them, so that all words
+are about equally frequent in sentences.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def _read_verbs(table: str, *, is_motion: bool = False) -> tuple[Verb, ...]:
     rows = _rows(table)
     objects = _balance([() if is_motion else nouns_of(row[3]) for row in rows])
     verbs = [_read_verb(row, entries, is_motion) for row, entries in zip(rows, objects, strict=True)]
-    partners: dict[str, set[Noun]] = {}  # of all rows of a verb, because a combination has one split
+    partners: dict[str, set[Noun]] = {}  # of all rows of a verb: its split does not depend on the row
     for verb in verbs:
         partners.setdefault(verb.key, set()).update(verb.objects or verb.places)
     return tuple(replace(verb, variety=len(partners[verb.key])) for verb in verbs)

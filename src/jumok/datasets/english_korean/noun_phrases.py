@@ -146,10 +146,10 @@ def optional_adjective(
     options = (_CREATED_DESCRIPTIONS if created else _DESCRIPTIONS)[entry]
     if not options or not scene.chance(probability):
         return [], []
-    return described(scene, entry, scene.pick_new(options))
+    return given_adjective(scene, entry, scene.pick_new(options))
 
 
-def described(scene: Scene, entry: Noun, adjective: Adjective) -> tuple[list[Word], list[Eojeol]]:
+def given_adjective(scene: Scene, entry: Noun, adjective: Adjective) -> tuple[list[Word], list[Eojeol]]:
     """Return this adjective before the noun."""
     scene.note_combination(adjective, entry)
     word = Word(adjective.english)
@@ -217,9 +217,9 @@ def _assemble(
 
 # Entries of `Scene.used`, besides the words that the sentence has used.
 THIRD_PERSON_MENTIONED, HIS_OR_HER_USED, THAT_USED = "a third person", "his or her", "that"
-ONE_PERSON = "one person"  # who wears the hat
-HER_IS_RECIPIENT = "her money"  # which "send her money" does not mean
-SPECIFIC_THING = "a specific thing"  # "this apple", which nobody eats every day
+ONE_PERSON = "one person"  # the subject is singular: two people do not wear one hat
+HER_IS_RECIPIENT = "her money"  # in "send her money", "her" would be the recipient and not a possessive
+SPECIFIC_THING = "a specific thing"  # such as "this apple", which has no habit: nobody eats it every day
 
 # Things without a possessor such as "my" or "Minsu's".
 UNOWNED = frozenset(
@@ -239,7 +239,7 @@ UNOWNED = frozenset(
         "found",
     }
 )
-_BULKY = frozenset(
+_ALWAYS_SINGULAR = frozenset(
     {
         "furniture",
         "vehicle",
@@ -251,7 +251,7 @@ _BULKY = frozenset(
         "worn_head",
         "worn_finger",
     }
-)  # people mean one
+)  # no "these cars": people mean one
 _BARE = frozenset({"meal", "sport", "study"})
 _ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
@@ -271,7 +271,7 @@ def thing_phrase(
     """Return a thing with a determiner that fits it, and an adjective with this probability.
 
     `generic` means the kind ("cats", "bread"), as after "like"; `definite` excludes "a"; without
-    `may_have_possessor` it has no possessor. What is `created` cannot be pointed at.
+    `may_have_possessor` it has no possessor. A thing that is being `created` takes no demonstrative.
     """
     scene.used.add(entry)
     if entry.form == "name":
@@ -300,7 +300,7 @@ def thing_phrase(
         return _assemble(entry, _possessor(scene, entry), description)
     if draw < 0.90:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
-    if entry.classes & _BULKY:
+    if entry.classes & _ALWAYS_SINGULAR:
         return _assemble(entry, ([Word("the")], []), description)
     if draw < 0.95:
         determiner = _demonstrative(scene, _PLURAL_DEMONSTRATIVES)
@@ -345,7 +345,10 @@ def _uncounted(
 def person_phrase(
     scene: Scene, entry: Noun, *, p_adjective: float = 0.1, p_indefinite: float = 0.0, pointed: bool = False
 ) -> NounPhrase:
-    """Return a person: a name, "my mother", "the kind nurse", "the students"; `pointed` at, 그."""
+    """Return a person: a name, "my mother", "the kind nurse", "the students".
+
+    With `pointed`, "the" is translated by 그.
+    """
     scene.used.add(entry)
     if entry.form == "name":
         return _assemble(entry, ([], []), ([], []))
@@ -413,7 +416,7 @@ def person_subject(
 
 
 def _female_subject(scene: Scene, exclude_first_person: bool) -> NounPhrase:
-    """Return somebody who wears a skirt."""
+    """Return a female person or "I" as a subject, as for wearing a skirt."""
     name = _unused_pronoun(scene, exclude_first_person, ("I", "she", "she"))
     if scene.chance(0.5) and name != "they":
         return pronoun_subject(scene, name)
@@ -467,7 +470,7 @@ _FEW = frozenset(
 
 
 def counted_phrase(scene: Scene, entry: Noun, maximum: int = 10, *, few: int = 3) -> NounPhrase:
-    """Return a noun with a number up to this one, or up to `few` of big things: two books, 책 두 권."""
+    """Return a noun with a number up to `maximum`, or `few` for things of `_FEW`: two books, 책 두 권."""
     scene.used.add(entry)
     number = scene.pick(NUMBERS[: few if entry.classes & _FEW else maximum])
     plural = number.english[0] != "one"
@@ -525,7 +528,7 @@ def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
 def indefinite_phrase(
     scene: Scene, entry: Noun, *, p_adjective: float = 0.0, created: bool = False, plural: bool = False
 ) -> NounPhrase:
-    """Return an indefinite phrase: a book, an old bag, milk, red shoes; not old if it is `created`.
+    """Return an indefinite phrase: a book, an old bag, milk, red shoes; what is `created` is not old.
 
     `plural` gives "books" instead of "a book"; Korean does not mark it.
     """

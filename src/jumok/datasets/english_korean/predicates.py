@@ -296,7 +296,7 @@ old                   | 오래되다   | clothes mended furniture instrument =ba
 young                 | 젊다       | adult_job =man =woman |
 """
 
-# Adjectives that complain and so take "too": nothing is too fresh.
+# Adjectives that can express a complaint and so take "too": nothing is too fresh.
 COMPLAINTS = (
     "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"
 )

@@ -52,7 +52,7 @@ class Scene:
     """The random choices of one sentence.
 
     `used` holds what was already mentioned, so that Minsu does not meet Minsu; `splits` holds the splits for
-    which combinations of lexemes in the sentence are reserved.
+    which combinations in the sentence are reserved.
     """
 
     __slots__ = ("polite", "random", "splits", "used")

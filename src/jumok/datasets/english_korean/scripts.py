@@ -1,8 +1,8 @@
 """Tables of what belongs together: actions that follow each other, conditions and results, topics.
 
-An action is a verb and its objects or goals: `eat meal`, `go =park`, `sleep`; without nouns, any of the
-verb. A verb is named as in the table of verbs, with its Korean if only one row is meant: `take/타다 =bus`.
-Actions are separated by semicolons.
+An action is a verb and its objects or goals: `eat meal`, `go =park`, `sleep`; without nouns, all objects or
+goals of the verb are meant. A verb is named as in the table of verbs, with its Korean if only one row is
+meant: `take/타다 =bus`. Actions are separated by semicolons.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ practice sport; practice instrument | rest; drink =water; go =home; listen_to =m
 buy =book =novel =newspaper =flower =gift =cake | go =home =park =cafe; meet =friend =cousin name
 """
 
-# Conditions and what other people then do, because of it: condition | result. Both may be negated.
+# Conditions, and what other people do because of them: condition | result. Both may be negated.
 REWARDS = """
 clean =room =house =kitchen; wash dish; do; finish =homework; study | buy =toy =doll =ball =bicycle =cake \
 =ice_cream =chocolate; \
@@ -66,7 +66,7 @@ buy =ticket | watch =movie
 come =home =Seoul =Busan =Korea | cook; bake; make homemade; clean =room =house; prepare meal
 """
 
-# Conditions and what the same person then does, because of it.
+# Conditions, and what the same person does because of them.
 CONSEQUENCES = """
 finish; do | rest; sleep; play team =tennis; watch =movie =television; go =park =home =cafe
 take/먹다 | sleep; rest
@@ -94,7 +94,7 @@ receive =money | buy =camera =computer =phone =bicycle =coat =shoes =guitar =bed
 bake; cook; make homemade | invite =friend =cousin name
 """
 
-# What people are compared in: "I drink coffee, and Minsu drinks tea."
+# Topics on which people are compared: "I drink coffee, and Minsu drinks tea."
 TOPICS = """
 cook; bake; clean; wash; watch; listen_to =music =radio; rest; sleep; make homemade; prepare; draw; \
 practice instrument; write; study
@@ -124,7 +124,7 @@ go =school =office =library | go =park =beach =home =hospital; rest; sleep; stay
 take/타다 =bus =train =subway | walk; take/타다 =taxi; drive =car; ride =bicycle
 """
 
-# What tells something about a person: "The man who lives in Seoul likes coffee."
+# What is said about a person: "The man who lives in Seoul likes coffee."
 TELLING = """
 like food drink sport study animal; hate food drink sport study animal; eat meal; drink beverage; study; \
 learn; teach; write =novel =letter; \
@@ -143,7 +143,7 @@ sleep; invite; send =letter =email =photo; write =letter =email =novel; clean; f
 practice; play instrument
 """
 
-# What people do at home when it rains or snows, and what they leave.
+# What people do at home when it rains or snows, and what they then do not do.
 INDOORS = """
 watch =movie =television =news; listen_to =music =radio; clean =room =house =kitchen; bake =cookie =cake \
 =bread; \
@@ -266,7 +266,7 @@ throw; catch; push; carry; move/옮기다; plant; build; raise; help; meet; wait
 remember; prepare; visit; \
 sleep; walk; run; swim; work; rest; dance; exercise; travel; wait; go; come; return; stay; trust
 """
-# Actions of which people like the kind, have some experience, or have the skill.
+# Actions that people like, have done before, know how to do, or began.
 PASTIMES = """
 read =book =novel =newspaper =story; watch; listen_to; cook; bake; draw; sing; swim; walk; run; dance; \
 travel; exercise; learn; \

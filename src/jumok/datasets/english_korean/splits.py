@@ -14,14 +14,14 @@ from zlib import crc32
 
 SPLITS = ("train", "valid", "test")
 
-# Per 1000, for valid and for test each; of the combinations that may be held out. Four in ten sentences of
-# valid and test then contain a held-out combination.
+# How many of 1,000 are held out for valid, and as many for test: of the combinations that may be held out,
+# and of the other sentences. Four in ten sentences of valid and test then contain a held-out combination.
 _COMBINATIONS_PER_1000 = 60
 _SENTENCES_PER_1000 = 30
 
 
 def _split_by_hash(text: str, per_1000: int) -> str:
-    """Return "valid" and "test" for this many of 1000 hashes each, else "train"."""
+    """Return "test" for `per_1000` of 1,000 hashes, "valid" for as many others, else "train"."""
     bucket = crc32(text.encode()) % 1000
     if bucket < per_1000:
         return "test"

@@ -42,7 +42,7 @@ def somebody_has(scene: Scene) -> Sentence:
 
 
 def _has_one_each(subject: NounPhrase, entry: Noun) -> bool:
-    """Return whether several people have several of it: a house may be theirs together, a ticket may not."""
+    """Return whether each of several people has one: they may share a house, but not a ticket."""
     is_several = subject.agreement == "plural" and subject.english[0].text != "you"
     return is_several and entry.form == "count" and bool(entry.classes & _PERSONAL)
 

@@ -46,7 +46,7 @@ PERSON = frozenset({"person"})
 
 
 def final_ending(scene: Scene, *, question: bool = False) -> str:
-    """Return what the ending of the main predicate does: "polite", "question" or "statement"."""
+    """Return the function of the main predicate's ending: "polite", "question" or "statement"."""
     if scene.polite:
         return "polite"
     return "question" if question else "statement"
@@ -192,7 +192,7 @@ def _ordered_pairs(chains: str) -> list[tuple[Noun, Noun]]:
 
 
 def _read_comparisons() -> tuple[tuple[str, Adjective, tuple[tuple[Noun, Noun], ...], tuple[Noun, ...]], ...]:
-    """Return each comparative with its adjective, the pairs that it fits, and things that have owners."""
+    """Return each comparative with its adjective, the pairs of nouns that it fits, and things with owners."""
     rows = []
     for line in comparisons.CHAINS.strip().splitlines():
         names, chains = line.split("|")
@@ -274,7 +274,7 @@ def something_becomes(scene: Scene) -> Sentence:
     return make_statement(scene, Clause(subject, adjective, tense=tense, mode="become"))
 
 
-# What changes, and which things do: a shirt does not become clean by itself.
+# Adjectives that a person ("") or one of these things can become: a shirt does not become clean by itself.
 _CHANGES = {
     "happy": "", "sad": "", "busy": "", "healthy": "", "lonely": "", "tired": "",
     "dirty": "room =shirt =coat =shoes =socks =river =car", "dark": "room =office", "bright": "room =office",

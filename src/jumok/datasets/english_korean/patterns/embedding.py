@@ -74,7 +74,7 @@ _RELATIVE_THINGS = tuple(
 
 
 def _adjectives_after(verb: Verb, entry: Noun) -> tuple[Adjective, ...]:
-    """Return what can be said of a thing with which somebody did this: nobody prices a cake from home."""
+    """Return the adjectives that fit an object of this verb: a cake that somebody baked is not expensive."""
     return tuple(
         adjective
         for adjective in ADJECTIVES

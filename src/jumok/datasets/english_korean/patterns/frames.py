@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Frame(NamedTuple):
-    """A verb with objects or goals; a verb without them has none."""
+    """A verb with some of its objects or goals; `entries` is empty for a verb that takes neither."""
 
     verb: Verb
     entries: tuple[Noun, ...]

@@ -68,7 +68,7 @@ def profession(scene: Scene, entry: Noun, subject: NounPhrase, *, p_adjective: f
 
 
 _JOBS = nouns_of("job")
-# People whose profession their name does not tell.
+# Nouns for people that do not name a profession.
 _RELATIVES = nouns_of(
     "=man =woman =friend =cousin =younger_brother =younger_sister =son =daughter =mother =father"
 )

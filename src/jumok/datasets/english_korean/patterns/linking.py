@@ -124,13 +124,13 @@ def movement_and_action(scene: Scene, goals: tuple[Noun, ...] = _GOALS) -> tuple
 
 
 def actions_in_turn(scene: Scene, rows: tuple[tuple[Frames, ...], ...] = _SEQUENCES) -> tuple[Action, Action]:
-    """Return two actions of which the second follows the first."""
+    """Return two actions, the second of which follows the first in time."""
     earlier, later = scene.pick(rows)
     return frame_action(scene, earlier), frame_action(scene, later)
 
 
 def _tense_of(scene: Scene, actions: Sequence[Action], tenses: tuple[str, ...]) -> str:
-    """Return a tense of two or more actions: a habit has no specific thing ("he moves this desk")."""
+    """Return a tense that fits all actions; a habit has no specific object (not "he moves this desk")."""
     tense = scene.pick(tenses)
     is_strange = any(tense not in action.verb.tenses for action in actions)
     return "past" if is_strange or (tense == "present" and SPECIFIC_THING in scene.used) else tense
@@ -201,7 +201,7 @@ def but_another_subject(scene: Scene) -> Sentence:
 
 
 def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | None = None) -> list[Clause]:
-    """Return what two people do: work and leisure, or the same to different things of a kind."""
+    """Return clauses about two people: work and leisure, or one verb with two similar objects."""
     scene.used.add("you")
     if subject:
         scene.used.add(THIRD_PERSON_MENTIONED)
@@ -315,7 +315,7 @@ def indoor_actions(scene: Scene) -> tuple[Action, Action]:
 def effect_of(
     scene: Scene, state: Adjective | None, subject: NounPhrase | None, tense: str, *, contrary: bool = False
 ) -> Clause:
-    """Return what somebody does or does not do in a state (or in bad weather), or contrary to it."""
+    """Return what somebody does or does not do in a state (None: bad weather); the reverse if `contrary`."""
     scene.used.add("you")
     done, not_done = (INDOORS, OUTDOORS) if state is None else _EFFECTS[state]
     positive = bool(done) and scene.chance(0.6)
@@ -415,7 +415,7 @@ def if_then(scene: Scene) -> Sentence:
     row = scene.pick(_CONSEQUENCES if is_same_person else _REWARDS)
     conditions, results = row
     condition_action, result_action = frame_action(scene, conditions), frame_action(scene, results)
-    p_negative = float(not is_same_person and scene.chance(0.2))  # both or none
+    p_negative = float(not is_same_person and scene.chance(0.2))  # negate both clauses or neither
     if is_same_person:
         subject = random_pronoun(scene)
         repeated = repeated_subject(subject)
@@ -445,7 +445,7 @@ _CONSEQUENCES = read_rows(scripts.CONSEQUENCES)
 
 
 def moment_and_lasting_actions(scene: Scene, count: int) -> tuple[Action, list[Action]]:
-    """Return something that happens, and what others are doing there: coming home, sleeping."""
+    """Return a momentary action and `count` lasting ones at the same place: coming home, sleeping."""
     scene.used.add("you")
     if scene.chance(0.6):
         goal = scene.pick_new(_ARRIVALS)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from jumok.datasets.english_korean import predicates, scripts
 from jumok.datasets.english_korean.clauses import (
     Clause,
-    kinds_of,
     make_clause,
     place_complement,
     places_of,
     time_complement,
+    time_kinds_of,
     time_of_action,
 )
 from jumok.datasets.english_korean.lexicon import INTRANSITIVE, TRANSITIVE
@@ -124,7 +124,9 @@ def somebody_began(scene: Scene) -> Sentence:
     action = frame_action(scene, _BEGUN)
     clause = make_clause(scene, action, tense="past", mode="begin", p_negative=0.0)
     if scene.chance(0.3):
-        kinds = kinds_of(scene, action, "past")  # people begin a course in a week, a cake in an hour
+        kinds = time_kinds_of(
+            scene, action, "past"
+        )  # "began to build a house last year", "began to cook an hour ago"
         kinds &= _LONG_TIMES if "year" in kinds else _SHORT_TIMES
         clause.complements = [*clause.complements, *time_complement(scene, "past", kinds)]
     return make_statement(scene, clause)
@@ -185,7 +187,10 @@ def command(scene: Scene) -> Sentence:
     if places and scene.chance(0.3):
         complements = [*complements, place_complement(scene, action.verb, places)]
     if scene.chance(0.3) and action.verb.forms.base not in _MISHAPS:
-        complements = [*complements, *time_complement(scene, "future", kinds_of(scene, action, "") & _SOON)]
+        complements = [
+            *complements,
+            *time_complement(scene, "future", time_kinds_of(scene, action, "") & _SOON),
+        ]
     if is_negative:
         clause = Clause(subject, action.verb, complements, negative=True)
         final = "polite command" if scene.polite else "command"

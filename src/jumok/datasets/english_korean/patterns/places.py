@@ -23,7 +23,8 @@ from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
 from jumok.datasets.english_korean.verb_phrases import LOCATED
 
-# (relation, grounds, figures): small things are in bags, trees in front of schools.
+# Relation, grounds (what is located against) and figures (what is located): small things are in bags, trees
+# in front of schools.
 _RELATED_NOUNS = tuple(
     (next(entry for entry in RELATIONS if entry.key == relation), nouns_of(grounds), nouns_of(figures))
     for relation, grounds, figures in (
@@ -86,7 +87,7 @@ def relation_complement(relation: Expression, ground: Noun) -> Complement:
 def there_is(scene: Scene) -> Sentence:
     """There is a cat under the table."""
     location, entry = place_and_thing(scene)
-    is_cooled = location.english[-1].text == "refrigerator"  # where nothing is hot
+    is_cooled = location.english[-1].text == "refrigerator"  # nothing in it is hot
     phrase = indefinite_phrase(scene, entry, p_adjective=0.0 if is_cooled else 0.2)
     question = scene.chance(0.25)
     tense = scene.pick(("present", "present", "past"))

@@ -53,7 +53,7 @@ def _asked_tense(scene: Scene, verb: Verb) -> str:
 
 
 def _tense_of_place_or_time(scene: Scene, action: Action) -> str:
-    """Return a tense in which people ask where or when: "where do you eat an egg" is no question."""
+    """Return a tense in which people ask where or when: nobody asks "where do you eat an egg"."""
     entry = action.entry
     is_regular = entry is None or bool(entry.classes & {"study", "sport", "meal", "instrument", "place"})
     is_regular = is_regular or action.verb.is_repeatable

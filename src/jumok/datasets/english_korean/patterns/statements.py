@@ -372,7 +372,7 @@ _FRAMES_BY_MANNER = tuple(
         manner,
         tuple(
             Frame(verb, tuple(place for place in entries if "region" not in place.classes))
-            if verb.forms.base in ("go", "come")  # early and late are for short ways
+            if verb.forms.base in ("go", "come")  # "early" and "late" fit only near places
             else Frame(verb, entries)
             for verb, entries in frames_of((*TRANSITIVE, *INTRANSITIVE, *MOTION))
             if manner in verb.manners
@@ -380,7 +380,7 @@ _FRAMES_BY_MANNER = tuple(
     )
     for manner in MANNERS
 )
-# What people do not do at all, and what they do to one kind of thing only.
+# What people never do, and what they do only to one kind of thing.
 _AVOIDED = read_frames(
     "eat food =breakfast; drink =beer =coffee =tea =milk =juice; watch; wear =skirt =dress =hat "
     "=coat =gloves =glasses =boots; clean; bake; cook; "
