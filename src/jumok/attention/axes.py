@@ -46,7 +46,7 @@ def attend_over_axes(
     `edit` gets weights of that shape. The context has the shape of the states, except for its width.
     """
     queries = _flatten(states, axes)
-    keys = queries if source is None else _flatten(_matching(source, states, axes), axes)
+    keys = queries if source is None else _flatten(_checked_source(source, states, axes), axes)
     full = (*queries.batch, attention.heads, *queries.lengths, *keys.lengths)  # the shape of the weights
     flat = (len(queries.states), attention.heads, queries.states.shape[1], keys.states.shape[1])
     keys_shape = (*keys.batch, *keys.lengths)
@@ -91,8 +91,8 @@ def _flatten(states: Tensor, axes: tuple[int, ...]) -> _Flattened:
     return _Flattened(flat, batch, lengths)
 
 
-def _matching(source: Tensor, states: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The source, whose batch axes must be those of the states."""
+def _checked_source(source: Tensor, states: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The source; raises if its batch axes are not those of the states."""
     same_axes = source.dim() == states.dim()
     if not same_axes or any(
         source.shape[axis] != states.shape[axis] for axis in range(states.dim() - 1) if axis not in axes

@@ -18,7 +18,7 @@ ko-KR lt-LT lv-LV nl-NL no-NO pl-PL pt-PT ro-RO ru-RU sk-SK sl-SI sv-SE th-TH tr
 
 
 def locale_of(language: str) -> str:
-    """Return a code with a region, which office formats expect: `ko-KR`. Without a known region, the code."""
+    """Return the code with a region, as office formats expect it (`ko-KR`), or the code if none is known."""
     return next((locale for locale in _LOCALES.split() if locale.startswith(f"{language}-")), language)
 
 

@@ -207,7 +207,7 @@ def _num_padding(batch: Batch) -> Tensor:
 
 
 def _longest_source(batch: Batch) -> int:
-    """The tokens of the longest source; 0 if there is none."""
+    """The number of tokens of the longest source; 0 for an empty batch."""
     return int(batch.cpu_source_lengths.max()) if len(batch) else 0
 
 

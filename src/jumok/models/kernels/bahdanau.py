@@ -46,7 +46,7 @@ class _AttentionInputs(NamedTuple):
 
 
 class _LayerWeights(NamedTuple):
-    """A decoder layer. The recurrent weight of the top layer begins with W_q."""
+    """The weights of a decoder layer. The recurrent weight of the top layer begins with W_q."""
 
     inputs: Tensor  # (context or state of the layer below, gates · width)
     input_bias: Tensor | None  # None for the first layer: it is part of the token inputs
