@@ -159,7 +159,7 @@ const ko: AnalysisStrings = {
   headProfileNote: "현재 모델의 헤드 하나가 여러 문장에서 하는 일과, 그 헤드를 껐을 때 번역이 얼마나 나빠지는지를 보여 줍니다.",
   measuredHeads: "측정한 헤드",
   headProfileCompute: "이 헤드 측정",
-  sentenceCount: "문장",
+  sentenceCount: "문장 수",
   meanOffset: "평균 상대 위치(토큰)",
   meanEntropy: "엔트로피(nat)",
   alignmentError: "정렬 오류율",
