@@ -387,3 +387,20 @@ def test_an_attribute_moves_with_its_tag_and_a_nul_does_no_harm() -> None:
     assert markup.fill([SegmentTranslation("\0000\0"), SegmentTranslation("\0000\0")]).count("\0") == 0
     with_nul = '<p>\0000\0 a</p><img alt="house">'
     assert read_markup(with_nul).segments == ["\0000\0 a"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        '<label>Name: <input name="n"></label>',
+        "<p>Go <b>home<br>now</b> or later</p>",
+        '<a href="x">one<br>two</a>',
+        '<a href="x"><b>one</b><br>two</a>',
+        '<a href="x">one <b>two<br>three</b></a>',
+    ],
+)
+def test_an_element_around_text_and_a_block_is_not_written_twice(document: str) -> None:
+    expected = document.replace("home<br>now", "home</b><b><br>now").replace(
+        "two<br>three", "two</b><b><br>three"
+    )
+    assert translate_into_itself(document) == expected

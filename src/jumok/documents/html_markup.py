@@ -15,7 +15,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, replace
 from html import escape, unescape
-from itertools import islice, zip_longest
+from itertools import islice, takewhile, zip_longest
 from typing import TYPE_CHECKING
 
 from jumok.documents.html_attributes import AttributeMarks, AttributeValue, fill_marks
@@ -225,11 +225,13 @@ class _Reader:
     def _add_block(self, raw: str) -> None:
         """End the segment. Inline elements that are open enclose the blocks from here on."""
         segment = self._segment
+        around_segment = segment.take_enclosing()
+        self._parts.extend(element.opening for element in around_segment)
         self._end_segment()
-        for name, element in zip_longest(segment.names, segment.open):
+        for name, element in zip_longest(segment.names, (*around_segment, *segment.open)):
             self._names_around.push(name)
             self._closings_around.append("" if element is None else element.closing)
-            self._parts.append("" if element is None else element.opening)
+            self._parts.append("" if element is None or element in around_segment else element.opening)
         self._parts.append(raw)
 
     def _end_segment(self) -> None:
@@ -336,6 +338,21 @@ class _SegmentBuilder:
         self._well_nested = False
         self._markup.append(raw)
 
+    def take_enclosing(self) -> Ancestors:
+        """Remove and return the open elements around the whole text, which are written before it.
+
+        So the label of <label>Name: <input></label> is still one label, around both.
+        """
+        if not has_letters("".join(self._text)):
+            return ()
+        first = [element for element, _ in self._elements[: len(self.open)]]
+        pairs = zip(first, self.open, strict=True)
+        enclosing = self.open[: sum(1 for _ in takewhile(lambda both: _is_enclosing(*both), pairs))]
+        depth = len(enclosing)
+        self._elements = [(element, ancestors[depth:]) for element, ancestors in self._elements[depth:]]
+        self.open = self.open[depth:]
+        return enclosing
+
     def finish(self) -> list[str | Segment]:
         for element in self.open:
             element.end = self._length
@@ -349,6 +366,11 @@ class _SegmentBuilder:
             raw = None if self.names else "".join(self._markup)
             return [Segment(text, self._elements, raw, self._indent)]
         return ["".join(self._raw)]  # white space between blocks
+
+
+def _is_enclosing(first: Element, open_element: Element) -> bool:
+    """Whether an open element begins the segment: no element that has ended is before it."""
+    return first is open_element and first.start == 0
 
 
 class _ProtectedElement:
