@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ import torch
 from jumok.cli import main
 from jumok.profiling.layers import PROFILED_LAYERS
 
+PROJECT = Path(__file__).parents[2]
 TINY = ["--sizes", "64,128,256", "--seconds", "0"]
 
 
@@ -84,6 +87,21 @@ def test_without_json_one_table_is_printed(call):
     assert any("at 256 tokens" in line for line in lines)
     assert any("variance" in line for line in lines)
     assert max(map(len, lines)) <= 80
+
+
+def test_the_table_of_the_course_has_the_columns_layers_and_orders_that_are_printed(call):
+    page = (PROJECT / "docs" / "explain" / "cost.md").read_text(encoding="utf-8")
+    shown = page.split("```text\n")[1].split("```")[0].splitlines()
+    printed = call("attention", *TINY)[1].split("\n\n")[1].splitlines()
+    assert [line.split() for line in shown[:2]] == [line.split() for line in printed[:2]]
+    assert [_orders(line) for line in shown[2:]] == [_orders(line) for line in printed[2:]]
+
+
+def _orders(line):
+    """Return the name of a layer, the order of its operations, its steps and its longest path."""
+    name, operations, steps, path, *measured = re.split(r" {2,}", line, maxsplit=4)
+    assert len(" ".join(measured).split()) == 5
+    return name, operations.split()[0], steps, path
 
 
 @pytest.mark.parametrize(
