@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from jumok.analysis.explainer import explain
 from jumok.analysis.json_format import explanation_to_document
 from jumok.analysis.live_file import pack_model
 from jumok.inference.teacher_forcing import next_log_probs
+from jumok.inference.translator import Translator
 from jumok.storage.model_folder import read_card
 from jumok.types import END
 from support.engine_models import MODELS, sentences, translator
@@ -24,13 +26,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from jumok.analysis.live_file import Quantization
-    from jumok.inference.translator import Translator
 
 pytestmark = pytest.mark.slow  # not in `make test-web`: it takes half an hour
 
 MAX_LOG_PROB_ERROR = 1e-3
 """Per token."""
 NUM_CHANGES = 200
+MAX_TIES = 0.002
+"""Share of sentences."""
 
 
 def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]]) -> Iterator[Any]:
@@ -41,6 +44,28 @@ def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]
 
 def share_of_same_texts(ours: list[str], theirs: list[str]) -> float:
     return sum(one == other for one, other in zip(ours, theirs, strict=True)) / len(ours)
+
+
+def assert_same_texts(
+    rounded: Translator, lines: list[str], texts: list[str], found: list[str], *, beam: int
+) -> None:
+    """Assert that the engine translates as torch does.
+
+    Untrained models have hypotheses that are equally good up to single precision. Between them, torch decides
+    differently in another batch; in double precision, it must decide as the engine.
+    """
+    differing = [index for index, text in enumerate(texts) if text != found[index]]
+    assert len(differing) <= MAX_TIES * len(lines)
+    if differing:
+        exact = Translator(
+            copy.deepcopy(rounded.model).double(),
+            rounded.tokenizers,
+            search=rounded.search,
+            max_source_tokens=rounded.max_source_tokens,
+        )
+        exact.sentences = rounded.sentences
+        in_double = exact.translate([lines[index] for index in differing], beam=beam)
+        assert [found[index] for index in differing] == [translation.text for translation in in_double]
 
 
 def assert_same_log_probs(rounded: Translator, documents: list[dict[str, Any]]) -> None:
@@ -78,7 +103,7 @@ def test_a_thousand_sentences_of_every_family(name: str, quantization: Quantizat
         for beam in (1, 4):
             texts = [one.text for one in rounded.translate(lines, beam=beam)]
             found = list(answers(engine, "translate", [{"sentence": line, "beam": beam} for line in lines]))
-            assert [answer["text"] for answer in found] == texts
+            assert_same_texts(rounded, lines, texts, [answer["text"] for answer in found], beam=beam)
         assert_same_log_probs(
             rounded, list(answers(engine, "explain", [{"sentence": line} for line in lines[:100]]))
         )
