@@ -490,7 +490,7 @@ class TestResuming:
         model, memory = tmp_path / "model", tmp_path / "m.en-ko.tsv"
         memory.write_text("ten\t십\n", encoding="utf-8")
         shutil.copytree(MODEL, model)
-        real = corpora.open_held_out
+        real = corpora.open_further_corpora
 
         def replacing(*arguments: Any, **options: Any) -> list[Any]:
             if not blocks:
@@ -498,7 +498,7 @@ class TestResuming:
                 shutil.copytree(MODEL.with_name("transformer-post-learned"), model)
             return real(*arguments, **options)
 
-        monkeypatch.setattr(corpora, "open_held_out", replacing)
+        monkeypatch.setattr(corpora, "open_further_corpora", replacing)
         command = ("translate", model, source, "--out", tmp_path / "out.html", "--memory", memory)
         assert call(*command).code == 130
         assert "with another model" in call(*command).paragraph("translate")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from jumok.data.corpora import open_corpora, open_corpus, open_held_out
+from jumok.data.corpora import open_corpora, open_corpus, open_further_corpora
 from jumok.data.corpus_report import check_corpora
 from jumok.data.encodings import check_encoding, guess_encoding
 from jumok.data.faults import Fault
@@ -141,9 +141,9 @@ def test_a_validation_set_may_have_other_columns_and_another_encoding(tmp_path: 
     (tmp_path / "v.ko").write_text(f"{KOREAN}\n", encoding="utf-8")
     reading = {"columns": "2,3", "encoding": "cp949"}
     for names in ([table], [two], [text, tmp_path / "v.ko"]):
-        assert next(open_held_out(list(map(str, names)), **reading)[0].pairs()).target == KOREAN
+        assert next(open_further_corpora(list(map(str, names)), **reading)[0].pairs()).target == KOREAN
     with pytest.raises(DataError, match="no file"):
-        open_held_out([str(tmp_path / "no.tsv")], **reading)
+        open_further_corpora([str(tmp_path / "no.tsv")], **reading)
 
 
 def test_bytes_that_fit_no_encoding_are_not_guessed() -> None:

@@ -7,10 +7,10 @@ The weights α come from a similarity of one of two kinds:
     a score a(q, k)    α = softmax of the scores              `dot`, `scaled_dot`, `AdditiveScore`
     a kernel κ(q, k)   α = κ(q, kᵢ) / Σⱼ κ(q, kⱼ)             `gaussian`, `boxcar`, `triangular`, …
 
-A query that equals one of the keys gets mostly that key's value; any other query gets a mixture of the values
-of near keys. Unlike a dictionary, all of it has a gradient. With a kernel this is attention pooling, or
-Nadaraya–Watson regression (1964), which is older than neural networks: nothing is learned, and the data are
-the parameters.
+A dictionary returns the value of the one key that equals the query. A look-up returns a mixture of the
+values, in which near keys weigh more than far ones, and all of it has a gradient. With a kernel this is
+attention pooling, or Nadaraya–Watson regression (1964), which is older than neural networks: nothing is
+learned, and the data are the parameters.
 """
 
 from __future__ import annotations

@@ -88,7 +88,10 @@ class BulkOptions:
         )
 
     def start(self, settings: BulkSettings) -> BulkWorkers:
-        """Return the workers that the options ask for: by default one, on all cores."""
+        """Return the workers that the options ask for.
+
+        Without a number: one process on all cores, or with --ray one actor per free core.
+        """
         if self.ray is not None:
             from jumok.inference.bulk.ray_workers import RayWorkers  # start-up
 

@@ -30,7 +30,8 @@ def cache(
 ) -> None:
     """List the converted models in the cache folder, or remove them: they are converted again when needed.
 
-    The folder is $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok.
+    The folder is $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok; on macOS and Windows, without
+    $JUMOK_CACHE, the cache folder of the system.
     """
     from jumok.inference.engines.cache import cached_models, remove_cached  # start-up
     from jumok.storage.user_cache import private_folder  # start-up

@@ -79,13 +79,13 @@ def check(
 
 def _open_like(first: Corpus, files: list[str], *, columns: str, encoding: str) -> list[Corpus]:
     """Open validation or test sets like the first corpus: same languages, plain text if it is plain text."""
-    from jumok.data.corpora import open_held_out, open_texts  # start-up
+    from jumok.data.corpora import open_further_corpora, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None
     return (
         open_texts(files, language=target, encoding=encoding)
         if first.plain
-        else open_held_out(files, source=source, target=target, columns=columns, encoding=encoding)
+        else open_further_corpora(files, source=source, target=target, columns=columns, encoding=encoding)
     )
 
 

@@ -34,14 +34,14 @@ def make_job(
     options: TextOptions,
     memory: Path | None,
     encoding: str,
-    **loaded: object,
+    **load_options: object,
 ) -> DocumentJob:
-    """Return the job that documents are translated with; `loaded` has the options that loaded the model."""
+    """Return the job that documents are translated with. `load_options`: how the model was loaded."""
     remembered = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
     others = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
-    key = make_key(translator.facts.digest, others, terms, remembered, encoding, loaded)
+    key = make_key(translator.facts.digest, others, terms, remembered, encoding, load_options)
     return DocumentJob(options, remembered, encoding, key)
 
 
@@ -52,9 +52,9 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
     still to be translated. So are those whose translation has lost a placeholder. A memory need not have the
     encoding of the documents.
     """
-    from jumok.data.corpora import open_held_out  # start-up
+    from jumok.data.corpora import open_further_corpora  # start-up
 
-    corpora = open_held_out(
+    corpora = open_further_corpora(
         [str(path)],
         source=translator.source_language or None,
         target=translator.target_language or None,
@@ -240,7 +240,10 @@ def _translate_in_order(
 
 
 def _refusal(source: Path, target: Path, *, overwrite: bool) -> str:
-    """Return why a translation may not be written; "" if it may. The source may have changed since."""
+    """Return why a translation may not be written; "" if it may.
+
+    A target that an interrupted command has written is refused if its source has changed since.
+    """
     try:
         check_target(source, target, overwrite=overwrite)
     except (DataError, StorageError) as error:

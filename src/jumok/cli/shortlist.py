@@ -33,7 +33,7 @@ def shortlist(
     The shortlist is added to the model folder; --shortlist uses it to translate faster. Its cost in BLEU and
     the speed-up are measured, printed and stored.
     """
-    from jumok.data.corpora import open_corpora, open_held_out  # start-up
+    from jumok.data.corpora import open_corpora, open_further_corpora  # start-up
     from jumok.data.hold_out import fingerprint_pairs  # start-up
     from jumok.evaluation.shortlist_cost import measure_shortlist_cost  # start-up
     from jumok.inference.loading import load  # start-up
@@ -57,7 +57,7 @@ def shortlist(
     card = read_stored_model(model).card
     sentences = read_sentences(
         open_corpora(pairs, **reading),
-        open_held_out(valid, **reading) if valid else [],
+        open_further_corpora(valid, **reading) if valid else [],
         held_out_pairs=card.recipe.training.held_out_pairs,
     )
     held_out = fingerprint_pairs(sentences.validation_pairs)

@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from jumok.data.cleaning import Cleaner
-from jumok.data.corpora import open_corpora, open_corpus, open_held_out
+from jumok.data.corpora import open_corpora, open_corpus, open_further_corpora
 from jumok.data.hold_out import HoldOut, choose_hold_out
 from jumok.data.picture_corpora import format_regions
 from jumok.errors import DataError, RunFolderError
@@ -95,7 +95,9 @@ def split_pairs(
     languages = corpora[0].source_language, corpora[0].target_language
     codes: dict[str, Any] = {"source": languages[0] or None, "target": languages[1] or None, **reading}
     given = {
-        name: open_held_out(files, **codes) for name, files in (("valid", valid), ("test", test)) if files
+        name: open_further_corpora(files, **codes)
+        for name, files in (("valid", valid), ("test", test))
+        if files
     }
     digest = hashlib.sha256(repr((languages, max_held_out, sorted(given))).encode())
     for corpus in chain(corpora, *given.values()):

@@ -137,7 +137,7 @@ class MachineFacts:
 class TrainingCosts:
     """Seconds per update, per validation, for the finish of the run, and already spent on its preparation.
 
-    Without a time limit they are not measured, and the unit is one update instead of a second.
+    Without a time limit nothing is measured: then all of them are in updates, and `update_seconds` is 1.
     """
 
     batches_per_epoch: int
@@ -183,7 +183,8 @@ def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int 
     # Without special tokens: a text ends with </s>, a picture does not.
     source, target = lengths.source_lengths - (0 if pictures else 1), lengths.target_lengths - 2
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
-    mean = float(target.sum() / max(source.sum(), 1))  # `maximum` is too low if all pairs are short
+    # If all pairs are short, `maximum` is too low, because EXTRA_TOKENS were subtracted.
+    mean = float(target.sum() / max(source.sum(), 1))
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
     # All pictures have the same number of patches, so their ratio needs no upper bound.
     upper = math.inf if pictures else MAX_LENGTH_RATIO

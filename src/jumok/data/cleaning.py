@@ -81,7 +81,9 @@ class Cleaner:
         """Yield all pairs of a corpus with their faults; `dropped` counts what the reader dropped."""
         # The faults of sentences cannot be found in pictures, so a corpus of them has only a target here.
         only_target = corpus.plain or corpus.pictures
-        inspector = Inspector(corpus.source_language, corpus.target_language, self.limits, plain=only_target)
+        inspector = Inspector(
+            corpus.source_language, corpus.target_language, self.limits, only_target=only_target
+        )
         numbered = corpus.numbered_pairs(dropped)
         while pairs := list(islice(numbered, _BLOCK_PAIRS)):
             yield self._inspect(pairs, inspector, pictures=corpus.pictures)
@@ -90,7 +92,7 @@ class Cleaner:
         sources = [pair.source_identity if pictures else pair.source for _, pair in pairs]
         targets = [pair.target for _, pair in pairs]
         findings, characters = inspector.inspect([""] * len(pairs) if pictures else sources, targets)
-        plain = inspector.plain and not pictures
+        plain = inspector.only_target and not pictures
         findings.update(self._faults_across_pairs(sources, targets, plain=plain))
         if self._thorough:
             out_of_range = np.array([bool(describe_links_out_of_range(pair)) for _, pair in pairs])

@@ -199,7 +199,7 @@ def open_corpora(
     return _with_same_languages(corpora)
 
 
-def open_held_out(
+def open_further_corpora(
     arguments: Sequence[str],
     *,
     source: str | None = None,
@@ -207,7 +207,10 @@ def open_held_out(
     columns: str = "",
     encoding: str = "",
 ) -> list[Corpus]:
-    """Open validation or test sets; columns and an encoding that a set does not have are ignored."""
+    """Open corpora beside the training pairs: validation and test sets, old pairs, a translation memory.
+
+    Columns and an encoding that they do not have are ignored.
+    """
     for reading in _reading_options(columns, encoding):
         try:
             return open_corpora(arguments, source=source, target=target, **reading)

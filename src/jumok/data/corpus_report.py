@@ -199,7 +199,8 @@ def _describe_language_fault(
     if min(margins) > _MIN_SWAP_MARGIN:
         return (
             f"The sides seem to be swapped: the source looks like {target_name}, the target like "
-            f"{source_name}. For a table, add --columns 2,1; name two texts in the other order."
+            f"{source_name}. If the corpus is a table, add --columns 2,1; if it is two text files, name the "
+            "second one first."
         )
     for side, text, code in (("source", source_text, codes[0]), ("target", target_text, codes[1])):
         characters = classify_characters([text])

@@ -126,14 +126,14 @@ class Inspector:
     """Applies the rules that need only the pair itself, for one pair of languages.
 
     The script of an unknown language is taken from the first block, and used for the length ratio only. Rules
-    that compare two sides find nothing in plain text, which has no source.
+    that compare two sides find nothing with `only_target`: in plain text, or if the sources are pictures.
     """
 
     def __init__(
-        self, source_language: str, target_language: str, limits: CleaningLimits, *, plain: bool = False
+        self, source_language: str, target_language: str, limits: CleaningLimits, *, only_target: bool = False
     ) -> None:
         self.limits = limits
-        self.plain = plain
+        self.only_target = only_target
         self._scripts = [_scripts_of(code) for code in (source_language, target_language)]
         self._same_language = bool(source_language) and source_language == target_language
         self._directions: tuple[str, str] | None = None  # the scripts of most sources and targets
@@ -144,7 +144,7 @@ class Inspector:
         """Return the faults of a block, and its characters."""
         block = BlockCharacters(classify_characters(sources), classify_characters(targets))
         findings = {
-            Fault.EMPTY: ((block.source.lengths == 0) & (not self.plain)) | (block.target.lengths == 0),
+            Fault.EMPTY: ((block.source.lengths == 0) & (not self.only_target)) | (block.target.lengths == 0),
             Fault.TOO_LONG: self._too_long(block.source) | self._too_long(block.target),
             Fault.LENGTH_RATIO: self._odd_ratio(block),
             Fault.UNTRANSLATED: self._untranslated(sources, targets, block),
@@ -174,7 +174,7 @@ class Inspector:
         If languages are known, such a pair is in the wrong script.
         """
         totals = block.source.script_totals() + block.target.script_totals()
-        if any(self._scripts) or self.plain or len(totals) < 2:
+        if any(self._scripts) or self.only_target or len(totals) < 2:
             return _empty_mask(block.source)
         if self._directions is None:
             first, second = (script for script, _ in totals.most_common(2))

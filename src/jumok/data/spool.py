@@ -179,7 +179,7 @@ class Spool:
         number = first = 0
         for index, corpus in enumerate(corpora):
             inspector = Inspector(
-                corpus.source_language, corpus.target_language, CleaningLimits(), plain=corpus.plain
+                corpus.source_language, corpus.target_language, CleaningLimits(), only_target=corpus.plain
             )
             numbered = corpus.numbered_pairs()
             while pairs := [pair for _, pair in islice(numbered, BLOCK_PAIRS)]:

@@ -47,7 +47,7 @@ class BlockCleaner:
         sources, targets, plain = message["sources"], message["targets"], bool(message["plain"])
         block = SpooledBlock(self.folder, message["number"], 0, 0, len(sources))
         source_language, target_language = message["languages"]
-        inspector = Inspector(source_language, target_language, CleaningLimits(), plain=plain)
+        inspector = Inspector(source_language, target_language, CleaningLimits(), only_target=plain)
         inspector.expected_ratio = message["expected_ratio"]
         lines = [
             f"{source}\t{target}\n".encode("utf-8", "surrogatepass")

@@ -28,7 +28,8 @@ class SegmentTranslation:
     text: str
     links: Sequence[SpanLink] = ()
     pieces: Sequence[Piece] | None = None
-    """Text and the indices of codes in their order, if it is known where each is (`segment_codes`)."""
+    """The translation in order: text, and indices of the segment's placeholders and tags (`segment_codes`).
+    None: the links place them."""
 
 
 class Document(Protocol):
@@ -43,7 +44,8 @@ class Document(Protocol):
         """Return the file with each segment replaced by its translation, in the order of `segments`.
 
         A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
-        PO and YAML name a language that may be another one: there only `source_language` is replaced.
+        In PO and YAML, what is declared may be another language than that of the texts: there, it is replaced
+        only if it is `source_language`.
         """
         ...
 

@@ -100,7 +100,7 @@ def check_target(source: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def open_document(path: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> Document:
-    """Read a document; the error names the file. `read` may return its text in another encoding."""
+    """Read a document; the error names the file. `read` may convert its text to UTF-8."""
     try:
         data = read(path)
     except FileNotFoundError:

@@ -70,7 +70,7 @@ STRINGS = {
         "detected": "Detected: ",
         "through": "Translated through: ",
         "lost": "The server cannot be reached.",
-        "stale": "The grey translation is of the text before.",
+        "stale": "The grey translation is that of the previous text.",
         "no-words": "Without word probabilities: they would take too long for this text.",
         "composing": "Waiting for the syllable to be completed …",
         "too-long": "The text is {count} characters too long, so it is not translated.",
@@ -172,7 +172,7 @@ STRINGS = {
 ERROR_MESSAGES: dict[str, dict[int | str, str]] = {
     "en": {
         "Invalid request: missing q parameter": "Enter a text to translate.",
-        NOT_RECOGNISED: "The language was not recognised. Choose the language of the text above it.",
+        NOT_RECOGNISED: "The language was not recognised. Choose it above the text.",
         429: "Too many requests. Try again in {seconds} s.",
     },
     "ko": {

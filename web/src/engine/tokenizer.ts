@@ -67,7 +67,7 @@ export class Tokenizer {
     }
   }
 
-  /** A text to translate as the model is to read it: with plain spaces for those of no token. */
+  /** A text to translate as the model is to read it: spaces that are in no token become plain spaces. */
   readable(text: string): string {
     return plainSpaces(text, this.#seenSpaces);
   }

@@ -4,7 +4,7 @@ import { button, byId, make } from "./dom";
 import { addEntry, readHistory, writeHistory, type Entry } from "./history";
 import { local } from "./storage";
 
-/** A translation enters the history after it was shown for this long: shorter ones are of unfinished texts. */
+/** A translation enters the history after it was shown for this long: one that is replaced sooner is of an unfinished text. */
 const DELAY_MS = 2_000;
 
 export class HistoryView {

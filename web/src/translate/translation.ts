@@ -10,7 +10,7 @@ export interface Word {
   probability: number | null;
 }
 
-/** The translation of a sentence. */
+/** A translation of a sentence: the model's own, or one that the user chose. */
 export interface Version {
   text: string;
   score: number | null;

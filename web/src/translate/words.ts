@@ -43,10 +43,10 @@ export class Words {
     this.#text.addEventListener("pointerleave", () => this.light(null));
   }
 
-  /** Draw a translation; `after` is the text behind its last sentence. */
+  /** Draw a translation; `after` is the text after its last sentence. */
   show(sentences: Sentence[], after: string): void {
     const text = this.#text.value;
-    const bySentence = sentences.reduce((count, { shown }) => count + shown.words.length, 0) <= MAX_WORDS;
+    const drawsWords = sentences.reduce((count, { shown }) => count + shown.words.length, 0) <= MAX_WORDS;
     this.#sentences = sentences;
     this.#elements = new Map();
     this.#lit = null;
@@ -56,8 +56,8 @@ export class Words {
     let end = 0;
     sentences.forEach((sentence, index) => {
       const { shown, span, source, before } = sentence;
-      mirrored.push(document.createTextNode(text.slice(end, span[0])), bySentence ? this.#drawSource(sentence, index) : document.createTextNode(source));
-      translated.push(document.createTextNode(before), bySentence ? this.#drawTarget(sentence, index) : document.createTextNode(shown.text));
+      mirrored.push(document.createTextNode(text.slice(end, span[0])), drawsWords ? this.#drawSource(sentence, index) : document.createTextNode(source));
+      translated.push(document.createTextNode(before), drawsWords ? this.#drawTarget(sentence, index) : document.createTextNode(shown.text));
       end = span[1];
     });
     mirrored.push(document.createTextNode(`${text.slice(end)}\n`));

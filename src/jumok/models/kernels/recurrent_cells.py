@@ -10,7 +10,7 @@ u = s' R + b; x_g and u_g are their columns of gate g, and a_g = x_g + u_g is it
            ∂a_r = ∂x_n u_n r (1 - r)      ∂a_z = δ (s' - n) z (1 - z)
     lstm   i = σ(a_i)   f = σ(a_f)   o = σ(a_o)   g = tanh(a_g)  Hochreiter & Schmidhuber 1997; the forget
            c = f c' + i g   s = o tanh(c)                        gate f: Gers, Schmidhuber & Cummins 2000
-           γ = ∂c = γ' + δ o (1 - tanh² c)                       γ f is γ' of the step before
+           γ = ∂c = γ₊ + δ o (1 - tanh² c)                       γ₊ is γ f of the step after
            ∂a_i = γ g i (1 - i)   ∂a_f = γ c' f (1 - f)   ∂a_g = γ i (1 - g²)   ∂a_o = δ tanh(c) o (1 - o)
 
 Every gradient is δ or γ times a factor that is known before the backward pass begins, so the factors of all

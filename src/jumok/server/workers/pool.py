@@ -6,7 +6,7 @@
     await pool.stop()
 
 If a worker fails or is lost, the sentences of its batch are tried once more; the second time they are given
-up. A question is not tried again: it may be the cause.
+up. A question (for an explanation, candidate words or a caption) is not tried again: it may be the cause.
 """
 
 from __future__ import annotations

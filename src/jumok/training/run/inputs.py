@@ -17,7 +17,7 @@ from jumok.data.corpora import (
     corpus_of_pairs,
     is_pair,
     open_corpora,
-    open_held_out,
+    open_further_corpora,
     open_pairs_or_text,
     open_texts,
 )
@@ -168,7 +168,7 @@ def _open_validation(inputs: Inputs, first: Corpus) -> list[Corpus]:
         return _open(inputs, inputs.valid, source, target, plain=first.plain)
     given = [_with_languages(file, source, target) for file in inputs.valid if isinstance(file, Corpus)]
     languages = {"source": source or None, "target": target or None}
-    opened = open_held_out(paths, **languages, columns=inputs.columns, encoding=inputs.encoding)
+    opened = open_further_corpora(paths, **languages, columns=inputs.columns, encoding=inputs.encoding)
     return [*given, *opened]
 
 

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from jumok.data.cleaning import Cleaner
-from jumok.data.corpora import open_corpora, open_held_out, open_texts
+from jumok.data.corpora import open_corpora, open_further_corpora, open_texts
 from jumok.data.hold_out import choose_hold_out, sentence_key
 from jumok.data.readers import holds_pairs
 from jumok.data.store import CorpusPairs, hash_tokenizers, open_store
@@ -92,7 +92,7 @@ class Collector:
     inputs: Inputs
 
     def given_keep(self, files: Sequence[str]) -> tuple[Pair, ...]:
-        corpora = open_held_out(files, **self._options)
+        corpora = open_further_corpora(files, **self._options)
         pairs = [pair for corpus in corpora for pair in corpus.pairs() if pair.source and pair.target]
         if not pairs:
             raise DataError(f"There is no pair to keep. Received: {', '.join(files)}.")
