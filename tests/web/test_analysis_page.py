@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import torch
 from playwright.sync_api import expect
 
 from jumok.analysis.explainer import explain
 from jumok.analysis.live_file import model_page
+from jumok.inference.engines.torch_engine import TorchEngine
+from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_card
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Locator, Page
 
     from jumok.inference.translator import OnProgress, Translator
     from jumok.server.viewer.service import OnPartial
@@ -48,7 +53,8 @@ def test_the_effect_of_each_head_on_each_word_is_shown(
     explanation = explain(translator, SENTENCE).with_effects()
     effects = explanation.statistics["cross"].token_effect
     assert effects is not None
-    section.get_by_text("The weights as a table").click()
+    section.get_by_text("The changes as a table").click()
+    expect(section.get_by_test_id("legend")).to_contain_text("nats")
     rows = section.locator("tbody tr")
     expect(rows).to_have_count(effects.shape[0] * effects.shape[1])
     word = [effects[..., step] for step, owner in enumerate(explanation.target.word_of_token) if owner == 0]
@@ -67,16 +73,119 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     assert erasure is not None
     explanation = explain(translator, SENTENCE)
     steps = [step for step, owner in enumerate(explanation.target.word_of_token) if owner == 0]
-    row = np.abs(erasure[steps].mean(axis=0))
-    page.locator("#map-part").get_by_text("The weights as a table").click()
-    first = page.locator("#map-part tbody tr").first.locator("td")
-    expect(first).to_have_count(len(row) + 1)  # and </s>
-    shown = [float(cell.inner_text()) for cell in first.all()]
-    assert shown[:-1] == pytest.approx((row / row.sum()).tolist(), abs=1e-3)
+    row = erasure[steps].sum(axis=0)  # the change in the word's log-probability, with its sign
+    section = page.locator("#map-part")
+    section.get_by_text("The changes as a table").click()
+    first = section.locator("tbody tr").first.locator("td")
+    expect(first.last).to_have_text("–")  # </s> is not erased
+    assert numbers(first) == pytest.approx(row.tolist(), abs=1e-3)
     assert "measure=erasure" in page.url
+    expect(section.get_by_test_id("legend")).to_contain_text("Change in log-probability (nats)")
+    expect(section.locator("h3").first).to_have_text("Map: Target → source, Erasure (nats)")
+    expect(section).not_to_contain_text("Without these")  # no effect of heads: the measure has none
+    saved = json.loads(save_file(page, "JSON"))
+    assert (saved["measure"], saved["unit"], saved["heads"]) == ("erasure", "nats", None)
+    assert "weights" not in saved
+    assert saved["values"][0] == pytest.approx([*row.tolist(), None], abs=1e-5)
+    assert save_file(page, "CSV").decode("utf-8-sig").startswith("erasure (nats),")
+    figure = save_file(page, "SVG").decode()
+    assert "Erasure (nats)" in figure
     page.get_by_label("Minus the weight").check()
-    assert sum(float(cell.inner_text().replace("−", "-")) for cell in first.all()) == pytest.approx(
-        0, abs=0.02
+    weights = saved_weights(open_page, address)
+    shares = np.abs(row) / np.abs(row).sum()
+    assert numbers(first) == pytest.approx((shares - weights[0][:-1]).tolist(), abs=1e-3)
+    assert json.loads(save_file(page, "JSON"))["minus_weight"] is True
+
+
+def numbers(cells: Locator) -> list[float]:
+    """Return the numbers of a table's row; a cell with a dash has none."""
+    return [float(text.replace("−", "-")) for text in cells.all_inner_texts() if text != "–"]
+
+
+def saved_weights(open_page: OpenPage, address: str) -> Any:
+    """Return the weights that the page shows first, one row per word."""
+    page = opened(open_page, address, panel="attention")
+    return np.array(json.loads(save_file(page, "JSON"))["weights"])
+
+
+def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    """Not those of the first token of its word; special tokens can be pointed at as well."""
+    sentence = "My friends read old books."
+    parameters = {"panel": "attention", "site": "encoder", "show": "head", "layer": "0", "units": "tokens"}
+    page = opened(open_page, address, **parameters, view="lines", sentence=sentence)
+    explanation = explain(translator, sentence)
+    words = explanation.source.word_of_token
+    second = next(i for i in range(1, len(words)) if words[i] == words[i - 1])
+    weights = explanation.attention["encoder"].weights[0, 0]
+    rows = page.locator("#map-part svg text[role=button]")
+    for index in (second, len(words)):  # the second token of a word, and </s>
+        rows.nth(index).hover()
+        expect(page.locator("#map-part tspan.weight").first).to_be_visible()
+        shown = [float(text) for text in page.locator("#map-part tspan.weight").all_text_contents()]
+        expected = [weight for weight in weights[index].tolist() if weight >= 0.02]
+        assert shown == pytest.approx(expected, abs=2e-4)
+
+
+def test_lines_of_a_difference_have_both_signs(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, panel="attention", measure="erasure", minus="weight", view="lines")
+    values = json.loads(save_file(page, "JSON"))["values"]
+    strong = [value for row in values for value in row if value is not None and abs(value) >= 0.02]
+    lines = page.locator("#map-part svg line")
+    expect(lines).to_have_count(len(strong))
+    expect(page.locator("#map-part svg line.positive")).to_have_count(sum(value > 0 for value in strong))
+    assert 0 < sum(value > 0 for value in strong) < len(strong)
+
+
+def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, panel="attention")
+    weights = page.locator("#pair path.line").count()
+    page.locator("#map-part").get_by_text("Erasure", exact=True).click()
+    wait_for_responses(page)
+    values = json.loads(save_file(page, "JSON"))["values"][:-1]
+    strong = [value for row in values for value in row[:-1] if abs(value) >= 0.8]  # nats
+    expect(page.locator("#pair path.line")).to_have_count(len(strong))
+    expect(page.locator("#pair path.positive")).to_have_count(sum(value > 0 for value in strong))
+    page.locator("#tab-beam").click()  # there, they are those of the weights
+    expect(page.locator("#pair path.line")).to_have_count(weights)
+
+
+def test_a_translation_of_another_engine_is_not_called_given(
+    open_page: OpenPage, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    translator, rounded = (load(runs["transformer"] / "model", engine="torch") for _ in range(2))
+    with torch.no_grad():
+        for weight in rounded.model.parameters():
+            weight.copy_((weight * 2).round() / 2)
+    engine = TorchEngine(rounded.model)
+    engine.name = "rounded"  # type: ignore[misc]  # as another engine would be
+    translator.engine = engine
+    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
+        page = opened(open_page, served, panel="attention")
+        expect(page.get_by_test_id("origin")).to_contain_text("The engine rounded wrote this translation")
+        expect(page.get_by_text("was given")).to_have_count(0)
+        expect(page.get_by_test_id("why-not")).to_be_visible()
+        page.locator("#tab-beam").click()
+        expect(page.locator("#panel")).to_contain_text("the engine rounded wrote this translation")
+
+
+def test_the_figure_of_the_steps_has_no_texts_over_each_other(open_page: OpenPage, address: str) -> None:
+    """Long lists of bars scroll on the page; a figure has them in full, and what follows below them."""
+    sentence = " ".join(["My friends read old books and I go home"] * 3) + "."
+    page = opened(open_page, address, panel="steps", sentence=sentence)
+    expect(page.locator("ol[aria-label='weights']")).to_be_visible()
+    figure = ElementTree.fromstring(save_file(page, "SVG"))
+    texts = [
+        (float(one.get("x", 0)), float(one.get("y", 0)), one.text or "")
+        for one in figure.findall("{http://www.w3.org/2000/svg}text")
+    ]
+    heading = next(i for i, (_, _, text) in enumerate(texts) if text == "weights")
+    x, y, _ = texts[heading]
+    before = [at for left, at, text in texts[:heading] if x - 1 <= left < x + 200 and at > y - 2000]
+    assert max(before) < y - 5
+    assert (
+        min(abs(y - at) for i, (left, at, _) in enumerate(texts) if i != heading and abs(left - x) < 60) > 8
     )
 
 
@@ -161,6 +270,12 @@ def test_a_file_with_a_model_measures_all_but_gradients(
     file.write_text(model_page(translator, settings, name="mine", sentence=SENTENCE), encoding="utf-8")
     page = open_page(file.as_uri() + "#panel=attention&measure=gradient")
     expect(page.get_by_text("A model in a file computes no gradients")).to_be_visible()
+    expect(page.locator("#heads-part canvas").first).to_be_visible()
+    expect(page.locator("#map-part").get_by_role("application")).to_have_count(0)  # no weights in its place
+    expect(page.locator("#map-part").get_by_test_id("legend")).to_have_count(0)
+    page.get_by_role("button", name="Share", exact=True).click()
+    expect(page.locator("#share").get_by_role("button", name="CSV")).to_have_count(0)
+    page.get_by_role("button", name="Share", exact=True).click()
     page.locator("#map-part").get_by_text("Weight × ‖value‖", exact=True).click()
     expect(page.get_by_text("Kobayashi")).to_be_visible()
     expect(page.get_by_test_id("head-words").get_by_role("application")).to_be_visible()

@@ -146,7 +146,7 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
 
 # How a caption of a saved picture begins, by panel.
 CAPTIONS = {
-    "attention": "cross-attention: from the translation to the sentence · One head · Layer 1 · Head 1",
+    "attention": "cross-attention: from the translation to the sentence · One head 1·1 · Weight",
     "steps": "Target → source · Layer 1 · Head 0",
     "beam": "What this hypothesis attended to",
 }

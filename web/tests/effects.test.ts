@@ -3,9 +3,12 @@ import { describe, expect, it } from "vitest";
 import { packFloats, packWeights } from "../src/engine/packing";
 import { contrast, sourceEffects } from "../src/lib/contrast";
 import { decisiveHead, headWordEffects, wordLogProbs } from "../src/lib/effects";
-import type { Explanation, Measures, PackedFloats, Statistics } from "../src/lib/format";
-import type { Choice } from "../src/lib/maps";
+import { differenceColour, natsColour } from "../src/lib/colour";
+import type { Explanation, Measures, PackedFloats, Search, Statistics } from "../src/lib/format";
+import { linesOf } from "../src/lib/lines";
+import { formatCell, hypothesisMap, makeMap, MAX_NATS, sumOfRows, type Choice } from "../src/lib/maps";
 import { differenceMap, measureMap, missing } from "../src/lib/measures";
+import { mapData, mapTable } from "../src/lib/tables";
 
 const packed = (values: number[], shape: number[]): PackedFloats => packFloats(Float32Array.from(values), shape);
 
@@ -75,27 +78,62 @@ describe("measures", () => {
     expect([...words.values.subarray(3, 6)]).toEqual([0, 1, 0]);
   });
 
-  it("add the gradients of a word before they lose their signs, and leave rows empty in which nothing matters", () => {
+  it("have the maximum over heads of what each weight adds, not the average", () => {
+    const two = example({ attention: { cross: packWeights([1, 0, 0, 1, 0.5, 0.5, 0, 1], [1, 2, 2, 2]) }, source: { ...example().source, tokens: ["▁a"] }, target: { ...example().target, tokens: ["▁x"] } });
+    const norms: Measures = { ...measures, value_norms: { cross: packWeights([1, 1, 1, 3], [1, 2, 2]) } };
+    const show = (combination: Choice["combination"]) => [...measureMap(two, { ...choice, words: false, combination, layer: 0 }, norms, "norm")!.values.subarray(0, 2)];
+    show("maximum").forEach((share, i) => expect(share).toBeCloseTo([1 / 2.5, 1.5 / 2.5][i]));
+    show("mean").forEach((share, i) => expect(share).toBeCloseTo([0.75 / 1.5, 0.75 / 1.5][i]));
+  });
+
+  it("keep the sign and the size of gradients: the nats of a word's tokens are added", () => {
     const map = measureMap(example(), choice, measures, "gradient")!;
-    expect([...map.values.subarray(0, 3)]).toEqual([0.75, 0.25, 0]);
-    expect(map.values.subarray(3, 6).map((value) => Math.round(1000 * value))).toEqual(Float32Array.of(500, 500, 0));
-    expect([...map.values.subarray(6, 9)]).toEqual([0, 0, 1]);
-    const tokens = measureMap(example(), { ...choice, words: false }, measures, "gradient")!;
-    expect([...tokens.values.subarray(8, 12)]).toEqual([0, 0, 0, 0]);
+    expect(map.quantity).toBe("nats");
+    expect([...map.values.subarray(0, 3)]).toEqual([3, -1, 0]);
+    map.values.subarray(3, 6).forEach((value, i) => expect(value).toBeCloseTo([1.001, -1, 0][i]));
   });
 
-  it("place the erasure of a word at its first token", () => {
-    const map = measureMap(example(), { ...choice, words: false }, measures, "erasure")!;
-    expect([...map.values.subarray(4, 8)]).toEqual([0, 1, 0, 0]);
-    expect(measureMap(example(), choice, measures, "erasure")!.values[0]).toBeCloseTo(2 / 3);
+  it("erase whole words, also if the rows are tokens, and never </s>", () => {
+    const words = measureMap(example(), choice, measures, "erasure")!;
+    expect([...words.values]).toEqual([-2, -1, 0, 0, -4, 0, 0, 0, 0]);
+    const tokens = measureMap(example(), { ...choice, words: false }, measures, "erasure")!;
+    expect([tokens.rowLabels, tokens.columnLabels]).toEqual([["·x", "·y", "z", "</s>"], ["a", "bc", "</s>"]]);
+    expect([...tokens.values.subarray(0, 6)]).toEqual([-2, -1, 0, 0, -3, 0]);
+    expect([...tokens.empty!.subarray(0, 3)]).toEqual([0, 0, 1]);
+    expect(formatCell(tokens, 0)).toBe("−2.000");
+    expect(formatCell(tokens, 2)).toBe("–");
   });
 
-  it("differ from the weight by what they add to it", () => {
-    const weight = measureMap(example(), choice, measures, "weight")!;
-    const difference = differenceMap(weight, measureMap(example(), choice, measures, "erasure")!);
-    expect(difference.values[0]).toBeCloseTo(-1 / 3);
+  it("differ from the weight by the share that they add to it", () => {
+    const difference = differenceMap(example(), choice, measureMap(example(), choice, measures, "erasure")!, "erasure");
+    expect(difference.quantity).toBe("difference");
+    expect(difference.values[0]).toBeCloseTo(2 / 3 - 1);
     expect(difference.values[1]).toBeCloseTo(1 / 3);
     expect([...difference.values.subarray(6, 9)]).toEqual([0, 0, 0]);
+    const tokens = { ...choice, words: false };
+    expect(differenceMap(example(), tokens, measureMap(example(), tokens, measures, "erasure")!, "erasure").values[1]).toBeCloseTo(1 / 3);
+  });
+
+  it("that are missing have no map", () => {
+    expect(measureMap(example(), choice, { ...measures, gradient: {} }, "gradient")).toBeNull();
+    expect(measureMap(example(), { ...choice, combination: "roll-out" }, measures, "norm")).toBeNull();
+  });
+
+  it("are drawn with their signs in lines, and saved under their own name", () => {
+    const map = measureMap(example(), choice, measures, "erasure")!;
+    expect(linesOf(map, 2, 2).map(({ row, column, weight, negative }) => [row, column, weight, negative])).toEqual([[0, 1, 0.1, true], [0, 0, 0.2, true], [1, 1, 0.4, true]].map(([row, column, weight, negative]) => [row, column, expect.closeTo(weight as number), negative]));
+    expect(mapTable(map, "erasure (nats)")[1]).toEqual(["x", -2, -1, ""]);
+    expect(mapData(map)).toEqual({ rows: ["x", "yz", "</s>"], columns: ["a", "bc", "</s>"], values: [[-2, -1, null], [0, -4, null], [0, 0, null]] });
+    expect(mapData(makeMap(example(), choice)!).weights).toHaveLength(3);
+    const sum = sumOfRows(map, [0, 1]);
+    expect([[...sum.values], sum.quantity, [...sum.empty!]]).toEqual([[-2, -5, 0], "nats", [0, 0, 1]]);
+  });
+
+  it("have one scale of nats for every sentence, and none for what rounds to nothing", () => {
+    const [small, large, none] = [-0.03, -14.3, 0].map((nats) => natsColour("light", nats, MAX_NATS));
+    expect(large).toBe(natsColour("light", -MAX_NATS, MAX_NATS));
+    expect(small).not.toBe(large);
+    expect(none).toBe(differenceColour("light", 0, 1));
   });
 
   it("say why they are missing", () => {
@@ -107,6 +145,30 @@ describe("measures", () => {
     expect(missing(measures, "gradient", { ...choice, site: "encoder" })).toBe("not of the encoder");
     expect(missing(measures, "norm", { ...choice, combination: "roll-out" })).toBe("no roll-out");
   });
+});
+
+describe("masked cells", () => {
+  const causal = example({ attention: { decoder: packWeights([1, 0, 0, 0, 0.5, 0.5, 0, 0, 0.2, 0.3, 0.5, 0, 0.1, 0.2, 0.3, 0.4], [1, 1, 4, 4]) } });
+
+  it("have no number: a step cannot read what is written later", () => {
+    const tokens = makeMap(causal, { ...choice, site: "decoder", words: false })!;
+    expect([...tokens.empty!]).toEqual([0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0]);
+    const words = makeMap(causal, { ...choice, site: "decoder" })!;
+    expect([words.rowLabels, words.columnLabels]).toEqual([["x", "yz", "</s>"], ["<s>", "x", "yz"]]);
+    expect([...words.empty!]).toEqual([0, 1, 1, 0, 0, 0, 0, 0, 0]); // “yz” reads its own first token
+    expect(mapTable(tokens, "weight")[1]).toEqual(["·x", 1, "", "", ""]);
+  });
+
+  it("are not in the other attentions", () => expect(makeMap(example(), choice)!.empty).toBeUndefined());
+});
+
+it("the map of a hypothesis names the words of the steps that wrote the translation", () => {
+  const step = (tokens: string[], parent: number[]) => ({ parent, id: tokens.map((_, i) => i + 4), token: tokens, score: [0, 0], log_prob: [0, 0], kept: [true, true], finished: [false, false], ranking: [null, null], attention_row: [0, 1] });
+  const search: Search = { beam: 2, length_penalty: 0, best: [1, 0], steps: [step(["▁x", "▁w"], [0, 0]), step(["▁y", "v"], [0, 1])], attention: packWeights([1, 0, 0, 0, 0, 1, 0, 0], [2, 4]) };
+  const own = hypothesisMap(example({ search }), 1, 0)!;
+  expect(own.rowAxis!.words).toEqual([0, 1]);
+  expect(own.columnAxis!.words).toEqual([0, 1, 1, -1]);
+  expect(hypothesisMap(example({ search }), 1, 1)!.rowAxis!.words).toEqual([-1, -1]);
 });
 
 describe("an expected translation", () => {

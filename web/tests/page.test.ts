@@ -94,13 +94,15 @@ describe("texts", () => {
     expect(times(0.05)).toBeNull();
     expect(times(-1)).toBe("2.7");
     expect(times(-9.84)).toBe("19,000");
-    expect(times(-67.61)).toBe("10²⁹");
+    expect(times(15.21)).toBe("4.0 × 10⁶");
+    expect(times(-67.61)).toBe("2.3 × 10²⁹");
+    expect(times(Math.log(9.97e9))).toBe("1.0 × 10¹⁰");
     expect(fill("{a} and {b}", { a: 1 })).toBe("1 and {b}");
   });
 
   it("are quoted in a table, and are no formulas", () => {
     expect(toCsv([["a,b", 'say "x"'], [0.5, "=1+1"]])).toBe('"a,b","say ""x"""\r\n0.5,\'=1+1\r\n');
-    expect(mapTable(mapFrom(Float32Array.of(0.5, 0.25), ["a"], ["x", "y"]))).toEqual([["", "x", "y"], ["a", 0.5, 0.25]]);
+    expect(mapTable(mapFrom(Float32Array.of(0.5, 0.25), ["a"], ["x", "y"]), "weight")).toEqual([["weight", "x", "y"], ["a", 0.5, 0.25]]);
   });
 
   it("of refusals are in the language of the page, and speak of no Python", () => {
@@ -118,6 +120,16 @@ describe("texts", () => {
 });
 
 describe("layout", () => {
+  it("has rows as high as their labels, also of a long sentence", () => {
+    const map = (rows: number, columns: number) => mapFrom(new Float32Array(rows * columns), Array(rows).fill("word"), Array(columns).fill("word"));
+    const long = computeLayout(map(11, 57), 600);
+    expect(long.cell).toBeLessThan(12);
+    expect([long.row, long.rowFont]).toEqual([16, 13]);
+    const square = computeLayout(map(5, 5), 600);
+    expect(square.row).toBe(square.cell);
+    expect(computeLayout(map(200, 200), 600).height).toBeLessThan(1200);
+  });
+
   it("fits the width with slanted labels, and two maps stay in line", () => {
     const map = mapFrom(new Float32Array(8), ["나는"], ["The", "student", "reads", "a", "book", "in", "the", "library"]);
     const layout = computeLayout(map, 400);

@@ -1,5 +1,5 @@
 /** Colour scales. Weights: one hue with monotonic lightness, from the background to the text colour, so that no
- * hues need to be distinguished. Differences: blue to orange, which all kinds of colour vision distinguish. */
+ * hues need to be distinguished. Differences and nats: blue to orange, which all kinds of colour vision distinguish. */
 
 type Rgb = [number, number, number];
 
@@ -32,6 +32,11 @@ export function weightColour(theme: Theme, weight: number, scaleMax = 1): number
 export function differenceColour(theme: Theme, difference: number, scaleMax: number): number {
   const share = Math.max(-1, Math.min(1, scaleMax ? difference / scaleMax : 0));
   return scales[theme].diverging[Math.round(127.5 + 127.5 * share)];
+}
+
+/** The colour of a number of nats. The square root spreads small changes on both sides of 0. */
+export function natsColour(theme: Theme, nats: number, scaleMax: number): number {
+  return differenceColour(theme, Math.sign(nats) * Math.sqrt(Math.abs(nats) / scaleMax), 1);
 }
 
 export function css(colour: number): string {

@@ -31,7 +31,7 @@ export function headWordEffects(explanation: Explanation, site: Site): Attention
     steps.forEach((positions, word) => (table[row * labels.length + word] = positions.reduce((sum, step) => sum + values[row * count + step], 0)));
   }
   const words = labels.map((_, column) => (column < explanation.target.words.length ? column : -1));
-  return { ...mapFrom(table, names, labels), columnAxis: { side: "target", words, tokens: steps } };
+  return { ...mapFrom(table, names, labels), quantity: "nats", columnAxis: { side: "target", words, tokens: steps } };
 }
 
 /** The log-probability of each column of `headWordEffects`. */

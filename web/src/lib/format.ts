@@ -123,6 +123,8 @@ export interface Facts {
   norm?: string;
   cell?: string;
   training?: Training;
+  /** The engine that wrote the translation, if it is another text than torch, which explains it, would write. */
+  written_by?: string;
 }
 
 /** A text of several sentences: its translation, that of each sentence, and which of them is explained. */

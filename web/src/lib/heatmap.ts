@@ -1,18 +1,23 @@
 /** Drawing a map: on a canvas for the page, as SVG for files. Both use the same layout. */
 
-import { css, differenceColour, textColour, weightColour, type Theme } from "./colour";
-import { formatWeight, type AttentionMap } from "./maps";
+import { css, differenceColour, natsColour, textColour, weightColour, type Theme } from "./colour";
+import { formatCell, type AttentionMap } from "./maps";
 import { escape } from "./save";
 
 export interface Layout {
+  /** The width of a cell. */
   cell: number;
+  /** The height of a cell: rows of long sentences are higher than wide, so that their labels are readable. */
+  row: number;
   left: number;
   top: number;
   width: number;
   height: number;
   /** Of the labels of the columns, in degrees. */
   rotation: 0 | -45 | -90;
+  /** Sizes of the labels of columns and of rows. */
   font: number;
+  rowFont: number;
 }
 
 export interface Style {
@@ -25,12 +30,18 @@ export interface Style {
 export const FONTS = 'system-ui, "Noto Sans KR", "Noto Sans CJK KR", "Apple SD Gothic Neo", "Malgun Gothic", sans-serif';
 const TEXT_COLOURS = { light: "#1c2430", dark: "#e6eaf0" };
 const BACKGROUNDS = { light: "#ffffff", dark: "#14171c" };
+/** Of the stroke in a cell without a number. */
+const EMPTY_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
 const GAP = 8;
 const MAX_LABEL = 150;
 const NARROW = 480;
 const SLANT = Math.SQRT1_2;
 /** The smallest width of a cell, in ems, for which labels are slanted. */
 const MIN_SLANTED = 1.6;
+/** The height of a row that its label needs, and of all rows of a map for which they get it. */
+const [LABEL_ROW, MAX_ROWS] = [16, 960];
+/** Smaller numbers are not written into cells. */
+const MIN_WRITTEN = 0.05;
 
 /** The estimated width of a text in ems: Hangul and Chinese characters are about twice as wide as Latin ones. */
 export function widthInEms(text: string): number {
@@ -69,27 +80,30 @@ export function computeLayout(map: AttentionMap, availableWidth: number, maxCell
   const visible = Math.min(MAX_LABEL, labelWidth);
   const top = (rotation === 0 ? size : rotation === -90 ? visible : (visible + size) * SLANT) + GAP + 4;
   const overhang = rotation === -45 ? Math.max(0, reach - cell / 2) : 0;
-  return { cell, left, top, width: left + cell * map.columns + overhang + 2, height: top + cell * map.rows + 2, rotation, font: size };
+  const row = Math.max(cell, Math.min(LABEL_ROW, MAX_ROWS / Math.max(1, map.rows)));
+  const rowFont = Math.max(7, Math.min(font, row * 0.95));
+  return { cell, row, left, top, width: left + cell * map.columns + overhang + 2, height: top + row * map.rows + 2, rotation, font: size, rowFont };
 }
 
 export function cellColour(map: AttentionMap, index: number, style: Style): number {
   const value = map.values[index];
+  if (map.quantity === "nats") return natsColour(style.theme, value, style.scaleMax);
   return style.signed ? differenceColour(style.theme, value, style.scaleMax) : weightColour(style.theme, value, style.scaleMax);
 }
 
 /** The smallest n for which every n-th label fits. */
-function stride(layout: Layout): number {
-  return Math.max(1, Math.ceil((layout.font * 1.05) / layout.cell));
+function stride(font: number, cell: number): number {
+  return Math.max(1, Math.ceil((font * 1.05) / cell));
 }
 
 /** The labels of a map with their positions and rotations. */
 function* labelPositions(map: AttentionMap, layout: Layout) {
-  const { cell, left, top, font, rotation } = layout;
-  const every = stride(layout);
-  for (let row = 0; row < map.rows; row += every)
-    yield { text: truncate(map.rowLabels[row], (left - GAP) / font), x: left - GAP, y: top + (row + 0.5) * cell, rotation: 0, anchor: "end" as const };
-  for (let column = 0; column < map.columns; column += every)
+  const { cell, row: height, left, top, font, rowFont, rotation } = layout;
+  for (let row = 0; row < map.rows; row += stride(rowFont, height))
+    yield { text: truncate(map.rowLabels[row], (left - GAP) / rowFont), x: left - GAP, y: top + (row + 0.5) * height, rotation: 0, anchor: "end" as const, font: rowFont };
+  for (let column = 0; column < map.columns; column += stride(font, cell))
     yield {
+      font,
       text: truncate(map.columnLabels[column], rotation ? MAX_LABEL / font : cell / font + 0.3),
       x: left + (column + 0.5) * cell,
       y: top - GAP,
@@ -102,7 +116,9 @@ function hasNumbers(layout: Layout): boolean {
   return layout.cell >= 34;
 }
 
-function shortNumber(value: number): string {
+/** A number that fits into a cell. */
+function shortNumber({ quantity }: AttentionMap, value: number): string {
+  if (quantity === "nats" && Math.abs(value) >= 0.995) return value.toFixed(Math.abs(value) < 9.95 ? 1 : 0).replace("-", "−");
   return value.toFixed(2).replace(/^(-?)0\./, "$1.").replace("-", "−");
 }
 
@@ -112,14 +128,14 @@ export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: La
   canvas.height = Math.ceil(layout.height * pixelRatio);
   const context = canvas.getContext("2d")!;
   context.setTransform(pixelRatio, 0, 0, pixelRatio, 0, 0);
-  const { cell, left, top } = layout;
+  const { cell, row, left, top } = layout;
   drawCells(context, map, layout, style);
   context.textBaseline = "middle";
   context.fillStyle = TEXT_COLOURS[style.theme];
-  context.font = `${layout.font}px ${FONTS}`;
-  for (const { text, x, y, rotation, anchor } of labelPositions(map, layout)) {
+  for (const { text, x, y, rotation, anchor, font } of labelPositions(map, layout)) {
     context.save();
-    context.translate(x, y - (rotation || anchor === "end" ? 0 : layout.font / 2));
+    context.font = `${font}px ${FONTS}`;
+    context.translate(x, y - (rotation || anchor === "end" ? 0 : font / 2));
     context.rotate((rotation * Math.PI) / 180);
     context.textAlign = anchor === "middle" ? "center" : anchor;
     context.fillText(text, 0, 0);
@@ -129,19 +145,27 @@ export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: La
   context.font = `${Math.min(12, cell * 0.3)}px ${FONTS}`;
   context.textAlign = "center";
   for (let i = 0; i < map.values.length; i++) {
-    if (Math.abs(map.values[i]) < 0.05) continue;
+    if (map.empty?.[i] || Math.abs(map.values[i]) < MIN_WRITTEN) continue;
     context.fillStyle = textColour(cellColour(map, i, style));
-    context.fillText(shortNumber(map.values[i]), left + ((i % map.columns) + 0.5) * cell, top + (Math.floor(i / map.columns) + 0.5) * cell);
+    context.fillText(shortNumber(map, map.values[i]), left + ((i % map.columns) + 0.5) * cell, top + (Math.floor(i / map.columns) + 0.5) * row);
   }
 }
 
-function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell, left, top }: Layout, style: Style): void {
+function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell, row, left, top }: Layout, style: Style): void {
   if (!map.values.length) return;
   if (cell >= 12) {
+    context.strokeStyle = EMPTY_COLOURS[style.theme];
     for (let i = 0; i < map.values.length; i++) {
-      context.fillStyle = css(cellColour(map, i, style));
+      const [x, y] = [left + (i % map.columns) * cell, top + Math.floor(i / map.columns) * row];
       context.beginPath();
-      context.roundRect(left + (i % map.columns) * cell + 0.5, top + Math.floor(i / map.columns) * cell + 0.5, cell - 1, cell - 1, Math.min(3, cell / 8));
+      if (map.empty?.[i]) {
+        context.moveTo(x + cell * 0.35, y + row * 0.65);
+        context.lineTo(x + cell * 0.65, y + row * 0.35);
+        context.stroke();
+        continue;
+      }
+      context.fillStyle = css(cellColour(map, i, style));
+      context.roundRect(x + 0.5, y + 0.5, cell - 1, row - 1, Math.min(3, cell / 8));
       context.fill();
     }
     return;
@@ -149,25 +173,25 @@ function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell,
   const image = document.createElement("canvas");
   drawPixels(image, map, style);
   context.imageSmoothingEnabled = false;
-  context.drawImage(image, left, top, cell * map.columns, cell * map.rows);
+  context.drawImage(image, left, top, cell * map.columns, row * map.rows);
 }
 
 /** Draw one pixel per cell; CSS or the caller scales the picture. */
-export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "rows" | "columns" | "values">, style: Style): void {
+export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "rows" | "columns" | "values" | "empty">, style: Style): void {
   canvas.width = Math.max(1, map.columns);
   canvas.height = Math.max(1, map.rows);
   const context = canvas.getContext("2d")!;
   const image = context.createImageData(canvas.width, canvas.height);
   const pixels = new Uint32Array(image.data.buffer);
-  for (let i = 0; i < map.values.length; i++) pixels[i] = cellColour(map as AttentionMap, i, style);
+  for (let i = 0; i < map.values.length; i++) pixels[i] = map.empty?.[i] ? 0 : cellColour(map as AttentionMap, i, style); // 0 is transparent
   context.putImageData(image, 0, 0);
 }
 
-/** The same drawing as SVG; every cell has its weight as a tooltip. */
+/** The same drawing as SVG; every cell has its number as a tooltip. */
 export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string {
-  const { cell, left, top, width, height, font } = layout;
+  const { cell, row: rowHeight, left, top, width, height } = layout;
   const parts = [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family='${FONTS}' font-size="${font}">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family='${FONTS}'>`,
     `<rect width="100%" height="100%" fill="${BACKGROUNDS[style.theme]}"/>`,
   ];
   for (let i = 0; i < map.values.length; i++) {
@@ -175,19 +199,23 @@ export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string 
     const column = i % map.columns;
     const colour = cellColour(map, i, style);
     const value = map.values[i];
-    const [x, y] = [left + column * cell, top + row * cell];
+    const [x, y] = [left + column * cell, top + row * rowHeight];
+    if (map.empty?.[i]) {
+      parts.push(`<path d="M ${(x + cell * 0.35).toFixed(2)} ${(y + rowHeight * 0.65).toFixed(2)} L ${(x + cell * 0.65).toFixed(2)} ${(y + rowHeight * 0.35).toFixed(2)}" stroke="${EMPTY_COLOURS[style.theme]}"/>`);
+      continue;
+    }
     parts.push(
-      `<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${(cell - 0.5).toFixed(2)}" height="${(cell - 0.5).toFixed(2)}" fill="${css(colour)}">` +
-        `<title>${escape(`${map.rowLabels[row]} → ${map.columnLabels[column]}: ${formatWeight(map, value)}`)}</title></rect>`,
+      `<rect x="${x.toFixed(2)}" y="${y.toFixed(2)}" width="${(cell - 0.5).toFixed(2)}" height="${(rowHeight - 0.5).toFixed(2)}" fill="${css(colour)}">` +
+        `<title>${escape(`${map.rowLabels[row]} → ${map.columnLabels[column]}: ${formatCell(map, i)}`)}</title></rect>`,
     );
-    if (hasNumbers(layout) && Math.abs(value) >= 0.05)
+    if (hasNumbers(layout) && Math.abs(value) >= MIN_WRITTEN)
       parts.push(
-        `<text x="${x + cell / 2}" y="${y + cell / 2}" font-size="${Math.min(12, cell * 0.3)}" fill="${textColour(colour)}" text-anchor="middle" dominant-baseline="central">${shortNumber(value)}</text>`,
+        `<text x="${x + cell / 2}" y="${y + rowHeight / 2}" font-size="${Math.min(12, cell * 0.3)}" fill="${textColour(colour)}" text-anchor="middle" dominant-baseline="central">${shortNumber(map, value)}</text>`,
       );
   }
-  for (const { text, x, y, rotation, anchor } of labelPositions(map, layout))
+  for (const { text, x, y, rotation, anchor, font } of labelPositions(map, layout))
     parts.push(
-      `<text x="${x.toFixed(2)}" y="${y.toFixed(2)}" fill="${TEXT_COLOURS[style.theme]}" text-anchor="${anchor}"` +
+      `<text x="${x.toFixed(2)}" y="${y.toFixed(2)}" font-size="${font}" fill="${TEXT_COLOURS[style.theme]}" text-anchor="${anchor}"` +
         `${rotation || anchor === "end" ? ' dominant-baseline="central"' : ""}${rotation ? ` transform="rotate(${rotation} ${x.toFixed(2)} ${y.toFixed(2)})"` : ""}>${escape(text)}</text>`,
     );
   return `${parts.join("")}</svg>`;

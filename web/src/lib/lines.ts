@@ -1,6 +1,6 @@
 /** The lines between a sentence and its translation: which are drawn, and where. */
 
-import type { AttentionMap } from "./maps";
+import { strengthOf, type AttentionMap } from "./maps";
 
 /** Lines of a smaller weight are not drawn. */
 export const MIN_WEIGHT = 0.08;
@@ -9,7 +9,9 @@ export interface Line {
   /** The word of the translation, and of the sentence. */
   row: number;
   column: number;
+  /** The strength of the line, from 0 to 1; the number of the map may have a sign. */
   weight: number;
+  negative: boolean;
   /** Whether it is the strongest of its row: if words wrap, only these are always drawn. */
   strongest: boolean;
 }
@@ -32,9 +34,10 @@ export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWord
   for (let row = 0; row < numTargetWords; row++) {
     let best: Line | null = null;
     for (let column = 0; column < numSourceWords; column++) {
-      const weight = map.values[row * map.columns + column];
+      const value = map.values[row * map.columns + column];
+      const weight = strengthOf(map, value);
       if (!(weight >= MIN_WEIGHT)) continue;
-      const line = { row, column, weight, strongest: false };
+      const line = { row, column, weight, negative: value < 0, strongest: false };
       lines.push(line);
       if (!best || weight > best.weight) best = line;
     }

@@ -2,6 +2,7 @@
 
 import type { Edge } from "./changes";
 import { SITES, weights, type Explanation, type Packed, type Site, type TokenizedSentence } from "./format";
+import { signed } from "./numbers";
 
 export type Side = "source" | "target";
 
@@ -12,7 +13,10 @@ export interface Axis {
   tokens: number[][];
 }
 
-/** A table of weights with a label for each row (query) and column (key). */
+/** What the cells of a map hold: a weight, a share of its row, the difference of two shares, or a number of nats with a sign. */
+export type Quantity = "weight" | "share" | "difference" | "nats";
+
+/** A table of numbers with a label for each row (query) and column (key). */
 export interface AttentionMap {
   rows: number;
   columns: number;
@@ -24,6 +28,10 @@ export interface AttentionMap {
   columnAxis?: Axis;
   /** Whether the weights are stored as single bytes, so that two decimals are accurate instead of four. */
   rounded?: boolean;
+  /** A weight if it is missing. */
+  quantity?: Quantity;
+  /** Cells without a number are 1: a mask hides them, or nothing was measured there. Missing if every cell has one. */
+  empty?: Uint8Array;
 }
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
@@ -81,11 +89,12 @@ export function headWeights(packed: Packed, layer: number, head: number): Float3
   return weights(packed).subarray(start, start + size);
 }
 
-function combineHeads(packed: Packed, selected: [number, number][], maximum: boolean): Float32Array {
+/** The average or the maximum over heads of their weights, or of what `tableOf` has for each head. */
+export function combineHeads(packed: Packed, selected: [number, number][], maximum: boolean, tableOf = (layer: number, head: number) => headWeights(packed, layer, head)): Float32Array {
   const size = packed.shape[2] * packed.shape[3];
   const total = new Float32Array(size);
   for (const [layer, head] of selected) {
-    const table = headWeights(packed, layer, head);
+    const table = tableOf(layer, head);
     if (maximum) for (let i = 0; i < size; i++) total[i] = Math.max(total[i], table[i]);
     else for (let i = 0; i < size; i++) total[i] += table[i] / selected.length;
   }
@@ -182,15 +191,20 @@ function wordGroups(sentence: TokenizedSentence, startsWithBegin: boolean): Grou
 export const rowSide = (site: Site): Side => (site === "encoder" ? "source" : "target");
 export const columnSide = (site: Site): Side => (site === "decoder" ? "target" : "source");
 
-function groups(explanation: Explanation, site: Site, words: boolean): [Grouping, Grouping] {
+function groups(explanation: Explanation, site: Site, words: boolean, columnWords: boolean): [Grouping, Grouping] {
   const { source, target, picture } = explanation;
-  if (!words) {
-    const [rows, columns] = tokenLabels(explanation, site);
-    const wordsOf = (side: Side, begins: boolean) => (begins ? [-1, ...explanation[side].word_of_token] : explanation[side].word_of_token);
-    return [tokenGroups(rows, wordsOf(rowSide(site), false)), tokenGroups(columns, wordsOf(columnSide(site), site === "decoder"))];
-  }
+  const [rows, columns] = tokenLabels(explanation, site);
+  const wordsOf = (side: Side, begins: boolean) => (begins ? [-1, ...explanation[side].word_of_token] : explanation[side].word_of_token);
   const places = picture ? tokenGroups(source.words, source.words.map((_, patch) => patch)) : wordGroups(source, false);
-  return [site === "encoder" ? places : wordGroups(target, false), site === "decoder" ? wordGroups(target, true) : places];
+  return [
+    !words ? tokenGroups(rows, wordsOf(rowSide(site), false)) : site === "encoder" ? places : wordGroups(target, false),
+    !columnWords ? tokenGroups(columns, wordsOf(columnSide(site), site === "decoder")) : site === "decoder" ? wordGroups(target, true) : places,
+  ];
+}
+
+/** Whether a mask hides from each row the keys that come after it. */
+function isCausal({ attention, facts }: Explanation, site: Site): boolean {
+  return site === "decoder" || (site === "encoder" && facts.family === "decoder-only" && attention.encoder?.layout === "causal");
 }
 
 function withoutLabel(grouping: Grouping, label: string, position: number): Grouping {
@@ -200,15 +214,22 @@ function withoutLabel(grouping: Grouping, label: string, position: number): Grou
 }
 
 /** The map of a choice. A word's keys are summed and its queries averaged, so that rows keep their sums. */
-export function makeMap(explanation: Explanation, choice: Choice): AttentionMap | null {
+export function makeMap(explanation: Explanation, choice: Choice, columnWords = choice.words): AttentionMap | null {
   const packed = explanation.attention[choice.site];
-  return packed ? { ...tableMap(explanation, choice, selectedWeights(explanation, choice)), rounded: isRounded(packed) } : null;
+  return packed ? { ...tableMap(explanation, choice, selectedWeights(explanation, choice), { columnWords }), rounded: isRounded(packed) } : null;
+}
+
+interface TableOptions {
+  /** Whether the columns are words; as the choice has it if it is missing. */
+  columnWords?: boolean;
+  /** Whether the numbers of a word's queries are added, as changes of log-probabilities are, instead of averaged. */
+  addQueries?: boolean;
 }
 
 /** A table (query, key) of any numbers as the map of a choice: by words or tokens, with or without special tokens. */
-export function tableMap(explanation: Explanation, choice: Choice, table: Float32Array): AttentionMap {
+export function tableMap(explanation: Explanation, choice: Choice, table: Float32Array, { columnWords = choice.words, addQueries = false }: TableOptions = {}): AttentionMap {
   const [queries, keys] = explanation.attention[choice.site]!.shape.slice(2);
-  let [rows, columns] = groups(explanation, choice.site, choice.words);
+  let [rows, columns] = groups(explanation, choice.site, choice.words, columnWords);
   if (!choice.specials) {
     rows = withoutLabel(rows, END, queries - 1);
     columns = choice.site === "decoder" ? withoutLabel(columns, BEGIN, 0) : withoutLabel(columns, END, keys - 1);
@@ -219,10 +240,13 @@ export function tableMap(explanation: Explanation, choice: Choice, table: Float3
     for (const keyGroup of columns.tokens) {
       let total = 0;
       for (const row of queryGroup) for (const column of keyGroup) total += table[row * keys + column];
-      values[at++] = queryGroup.length ? total / queryGroup.length : 0;
+      values[at++] = addQueries ? total : queryGroup.length ? total / queryGroup.length : 0;
     }
+  const isHidden = (queryGroup: number[], keyGroup: number[]) => queryGroup.length > 0 && keyGroup.length > 0 && Math.min(...keyGroup) > Math.max(...queryGroup);
+  const empty = isCausal(explanation, choice.site) ? Uint8Array.from(rows.tokens.flatMap((queryGroup) => columns.tokens.map((keyGroup) => Number(isHidden(queryGroup, keyGroup))))) : undefined;
   return {
     ...mapFrom(values, rows.labels, columns.labels),
+    ...(empty?.includes(1) && { empty }),
     rowAxis: { side: rowSide(choice.site), words: rows.words, tokens: rows.tokens },
     columnAxis: { side: columnSide(choice.site), words: columns.words, tokens: columns.tokens },
   };
@@ -236,9 +260,27 @@ export function isRounded(packed: Packed): boolean {
   return packed.fine === undefined;
 }
 
-/** A weight as text, with as many decimals as are stored. */
-export function formatWeight({ rounded }: AttentionMap, value: number): string {
+/** A number of a map as text, weights with as many decimals as are stored. */
+export function formatValue({ rounded, quantity }: Pick<AttentionMap, "rounded" | "quantity">, value: number): string {
+  if (quantity === "nats") return signed(value, 3);
   return value.toFixed(!rounded ? 4 : Math.abs(value) < 0.05 ? 3 : 2).replace("-", "−");
+}
+
+/** The number of a cell as text; a dash if it has none. */
+export function formatCell(map: AttentionMap, index: number): string {
+  return map.empty?.[index] ? "–" : formatValue(map, map.values[index]);
+}
+
+/** The nats at the ends of their scale, for every sentence and model: a probability that is 22,000 times smaller. */
+export const MAX_NATS = 10;
+
+/** How strong a line of this number is, from 0 to 1. */
+export function strengthOf({ quantity }: Pick<AttentionMap, "quantity">, value: number): number {
+  return Math.min(1, Math.abs(value) / (quantity === "nats" ? MAX_NATS : 1));
+}
+
+export function isSigned({ quantity }: Pick<AttentionMap, "quantity">): boolean {
+  return quantity === "nats" || quantity === "difference";
 }
 
 /** One query's weights in every head of a site, one row per head. */
@@ -255,15 +297,21 @@ export function queryOverHeads(explanation: Explanation, choice: Choice, row: nu
     }
   const { columns, columnLabels, columnAxis } = maps[0];
   const values = new Float32Array(maps.length * columns);
-  maps.forEach((map, i) => values.set(map.values.subarray(row * columns, (row + 1) * columns), i * columns));
-  return { ...mapFrom(values, labels, columnLabels, isRounded(packed)), columnAxis };
+  const empty = maps[0].empty && new Uint8Array(values.length);
+  maps.forEach((map, i) => {
+    values.set(map.values.subarray(row * columns, (row + 1) * columns), i * columns);
+    empty?.set(map.empty!.subarray(row * columns, (row + 1) * columns), i * columns);
+  });
+  return { ...mapFrom(values, labels, columnLabels, isRounded(packed)), columnAxis, empty };
 }
 
-/** The sum of several rows, one weight per column. */
-export function sumOfRows(map: AttentionMap, rows: number[]): Float32Array {
+/** The sum of several rows, as a map of one row. A column has no number where none of the rows has one. */
+export function sumOfRows(map: AttentionMap, rows: number[]): AttentionMap {
   const total = new Float32Array(map.columns);
   for (const row of rows) for (let i = 0; i < map.columns; i++) total[i] += map.values[row * map.columns + i];
-  return total;
+  const name = rows.map((row) => map.rowLabels[row]).join(" + ");
+  const empty = map.empty && Uint8Array.from(total, (_, i) => Number(rows.every((row) => map.empty![row * map.columns + i])));
+  return { ...mapFrom(total, [name], map.columnLabels, map.rounded), columnAxis: map.columnAxis, quantity: map.quantity, empty };
 }
 
 /** The cross-attention of a hypothesis of the search: one row per step, over source tokens and `</s>`. */
@@ -281,7 +329,15 @@ export function hypothesisMap(explanation: Explanation, step: number, index: num
     values.set(all.subarray(row * columns, (row + 1) * columns), i * columns);
   });
   const rowLabels = rows.map(([at, index]) => displayToken(search.steps[at].token[index]));
-  return mapFrom(values, rowLabels, columnLabels, isRounded(search.attention));
+  const best = new Set(search.best ? pathTo(explanation, ...search.best).map(String) : []);
+  const { source, target, picture } = explanation;
+  const sourceWords = picture ? source.words.map((_, patch) => patch) : source.word_of_token;
+  return {
+    ...mapFrom(values, rowLabels, columnLabels, isRounded(search.attention)),
+    // Only the steps of the translation write its words.
+    rowAxis: { side: "target", words: rows.map((step) => (best.has(String(step)) ? (target.word_of_token[step[0]] ?? -1) : -1)), tokens: rows.map(([at]) => [at]) },
+    columnAxis: { side: "source", words: columnLabels.map((_, position) => sourceWords[position] ?? -1), tokens: columnLabels.map((_, position) => [position]) },
+  };
 }
 
 /** The candidates, as [step, index], from the first step to this one. */

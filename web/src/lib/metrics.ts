@@ -27,6 +27,12 @@ export function metricPoints(lines: MetricsLine[], kind: string, name: string): 
   return lines.filter((line) => line.kind === kind && typeof line[name] === "number").map((line) => [line.step as number, line[name] as number]);
 }
 
+/** The training loss in nats per token, which a validation's can be compared with: the loss of a line includes label smoothing, its perplexity does not. */
+export function trainingLoss(lines: MetricsLine[]): [number, number][] {
+  const perplexities = metricPoints(lines, "train", "perplexity");
+  return perplexities.length ? perplexities.map(([step, perplexity]) => [step, Math.log(perplexity)]) : metricPoints(lines, "train", "loss");
+}
+
 /** The validations that have samples or a map. Malformed fields are left out. */
 export function parseValidations(lines: MetricsLine[]): Validation[] {
   return lines

@@ -13,7 +13,7 @@ export function formatNumber(value: number | null | undefined, digits = 2): stri
 
 /** A share as per cent: below 9.95 % with one decimal, above without any, so that "10.0 %" does not occur. */
 export function percent(share: number): string {
-  if (share > 0 && share < 0.0005) return "< 0.1 %";
+  if (share < 0.0005) return "< 0.1 %"; // a probability is never 0, but may be stored as 0
   return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
 }
 
@@ -25,8 +25,11 @@ export function times(change: number): string | null {
   if (factor < 1.1) return null;
   if (factor < 9.95) return factor.toFixed(1);
   if (factor < 1e6) return Number(factor.toPrecision(2)).toLocaleString("en");
-  const exponent = Math.round(Math.abs(change) / Math.LN10);
-  return `10${[...String(exponent)].map((digit) => SUPERSCRIPTS[Number(digit)]).join("")}`;
+  const logarithm = Math.abs(change) / Math.LN10;
+  let exponent = Math.floor(logarithm);
+  let mantissa = (10 ** (logarithm - exponent)).toFixed(1);
+  if (mantissa === "10.0") [mantissa, exponent] = ["1.0", exponent + 1];
+  return `${mantissa} × 10${[...String(exponent)].map((digit) => SUPERSCRIPTS[Number(digit)]).join("")}`;
 }
 
 /** A text with its {names} replaced by values. */

@@ -1,11 +1,12 @@
 /** The state of the page. It is part of the address, so that a view can be shared. */
 
+import { ANALYSIS_TEXT } from "./analysisStrings";
 import { explain, explainStreaming, fetchLayers, fetchMeasures, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
 import { firstChangedStep, independentOfSentence, parseChanges, type Change, type Edge } from "./changes";
 import type { Theme } from "./colour";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type CheckpointExplanation, type Measures, type ModelCard, type NextTokens, type PageData, type Site, type StoredRun, type StatisticName } from "./format";
-import { combinations, sites, type Choice, type Combination, type Side } from "./maps";
-import { MEASURES, type Measure } from "./measures";
+import { combinations, selectedHeads, sites, type Choice, type Combination, type Side } from "./maps";
+import { isHeadless, MEASURES, type Measure } from "./measures";
 import { PICTURE_LANGUAGES } from "./pictureStrings";
 import { recall } from "./preferences";
 import { localise } from "./problems";
@@ -137,6 +138,11 @@ class Page {
   /** Whether the answer belongs to another sentence or model than the current ones. */
   stale = $derived(this.#isStale());
 
+  /** Measures that were fetched for the explanation that is shown, and for which request. */
+  #fetched = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
+  /** Other measures than the weights of the explanation that is shown; null while they are computed, or if a stored page lacks them. */
+  measures = $derived<Measures | null>(this.explanation?.measures ?? (this.explanation && this.#fetched.key === this.#measureKey(this.explanation) ? this.#fetched.measures : null));
+
   /** Views with different keys are different entries of the browser's history. */
   historyKey = $derived(JSON.stringify([this.panel, this.modelIndex, this.requested, this.index]));
 
@@ -212,11 +218,26 @@ class Page {
     return this.live && !!this.models[0]?.facts.mechanisms?.cross && !this.models[0].reads_pictures;
   }
 
-  /** A description of the attention that is shown. */
-  describe(explanation: Explanation): string {
-    const { site, combination, layer, head } = this.choiceFor(explanation);
-    const indices = combination === "head" ? [`${this.text.layer} ${Math.max(layer, 0)}`, `${this.text.head} ${head}`] : [];
-    return [this.text.siteLong[site], this.text.combination[combination], ...indices].join(" · ");
+  /** What is shown of the attention: its heads, combined how, with the layer, for example "Average, layer 1". */
+  describeHeads(explanation: Explanation, choice = this.choiceFor(explanation)): string {
+    const { combination, layer, head } = choice;
+    const name = this.text.combination[combination];
+    if (combination === "head") return `${name} ${Math.max(layer, 0)}·${head}`;
+    if (combination === "read-out") return `${name} ${selectedHeads(explanation, choice).map((at) => at.join("·")).join(", ")}`;
+    return combination === "roll-out" ? name : `${name}, ${layer < 0 ? this.text.allLayers : `${this.text.layer} ${layer}`}`;
+  }
+
+  /** A description of the attention that is shown: the site, the heads and the measure. */
+  describe(explanation: Explanation, measure: Measure = "weight", difference = false): string {
+    const choice = this.choiceFor(explanation);
+    const heads = isHeadless(measure) && !difference ? [] : [this.describeHeads(explanation, choice)];
+    return [this.text.siteLong[choice.site], ...heads, this.describeMeasure(measure, difference)].join(" · ");
+  }
+
+  /** The name of a measure with its unit. */
+  describeMeasure(measure: Measure, difference: boolean): string {
+    const text = ANALYSIS_TEXT[this.language];
+    return difference && measure !== "weight" ? `${text.measures[measure]} − ${text.measures.weight}` : `${text.measures[measure]}${isHeadless(measure) ? ` (${text.nats})` : ""}`;
   }
 
   isAvailable(panel: Panel): boolean {
@@ -346,6 +367,21 @@ class Page {
     this.#computed.set(key, result);
     if (this.#computed.size > CACHE_SIZE) this.#computed.delete(this.#computed.keys().next().value!);
     return result;
+  }
+
+  #measureKey(explanation: Explanation): string {
+    return JSON.stringify(this.#requests.get(explanation) ?? null);
+  }
+
+  /** Fetch the measures of the explanation that is shown, unless it has them: call it in an effect. */
+  fetchMeasures(): void {
+    const explanation = this.explanation;
+    if (!explanation || explanation.measures || this.measure === "weight" || !this.#requests.has(explanation)) return;
+    const key = this.#measureKey(explanation);
+    this.measuresOf(explanation).then(
+      (measures) => (this.#fetched = { key, measures }),
+      (error: unknown) => this.explanation === explanation && (this.problem = this.errorMessage(error)),
+    );
   }
 
   /** Other measures than the weights; null if a stored page lacks them. */

@@ -22,6 +22,7 @@ export function standaloneSvg(drawing: SVGSVGElement, background = "none"): stri
   });
   const { width, height } = drawing.getBoundingClientRect();
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("overflow", getComputedStyle(drawing).overflow); // a label may stand over the edge
   if (!copy.getAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));

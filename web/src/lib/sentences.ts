@@ -9,6 +9,11 @@ function valueOf(row: SentenceScore, column: SentenceColumn): string | number | 
   return column === "uncovered" ? row.uncovered.length : row[column];
 }
 
+/** A cell of the list as it is saved: numbers with all their digits, nothing where there is none. */
+export function exportedCell(row: SentenceScore, column: SentenceColumn): string | number {
+  return column === "uncovered" ? row.uncovered.join(" ") : (row[column] ?? "");
+}
+
 /** A sorted copy; rows without a value come last in both directions. */
 export function sortSentences(rows: readonly SentenceScore[], column: SentenceColumn, descending: boolean): SentenceScore[] {
   const order = descending ? -1 : 1;

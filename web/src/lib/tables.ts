@@ -2,20 +2,20 @@
 
 import type { AttentionMap } from "./maps";
 
-/** A map as a table, with its rows and columns named. */
-export function mapTable(map: AttentionMap): (string | number)[][] {
-  const rows = map.rowLabels.map((label, row) => [label, ...map.values.subarray(row * map.columns, (row + 1) * map.columns)].map(short));
-  return [["", ...map.columnLabels], ...rows];
+/** The numbers of each row; null where a cell has none. */
+function rowsOf(map: AttentionMap): (number | null)[][] {
+  return map.rowLabels.map((_, row) => map.columnLabels.map((_, column) => (map.empty?.[row * map.columns + column] ? null : Number(map.values[row * map.columns + column].toFixed(6)))));
 }
 
-/** A map as JSON values. */
-export function mapData(map: AttentionMap): { rows: string[]; columns: string[]; weights: number[][] } {
-  const weights = map.rowLabels.map((_, row) => Array.from(map.values.subarray(row * map.columns, (row + 1) * map.columns), (value) => Number(value.toFixed(6))));
-  return { rows: map.rowLabels, columns: map.columnLabels, weights };
+/** A map as a table, with its rows and columns named; `corner` says what the numbers are. */
+export function mapTable(map: AttentionMap, corner: string): (string | number)[][] {
+  return [[corner, ...map.columnLabels], ...rowsOf(map).map((row, i) => [map.rowLabels[i], ...row.map((value) => value ?? "")])];
 }
 
-function short(value: string | number): string | number {
-  return typeof value === "number" ? Number(value.toFixed(6)) : value;
+/** A map as JSON values. Only weights are called weights. */
+export function mapData(map: AttentionMap): Record<string, unknown> {
+  const key = (map.quantity ?? "weight") === "weight" ? "weights" : "values";
+  return { rows: map.rowLabels, columns: map.columnLabels, [key]: rowsOf(map) };
 }
 
 /** A table as CSV (RFC 4180). A text that a spreadsheet would take for a formula gets a quote mark before it. */
