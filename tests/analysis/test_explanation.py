@@ -335,4 +335,7 @@ def test_what_is_explained_is_what_the_engine_translates() -> None:
     explanation = explain(exact, SENTENCE)
     assert explanation.text == expected
     assert explanation.search is None
+    assert explanation.facts["written_by"] == "rounded"
+    given = explain(exact, SENTENCE, target=expected)
+    assert "written_by" not in given.facts
     assert explain(exact, SENTENCE, options=ExplanationOptions(beam=3)).text != expected

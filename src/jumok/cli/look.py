@@ -167,7 +167,7 @@ def _look(
         named = zip(_names(models), (explanation, *others), strict=True)
         write_file(out, explanation_page([_named(explanation, name) for name, explanation in named]).encode())
     elif explanation is not None:
-        save_explanation(complete_explanation(explanation), out)
+        save_explanation(_named(complete_explanation(explanation), _names(models)[0]), out)
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     _report_written(out)
@@ -294,10 +294,10 @@ def _save_picture_explanations(
         else explain(model, path, target=caption)
         for model in models
     ]
-    if len(explanations) == 1:
-        save_explanation(explanations[0], out)
-        return
     named = [_named(explanation, name) for name, explanation in zip(names, explanations, strict=True)]
+    if len(named) == 1:
+        save_explanation(named[0], out)
+        return
     write_file(out, explanation_page(named).encode())
 
 
@@ -401,7 +401,7 @@ def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:
 
 
 def _named(explanation: Explanation, name: str) -> Explanation:
-    """Return the explanation with the name of its model, to tell it from the others on the page."""
+    """Return the explanation with the name of its model, with which the page labels maps and figures."""
     return replace(explanation, facts={**explanation.facts, "name": name})
 
 
