@@ -165,7 +165,7 @@ def test_every_panel_is_saved_as_svg_png_and_json(open_page: OpenPage, live: str
     assert any(text.startswith(CAPTIONS.get(panel, "")) for text in texts)
     assert any(re.fullmatch(r"transformer · jumok, \d{4}-\d\d-\d\d", text) for text in texts)
     assert not {"Copy", "Clear", "Undo all", "Share", "Translate", "×"} & set(texts)
-    assert not [text for text in texts if "Drag a line" in text or "Click" in text]
+    assert not [text for text in texts if "Drag a line" in text or "Click" in text or "Choose a row" in text]
     assert any(text.startswith("Sum of") for text in texts) == (panel == "attention")
     assert float(drawn.get("width", 0)) > 100
     assert save_file(page, "PNG").startswith(b"\x89PNG")
@@ -173,6 +173,45 @@ def test_every_panel_is_saved_as_svg_png_and_json(open_page: OpenPage, live: str
     table = list(csv.reader(save_file(page, "CSV").decode("utf-8-sig").splitlines()))
     assert len(table) > 1
     assert len({len(row) for row in table}) == 1
+
+
+def test_a_saved_page_names_its_model(open_page: OpenPage, live: str, tmp_path: Path) -> None:
+    page = open_page(f"{live}#panel=attention&show=mean&layer=1")
+    wait_for_responses(page)
+    file = tmp_path / "saved.html"
+    file.write_bytes(save_file(page, "As it is"))
+    saved = open_page(f"{file.as_uri()}#panel=attention&show=mean&layer=1")
+    captions = saved.locator("main > .caption").all_text_contents()
+    assert any(re.fullmatch(r"transformer · jumok, \d{4}-\d\d-\d\d", line) for line in captions)
+    assert any(line.endswith("· Average, Layer 1 · Weight") for line in captions)
+
+
+def test_a_word_is_lit_in_the_map_of_a_hypothesis_and_the_reverse(open_page: OpenPage, live: str) -> None:
+    page = open_page(f"{live}#panel=beam")
+    wait_for_responses(page)
+    page.locator("[data-word=source-1]").hover()
+    lit = page.locator("#panel rect.lit")
+    expect(lit.first).to_be_visible()
+    assert lit.first.evaluate("element => getComputedStyle(element).fill") == "none"  # an outline only
+    frame = page.locator("#panel [role=application]")
+    frame.focus()
+    page.keyboard.press("ArrowDown")  # the first cell
+    expect(page.locator("[data-word=target-0]")).to_have_class(re.compile("pointed"))
+    expect(page.locator("[data-word=source-0]")).to_have_class(re.compile("pointed"))
+    expect(page.locator("g.node.lit").first).to_be_visible()
+
+
+def test_words_of_another_translation_are_not_lit_as_if_they_were_the_same(
+    open_page: OpenPage, live: str
+) -> None:
+    page = open_page(f"{live}#panel=compare&translations=own")
+    wait_for_responses(page)
+    texts = page.locator("#panel .text").all_text_contents()
+    assert texts[0] != texts[1]
+    first, second = (page.locator("#panel section").nth(index) for index in range(2))
+    page.locator("[data-word=target-0]").hover()
+    expect(first.locator("rect.lit")).to_have_count(1)
+    expect(second.locator("rect.lit")).to_have_count(0)
 
 
 def test_a_new_request_aborts_the_previous_one(open_page: OpenPage, live: str) -> None:
