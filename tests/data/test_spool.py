@@ -164,7 +164,7 @@ def test_a_private_folder_stays_private(tmp_path: Path) -> None:
 def test_a_full_disk_is_named(tmp_path: Path, kind: str) -> None:
     SpooledBlock(tmp_path, 0, 0, 0, 1).path(kind).symlink_to("/dev/full")
     first = {"folder": str(tmp_path), "excluded": [], "with_keys": False}
-    workers: WorkerProcesses[int] = WorkerProcesses(WORKER_CODE, count=1, first=first)
+    workers: WorkerProcesses[int] = WorkerProcesses(WORKER_CODE, count=1, first=first, advice="")
     block = {
         "number": 0,
         "languages": ["en", "de"],
@@ -175,3 +175,18 @@ def test_a_full_disk_is_named(tmp_path: Path, kind: str) -> None:
     }
     with pytest.raises(StorageError, match="the disk is full"):
         list(workers.map(iter([(0, block)])))
+
+
+@pytest.mark.medium
+def test_the_death_of_workers_names_the_pairs_and_ends_with_the_advice(tmp_path: Path) -> None:
+    dies = (
+        "import os; from jumok.system.worker_processes import answer_messages; "
+        "answer_messages(lambda message: {} if 'ready' in message else os._exit(1))"
+    )
+    block = SpooledBlock(tmp_path, 1, 0, first=32_768, read=1_000)
+    for first, found in (({"ready": True}, "on pairs 32,769 to 33,768"), ({}, "ended while it started")):
+        workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
+            dies, count=1, first=first, advice="End other programs."
+        )
+        with pytest.raises(StorageError, match=rf"{found}.* End other programs\.$"):
+            list(workers.map(iter([(block, {"number": 1})])))

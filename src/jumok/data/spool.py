@@ -15,7 +15,7 @@ kept, as `cleaning.py` does in one process. Hashes are blake2b, which is the sam
     000017.hashes     of every pair that was read
     000017.keys       hash of the source without case and punctuation, for the hold-out
     000017.leaked     whether that source is in a validation or test set
-    000017.keep       whether the pair is trained on or held out
+    000017.keep       whether the pair is kept, for training or to be held out: no duplicate, not leaked
 """
 
 from __future__ import annotations
@@ -47,13 +47,14 @@ if TYPE_CHECKING:
     from jumok.data.corpora import Corpus
 
 BLOCK_PAIRS = 32_768
-FIRST_BLOCK_PAIRS = 8192
-"""Pairs of the block that the script of an unknown language is taken from, as in `cleaning.py`."""
+INSPECTED_PAIRS = 8192
+"""Pairs that are inspected together, as in `cleaning.py`: the first ones show which script a language has."""
 MIN_SPOOLED_BYTES = 64 * 2**20
 """Smaller corpora are read by one process and kept in memory."""
 MAX_COMPARED_HASHES = 8 * 2**20
 """Hashes that are compared at a time."""
 COMPRESSED_FACTOR = 4  # about what gzip saves
+OUT_OF_MEMORY_ADVICE = "If memory is short, end other programs; then run the same command again."
 WORKER_CODE = "from jumok.data.spool_worker import main; main()"
 _HISTOGRAM_BITS = 16
 
@@ -67,13 +68,16 @@ def should_spool(corpora: Sequence[Corpus]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpooledBlock:
-    """Some pairs of one corpus. `first` is the number of the first pair that was read, of all corpora."""
+    """Some pairs of one corpus. `first` is the index of its first pair among those of all corpora."""
 
     folder: Path
     number: int
     corpus: int
     first: int
     read: int
+
+    def __str__(self) -> str:
+        return f"pairs {self.first + 1:,} to {self.first + self.read:,}"
 
     def path(self, kind: str) -> Path:
         return self.folder / f"{self.number:06d}.{kind}"
@@ -152,7 +156,7 @@ class Spool:
         self.kept = 0
         self.has_alignments = False
         with disk_errors(folder, "The corpus itself is intact."):
-            if not folder.is_dir() or any(folder.iterdir()):  # an empty folder may have private permissions
+            if not folder.is_dir() or any(folder.iterdir()):  # an empty one stays: it may be private
                 shutil.rmtree(folder, ignore_errors=True)
                 make_folder(folder)
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -166,7 +170,7 @@ class Spool:
         excluded = [key_hash(key) for corpus in exclude for key in leak_keys(corpus)]
         first_message = {"folder": str(folder), "excluded": excluded, "with_keys": with_keys}
         workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
-            WORKER_CODE, count=available_cores(), first=first_message
+            WORKER_CODE, count=available_cores(), first=first_message, advice=OUT_OF_MEMORY_ADVICE
         )
         with disk_errors(folder, "The corpus itself is intact."):
             for block, _ in workers.map(spool._requests(corpora)):
@@ -185,7 +189,7 @@ class Spool:
             while pairs := [pair for _, pair in islice(numbered, BLOCK_PAIRS)]:
                 self.has_alignments = self.has_alignments or any(pair.alignment is not None for pair in pairs)
                 sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-                ratio = inspector.learn_ratio(sources[:FIRST_BLOCK_PAIRS], targets[:FIRST_BLOCK_PAIRS])
+                ratio = inspector.learn_ratio(sources[:INSPECTED_PAIRS], targets[:INSPECTED_PAIRS])
                 message = {
                     "number": number,
                     "languages": [corpus.source_language, corpus.target_language],
@@ -257,7 +261,7 @@ class Spool:
                 yield from map(Pair, *block.texts(held_out))
 
     def choose_hold_out(self, count: int) -> HoldOut:
-        """Choose like `hold_out_from_hashes`, in two passes: its bucket, then the threshold."""
+        """Choose like `hold_out_from_hashes`: the first pass finds the bucket, the second the threshold."""
         max_pairs = min(count, self.kept // MIN_PAIRS_PER_HELD_OUT)
         if max_pairs <= 0:
             return HoldOut(0)
@@ -276,5 +280,5 @@ class Spool:
 
 
 def spool_folder(run: Path) -> Path:
-    """Return the folder of a spool in a run folder. What a killed process leaves there is removed."""
+    """Return the folder of a spool in a run folder; after a kill, `remove_leftovers` finds it by its name."""
     return run / f"reading.tmp-{os.getpid()}"

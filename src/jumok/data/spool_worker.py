@@ -20,7 +20,7 @@ import numpy as np
 from jumok.data.cleaning import SKIPPING_FAULTS
 from jumok.data.faults import CleaningLimits, Inspector
 from jumok.data.hold_out import HoldOut, key_hash, sentence_key
-from jumok.data.spool import FIRST_BLOCK_PAIRS, SpooledBlock
+from jumok.data.spool import INSPECTED_PAIRS, SpooledBlock
 from jumok.data.store import encode_pairs
 from jumok.storage.folders import disk_errors
 from jumok.system.worker_processes import answer_messages
@@ -78,8 +78,8 @@ class BlockCleaner:
 def _faults(inspector: Inspector, sources: Sequence[str], targets: Sequence[str]) -> NDArray[np.uint8]:
     """Return 1 + the index of the first fault that skips each pair, or 0."""
     faults = np.zeros(len(sources), np.uint8)
-    for start in range(0, len(sources), FIRST_BLOCK_PAIRS):
-        part = slice(start, start + FIRST_BLOCK_PAIRS)
+    for start in range(0, len(sources), INSPECTED_PAIRS):
+        part = slice(start, start + INSPECTED_PAIRS)
         findings, _ = inspector.inspect(sources[part], targets[part])
         for number, fault in reversed(list(enumerate(SKIPPING_FAULTS, 1))):
             if fault in findings:

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from jumok.data.spool import OUT_OF_MEMORY_ADVICE, SpooledPairs
 from jumok.data.spool import WORKER_CODE as SPOOL_WORKER_CODE
-from jumok.data.spool import SpooledPairs
 from jumok.errors import DataError, ModelFolderError, StorageError
 from jumok.storage.folders import json_with_checksum, new_folder, read_json_with_checksum, write_and_sync
 from jumok.system.processes import available_cores
@@ -448,7 +448,10 @@ def _append_spooled(
     """Encode one corpus of a spool on all cores, and append its blocks in order."""
     blocks = corpus.blocks()
     workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
-        SPOOL_WORKER_CODE, count=available_cores(), first={**message, "threshold": corpus.hold_out.threshold}
+        SPOOL_WORKER_CODE,
+        count=available_cores(),
+        first={**message, "threshold": corpus.hold_out.threshold},
+        advice=OUT_OF_MEMORY_ADVICE,
     )
     num_stored, done = 0, set[int]()
     next_blocks = iter(blocks)

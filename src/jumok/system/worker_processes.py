@@ -1,6 +1,6 @@
 """Processes of this machine that get one message at a time, and are replaced when they die.
 
-    workers = WorkerProcesses(code, count=2, first=load_message)
+    workers = WorkerProcesses(code, count=2, first=load_message, advice="Use fewer workers.")
     for item, answer in workers.map((item, message) for …): …        in the order in which they are done
 
 A worker runs `code`, reads messages from its standard input and writes one answer to each on its standard
@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from jumok.errors import DataError, JumokError, StorageError
 from jumok.system.messages import pack_message, read_message
@@ -34,13 +34,16 @@ Item = TypeVar("Item")
 
 
 class WorkerProcesses(Generic[Item]):
-    """`count` processes. Each gets `first` when it starts, and must answer it."""
+    """`count` processes. Each gets `first` when it starts, and must answer it.
 
-    def __init__(self, code: str, *, count: int, first: Message, cores: int = 1) -> None:
+    `advice` ends the message of the error if workers die: what to do if memory is short, and what is kept.
+    """
+
+    def __init__(self, code: str, *, count: int, first: Message, advice: str, cores: int = 1) -> None:
         self.count = count
         self.first_answer: Message = {}
         """What a worker answered to `first`."""
-        self._code, self._first, self._cores = code, first, cores
+        self._code, self._first, self._advice, self._cores = code, first, advice, cores
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
@@ -89,7 +92,7 @@ class WorkerProcesses(Generic[Item]):
                     worker = None
                 if self._stopped:
                     return
-                done.put((item, _checked(answer, item)))
+                done.put((item, self._checked(answer, item)))
         except BaseException as error:
             done.put(error)
         finally:
@@ -113,14 +116,26 @@ class WorkerProcesses(Generic[Item]):
             self._running.add(worker)
         answer = _ask(worker, self._first)
         if answer is None:
+            code = worker.wait()
+            self._end(worker)
             raise StorageError(
-                f"A worker process ended while it started (exit code {worker.wait()}), perhaps for lack of "
-                "memory. Use fewer workers, then run the same command again."
+                f"A worker process ended while it started (exit code {code}), perhaps for lack of memory. "
+                f"{self._advice}"
             )
         if "failed" in answer:
+            self._end(worker)
             raise _error(answer)
         self.first_answer = answer
         return worker
+
+    def _checked(self, answer: Message | None, item: Item) -> Message:
+        if answer is None:
+            raise StorageError(
+                f"{MAX_ATTEMPTS} worker processes died one after the other on {item}. {self._advice}"
+            )
+        if "failed" in answer:
+            raise _error(answer)
+        return answer
 
     def _end(self, worker: subprocess.Popen[bytes]) -> None:
         worker.kill()
@@ -150,17 +165,6 @@ def _ask(worker: subprocess.Popen[bytes], message: Message) -> Message | None:
         return read_message(worker.stdout)
     except (OSError, ValueError):  # ValueError: the pipe was closed
         return None
-
-
-def _checked(answer: Message | None, item: Any) -> Message:
-    if answer is None:
-        raise StorageError(
-            f"{MAX_ATTEMPTS} worker processes died one after the other on {item}. Use fewer workers if "
-            "memory is short. Finished work is kept: the same command continues."
-        )
-    if "failed" in answer:
-        raise _error(answer)
-    return answer
 
 
 def _error(answer: Message) -> JumokError:

@@ -40,7 +40,11 @@ class ProcessWorkers:
         cores = max(1, available_cores() // count)
         first = {"settings": asdict(settings), "cores": cores}
         self._processes: WorkerProcesses[Block] = WorkerProcesses(
-            WORKER_CODE, count=count, first=first, cores=cores
+            WORKER_CODE,
+            count=count,
+            first=first,
+            advice="If memory is short, use fewer workers. What is done is kept: the same command continues.",
+            cores=cores,
         )
 
     @property
