@@ -284,9 +284,9 @@ class TestStorage:
 
 
 def test_a_readable_text_has_plain_spaces_for_those_of_no_token(tokenizer: Tokenizer) -> None:
-    assert tokenizer.readable("I\u00a0take \u202f17\tbooks\u00ad.\u200b") == "I take 17 books."
+    assert tokenizer.normalise_spaces("I\u00a0take \u202f17\tbooks\u00ad.\u200b") == "I take 17 books."
     for text in ("", " two  spaces ", "<polite> 집에서\u200d", "a\nb"):
-        assert tokenizer.readable(text) == text
+        assert tokenizer.normalise_spaces(text) == text
     # Encoding itself stays lossless.
     assert tokenizer.decode(tokenizer.encode("I\u00a0take\u200b")) == "I\u00a0take\u200b"
 
@@ -294,4 +294,4 @@ def test_a_readable_text_has_plain_spaces_for_those_of_no_token(tokenizer: Token
 def test_an_imported_tokenizer_reads_the_spaces_that_it_knows(tokenizer: Tokenizer) -> None:
     tokens = [tokenizer.tokens([token])[0] for token in range(4, tokenizer.vocab_size)]
     imported = JointVocabularyTokenizer(tokenizer.to_bytes(), tokens)
-    assert imported.readable("I\u00a0take\u200b it") == "I take it"
+    assert imported.normalise_spaces("I\u00a0take\u200b it") == "I take it"

@@ -29,7 +29,7 @@ from jumok.errors import JumokError
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training.events import Saved, Started
-from jumok.training.loop.update import Worker, num_statistics
+from jumok.training.loop.update import Worker, num_summed
 from jumok.training.parallel import cluster, run_files
 from jumok.training.parallel.network import Network
 from jumok.training.parallel.shared_memory import SharedMemory
@@ -166,7 +166,7 @@ def shares(folder: Path, world_size: int) -> object:
     recipe = make_recipe(record.recipe.model_dump(exclude_unset=True), **{"training.shares": 6})
     tokenizers = read_tokenizers(folder, shared=recipe.text.shared)
     batches = make_batches(recipe, open_store(run_folder.data), tokenizers)
-    statistics = num_statistics(fresh_model(run_folder, recipe, tokenizers), recipe.training)
+    summed = num_summed(fresh_model(run_folder, recipe, tokenizers), recipe.training)
 
     def updates(make_backend: Callable[[Any], ParallelBackend]) -> object:
         model = fresh_model(run_folder, recipe, tokenizers)
@@ -176,7 +176,7 @@ def shares(folder: Path, world_size: int) -> object:
         return {"weights": digest(list(model.parameters())), "losses": losses}
 
     model = fresh_model(run_folder, recipe, tokenizers)
-    options: dict[str, Any] = {"world_size": world_size, "num_statistics": statistics}
+    options: dict[str, Any] = {"world_size": world_size, "num_summed": summed}
     block_fd = SharedMemory(model, rank=0, barrier=lambda: None, **options).block_fd
 
     def run(rank: int) -> object:

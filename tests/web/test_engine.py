@@ -176,7 +176,9 @@ def test_text_is_tokenized_as_by_sentencepiece(kind: str, byte_fallback: bool) -
         target = TokenizedSentence.from_ids(decoded, ids, tokenizer)
         spans = text_spans(text)
         first = (text if len(spans) < 2 else text[slice(*spans[0])]).strip()
-        source = TokenizedSentence.from_ids(first, tokenizer.encode(tokenizer.readable(first)), tokenizer)
+        source = TokenizedSentence.from_ids(
+            first, tokenizer.encode(tokenizer.normalise_spaces(first)), tokenizer
+        )
         for side, sentence in (("source", source), ("target", target)):
             fields = {
                 name: list(value) if name != "text" else value for name, value in asdict(sentence).items()

@@ -161,7 +161,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Translation:
-    """A translation as token ids, with the search that found it; `tree` is None if it was given."""
+    """A translation as token ids, with the search that found it; `tree` is None if there was no search."""
 
     ids: tuple[int, ...]
     score: float | None = None
@@ -206,8 +206,8 @@ class _Explainer:
                 self._tokenized_target(before.ids),
                 unchanged.log_prob(before.ids, ended=before.ended),
                 changed.log_prob(before.ids, ended=before.ended),
-                _log_probs_of(unchanged, before.ids),
-                _log_probs_of(changed, before.ids),
+                _token_log_probs(unchanged, before.ids),
+                _token_log_probs(changed, before.ids),
             ),
         )
 
@@ -290,7 +290,7 @@ class _Explainer:
             source=shown,
             target=target,
             attention=maps,
-            log_probs=_log_probs_of_tokens(log_probs, translation.ids).numpy(),
+            log_probs=_select_tokens(log_probs, translation.ids).numpy(),
             candidates=tuple(self._next_tokens(log_probs)),
             statistics=statistics,
             alignments=alignments,
@@ -361,10 +361,11 @@ def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[
                 yield WordAlignment(method, read_out.heads, read_out.shift, method, links)
 
 
-def _log_probs_of_tokens(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
+def _select_tokens(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
     """Return the log-probability of each token and of `</s>`, from those of all tokens, (step, token)."""
     return log_probs.gather(1, torch.tensor([*ids, END])[:, None])[:, 0].float()
 
 
-def _log_probs_of(bound_model: BoundModel, ids: Sequence[int]) -> tuple[float, ...]:
-    return tuple(_log_probs_of_tokens(bound_model.log_probs(ids), ids).tolist())
+def _token_log_probs(bound_model: BoundModel, ids: Sequence[int]) -> tuple[float, ...]:
+    """Return the log-probability that a model gives each token of a translation, and `</s>` after them."""
+    return tuple(_select_tokens(bound_model.log_probs(ids), ids).tolist())

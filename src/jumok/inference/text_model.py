@@ -85,7 +85,7 @@ class TextModel:
 
     def _encode(self, prompts: Iterable[str], max_tokens: int) -> Iterator[list[int]]:
         for line, text in enumerate(prompts, 1):
-            ids = self.tokenizer.encode(self.tokenizer.readable(text.strip()))
+            ids = self.tokenizer.encode(self.tokenizer.normalise_spaces(text.strip()))
             _check_prompt_length(line, ids, max_tokens)
             yield ids
 
@@ -114,7 +114,7 @@ class TextModel:
 
         A row of "decoder" is the step that produces the token of its label; its keys are the tokens it read.
         """
-        ids = self.tokenizer.encode(self.tokenizer.readable(text))
+        ids = self.tokenizer.encode(self.tokenizer.normalise_spaces(text))
         if len(ids) > self.max_tokens:
             raise DataError(
                 f"This text is too long for its attention to be shown: it has {len(ids):,} tokens, and the "

@@ -162,7 +162,7 @@ class Translator:
         Spaces that the tokenizer has never seen, such as no-break spaces, are ordinary ones for the model.
         """
         tokenizer = self.tokenizers.source
-        return tokenizer.encode_batch([tokenizer.readable(text) for text in texts])
+        return tokenizer.encode_batch([tokenizer.normalise_spaces(text) for text in texts])
 
     def engine_for(
         self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]

@@ -49,7 +49,7 @@ class ClassNames(Tokenizer):
         """Number of classes plus the four special tokens, which are never predicted."""
         return FIRST_CLASS + len(self.names)
 
-    def readable(self, text: str) -> str:
+    def normalise_spaces(self, text: str) -> str:
         return text
 
     def encode(self, text: str) -> list[int]:

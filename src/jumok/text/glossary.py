@@ -54,7 +54,7 @@ class TermMatch:
     span: Span
     target: str
     protected: bool = False
-    """Whether it is an address or a placeholder, which must be somewhere in the translation."""
+    """Whether it is an address, a placeholder or `code`, which must be somewhere in the translation."""
 
 
 class Glossary:
@@ -121,7 +121,7 @@ class Glossary:
 
 
 def find_protected(sentence: str) -> list[TermMatch]:
-    """Return the addresses and placeholders of a sentence."""
+    """Return the addresses, placeholders and `code` of a sentence."""
     if not may_have_protected(sentence):
         return []
     found = []

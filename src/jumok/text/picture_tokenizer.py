@@ -60,7 +60,7 @@ class PictureTokenizer(Tokenizer):
         """0: pixels are numbers, not members of a vocabulary."""
         return 0
 
-    def readable(self, text: str) -> str:
+    def normalise_spaces(self, text: str) -> str:
         return text
 
     def encode(self, text: str) -> Any:

@@ -1,4 +1,4 @@
-"""Whether a text may have an address or a placeholder: a quick test, before the patterns are imported."""
+"""Whether a text may have an address, a placeholder or `code`: a quick test before patterns are imported."""
 
 from __future__ import annotations
 

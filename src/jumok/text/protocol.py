@@ -37,8 +37,8 @@ class AnyTokenizer(Protocol):
         """Return everything that determines the ids."""
         ...
 
-    def readable(self, text: str) -> str:
-        """Return a text to translate as the model is to read it."""
+    def normalise_spaces(self, text: str) -> str:
+        """Return a text to translate with plain spaces for the spaces that the model has not learnt."""
         ...
 
     def encode(self, text: str) -> list[int]:

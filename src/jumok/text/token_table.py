@@ -37,8 +37,8 @@ class TokenTable:
         """Number of tokens, including the four special tokens."""
         return len(self._tokens)
 
-    def readable(self, text: str) -> str:
-        """Return a text to translate as the model is to read it: with plain spaces for those of no token."""
+    def normalise_spaces(self, text: str) -> str:
+        """Return a text to translate with plain spaces for the spaces that are in no token."""
         return plain_spaces(text, self._seen_spaces) if not text.isascii() or "\t" in text else text
 
     @cached_property

@@ -216,7 +216,7 @@ export class Explainer {
 
   #tokenizedSource(sentence: string): TokenizedSentence {
     const text = strip(sentence);
-    return this.#source.sentence(text, this.#source.encode(this.#source.readable(text)));
+    return this.#source.sentence(text, this.#source.encode(this.#source.normaliseSpaces(text)));
   }
 
   #tokenizedTarget(ids: readonly number[]): TokenizedSentence {

@@ -67,8 +67,8 @@ export class Tokenizer {
     }
   }
 
-  /** A text to translate as the model is to read it: spaces that are in no token become plain spaces. */
-  readable(text: string): string {
+  /** A text to translate, in which spaces that are in no token are plain spaces. */
+  normaliseSpaces(text: string): string {
     return plainSpaces(text, this.#seenSpaces);
   }
 

@@ -52,7 +52,7 @@ class Page {
   words = $state(true);
   specials = $state(true);
   lines = $state(false);
-  rows = $state<number[]>([]);
+  selectedRows = $state<number[]>([]);
   /** The number below each head; "index" for the default. */
   order = $state<Order>("index");
   pointed = $state.raw<Pointed>(NOTHING_POINTED);
@@ -528,7 +528,7 @@ class Page {
     this.words = !["tokens", "pieces"].includes(parameters.get("units") ?? ""); // old addresses say pieces
     this.specials = parameters.get("marks") !== "hidden";
     this.lines = parameters.get("view") === "lines";
-    this.rows = indices(list("rows"));
+    this.selectedRows = indices(list("rows"));
     this.measure = oneOf("measure", MEASURES, "weight");
     this.difference = parameters.get("minus") === "weight";
     this.word = index("word", -1);
@@ -563,7 +563,7 @@ class Page {
     if (!this.words) parameters.set("units", "tokens");
     if (!this.specials) parameters.set("marks", "hidden");
     if (this.lines) parameters.set("view", "lines");
-    if (this.rows.length) parameters.set("rows", this.rows.join(","));
+    if (this.selectedRows.length) parameters.set("rows", this.selectedRows.join(","));
     if (this.order !== "index") parameters.set("order", this.order);
     if (this.measure !== "weight") parameters.set("measure", this.measure);
     if (this.difference) parameters.set("minus", "weight");

@@ -22,7 +22,7 @@ export const STAGES: Record<Stage, string[]> = {
 /** The cell that is shown first has a weight within this distance of 0.5. */
 const MAX_DISTANCE_FROM_HALF = 0.2;
 
-/** What the step of a query reads and writes. A target step reads the token before the one that it writes. */
+/** The tokens that the model reads and writes at the position of a query: a target position reads the token before the one that it writes. */
 export function queryTokens(explanation: Explanation, site: Site, query: number): { reads: string; writes: string | null } {
   const [rows] = tokenLabels(explanation, site);
   if (site === "encoder") return { reads: rows[query], writes: null };

@@ -94,7 +94,7 @@ class Worker:
         return update
 
     def _sum_shares(self, step: int) -> tuple[list[Tensor], Update]:
-        """Compute this rank's shares one by one; return the sums of its own parameters, and the update."""
+        """Compute this rank's shares one by one; return the summed gradients that it owns, and the update."""
         shares, parameters = self.settings.shares, trainable_parameters(self.model)
         losses = numpy.zeros((2, shares))  # of this rank; the others add theirs
         nodes: list[Node] = []
@@ -102,7 +102,7 @@ class Worker:
         for share in shares_of_rank(shares, self.backend.rank, self.backend.world_size):
             before = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
             tokens, *losses[:, share] = self._compute_gradients(step, share, shares)
-            if share:  # batch norms keep the running statistics of share 0, as of rank 0 without shares
+            if share:  # only share 0 changes the running statistics, as only those of rank 0 are stored
                 for tensor, value in before:
                     tensor.copy_(value)
             gradients = [gradient_or_zeros(parameter) for parameter in parameters]
@@ -143,8 +143,8 @@ class Worker:
         return tokens, loss_value, nll_value
 
 
-def num_statistics(model: Model, settings: TrainingSettings) -> int:
-    """Return how many numbers the ranks add up per update."""
+def num_summed(model: Model, settings: TrainingSettings) -> int:
+    """Return how many numbers `sum_over_ranks` adds up per update."""
     return 2 * settings.shares + len(trainable_parameters(model)) if settings.shares else 3
 
 

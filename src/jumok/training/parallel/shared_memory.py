@@ -4,7 +4,7 @@ The owner of a parameter sums its gradients, steps Adam for it and writes its ne
 it. So no tensor is sent, and no sum depends on which rank is first.
 
     block    weights | exp_avg | exp_avg_sq | gradients of rank 0, 1, … | Adam's step per parameter    float32
-             statistics (rank, number)                                                                 float64
+             numbers that `sum_over_ranks` adds up: (rank, number)                                     float64
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class SharedMemory:
         world_size: int,
         barrier: Callable[[], None],
         block_fd: int | None = None,
-        num_statistics: int = 3,
+        num_summed: int = 3,
     ) -> None:
         """Map the block behind `block_fd`. Without one, create it and copy the model's weights into it.
 
-        `barrier` returns when all ranks have called it. `num_statistics` is the number of values that
+        `barrier` returns when all ranks have called it. `num_summed` is the number of values that
         `sum_over_ranks` takes.
         """
         self.rank, self.world_size, self._barrier = rank, world_size, barrier
@@ -58,10 +58,10 @@ class SharedMemory:
         self._owned = [index for index, owner in enumerate(self.owners) if owner == rank]
         is_new = block_fd is None
         num_floats = (3 + world_size) * sum(sizes) + aligned(len(sizes))
-        num_bytes = 4 * num_floats + 8 * num_statistics * world_size
+        num_bytes = 4 * num_floats + 8 * num_summed * world_size
         self.block_fd = _create_block(num_bytes) if block_fd is None else block_fd
         memory = numpy.frombuffer(mmap.mmap(self.block_fd, num_bytes), dtype=numpy.uint8)
-        self._statistics = memory[4 * num_floats :].view(numpy.float64).reshape(world_size, num_statistics)
+        self._summed = memory[4 * num_floats :].view(numpy.float64).reshape(world_size, num_summed)
         floats = torch.from_numpy(memory[: 4 * num_floats].view(numpy.float32))
         self._map_tensors(floats, sum(sizes), copy_weights=is_new)
 
@@ -137,9 +137,9 @@ class SharedMemory:
         return sums
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:
-        self._statistics[self.rank, : len(values)] = values
+        self._summed[self.rank, : len(values)] = values
         self._barrier()
-        sums: list[float] = self._statistics[:, : len(values)].sum(axis=0).tolist()
+        sums: list[float] = self._summed[:, : len(values)].sum(axis=0).tolist()
         return sums
 
     def share_parameters(self) -> None:
