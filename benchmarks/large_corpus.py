@@ -164,7 +164,7 @@ def _first_update(options: argparse.Namespace) -> dict[str, Any]:
         shared=tokenizers.shared,
     )
     worker = Worker(model, batches, TrainingSettings(batch_tokens=4_096), SingleProcess(model))
-    worker.update(3 * batches.per_epoch + 1, 1e-3)
+    worker.update(3 * batches.per_epoch + 1, 1e-3)  # resumed after three epochs
     ended = time.perf_counter()
     return {
         "seconds to open": round(opened - started, 1),

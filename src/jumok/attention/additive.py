@@ -41,7 +41,7 @@ def head_matrices(heads: int, rows: int, columns: int) -> nn.Parameter:
 
 
 def head_vectors(heads: int, width: int) -> nn.Parameter:
-    """One vector per head, (head, width), scaled so that the sum of `width` terms of size 1 stays near 1."""
+    """One vector per head, (head, width). Its product with a vector of ±1 does not grow with the width."""
     bound = 1 / math.sqrt(width)
     return nn.Parameter(torch.empty(heads, width).uniform_(-bound, bound))
 

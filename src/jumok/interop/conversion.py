@@ -148,7 +148,7 @@ def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
 
 
 def try_character_maps(tokenizers: TokenizerPair) -> None:
-    """Encode every character of the basic plane: a crafted character map then crashes this child process.
+    """Encode every character of the basic plane, so that a crafted character map crashes this child process.
 
     SentencePiece models of other toolkits normalise with a binary map; jumok's own have none
     (`text/character_map.py`).

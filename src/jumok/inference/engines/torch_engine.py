@@ -28,8 +28,8 @@ BATCH_TOKENS = 2048
 class TorchEngine:
     """Searches with a model. It computes a batch when the caller asks for it.
 
-    With a shortlist, translations consist of its tokens; a search in which any sentence has a prefix is
-    not limited.
+    With a shortlist, translations consist of its tokens, unless any sentence of the search has a prefix:
+    then all of them may have any token.
     """
 
     name = "torch"

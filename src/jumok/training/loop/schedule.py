@@ -44,7 +44,7 @@ class Phase:
 class Plan:
     """The planned number of steps. A revision (step, total) applies from that step on; None: no end.
 
-    Each phase after the first begins with a revision.
+    `phases` are those after the first; each begins with a revision.
     """
 
     revisions: tuple[tuple[int, int | None], ...]

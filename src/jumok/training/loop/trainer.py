@@ -42,7 +42,7 @@ SECONDS_BETWEEN_REPORTS = 2.0
 SECONDS_BETWEEN_SAVES = 120.0
 MAX_SKIPPED_IN_A_ROW = 10
 MIN_REVISION = 0.03  # share of the remaining steps; the plan ignores smaller changes
-MIN_SHARE_BEFORE_REVISION = 0.04  # share of the planned steps, counted from the last revision
+MIN_SHARE_BEFORE_REVISION = 0.04  # steps since the last revision, as a share of the planned steps
 MIN_UPDATES_BEFORE_REVISION = 5  # updates that this process has timed
 
 StopReason = Literal["done", "patience", "stopped", "interrupted"]  # stopped: by `jumok finish`
@@ -50,7 +50,10 @@ StopReason = Literal["done", "patience", "stopped", "interrupted"]  # stopped: b
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run, and what an update, a validation and the finish cost, in any common unit."""
+    """The limits of a run, and what an update, a validation and the finish cost.
+
+    Without `total_seconds` the unit of the costs is one update, as in `config.derive.TrainingCosts`.
+    """
 
     total_seconds: float | None = None
     update_seconds: float = 1.0
@@ -270,7 +273,7 @@ class Trainer:
         return steps * self._seconds_per_update() + validations * self._seconds_per_validation()
 
     def _revise_plan(self) -> None:
-        """Fit the remaining steps to the remaining time if the speed is not the measured one.
+        """Fit the remaining steps to the remaining time if updates are slower or faster than planned.
 
         The revision is written to the run's record before it takes effect, so that a resumed run reads it.
         """

@@ -30,7 +30,7 @@ from jumok.datasets.english_korean.verb_phrases import LOCATED, NEEDED, OWNED
 
 def somebody_has(scene: Scene) -> Sentence:
     """I have a camera."""
-    scene.used.add("you")
+    scene.used.add("you")  # nobody tells "you" what you have
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_OWNED_THINGS)
     p_adjective = 0.0 if "person" in entry.classes else 0.25  # not "we have a tall friend"
@@ -57,7 +57,7 @@ _OWNED_THINGS = nouns_of(
 
 def somebody_has_counted_things(scene: Scene) -> Sentence:
     """My friend has two cats."""
-    scene.used.add("you")  # people know what they have
+    scene.used.add("you")  # nobody tells "you" what you have
     subject = person_subject(scene, PERSON)
     entry = scene.pick_new(_COUNTED_THINGS)
     phrase = counted_phrase(scene, entry)
@@ -80,7 +80,7 @@ def somebody_needs(scene: Scene) -> Sentence:
     entry = scene.pick_new(_NEEDED_THINGS)
     p_adjective = 0.0 if "person" in entry.classes else 0.25
     is_plural = _has_one_each(subject, entry)
-    phrase = indefinite_phrase(  # created: not "an old chair"
+    phrase = indefinite_phrase(  # like a thing that is created, never "an old chair"
         scene, entry, p_adjective=p_adjective, created=True, plural=is_plural
     )
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
@@ -114,13 +114,13 @@ def where_is_it(scene: Scene) -> Sentence:
 
 
 def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
-    """Return "my key" or "the key": nobody asks where this key is."""
+    """Return "my key" or "the key": nobody asks "where is this key?"."""
     if scene.chance(0.5):
         return owned_phrase(scene, entry)
     return the_phrase(scene, entry, p_adjective=0.2)
 
 
-_SOUGHT = nouns_of("kin =teacher =professor")  # not "this doctor", whom the speaker sees
+_SOUGHT = nouns_of("kin =teacher =professor")  # none that can be "this doctor", whom the speaker sees
 _LOST_THINGS = nouns_of("portable small goods")
 
 
