@@ -141,7 +141,7 @@ def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
         ("a tenth of 900 steps, at most 4,000", "전체 900스텝의 10분의 1, 최대 4,000"),
         (
             "the first accelerator; torch says that it computes in bf16",
-            "처음 찾은 가속기; torch에 따르면 bf16으로 계산함",
+            "처음 찾은 가속기; torch가 bf16 계산을 지원한다고 알림",
         ),
         ("No such option: --x (Possible options: --y)", "없는 옵션입니다: --x (비슷한 옵션: --y)"),
         (
