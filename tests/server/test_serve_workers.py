@@ -506,6 +506,24 @@ def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
     asyncio.run(run())
 
 
+def test_a_worker_is_left_for_others_until_a_long_request_ends() -> None:
+    """Its last half second once came in full batches for all workers."""
+
+    async def run() -> None:
+        queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
+        greedy = open_request(queue, "greedy", seconds=6)
+        queue._settle(greedy, 5.8)
+        queue.add(pending(greedy, *[SENTENCE] * 20))
+        open_request(queue, "modest", seconds=0.01)
+        assert len(pending_items(await queue.take())) <= 2
+        other_worker = asyncio.create_task(queue.take())
+        await asyncio.sleep(0.01)
+        assert not other_worker.done()
+        other_worker.cancel()
+
+    asyncio.run(run())
+
+
 def test_all_workers_translate_a_long_request_that_is_alone_or_urgent() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)

@@ -390,7 +390,7 @@ class WorkQueue:
 
     def _is_shared(self) -> bool:
         """Return whether others wait, or may come, while a client with much work uses the workers."""
-        if self._seconds <= LONG_SECONDS:
+        if not self._num_long_requests and self._seconds <= LONG_SECONDS:
             return False  # nobody has much work
         now = _now()
         if self._num_long_requests and now - self._last_short_request < RECENT_SECONDS:
