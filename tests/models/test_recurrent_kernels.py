@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from jumok.attention import Additive
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
 from jumok.models import kernels, recurrent
 from jumok.models.build import build_model
@@ -125,6 +126,23 @@ def test_other_recurrent_models_train_like_their_plain_twins(cell, kind, monkeyp
     assert_all_close(fast, train_once(model))
 
 
+class SharperAdditive(Additive):
+    """A mechanism of somebody else, with a formula that the kernel does not know."""
+
+    def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        return 5 * super().scores(query, keys)
+
+
+def test_a_subclass_trains_with_its_own_formula(monkeypatch):
+    model = make_model(torch.float64)
+    bahdanau = train_once(model)
+    model.decoder.attention.mechanism.__class__ = SharperAdditive
+    sharper = train_once(model)
+    assert (sharper["states"] - bahdanau["states"]).abs().max() > 0.01
+    use_plain_twins(monkeypatch)
+    assert_all_close(sharper, train_once(model))
+
+
 def test_a_wrong_gradient_exceeds_the_tolerance(monkeypatch):
     """The tolerance for float32 still notices a gradient that is off by a thousandth."""
     model = make_model(torch.float32, cell="rnn", encoder_layers=3, decoder_layers=3)
@@ -141,8 +159,10 @@ def test_a_wrong_gradient_exceeds_the_tolerance(monkeypatch):
         assert_all_close(wrong, right)
 
 
-def test_the_device_and_the_pass_decide_whether_a_kernel_runs(monkeypatch):
-    model, batch, calls = make_model(torch.float64), make_batch(), []
+@pytest.mark.parametrize("kind", ["bahdanau", "luong-concat"])
+def test_the_device_and_the_pass_decide_whether_a_kernel_runs(kind, monkeypatch):
+    model = make_model(torch.float64, attention=AttentionSettings(kind=kind), order="before")
+    batch, calls = make_batch(), []
     for module, name in ((recurrent, "run_decoder"), (kernels.recurrent, "fast_encode_layer")):
         kernel = getattr(module, name)
         monkeypatch.setattr(

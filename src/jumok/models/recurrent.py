@@ -28,7 +28,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding
 
-from jumok.attention import Additive, Attended, Attention, Edit, KeyValues, Memory, SingleHead, padding_mask
+from jumok.attention import (
+    Additive,
+    Attended,
+    Attention,
+    Edit,
+    KeyValues,
+    LuongConcat,
+    Memory,
+    SingleHead,
+    padding_mask,
+)
 from jumok.errors import UnsupportedError
 from jumok.models.kernels.bahdanau import run_decoder
 from jumok.models.kernels.device import runs_fast_kernels
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
     from jumok.types import Batch, LogProbs
 
 CELLS: dict[str, Callable[..., nn.RNNBase]] = {"rnn": nn.RNN, "lstm": nn.LSTM, "gru": nn.GRU}
+KERNEL_SCORES = (Additive, LuongConcat)  # other subclasses of Additive may have other formulas
 
 
 class TokenEmbedding(nn.Module):
@@ -211,9 +222,9 @@ class AttendBefore(RecurrentDecoder):
         if probe.edit is not None or probe.collect_weights or not isinstance(self.attention, SingleHead):
             return None
         score = self.attention.mechanism
-        if not isinstance(score, Additive) or score.causal or not isinstance(score.dropout, nn.Identity):
+        if not isinstance(score, Additive) or type(score) not in KERNEL_SCORES or score.causal:
             return None
-        return score
+        return score if isinstance(score.dropout, nn.Identity) else None
 
     def _run_steps(
         self, tokens: Tensor, state: DecoderState, source: Memory, *, position: int, probe: Probe
