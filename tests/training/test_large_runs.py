@@ -87,8 +87,35 @@ def test_pairs_that_are_encoded_again_keep_their_order(
     assert prepare(folder, inputs).data.store.order == order
 
 
+@pytest.mark.parametrize("min_spooled_bytes", [1, spool.MIN_SPOOLED_BYTES], ids=["large", "small"])
+@pytest.mark.parametrize(
+    "damaged",
+    [None, b"", b'{"source": "one', b"\xff\n", b"[]\n"],
+    ids=["lost", "empty", "cut", "bytes", "list"],
+)
+def test_validation_pairs_that_cannot_be_read_are_read_from_the_files_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min_spooled_bytes: int, damaged: bytes | None
+) -> None:
+    monkeypatch.setattr(spool, "MIN_SPOOLED_BYTES", min_spooled_bytes)
+    pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
+    folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
+    make_folder(folder.path)
+    folder._write({"format": FORMAT})
+    num_validation = len(prepare(folder, inputs).data.validation)
+    written = folder.validation_file.read_bytes()
+    folder.validation_file.unlink()
+    if damaged is not None:
+        folder.validation_file.write_bytes(damaged)
+    with pytest.raises(RunFolderError, match="reads the validation pairs from your files"):
+        prepare(folder, Inputs([]))
+    assert len(prepare(folder, inputs).data.validation) == num_validation
+    assert folder.validation_file.read_bytes() == written
+    assert len(prepare(folder, Inputs([])).data.validation) == num_validation
+
+
 def prepare(folder: RunFolder, inputs: Inputs) -> preparation.PreparedRun:
-    preparing = preparation.prepare_run(folder, Overrides.from_settings(**SETTINGS), inputs)
+    overrides = Overrides.from_settings(**SETTINGS)
+    preparing = preparation.prepare_run(folder, folder.record(), overrides, inputs)
     while True:
         try:
             next(preparing)

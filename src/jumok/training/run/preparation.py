@@ -16,7 +16,7 @@ from jumok.config.derive import derive, derive_schedule, derive_search, step_lim
 from jumok.config.resolve import DerivedSetting, Overrides, with_settings
 from jumok.data.spool import spool_folder
 from jumok.data.store import SORTED, open_store, write_store
-from jumok.errors import DataError, StorageError
+from jumok.errors import DataError, RunFolderError, StorageError
 from jumok.models.validate import check_overrides, check_recipe, max_translation_tokens
 from jumok.storage.folders import write_file
 from jumok.text.class_names import ClassNames
@@ -108,9 +108,9 @@ class PreparedRun:
 
 
 def prepare_run(
-    folder: RunFolder, overrides: Overrides, inputs: Inputs
+    folder: RunFolder, record: RunRecord | None, overrides: Overrides, inputs: Inputs
 ) -> Generator[Event, None, PreparedRun]:
-    record = folder.record()
+    """Prepare the run in the folder. Its `record` is None if it is new."""
     if record is not None and not inputs.pairs:
         folder.check_same_settings(overrides, record)
         return prepare_from_folder(folder, _with_processes(record, overrides))
@@ -150,10 +150,10 @@ def _prepare_resumed(
     overrides: Overrides,
     inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
-    """Read what the first session prepared; encode the pairs again if they were deleted."""
+    """Read what the first session prepared; read the files again for what was deleted or is damaged."""
     started, recipe = time.perf_counter(), record.recipe
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
-    if has_same_sources(folder.sources_file, inputs) and folder.data.exists():
+    if has_same_sources(folder.sources_file, inputs) and folder.data.exists() and _has_validation(folder):
         return prepare_from_folder(folder, _with_processes(record, overrides))
     sentences = yield from _read(inputs, Overrides.from_recipe(recipe), folder, started)
     folder.check_same_sentences(sentences.fingerprint, record)
@@ -166,11 +166,19 @@ def _prepare_resumed(
             raise
         order = record.order or _unrecorded_order(folder)
         store = _encode(folder, recipe, sentences, tokenizers, order)
-    if not folder.validation_file.exists():  # an older jumok started the run
-        folder.write_validation_pairs(sentences.validation_pairs)
+    folder.write_validation_pairs(sentences.validation_pairs)  # the file may be damaged or missing
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
     data = TrainingData(folder, tokenizers, store, validation)
     return PreparedRun(data, record, started, resumed=True)
+
+
+def _has_validation(folder: RunFolder) -> bool:
+    """Whether the validation pairs can be read from the folder."""
+    try:
+        folder.read_validation_pairs()
+    except RunFolderError:
+        return False
+    return True
 
 
 def _unrecorded_order(folder: RunFolder) -> str | None:

@@ -6,6 +6,7 @@
     pieces.model      the vocabulary (source.model and target.model if it is not shared)
     data/             the encoded pairs
     validation.jsonl  the validation pairs
+    sources.json      names, sizes and times of the files of a large corpus, which a resumed run need not read
     encoder/          the initial weights of a pretrained encoder
     start/            the model that a fine-tuned one starts from: weights, card, old pairs
     checkpoints/      step-N/ …
@@ -226,8 +227,10 @@ class RunFolder:
     def read_validation_pairs(self) -> list[Pair]:
         try:
             lines = self.validation_file.read_bytes().splitlines()
+            if not lines:
+                raise ValueError("Every run has validation pairs.")
             return [_pair_from_json(json.loads(line)) for line in lines]
-        except (OSError, ValueError, KeyError, TypeError, JumokError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, JumokError):
             raise RunFolderError(
                 f"{self.validation_file} cannot be read, or an older jumok, which did not write it, started "
                 "the run. Run the command that started it again: it reads the validation pairs from your "

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from jumok.training.parallel.group import DataParallelGroup
     from jumok.training.run.inputs import InputItems
     from jumok.training.run.preparation import PreparedRun
+    from jumok.training.run.run_folder import RunRecord
 
 
 def train(
@@ -124,10 +125,11 @@ def training_events(
             record = folder.record()
             limits = None if record is None else requested_limits(overrides, record)
             if folder.is_finished(record) and limits is None:
-                _check_same_run(folder, overrides, inputs)
+                if record is not None:
+                    _check_same_run(folder, record, overrides, inputs)
                 yield _finished_event(folder)
                 return
-            prepared = yield from prepare_run(folder, overrides, inputs)
+            prepared = yield from prepare_run(folder, record, overrides, inputs)
             with closing(prepared):
                 if record is not None and not folder.is_finished(record):
                     # An older jumok recorded no end: without one, the best model so far would count as one.
@@ -195,12 +197,10 @@ def finish_events(out: str | Path) -> Iterator[Event]:
         yield from _train(prepare_from_folder(folder, record), None, stop_now=True)
 
 
-def _check_same_run(folder: RunFolder, overrides: Overrides, inputs: Inputs) -> None:
+def _check_same_run(folder: RunFolder, record: RunRecord, overrides: Overrides, inputs: Inputs) -> None:
     """Raise if a finished run has other settings or other sentences."""
-    record = folder.record()
-    if record is not None:
-        folder.check_same_settings(overrides, record)
-    if record is not None and inputs.pairs and not has_same_sources(folder.sources_file, inputs):
+    folder.check_same_settings(overrides, record)
+    if inputs.pairs and not has_same_sources(folder.sources_file, inputs):
         sentences = read_inputs(inputs, Overrides.from_recipe(record.recipe), folder)
         folder.check_same_sentences(sentences.fingerprint, record)
 
