@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+import jumok.data.picture_corpora
 import jumok.training.run.corpus_reader
-from jumok.data.corpora import corpus_of_pairs
+from jumok.data.corpora import corpus_of_pairs, open_corpus
 from jumok.data.corpus_report import check_corpora
 from jumok.errors import DataError
+from jumok.pictures.reading import measure_picture
 from jumok.text.words import split_words
 from jumok.training.run.corpus_reader import read_sentences
 from jumok.types import Pair
 from support.digits import digit_corpus, digit_pairs
+from support.picture_files import write_classes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jumok.pictures.reading import PictureFacts
 
 
 def test_pairs_that_do_not_fit_in_memory_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,6 +38,24 @@ def test_pairs_that_do_not_fit_in_memory_are_read_again(monkeypatch: pytest.Monk
     assert texts[0] == texts[1]
     for sentences in (small, large):  # pairs() can be called again
         assert [(pair.source, pair.target) for pair in sentences.pairs()] == texts[0]
+
+
+def test_an_evenly_spaced_sample_of_pictures_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = open_corpus(write_classes(tmp_path / "halves", 5))
+    measured: list[str] = []
+
+    def measure(path: str) -> PictureFacts:
+        measured.append(path)
+        return measure_picture(path)
+
+    monkeypatch.setattr(jumok.data.picture_corpora, "measure_picture", measure)
+    monkeypatch.setattr(jumok.training.run.corpus_reader, "MIN_MEASURED", 3)
+    monkeypatch.setattr(jumok.training.run.corpus_reader, "MAX_CACHED_PAIRS", 4)
+    facts = read_sentences([corpus], [], held_out_pairs=2).facts
+    assert (facts.picture_side, facts.grey_pictures) == (8, True)
+    assert measured == [pair.source for pair in corpus.pairs()][::3]
 
 
 def test_held_out_pairs_are_not_trained_on_and_keep_their_gold_alignments() -> None:

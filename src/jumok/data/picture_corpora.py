@@ -30,13 +30,12 @@ from jumok.text.languages import find_language
 from jumok.types import Pair, Picture, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from jumok.data.corpora import Corpus
     from jumok.data.formats.pair_file import NumberedPair, PairReader
 
 OTHER_FILE = "file that is not a picture"
-MIN_MEASURED = 100  # pictures, evenly spaced; the stride is rounded down, so up to twice as many are measured
 _HEADERS = {"picture", "image", "path", "file"}
 
 
@@ -70,10 +69,9 @@ def open_picture_reader(path: Path) -> tuple[PairReader, str]:
     return partial(_read_captions, file), _caption_language(file)
 
 
-def typical_picture(pairs: Sequence[Pair]) -> tuple[int, bool]:
-    """Measure some pictures: return the median of their longer sides in pixels, and whether all are grey."""
-    stride = max(len(pairs) // MIN_MEASURED, 1)
-    facts = [measure_picture(pair.source) for pair in pairs[::stride]]
+def typical_picture(pairs: Iterable[Pair]) -> tuple[int, bool]:
+    """Measure the pictures: return the median of their longer sides in pixels, and whether all are grey."""
+    facts = [measure_picture(pair.source) for pair in pairs]
     sides = sorted(max(picture.width, picture.height) for picture in facts)
     return sides[len(sides) // 2], all(picture.grey for picture in facts)
 
