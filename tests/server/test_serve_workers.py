@@ -763,7 +763,7 @@ def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_one_waiting(
 
 def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what a worker answers to these messages."""
-    defaults = {"kind": "translate", "model": 0, **TranslateOptions()._asdict()}
+    defaults = {"kind": "translate", "model": 0, "needs_torch": False, **TranslateOptions()._asdict()}
     load = {"kind": "load", "shortlist": False, "language_pairs": ["en_de"], **load}
     no_terms = ([[]] * len(message.get("texts", ())) for message in messages)
     sent = [
@@ -780,7 +780,7 @@ def test_a_worker_translates_aligns_streams_and_explains(model: Path) -> None:
     ready, plain, aligned, *partial, greedy, page, refused = answers_of(
         {"models": [str(model)]},
         {"texts": ["one two", ""], "n_best": 2},
-        {"texts": ["one two", "three " * 250], "align": True},
+        {"texts": ["one two", "three " * 250], "align": True, "needs_torch": True},
         {"texts": ["one two three"], "greedy": True, "stream": True},
         {"kind": "explain", "operation": "page", "body": "{}"},
         {"kind": "explain", "operation": "explain", "body": "[]"},
@@ -1066,7 +1066,9 @@ def test_loading_torch_does_not_count_as_other_work_on_the_machine(
 
     ended: list[float] = []
     monkeypatch.setattr("jumok.server.workers.worker._warm_up_alignment", warm_up)
-    _, aligned = answers_of({"models": [str(model)]}, {"texts": ["one two"], "align": True})
+    _, aligned = answers_of(
+        {"models": [str(model)]}, {"texts": ["one two"], "align": True, "needs_torch": True}
+    )
     assert 0 < aligned["seconds"] <= time.monotonic() - ended[0]
 
 

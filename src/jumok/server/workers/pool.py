@@ -204,17 +204,18 @@ class WorkerHandle:
         items = pending_items(work)
         started = time.monotonic()
         if isinstance(work, PendingQuestion):
-            needs_torch, estimate, timeout = True, math.inf, self._limits.explanation_timeout
+            message, needs_torch = _question_message(work), True
+            estimate, timeout = math.inf, self._limits.explanation_timeout
         else:
-            options = work[0].key.options
-            needs_torch = options.align or options.words or any(sentence.terms for sentence in work)
+            message = _translate_message(work)
+            needs_torch = message["needs_torch"]
             estimate, timeout = sum(item.seconds for item in items), self._limits.batch_timeout
         may_load = needs_torch and not self._has_torch
         with self._heartbeats.working(estimate, timeout=timeout, may_load=may_load):
             if isinstance(work, PendingQuestion):
-                answer = await self._request(_question_message(work))
+                answer = await self._request(message)
             else:
-                answer = await self._translate(work)
+                answer = await self._translate(work, message)
         seconds = time.monotonic() - started
         if answer["kind"] == "failed":
             self._on_event("batch_failed", sentences=len(items), reason=answer["message"])
@@ -228,8 +229,8 @@ class WorkerHandle:
         self._queue.complete(work, answer["cpu_seconds"], answer.get("seconds", seconds))
         self._on_event("batch", sentences=len(items), seconds=seconds)
 
-    async def _translate(self, batch: list[PendingSentence]) -> Message:
-        answer = await self._request(_translate_message(batch))
+    async def _translate(self, batch: list[PendingSentence], message: Message) -> Message:
+        answer = await self._request(message)
         while answer["kind"] == "partial":
             batch[answer["index"]].update(answer["text"])
             await asyncio.sleep(0)  # lets the request send it before more arrives
@@ -404,8 +405,14 @@ def _translate_message(batch: list[PendingSentence]) -> Message:
     key = batch[0].key
     texts = [sentence.text for sentence in batch]
     terms = [[asdict(match) for match in sentence.terms] for sentence in batch]
-    options = key.options._asdict()
-    return {"kind": "translate", "model": key.model_index, **options, "texts": texts, "terms": terms}
+    return {
+        "kind": "translate",
+        "model": key.model_index,
+        **key.options._asdict(),
+        "texts": texts,
+        "terms": terms,
+        "needs_torch": key.options.align or key.options.words or any(terms),
+    }
 
 
 def _question_message(pending: PendingQuestion) -> Message:

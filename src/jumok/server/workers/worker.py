@@ -6,7 +6,7 @@ It ends when its input is closed, because the server has ended.
     {"kind": "load", models, language_pairs, shortlist}   the first message
         → {"kind": "ready", pid, and of each model: speeds in letters per second, tags, alphabets}
           | {"kind": "failed", message}
-    {"kind": "translate", model, texts, terms of each text, n_best, align, words, greedy, stream}
+    {"kind": "translate", model, texts, terms of each text, n_best, align, words, greedy, stream, needs_torch}
         → any number of {"kind": "partial", index, text} if streamed, then
           {"kind": "translations", translations, cpu_seconds, seconds} | {"kind": "failed", message}
     {"kind": "explain", model, operation, body}           what the page of a model asks; `body` is JSON
@@ -100,8 +100,7 @@ def work(requests: IO[bytes], answers: IO[bytes]) -> None:
     warmed_up: set[int] = set()  # models whose alignment has been warmed up
     while (message := read_message(requests)) is not None:
         index = message["model"]
-        needs_torch = message.get("align") or message.get("words") or any(message.get("terms", ()))
-        if needs_torch and index not in warmed_up:
+        if message.get("needs_torch") and index not in warmed_up:
             warmed_up.add(index)
             _warm_up_alignment(translators[index])
             gc.freeze()
@@ -252,11 +251,7 @@ def _add_links(
     translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> None:
     unsplit = [
-        (Pair(translation.source, candidate["text"]), candidate)
-        for translation, text_candidates in zip(translations, candidates, strict=True)
-        if len(translation.parts) == 1
-        for candidate in text_candidates
-        if candidate["text"].strip()
+        (pair, candidate) for pair, candidate in _unsplit(translations, candidates) if pair.target.strip()
     ]
     try:
         alignments = translator.align_all([pair for pair, _ in unsplit]) if unsplit else []
@@ -275,28 +270,21 @@ def _add_probabilities(
     """Add the probability of each word, except to a sentence that was too long and translated in parts."""
     from jumok.inference.word_candidates import word_probabilities  # start-up
 
-    unsplit = [
-        (Pair(translation.source, candidate["text"]), candidate)
-        for translation, text_candidates in zip(translations, candidates, strict=True)
-        if len(translation.parts) == 1
-        for candidate in text_candidates
-    ]
+    unsplit = _unsplit(translations, candidates)
     found = word_probabilities(translator, [pair for pair, _ in unsplit])
     for (_, candidate), probabilities in zip(unsplit, found, strict=True):
         candidate["probabilities"] = probabilities
 
 
-def _find_candidates(translator: Translator, message: Message) -> list[dict[str, Any]]:
-    """Return other words at a place of a translation."""
-    from jumok.inference.word_candidates import word_candidates  # start-up
-
-    found = word_candidates(translator, message["sentence"], message["prefix"], count=message["count"])
-    pairs = [Pair(message["sentence"], candidate.text) for candidate in found]
-    links: list[list[tuple[int, int]] | None] = [None] * len(found)
-    with contextlib.suppress(UnsupportedError):  # a model without attention
-        links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
+def _unsplit(
+    translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
+) -> list[tuple[Pair, dict[str, Any]]]:
+    """Return the candidates of each sentence that was not translated in parts, with their pairs."""
     return [
-        asdict(candidate) | {"links": its_links} for candidate, its_links in zip(found, links, strict=True)
+        (Pair(translation.source, candidate["text"]), candidate)
+        for translation, text_candidates in zip(translations, candidates, strict=True)
+        if len(translation.parts) == 1
+        for candidate in text_candidates
     ]
 
 
@@ -333,6 +321,20 @@ def _answer(services: dict[int, ExplanationService], translator: Translator, mes
     if message["operation"] == "page":
         return json.dumps(service.page_data(), ensure_ascii=False)
     return service.handle(message["operation"], message["body"].encode()).decode()
+
+
+def _find_candidates(translator: Translator, message: Message) -> list[dict[str, Any]]:
+    """Return other words at a place of a translation."""
+    from jumok.inference.word_candidates import word_candidates  # start-up
+
+    found = word_candidates(translator, message["sentence"], message["prefix"], count=message["count"])
+    pairs = [Pair(message["sentence"], candidate.text) for candidate in found]
+    links: list[list[tuple[int, int]] | None] = [None] * len(found)
+    with contextlib.suppress(UnsupportedError):  # a model without attention
+        links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
+    return [
+        asdict(candidate) | {"links": its_links} for candidate, its_links in zip(found, links, strict=True)
+    ]
 
 
 def _caption(translator: Translator, picture: str) -> dict[str, Any]:
