@@ -9,6 +9,7 @@ import typer
 
 from jumok.cli.language import localise
 from jumok.cli.wrapped_text import pad
+from jumok.errors import RecipeError
 from jumok.plots.text_width import terminal_columns
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def bench(
 
 
 def _parse_lengths(sizes: str) -> list[int]:
-    from jumok.errors import RecipeError  # start-up
-
     numbers = [number.strip() for number in sizes.split(",") if number.strip()]
     if not all(number.isdecimal() for number in numbers):
         raise RecipeError(

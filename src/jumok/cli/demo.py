@@ -16,6 +16,7 @@ from jumok.cli.arguments import EngineOption, report_fallback
 from jumok.cli.language import localise
 from jumok.cli.status_line import status_line
 from jumok.cli.wrapped_text import pad
+from jumok.errors import RunFolderError
 
 if TYPE_CHECKING:
     from jumok.inference.translator import Translator
@@ -74,7 +75,6 @@ def demo(
 
 def _refuse_other_runs(out: Path, pairs: int) -> None:
     """Refuse a folder that is not a demo, or a demo that was started with another number of pairs."""
-    from jumok.errors import RunFolderError  # start-up
     from jumok.training.run.run_folder import RunFolder  # start-up
 
     folder, train = RunFolder(out), _corpus_file(out / "corpus", "train")

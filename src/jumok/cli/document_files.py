@@ -19,6 +19,7 @@ from jumok.documents.files import FilePlan, check_target, open_document, transla
 from jumok.documents.message import has_all_placeholders
 from jumok.documents.part_file import PartFile, make_key
 from jumok.errors import DataError, RecipeError, StorageError
+from jumok.storage.folders import disk_errors, make_folder, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -169,7 +170,6 @@ def _check_memory_file(path: Path, translator: Translator, *, overwrite: bool) -
 def _write_memory(path: Path, translator: Translator, translated: Mapping[str, str]) -> None:
     """Write sentences and their translations as a translation memory."""
     from jumok.data.formats.tmx_writer import write_tmx  # start-up
-    from jumok.storage.folders import disk_errors, make_folder, write_file  # start-up
 
     data = write_tmx(translated.items(), translator.source_language, translator.target_language)
     with disk_errors(path.parent, localise("The documents are written.")):

@@ -30,6 +30,7 @@ from jumok.cli.bulk import BulkOptions, RayOption, ShardOption, WorkersOption, t
 from jumok.cli.language import localise, localise_text
 from jumok.cli.wrapped_text import pad
 from jumok.errors import DataError, RecipeError
+from jumok.storage.folders import disk_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +85,6 @@ def evaluate(
     from jumok.evaluation.bootstrap import compare  # start-up
     from jumok.evaluation.translator_scores import looks_swapped  # start-up
     from jumok.inference.loading import load  # start-up
-    from jumok.storage.folders import disk_errors  # start-up
     from jumok.storage.model_folder import read_card  # start-up
 
     task = read_card(model).recipe.model.task
