@@ -29,7 +29,7 @@ from jumok.inference.alignment.readout import (
     read_alignment,
 )
 from jumok.inference.alignment.symmetrisation import Symmetrisation, symmetrise
-from jumok.inference.attention_maps import label_maps
+from jumok.inference.attention_maps import label_maps, picture_map
 from jumok.inference.engines.torch_engine import TorchEngine
 from jumok.inference.search.beam import beam_search
 from jumok.inference.search.plan import SearchPlan
@@ -332,7 +332,7 @@ class _Explainer:
 def _patch_alignment(weights: NDArray[Any], words: Sequence[int]) -> WordAlignment:
     """Return the patch that each word of a caption attends to most, in the mean of the last layer's heads."""
     read_out = last_layer_read_out(*weights.shape[:2])
-    rows = merge_to_words(weights[-1].mean(axis=0)[:-1], words, range(weights.shape[3]))  # (word, patch)
+    rows = merge_to_words(picture_map(weights), words, range(weights.shape[3]))  # (word, patch)
     links = frozenset((int(patch), word) for word, patch in enumerate(rows.argmax(axis=1)) if word in words)
     return WordAlignment("read-out", read_out.heads, read_out.shift, "argmax", Alignment(links))
 

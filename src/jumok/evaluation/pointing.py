@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
+from jumok.inference.attention_maps import picture_map
 from jumok.pictures.patches import patches_in_region
 from jumok.text.words import split_words
 
@@ -67,7 +68,7 @@ def score_pointing(
         }
         words, written = words + len(gold_words), written + len(common)
         if common:
-            weights = translator.attention(pair.source, caption)["cross"].weights[-1].mean(axis=0)
+            weights = picture_map(translator.attention(pair.source, caption)["cross"].weights)
             for word in common:
                 word_regions = [region for region in regions if region.word == word]
                 rows = _name_tokens(translator, caption, word_regions[0])

@@ -1,4 +1,4 @@
-"""The labels of attention maps.
+"""The labels of attention maps, and the map of a picture.
 
     site      queries (rows)                keys (columns)
     encoder   source tokens, </s>           source tokens, </s>
@@ -35,3 +35,12 @@ def label_maps(
     keys = tuple(source) if picture else (*source, END_LABEL)
     labels = {"encoder": (keys, keys), "decoder": (produced, read), "cross": (produced, keys)}
     return {site: AttentionMap(site, array, *labels[site]) for site, array in weights.items()}
+
+
+def picture_map(cross: NDArray[Any]) -> NDArray[Any]:
+    """Return which patches each token of a caption attends to: the mean of the last layer's heads.
+
+    (layer, head, token and `</s>`, patch) -> (token, patch), without the step that produces `</s>`.
+    """
+    mean: NDArray[Any] = cross[-1].mean(axis=0)
+    return mean[:-1]

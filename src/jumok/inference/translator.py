@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from jumok.config.recipe import SearchSettings
 from jumok.errors import DataError, UnsupportedError
-from jumok.inference.attention_maps import label_maps
+from jumok.inference.attention_maps import label_maps, picture_map
 from jumok.inference.engines.protocol import length_buckets
 from jumok.inference.read_ahead import LOOK_AHEAD, block_sizes, read_ahead
 from jumok.inference.search.plan import Sampling, SearchPlan
@@ -330,7 +330,7 @@ class Translator:
         [sites] = site_weights(self.model, [patches], [target_ids])
         words = split_words(caption)
         weights = merge_to_words(
-            sites["cross"][-1].mean(axis=0)[:-1],  # without the step that produces </s>
+            picture_map(sites["cross"]),
             self.tokenizers.target.word_of_token(caption, target_ids),
             range(len(patches)),
             num_query_words=len(words),

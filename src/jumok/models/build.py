@@ -101,15 +101,8 @@ def build_transformer(
     def embedding(**parts: Any) -> Embedding:
         return Embedding(**parts, positions=_added_positions(settings))
 
-    source_embedding, target_embedding, output = _embeddings(
-        embedding,
-        (source_vocab_size, target_vocab_size),
-        width=settings.width,
-        dropout=settings.dropout,
-        tied=settings.tied,
-        shared=shared,
-        bias=settings.output_bias,
-    )
+    sizes = (source_vocab_size, target_vocab_size)
+    source_embedding, target_embedding, output = _block_embeddings(settings, embedding, sizes, shared=shared)
     return Transformer(
         source_embedding=source_embedding if grid is None else _patch_embedding(settings, grid),
         target_embedding=target_embedding,
@@ -155,15 +148,9 @@ def build_decoder_only(
     settings: DecoderOnlySettings, *, source_vocab_size: int, target_vocab_size: int, shared: bool
 ) -> DecoderOnly:
     """One stack of causal self-attention that reads the source and writes the target."""
-    source_embedding, target_embedding, output = _embeddings(
-        partial(Embedding, positions=_added_positions(settings)),  # one sequence, so one table of positions
-        (source_vocab_size, target_vocab_size),
-        width=settings.width,
-        dropout=settings.dropout,
-        tied=settings.tied,
-        shared=shared,
-        bias=settings.output_bias,
-    )
+    make = partial(Embedding, positions=_added_positions(settings))  # one sequence, so one table of positions
+    sizes = (source_vocab_size, target_vocab_size)
+    source_embedding, target_embedding, output = _block_embeddings(settings, make, sizes, shared=shared)
     blocks = [
         DecoderOnlyBlock(
             attention=_self_attention(settings, settings.attention, causal=True),
@@ -193,15 +180,9 @@ def build_encoder_only(
 
     With a `grid` it is a Vision Transformer, which predicts the class of a picture: Dosovitskiy et al. 2021.
     """
-    embedding, _, output = _embeddings(
-        partial(Embedding, positions=_added_positions(settings)),
-        (source_vocab_size, target_vocab_size),
-        width=settings.width,
-        dropout=settings.dropout,
-        tied=settings.tied,
-        shared=shared,
-        bias=settings.output_bias,
-    )
+    make = partial(Embedding, positions=_added_positions(settings))
+    sizes = (source_vocab_size, target_vocab_size)
+    embedding, _, output = _block_embeddings(settings, make, sizes, shared=shared)
     return EncoderOnly(
         source_embedding=embedding if grid is None else _patch_embedding(settings, grid, class_token=True),
         encoder=[_encoder_block(settings, settings.attention) for _ in range(settings.layers)],
@@ -245,6 +226,21 @@ def _embeddings(
     if shared:
         source.weight = target.weight
     return source, target, OutputLayer(target.weight, bias=bias)
+
+
+def _block_embeddings(
+    settings: BlockSettings, make: Callable[..., Embedding], vocab_sizes: tuple[int, int], *, shared: bool
+) -> tuple[Embedding, Embedding, OutputLayer]:
+    """`_embeddings` of a model of blocks."""
+    return _embeddings(
+        make,
+        vocab_sizes,
+        width=settings.width,
+        dropout=settings.dropout,
+        tied=settings.tied,
+        shared=shared,
+        bias=settings.output_bias,
+    )
 
 
 def _patch_embedding(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from jumok.models.model import OutputLayer, TranslationModel
+from jumok.models.model import OutputLayer, TranslationModel, keeps_all_rows, target_inputs
 from jumok.models.probe import Probe, batch_rows
 from jumok.models.transformer import EncoderBlock, target_not_padding
 from jumok.types import PAD, Batch, LogProbs
@@ -136,8 +136,7 @@ class DecoderOnly(TranslationModel):
         return log_probs, after, _left_aligned(weights, state.num_padding)
 
     def reorder(self, state: DecoderOnlyState, order: Tensor) -> DecoderOnlyState:
-        rows = len(state.sentence)
-        if len(order) == rows and torch.equal(order, torch.arange(rows, device=order.device)):
+        if keeps_all_rows(order, len(state.sentence)):
             return state
         return replace(
             state,
@@ -162,9 +161,7 @@ class DecoderOnly(TranslationModel):
         return log_probs, replace(state, memories=tuple(memories), columns=state.columns + 1)
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        if batch.target is None:
-            raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
-        target = batch.target[:, :-1]
+        target = target_inputs(batch)
         num_padding, columns = _num_padding(batch), batch.source.shape[1]
         positions = _positions(num_padding, columns, target.shape[1])  # (batch, target - 1)
         end = _longest_source(batch) + target.shape[1]

@@ -92,6 +92,18 @@ class Model(nn.Module, ABC):
         """The states that `forward` returns; the probe collects and edits attention weights on the way."""
 
 
+def target_inputs(batch: Batch) -> Tensor:
+    """The target tokens that a teacher-forced pass reads: all but the last, (batch, target - 1)."""
+    if batch.target is None:
+        raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
+    return batch.target[:, :-1]
+
+
+def keeps_all_rows(order: Tensor, rows: int) -> bool:
+    """Whether reordering `rows` rows by `order` changes nothing."""
+    return len(order) == rows and torch.equal(order, torch.arange(rows, device=order.device))
+
+
 class TranslationModel(Model):
     """A model that can also decode step by step, for search."""
 

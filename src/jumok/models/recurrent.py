@@ -44,7 +44,7 @@ from jumok.models.kernels.bahdanau import run_decoder
 from jumok.models.kernels.device import runs_fast_kernels
 from jumok.models.kernels.dropout import Dropout
 from jumok.models.kernels.recurrent import encode_layer, run_layer
-from jumok.models.model import OutputLayer, TranslationModel
+from jumok.models.model import OutputLayer, TranslationModel, keeps_all_rows, target_inputs
 from jumok.models.probe import Probe, batch_rows
 from jumok.models.shared_sources import share_sources
 
@@ -361,7 +361,7 @@ class Recurrent(TranslationModel):
 
     def reorder(self, state: RecurrentState, order: Tensor) -> RecurrentState:
         rows = len(state.sentence)
-        if len(order) == rows and torch.equal(order, torch.arange(rows, device=order.device)):
+        if keeps_all_rows(order, rows):
             return state
         return RecurrentState(
             state.decoder.select(order),
@@ -382,10 +382,8 @@ class Recurrent(TranslationModel):
         return log_probs, replace(state, decoder=after, position=state.position + 1)
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        if batch.target is None:
-            raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
         state, sources = self._encode(batch)
-        tokens = self.target_embedding(batch.target[:, :-1])  # (batch, target - 1, embedding)
+        tokens = self.target_embedding(target_inputs(batch))  # (batch, target - 1, embedding)
         states: Tensor
         states, _ = self.decoder(tokens, state, sources, position=0, probe=probe)
         return states

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-import torch
 from torch import Tensor, nn
 
 from jumok.attention import Attention, Edit, Memory, padding_mask
-from jumok.models.model import OutputLayer, TranslationModel
+from jumok.models.model import OutputLayer, TranslationModel, keeps_all_rows, target_inputs
 from jumok.models.probe import Probe, batch_rows
 from jumok.models.shared_sources import share_sources
 
@@ -205,17 +204,15 @@ class Transformer(TranslationModel):
 
     def reorder(self, state: TransformerState, order: Tensor) -> TransformerState:
         rows = len(state.sentence)
-        if len(order) == rows and torch.equal(order, torch.arange(rows, device=order.device)):
+        if keeps_all_rows(order, rows):
             return state
         caches = tuple(cache.select(order) for cache in state.caches)
         sources = share_sources(state.sources, rows, order)
         return TransformerState(caches, sources, state.sentence[order], state.position, state.edit)
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        if batch.target is None:
-            raise ValueError("A teacher-forced pass needs the target. Received: a batch without one.")
         sources = self._encode_sources(batch, probe)
-        states = self.target_embedding(batch.target[:, :-1])  # (batch, target - 1, width)
+        states = self.target_embedding(target_inputs(batch))  # (batch, target - 1, width)
         not_padding = target_not_padding(batch)
         for layer, block in enumerate(self._decoder_blocks()):
             states = block(states, sources[layer], layer=layer, probe=probe, not_padding=not_padding)
