@@ -83,6 +83,12 @@ def test_a_model_runs_in_the_page_without_a_network(open_page: OpenPage, tmp_pat
     greedy = explain(original, "a river knows", options=ExplanationOptions(beam=1))
     expect(page.get_by_test_id("translation")).to_have_text(greedy.text)
     assert_every_panel_shows(page)
+    page.locator("#tab-steps").click()
+    page.get_by_label("Query", exact=True).select_option("1")  # what is chosen reaches the worker
+    wait_for_responses(page)
+    expect(page.locator("article h4").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert "cell=cross" in page.url
     page.locator("#tab-attention").click()
     page.locator("td .picture").first.click()
     expect(page.get_by_test_id("difference")).to_be_visible()

@@ -3,7 +3,7 @@
  * The server's address contains a secret, so paths are relative to the page. */
 
 import type { Change } from "./changes";
-import { askModel, hasModel } from "./file_model";
+import { askModel, hasModel } from "./file_model.svelte";
 import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEffect, type Measures, type NextTokens, type PackedFloats, type HeadProfile, type RunReport, type SentenceScores, type Site, type Table } from "./format";
 
 export interface ExplainRequest {

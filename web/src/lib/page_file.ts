@@ -1,7 +1,7 @@
 /** The page as a file: frozen, with the explanation that it shows, or live, with a model in it. */
 
 import { fetchLiveFile } from "./api";
-import { hasModel } from "./file_model";
+import { hasModel } from "./file_model.svelte";
 import type { Explanation, StoredRun } from "./format";
 
 /** Whether this page has a model in it, and so is a live file itself. */

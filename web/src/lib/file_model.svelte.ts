@@ -54,7 +54,7 @@ function receive(message: FromWorker): void {
   else void request.shown.then(() => request.resolve(message.answer));
 }
 
-/** Ask the model in this file. */
+/** Ask the model in this file. What the page selects may be reactive state, which a message cannot carry: a plain copy is sent. */
 export function askModel(operation: string, request: object, options: AskOptions = {}): Promise<unknown> {
   const id = nextId++;
   return new Promise((resolve, reject) => {
@@ -64,6 +64,6 @@ export function askModel(operation: string, request: object, options: AskOptions
       send({ kind: "cancel", id });
       reject(new Error("aborted"));
     });
-    send({ kind: "request", id, operation, request } as ToWorker);
+    send({ kind: "request", id, operation, request: $state.snapshot(request) } as ToWorker);
   });
 }
