@@ -240,15 +240,28 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
     for step in range(1, 8):
         expect(story.locator(".count")).to_have_text(f"{step} of 7")
         act = story.locator(".buttons").get_by_role("button", name=re.compile("Translate it|for me|Silence"))
+        if step == 4:
+            head = re.fullmatch(
+                r".*Without head (\d) of layer (\d), the model finds this translation (.*?)\..*",
+                story.locator("p").nth(1).inner_text(),
+            )
+            assert head
+            expect(page.locator("td.suggested .picture")).to_have_attribute(
+                "aria-label", re.compile(f"Layer {head[2]}, Head {head[1]}")
+            )
+            assert "likely" in head[3]
         if act.count():
             act.click()
             wait_for_responses(page)
             expect(story.locator(".done").first).to_be_visible()
+        if step == 4:
+            expect(page.locator("td.suggested")).to_have_count(0)  # it is silent now
         if step == 5:
             expect(page.get_by_test_id("translation")).not_to_be_empty()
         if step < 7:
             story.get_by_role("button", name="Next").click()
     expect(story.locator("li")).to_have_count(3)
+    expect(story.locator("li.solved")).to_have_count(0)  # the steps before solved nothing for the reader
     story.get_by_role("button", name="Finish").click()
     expect(story).to_have_count(0)
     page.goto("about:blank")
@@ -259,7 +272,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
     expect(story).to_be_visible()
     story.get_by_role("button", name="Next").click()
     story.get_by_role("button", name="The order turns").click()
-    expect(story.get_by_role("note")).to_contain_text("docs/explain/look-up.md")
+    expect(story.get_by_role("note")).to_contain_text("docs of jumok: explain/look-up.md")
 
 
 def test_a_file_with_a_model_measures_all_but_gradients(

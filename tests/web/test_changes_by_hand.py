@@ -173,10 +173,86 @@ def test_undo_and_redo_go_step_by_step(page: Page) -> None:
     wait_for_responses(page)
     assert len(changes(page)) == 3
     for left in (2, 1, 0):
-        page.get_by_role("button", name=re.compile("Undo$")).click()
+        page.locator(".history").get_by_role("button", name=re.compile("Undo$")).click()
         wait_for_responses(page)
         assert len(changes(page)) == left
-    expect(page.get_by_role("button", name=re.compile("Undo$"))).to_be_disabled()
+    expect(page.locator(".history").get_by_role("button", name=re.compile("Undo$"))).to_be_disabled()
+
+
+def test_undo_takes_back_a_dragged_line_and_not_the_sentence_that_was_typed(page: Page) -> None:
+    field = page.get_by_label("Sentence", exact=True)
+    field.fill("You go home.")
+    field.press("Enter")
+    expect(word(page, "source", 0)).to_have_text("You")
+    wait_for_responses(page)
+    x, y, column = strongest_line(page, 1)
+    drag(page, (x, y), centre(word(page, "source", 1 if column != 1 else 0)))
+    wait_for_responses(page)
+    assert [change["kind"] for change in changes(page)] == ["pin"]
+    page.keyboard.press("Control+z")
+    wait_for_responses(page)
+    assert changes(page) == []
+    expect(field).to_have_value("You go home.")
+
+
+def test_a_head_keeps_its_number_while_a_line_is_held(page: Page) -> None:
+    """Effects are not measured while a line moves; no other statistic takes their place."""
+    shown = page.get_by_label("Number below")
+    expect(shown).to_have_value("effect")
+    x, y, column = strongest_line(page, 1)
+    drag(page, (x, y), centre(word(page, "source", 1 if column != 1 else 0)), drop=False)
+    wait_for_responses(page)
+    expect(shown).to_have_value("effect")
+    expect(page.locator("td .value").first).to_have_text("…")
+    page.mouse.up()
+    wait_for_responses(page)
+    expect(page.locator("td .value").first).not_to_have_text("…")
+
+
+def test_a_key_opens_the_editor_with_the_focus_and_escape_closes_it(page: Page) -> None:
+    word(page, "target", 1).focus()
+    page.keyboard.press("Enter")
+    editor = page.get_by_test_id("line-editor")
+    expect(editor.get_by_label("reads")).to_be_focused()
+    assert editor.get_by_label("reads").locator("option").last.inner_text() == "</s>"
+    expect(editor).to_contain_text(re.compile(r"the mean of all heads; in the \d of the map [01]\.\d\d"))
+    page.keyboard.press("Escape")
+    expect(editor).to_have_count(0)
+    expect(word(page, "target", 1)).to_be_focused()
+
+
+def test_the_translation_stays_in_view_when_a_head_below_is_silenced(
+    open_page: OpenPage, address: str
+) -> None:
+    page = open_page(address + "#panel=attention", viewport={"width": 360, "height": 500})
+    wait_for_responses(page)
+    compact = page.get_by_test_id("compact-pair")
+    expect(compact).to_have_count(0)
+    page.get_by_role("button", name="Heads", exact=True).click()
+    page.locator("td .picture").last.evaluate("picture => picture.scrollIntoView({block: 'center'})")
+    expect(compact).to_contain_text(page.get_by_test_id("translation").inner_text())
+    page.locator("td .picture").last.click()
+    wait_for_responses(page)
+    expect(compact).to_contain_text("log-probability")
+    compact.get_by_role("button", name="Undo").click()
+    wait_for_responses(page)
+    assert changes(page) == []
+
+
+def test_half_a_syllable_is_not_translated(page: Page) -> None:
+    field = page.get_by_label("Sentence", exact=True)
+    field.evaluate(
+        """field => {
+          field.value = "ㄴ";
+          field.dispatchEvent(new InputEvent("input", { bubbles: true, isComposing: true }));
+        }"""
+    )
+    page.wait_for_timeout(600)  # the page translates 400 ms after the last key
+    expect(word(page, "source", 0)).to_have_text("I")
+    field.evaluate("field => field.dispatchEvent(new CompositionEvent('compositionend', { bubbles: true }))")
+    expect(word(page, "source", 0)).to_have_text("ㄴ")
+    expect(page.get_by_test_id("unfamiliar")).to_contain_text("Not in the script")
+    wait_for_responses(page)
 
 
 def test_a_silenced_head_stays_silent_for_other_sentences_and_a_pin_does_not(page: Page) -> None:
@@ -211,6 +287,7 @@ def test_a_word_is_highlighted_everywhere(page: Page) -> None:
     expect(page.locator("#map-part [role=application]").locator("rect.lit")).to_have_count(1)
     for picture in page.locator("td .picture").all():
         expect(picture.locator("rect").first).to_be_attached()
+    page.locator("#map-part [role=application]").scroll_into_view_if_needed()
     box = page.locator("#map-part [role=application]").bounding_box()
     assert box
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from jumok.analysis.changes import Silence
+from jumok.analysis.changes import Pin, Silence
 from jumok.analysis.explainer import explain
 from support.page_browser import SENTENCE, save_file, wait_for_responses
 
@@ -35,6 +35,44 @@ def test_the_text_of_several_sentences_is_the_translators(
     wait_for_responses(page)
 
 
+def test_a_pin_and_a_prefix_say_what_they_hold_and_what_a_score_counts(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    """A score after a prefix counts what follows; a pin holds the steps of the old word."""
+    plain = explain(translator, SENTENCE)
+    page = open_page(f"{address}#sentence={quote(SENTENCE)}")
+    wait_for_responses(page)
+    expect(page.get_by_text("score of what follows the prefix")).to_have_count(0)
+    tokens = [step for step, word in enumerate(plain.target.word_of_token) if word == 1]
+    assert len(tokens) > 1
+    change = {"kind": "pin", "site": "cross", "queries": tokens[:1], "keys": [0]}
+    page = open_page(f"{address}#changes={quote(json.dumps([change]))}")
+    wait_for_responses(page)
+    changed = explain(translator, SENTENCE, edit=Pin("cross", queries=(tokens[0],), keys=(0,)))
+    expect(page.get_by_text("score of what follows the prefix")).to_be_visible()
+    word = changed.target.word_of_token[tokens[0]]
+    count = changed.target.word_of_token.count(word)
+    notes = page.get_by_test_id("partly-pinned")
+    if count > 1:
+        expect(notes).to_contain_text(
+            f"Of the {count} tokens of “{changed.target.words[word]}”, 1 are pinned"
+        )
+    else:
+        expect(notes).to_have_count(0)
+
+
+def test_the_choice_of_heads_is_the_one_that_is_shown(open_page: OpenPage, address: str) -> None:
+    """The chosen option leaves the list; the browser alone would select the first one."""
+    page = open_page(f"{address}#panel=attention")
+    wait_for_responses(page)
+    show = page.get_by_label("Show", exact=True)
+    for choice in ("mean", "read-out"):
+        show.select_option(choice)
+    page.locator("#panel").get_by_label("Attention", exact=True).select_option("encoder")
+    expect(page.locator("#map-part h3").first).to_contain_text("Average")
+    expect(show).to_have_value("mean")
+
+
 def test_words_that_are_kept_for_a_pin_are_not_called_a_prefix(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
@@ -43,7 +81,7 @@ def test_words_that_are_kept_for_a_pin_are_not_called_a_prefix(
     change = {"kind": "pin", "site": "cross", "queries": list(pin.queries), "keys": list(pin.keys)}
     page = open_page(f"{address}#changes={quote(json.dumps([change]))}")
     wait_for_responses(page)
-    kept = page.get_by_text("Kept up to here, because what is changed comes later:").first
+    kept = page.get_by_text("Unchanged, because it was written before the change:").first
     expect(kept).to_contain_text(plain.target.words[0])
     expect(page.get_by_text("Given prefix:")).to_have_count(0)
     expect(page.get_by_role("button", name="Remove the prefix")).to_have_count(0)

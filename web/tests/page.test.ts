@@ -1,15 +1,17 @@
 import { describe, expect, it } from "vitest";
 
-import { firstChangedStep, independentOfSentence, isSilenced, releaseWeight, setWeight, silence, toggleHead, weightSetAt, type Change, type Edge } from "../src/lib/changes";
+import { firstChangedStep, independentOfSentence, isSilenced, partlyPinned, releaseWeight, setWeight, silence, toggleHead, weightSetAt, type Change, type Edge } from "../src/lib/changes";
+import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
 import { computeLayout } from "../src/lib/heatmap";
-import { boxAt, linesOf, withRoom } from "../src/lib/lines";
+import { boxAt, labelMiddles, linesOf } from "../src/lib/lines";
 import { mapFrom } from "../src/lib/maps";
-import { fill, times } from "../src/lib/numbers";
+import { fill, likelihood, times } from "../src/lib/numbers";
 import { parsePreferences } from "../src/lib/preferences";
 import { localise } from "../src/lib/problems";
 import { LANGUAGES } from "../src/lib/strings";
 import { mapTable, toCsv } from "../src/lib/tables";
+import { unfamiliarWords } from "../src/lib/unfamiliar";
 
 const SHAPE = [2, 3];
 const all: Change = { kind: "silence", site: "cross", layer: null, head: null };
@@ -58,6 +60,14 @@ describe("lines", () => {
     expect(firstChangedStep([])).toBe(Infinity);
   });
 
+  it("pin the steps that wrote the old word, and it is told if the new one has more tokens", () => {
+    const target = { text: "책을 믿는다.", ids: [5, 6, 7, 8, 9], tokens: ["▁책을", "▁믿", "는", "다", "."], words: ["책을", "믿는다", "."], word_of_token: [0, 1, 1, 1, 2] };
+    const pinned = (queries: number[], site: Change["site"] = "cross") => partlyPinned({ target, changes: [{ kind: "pin", site, layer: null, head: null, queries, keys: [0] }] } as unknown as Explanation);
+    expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
+    expect([pinned([0]), pinned([1, 2, 3]), pinned([5]), pinned([1], "encoder")]).toEqual([[], [], [], []]);
+    expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
+  });
+
   it("are drawn from a weight on, the strongest of each word marked", () => {
     const map = mapFrom(Float32Array.of(0.5, 0.3, 0.2, 0.04, 0.9, 0.06), ["a", "b"], ["x", "y", "</s>"]);
     expect(linesOf(map, 2, 2).map(({ row, column, strongest }) => [row, column, strongest])).toEqual([
@@ -74,9 +84,10 @@ describe("lines", () => {
     expect(boxAt(boxes, { x: 50, y: 50 }, 8)).toBe(-1);
   });
 
-  it("leave out labels that would overlap", () => {
+  it("move labels that would overlap a little, or leave them out", () => {
     const at = (left: number, top = 0) => ({ left, right: left + 10, top, bottom: top + 10 });
-    expect(withRoom([at(0), at(11), at(40), at(0, 30)], [20, 20, 20, 20])).toEqual([true, false, true, true]);
+    expect(labelMiddles([at(0), at(9), at(60), at(0, 30), undefined], [20, 20, 20, 20, 20])).toEqual([5, null, 65, 5, null]);
+    expect(labelMiddles([at(0), at(20), at(40)], [20, 20, 20])).toEqual([5, 29, 53]);
   });
 });
 
@@ -98,6 +109,7 @@ describe("texts", () => {
     expect(times(-67.61)).toBe("2.3 × 10²⁹");
     expect(times(Math.log(9.97e9))).toBe("1.0 × 10¹⁰");
     expect(fill("{a} and {b}", { a: 1 })).toBe("1 and {b}");
+    expect([-0.5, 0.05, 2.3].map((change) => likelihood(change, LANGUAGES.en))).toEqual(["1.6 times less likely", "about as likely as before", "10 times more likely"]);
   });
 
   it("are quoted in a table, and are no formulas", () => {
@@ -116,6 +128,29 @@ describe("texts", () => {
   it("of remembered settings are read, and others left out", () => {
     expect(parsePreferences("ko.dark")).toEqual({ language: "ko", appearance: "dark" });
     expect(parsePreferences("xx.pink")).toEqual({ language: undefined, appearance: undefined });
+  });
+});
+
+describe("words that the model hardly knows", () => {
+  /** A sentence whose words have these tokens. */
+  const sentence = (words: [string, ...string[]][]): TokenizedSentence => ({
+    text: "",
+    ids: words.flatMap(([, ...tokens]) => tokens.map((token) => (token === "<unk>" ? 1 : 99))),
+    tokens: words.flatMap(([, ...tokens]) => tokens),
+    words: words.map(([word]) => word),
+    word_of_token: words.flatMap(([, ...tokens], i) => tokens.map(() => i)),
+  });
+  const none = { foreign: [], unknown: [], spelled: [] };
+
+  it("are those of another script, with unknown characters, or read letter by letter", () => {
+    const source = sentence([["나는", "▁나는"], ["Zürich", "▁", "<0x5A>", "<0xC3>", "<0xBC>", "r", "i", "c", "h"], ["GO", "▁", "G", "O"], ["hello", "▁he", "l", "l", "o"], ["😀", "▁", "<unk>"], ["reads", "▁read", "s"], ["3", "▁3"], [".", "."]]);
+    expect(unfamiliarWords(source, "en")).toEqual({ foreign: ["나는"], unknown: ["Zürich", "😀"], spelled: ["GO", "hello"] });
+  });
+
+  it("are not Korean words of one-syllable tokens, nor those of a language without a name", () => {
+    const source = sentence([["책을", "▁책", "을"], ["book", "▁book"]]);
+    expect(unfamiliarWords(source, "ko")).toEqual({ ...none, foreign: ["book"] });
+    for (const language of [undefined, "", "not a language"]) expect(unfamiliarWords(source, language)).toEqual(none);
   });
 });
 

@@ -10,7 +10,7 @@ import type { SentenceScore } from "../src/lib/format";
 import { parsePreferences } from "../src/lib/preferences";
 import { trainingLoss } from "../src/lib/metrics";
 import { exportedCell, SENTENCE_COLUMNS, sortSentences, type SentenceColumn } from "../src/lib/sentences";
-import { CHALLENGES, decisiveCrossHead, DONE, STORY, type Scene } from "../src/lib/story";
+import { CHALLENGES, decisiveCrossHead, DONE, FEWEST, numSilenced, STORY, type Scene } from "../src/lib/story";
 import { toCsv } from "../src/lib/tables";
 
 const text = (words: string[]) => ({ text: words.join(" "), ids: [], tokens: [], words, word_of_token: [] });
@@ -53,12 +53,15 @@ describe("the story", () => {
   });
 
   it("knows when a challenge is solved", () => {
-    const [twice, oneHead, shorter] = CHALLENGES;
+    const [twice, fewest, shorter] = CHALLENGES;
     expect(twice(scene({ explanation: explanation(["책", "책"], ["책", "을"]) }))).toBe(true);
     expect(twice(scene({ explanation: explanation([".", "."], ["책", "."]) }))).toBe(false);
-    expect(oneHead(scene({ explanation: explanation(["c"], ["a"]), changes: [silenced(0)] }))).toBe(true);
-    expect(oneHead(scene({ explanation: explanation(["c"], ["a"]), changes: [silenced(null)] }))).toBe(false);
-    expect(oneHead(scene({ explanation: explanation(["a"], ["a"]), changes: [silenced(0)] }))).toBe(false);
+    expect(CHALLENGES[FEWEST]).toBe(fewest);
+    expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [silenced(0)] }))).toBe(true);
+    expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [silenced(null, null)] }))).toBe(true);
+    expect(fewest(scene({ explanation: explanation(["a"], ["a"]), changes: [silenced(0)] }))).toBe(false);
+    expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries: [0], keys: [0] }] }))).toBe(false);
+    expect([[silenced(0)], [silenced(null, null)], []].map((changes) => numSilenced(scene({ changes })))).toEqual([1, 2, 0]);
     expect(shorter(scene({ explanation: explanation(["a"], ["a", "b"]) }))).toBe(true);
     expect(shorter(scene())).toBe(false);
   });

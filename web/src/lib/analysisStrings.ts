@@ -103,6 +103,7 @@ const en = {
   open: "Open",
   secondRun: "dashed",
   docs: "Read more",
+  docsFile: "Read more in the docs of jumok",
 };
 
 export type AnalysisStrings = typeof en;
@@ -206,6 +207,7 @@ const ko: AnalysisStrings = {
   open: "열기",
   secondRun: "점선",
   docs: "자세히 보기",
+  docsFile: "jumok 문서에서 자세히 보기",
 };
 
 export const ANALYSIS_TEXT: Record<Language, AnalysisStrings> = { en, ko };

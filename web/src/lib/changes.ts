@@ -3,7 +3,7 @@
  * The fields are those of the Python classes in src/jumok/analysis/changes.py; tests/analysis/test_change_schema.py compares them. */
 
 import { isSite, type Explanation, type Site } from "./format";
-import { tokenLabels } from "./maps";
+import { tokenLabels, tokensOf } from "./maps";
 import type { Strings } from "./strings";
 
 export interface Silence {
@@ -138,6 +138,18 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   const ends = `${joined(rows, change.queries)} → ${joined(columns, change.keys)}`;
   const share = change.weight ?? 1;
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
+}
+
+/** The written words of which a pin holds some tokens only: a pin holds the steps that wrote the old word, and the new one may have more. */
+export function partlyPinned({ changes, target }: Explanation): { word: string; pinned: number; tokens: number }[] {
+  return changes.flatMap((change) => {
+    if (change.kind !== "pin" || change.site === "encoder") return [];
+    const words = [...new Set(change.queries.map((query) => target.word_of_token[query] ?? -1))].filter((word) => word >= 0);
+    return words
+      .map((word) => ({ word: target.words[word], tokens: tokensOf(target, word) }))
+      .map(({ word, tokens }) => ({ word, pinned: tokens.filter((token) => change.queries.includes(token)).length, tokens: tokens.length }))
+      .filter(({ pinned, tokens }) => pinned < tokens);
+  });
 }
 
 /** The prefix that the translation was given, as text. */

@@ -124,9 +124,29 @@ export const GLOSSARY = {
     page: "page.md",
   },
   pin: {
-    en: { term: "Pin", text: "A word is made to read one source word only; the model then goes on by itself." },
-    ko: { term: "고정", text: "한 단어가 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 씁니다." },
+    en: { term: "Pin", text: "The steps that wrote a word are made to read one source word only; the model then goes on by itself. If the new word has more tokens, the others read freely." },
+    ko: { term: "고정", text: "한 단어를 쓴 단계들이 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 씁니다. 새 단어의 토큰이 더 많으면 나머지 토큰은 자유롭게 읽습니다." },
     page: "page.md",
+  },
+  alignmentHeads: {
+    en: { term: "Alignment heads", text: "The target → source heads that show best which words belong together. They are chosen at the end of the training; word alignments, and the lines between the words, are read from their average." },
+    ko: { term: "정렬 헤드", text: "어느 단어끼리 대응하는지를 가장 잘 보여 주는 번역문 → 원문 헤드들입니다. 학습이 끝날 때 고르며, 단어 정렬과 단어 사이의 선은 이 헤드들의 평균에서 읽습니다." },
+    page: "explain/multi-head.md",
+  },
+  logProb: {
+    en: { term: "Log-probability", text: "The natural logarithm of the probability that the model gives to the whole translation: the sum over its tokens. 0 is certain, −0.7 one in two, −2.3 one in ten." },
+    ko: { term: "로그 확률", text: "모델이 번역 전체에 매기는 확률의 자연로그로, 토큰별 로그 확률의 합입니다. 0이면 확실하고, −0.7이면 2분의 1, −2.3이면 10분의 1입니다." },
+    page: "explain/decoder-and-training.md",
+  },
+  perWord: {
+    en: { term: "Probability per word", text: "The geometric mean: if every word had this probability, the whole translation would be as likely as it is." },
+    ko: { term: "단어당 확률", text: "기하 평균입니다. 모든 단어의 확률이 이 값이라면 번역 전체의 확률이 지금과 같아집니다." },
+    page: "explain/decoder-and-training.md",
+  },
+  searchScore: {
+    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix only what follows it counts: such a score compares with no other." },
+    ko: { term: "점수", text: "탐색이 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 토큰 수의 (길이 벌점)제곱으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 그 뒤에 쓴 토큰만 세므로 다른 점수와 비교할 수 없습니다." },
+    page: "explain/decoder-and-training.md",
   },
   headProfile: {
     en: { term: "Head profile", text: "One head on many sentences: where it reads on average, and what is lost without it." },

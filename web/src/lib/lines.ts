@@ -62,14 +62,18 @@ export function boxAt(boxes: readonly (Box | undefined)[], { x, y }: Point, reac
   return best;
 }
 
-/** Which labels have room, from left to right in every row: one that would overlap the one before is left out. */
-export function withRoom(boxes: readonly (Box | undefined)[], widths: readonly number[]): boolean[] {
+/** How far a label may move to the right, in pixels, if it would overlap the one before. */
+const MAX_SHIFT = 14;
+
+/** The middle of each label, from left to right in every row. One that would overlap the one before moves a little, or is left out (null). */
+export function labelMiddles(boxes: readonly (Box | undefined)[], widths: readonly number[]): (number | null)[] {
   const ends = new Map<number, number>();
   return boxes.map((box, i) => {
-    if (!box) return false;
+    if (!box) return null;
     const [middle, end] = [(box.left + box.right) / 2, ends.get(Math.round(box.top)) ?? -Infinity];
-    if (middle - widths[i] / 2 < end) return false;
-    ends.set(Math.round(box.top), middle + widths[i] / 2 + 4);
-    return true;
+    const shift = Math.max(0, end - (middle - widths[i] / 2));
+    if (shift > MAX_SHIFT) return null;
+    ends.set(Math.round(box.top), middle + shift + widths[i] / 2 + 4);
+    return middle + shift;
   });
 }

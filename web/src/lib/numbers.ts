@@ -32,6 +32,12 @@ export function times(change: number): string | null {
   return `${mantissa} × 10${[...String(exponent)].map((digit) => SUPERSCRIPTS[Number(digit)]).join("")}`;
 }
 
+/** "{times} times less likely", for the change of a logarithm. */
+export function likelihood(change: number, text: { asLikely: string; lessLikely: string; moreLikely: string }): string {
+  const factor = times(change);
+  return factor === null ? text.asLikely : fill(change < 0 ? text.lessLikely : text.moreLikely, { times: factor });
+}
+
 /** A text with its {names} replaced by values. */
 export function fill(template: string, values: Record<string, string | number>): string {
   return template.replace(/\{(\w+)\}/g, (name, key: string) => String(values[key] ?? name));

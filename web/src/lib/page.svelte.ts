@@ -75,6 +75,10 @@ class Page {
   /** Whether the first steps are shown. A live page opens them the first time. */
   storyIsOpen = $state(false);
   storySeen = $state(false);
+  /** The step of the first steps that is shown. */
+  storyStep = $state(0);
+  /** The head that the first steps ask to silence. */
+  suggestedHead = $state.raw<{ site: Site; layer: number; head: number } | null>(null);
   /** The address of the docs, or "". */
   docs = "";
   /** Whether the page is being printed: paper is white, so the theme is light. */
@@ -148,7 +152,9 @@ class Page {
 
   #controller = new AbortController();
   /** The state before the current move of a line or slider; null if nothing is being moved. */
-  #gesture: Edit | null = null;
+  #gesture = $state.raw<Edit | null>(null);
+  /** Whether a line or a slider is being moved: what is shown is not chosen yet. */
+  isHeld = $derived(this.#gesture !== null);
   #isMoving = false;
   #hasMovedOn = false;
   #requests = new WeakMap<Explanation, ExplainRequest>();

@@ -22,6 +22,11 @@ const en = {
     encoder: "Rows: a patch. Columns: the patches it reads, by row and column.",
     decoder: "Rows: what is written. Columns: what was written before it.",
   },
+  axesOfLines: {
+    cross: "Left: the patches that are looked at, by row and column. Right: what is written.",
+    encoder: "Left: the patches that are read, by row and column. Right: the patch that reads them.",
+    decoder: "Left: what was written before. Right: what is written.",
+  },
   withoutHeads: "Without {heads}, the model would find this caption {likely}.",
   sentence: "Picture",
   translation: "Caption",
@@ -52,6 +57,11 @@ const ko: typeof en = {
     cross: "행은 쓰는 단어, 열은 보는 패치(행, 열 번호)입니다.",
     encoder: "행은 패치, 열은 그 패치가 읽는 패치(행, 열 번호)입니다.",
     decoder: "행은 쓰는 단어, 열은 앞서 쓴 단어입니다.",
+  },
+  axesOfLines: {
+    cross: "왼쪽은 보는 패치(행, 열 번호), 오른쪽은 쓰는 단어입니다.",
+    encoder: "왼쪽은 읽히는 패치(행, 열 번호), 오른쪽은 그 패치를 읽는 패치입니다.",
+    decoder: "왼쪽은 앞서 쓴 단어, 오른쪽은 쓰는 단어입니다.",
   },
   withoutHeads: "{heads} 끄면 모델이 매기는 이 캡션의 확률이 {likely}.",
   sentence: "그림",

@@ -1,7 +1,7 @@
 /** The story that is shown when a page is opened for the first time: seven steps for the reader to carry out, and three challenges. */
 
 import { isSilenced, type Change } from "./changes";
-import type { Explanation } from "./format";
+import { SITES, type Explanation } from "./format";
 import type { Language } from "./strings";
 
 export interface StoryText {
@@ -25,7 +25,7 @@ export interface Scene {
 export function decisiveCrossHead(explanation: Explanation | undefined): [number, number] | null {
   const table = explanation?.statistics.cross?.effect;
   let best: [number, number] | null = null;
-  let least = 0;
+  let least = Infinity;
   table?.forEach((row, layer) =>
     row.forEach((effect, head) => {
       if (effect !== null && effect < least) [best, least] = [[layer, head], effect];
@@ -50,17 +50,23 @@ export const DONE: ((scene: Scene) => boolean)[] = [
   ({ sentence, example }) => sentence.trim() !== "" && sentence.trim() !== example,
 ];
 
+/** How many heads these changes silence. */
+export function numSilenced({ explanation, changes }: Scene): number {
+  return SITES.flatMap((site) => {
+    const [layers = 0, heads = 0] = explanation?.attention[site]?.shape ?? [];
+    return Array.from({ length: layers * heads }, (_, i) => isSilenced(changes, site, Math.floor(i / heads), i % heads));
+  }).filter(Boolean).length;
+}
+
 const count = (words: readonly string[], word: string) => words.filter((other) => other === word).length;
 
-/** Small challenges, solved by changes of attention. */
+/** Small challenges, solved by changes of attention. `FEWEST` is the one in which silenced heads are counted. */
+export const FEWEST = 1;
 export const CHALLENGES: ((scene: Scene) => boolean)[] = [
   // A word that the unchanged translation has once is written twice.
   ({ explanation }) => !!explanation?.before && explanation.target.words.some((word) => /\p{L}/u.test(word) && count(explanation.target.words, word) > Math.max(1, count(explanation.before!.target.words, word))),
-  // One head alone changes the text.
-  ({ explanation, changes }) => {
-    const [change, ...others] = changes;
-    return !!explanation?.before && !others.length && change?.kind === "silence" && change.layer !== null && change.head !== null && explanation.before.target.text !== explanation.target.text;
-  },
+  // Silenced heads alone change the text. How many it takes depends on the model and the sentence: the fewest are counted.
+  ({ explanation, changes }) => !!explanation?.before && changes.every(({ kind }) => kind === "silence") && explanation.before.target.text !== explanation.target.text,
   // The model is made to say something shorter.
   ({ explanation }) => !!explanation?.before && explanation.target.words.length < explanation.before.target.words.length,
 ];
@@ -78,6 +84,10 @@ interface StoryTexts {
   done: string;
   tryThese: string;
   solved: string;
+  /** Solved by silencing this number of heads. */
+  solvedWith: string;
+  /** The head of a step, by the numbers of its layer and of itself. */
+  headName: string;
 }
 
 export const STORY: Record<Language, StoryTexts> = {
@@ -92,16 +102,18 @@ export const STORY: Record<Language, StoryTexts> = {
     done: "Done",
     tryThese: "Or solve one of these:",
     solved: "solved",
+    solvedWith: "solved, with {count} silenced",
+    headName: "head {head} of layer {layer}",
     steps: [
       { title: "A small sentence", text: "This page translates “{sentence}” on your computer, and shows where the model reads while it writes each word.", act: "Translate it" },
       { title: "The order turns", text: "The upper row is what the model reads, the lower row what it writes. The lines are its attention: the thicker, the more. Where languages order their words differently, the lines cross." },
       { title: "Point at a word", text: "Point at a word, or tap it. It is lit everywhere: in both sentences, in the map and in every head.", act: "Point for me" },
-      { title: "Silence the head that counts", text: "A head is one of several attentions. Without head {head}, the model finds this translation much less likely. Click its small map among the heads to silence it.", act: "Silence it" },
+      { title: "Silence the head that counts most", text: "A head is one of several attentions. Without {head}, the model finds this translation {likely}. Click its small map to silence it: it is outlined among the heads below. Layers and heads are counted from 0.", act: "Silence it" },
       { title: "Watch it break", text: "Often others stand in for one head. Silence all heads that read the sentence: the model now writes blindly.", act: "Silence them all" },
-      { title: "Pin a word", text: "Undo, then drag the end of a line to another word: the translated word is made to read only that one, and the model goes on by itself.", act: "Pin one for me" },
-      { title: "Your turn", text: "Type a sentence of your own. Silenced heads stay silent until you undo." },
+      { title: "Pin a word", text: "Undo, then drag the end of a line to another word: the steps that wrote the translated word now read only that one, and the model goes on by itself.", act: "Pin one for me" },
+      { title: "Your turn", text: "Type a sentence of your own, or empty the box to choose an example. Silenced heads stay silent until you undo." },
     ],
-    challenges: ["Make a word appear twice.", "Change the text by silencing one single head.", "Make the translation shorter."],
+    challenges: ["Make a word appear twice.", "Change the text by silencing as few heads as you can.", "Make the translation shorter."],
   },
   ko: {
     heading: "첫걸음",
@@ -114,15 +126,17 @@ export const STORY: Record<Language, StoryTexts> = {
     done: "완료",
     tryThese: "다음 문제에도 도전해 보세요.",
     solved: "해결",
+    solvedWith: "헤드 {count}개로 해결",
+    headName: "레이어 {layer}의 헤드 {head}번",
     steps: [
       { title: "짧은 문장 하나", text: "이 페이지는 “{sentence}” 문장을 이 컴퓨터에서 번역하면서, 단어를 하나씩 쓸 때 모델이 어디를 읽는지 보여 줍니다.", act: "번역하기" },
       { title: "어순이 바뀝니다", text: "위는 모델이 읽는 문장, 아래는 모델이 쓰는 문장입니다. 선은 어텐션이며 굵을수록 강합니다. 두 언어의 어순이 다르면 선이 엇갈립니다." },
       { title: "단어 가리키기", text: "단어에 마우스를 올리거나 단어를 눌러 보세요. 두 문장과 어텐션 맵, 모든 헤드에서 함께 강조됩니다.", act: "대신 가리키기" },
-      { title: "중요한 헤드 끄기", text: "헤드는 병렬로 계산되는 여러 어텐션 중 하나입니다. {head} 헤드가 없으면 모델이 이 번역에 매기는 확률이 크게 떨어집니다. 헤드들 가운데 그 헤드의 작은 맵을 눌러 꺼 보세요.", act: "끄기" },
+      { title: "가장 중요한 헤드 끄기", text: "헤드는 병렬로 계산되는 여러 어텐션 중 하나입니다. {head}이 없으면 모델이 매기는 이 번역의 확률이 {likely}. 아래 헤드들 가운데 테두리로 표시된 작은 맵을 눌러 꺼 보세요. 레이어와 헤드의 번호는 0부터 시작합니다.", act: "끄기" },
       { title: "번역이 무너집니다", text: "헤드 하나가 꺼지면 다른 헤드가 대신하기도 합니다. 원문을 읽는 헤드를 모두 꺼 보세요. 이제 모델은 원문을 보지 못한 채 씁니다.", act: "모두 끄기" },
-      { title: "단어 고정하기", text: "‘실행 취소’로 되돌린 다음, 선의 끝을 다른 단어로 끌어 보세요. 번역문의 단어가 그 단어만 읽도록 고정되고, 나머지는 모델이 이어서 씁니다.", act: "하나 고정하기" },
-      { title: "이제 직접 해 보세요", text: "원하는 문장을 입력하세요. 꺼진 헤드는 되돌릴 때까지 꺼져 있습니다." },
+      { title: "단어 고정하기", text: "‘실행 취소’로 되돌린 다음, 선의 끝을 다른 단어로 끌어 보세요. 번역문의 그 단어를 쓴 단계들이 이제 그 원문 단어만 읽고, 나머지는 모델이 이어서 씁니다.", act: "하나 고정하기" },
+      { title: "이제 직접 해 보세요", text: "원하는 문장을 입력하거나, 입력란을 비우고 예문을 고르세요. 꺼진 헤드는 되돌릴 때까지 꺼져 있습니다." },
     ],
-    challenges: ["한 단어가 두 번 나오게 만들기", "헤드 하나만 꺼서 번역을 바꾸기", "번역을 더 짧게 만들기"],
+    challenges: ["한 단어가 두 번 나오게 만들기", "헤드를 되도록 적게 꺼서 번역을 바꾸기", "번역을 더 짧게 만들기"],
   },
 };
