@@ -358,7 +358,7 @@ def test_a_model_is_trained_translated_with_evaluated_and_described(
     assert "이미 끝난 실행입니다 · 스텝 " in again.err
 
     translated = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
-    assert "참고: 1번째 줄: '한글 문장': 모델의 언어인 " in translated.err.replace('"', "'")
+    assert "알림: 1번째 줄: '한글 문장': 모델의 언어인 " in translated.err.replace('"', "'")
     nothing = call("translate", out, tmp_path / "none.txt")
     assert nothing.paragraph("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
 
