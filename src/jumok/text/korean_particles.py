@@ -43,6 +43,8 @@ _ONE_FORM = (
 )
 # A second particle, after 으로 or a particle with one form: 학생에게+는.
 _SECOND = "(?:은|는|도|만|의|까지|부터|요|조차|마저|나|라도|이나)?"
+# Particles that no noun ends in. A copula may follow them: 도서관에서다.
+_NEVER_IN_NOUN = re.compile("(?<=.)(?:에게서?|에서|까지|부터|처럼|한테서?|께서)$")
 _ADNOMINAL = "인"  # 학생인 친구; in 한국인, a Korean person, it is a part of the noun
 _COPULA_END = "(?:다|니|어|던|고|지만|습니다|습니까|으며|는데|어요)?"
 _PLURAL = "들"
@@ -65,7 +67,8 @@ def split_particle(word: str) -> tuple[str, str]:
     for position in range(1, len(word)):
         stem, tail = word[:position], word[position:]
         if is_particle(stem, tail):
-            return stem, tail
+            noun = _NEVER_IN_NOUN.sub("", stem)
+            return noun, word[len(noun) :]
     return word, ""
 
 
