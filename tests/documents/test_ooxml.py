@@ -18,6 +18,7 @@ from support.office_files import (
     make_docx,
     make_pptx,
     make_xlsx,
+    make_zip,
     parts_of,
     reverse,
     run,
@@ -357,3 +358,47 @@ def test_words_in_smart_tags_custom_xml_and_simple_links_move_with_them(opening:
     assert document.segments == ["See Seoul now"]
     written = parts_of(reverse(document))["word/document.xml"].decode()
     assert f"{opening}<w:r><w:t>SEOUL</w:t></w:r>{closing}" in written
+
+
+CHART = (
+    '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"><c:ser>'
+    "<c:tx><c:strRef><c:f>Sheet1!$B$1</c:f>"
+    "<c:strCache><c:pt><c:v>The books</c:v></c:pt></c:strCache></c:strRef></c:tx>"
+    "<c:cat><c:strLit><c:pt><c:v>one &amp; two</c:v></c:pt><c:pt><c:v>2024</c:v></c:pt></c:strLit></c:cat>"
+    "<c:val><c:numCache><c:formatCode>General</c:formatCode><c:pt><c:v>#N/A</c:v></c:pt></c:numCache></c:val>"
+    "</c:ser></c:chartSpace>"
+)
+
+
+def test_the_labels_of_the_data_of_a_chart_are_translated() -> None:
+    data = make_zip({"[Content_Types].xml": "<Types/>", "ppt/charts/chart1.xml": CHART})
+    _, document = read_document("a.pptx", data)
+    assert document.segments == ["The books", "one & two"]
+    written = parts_of(shout(document))["ppt/charts/chart1.xml"].decode()
+    assert written == CHART.replace("The books", "THE BOOKS").replace("one &amp; two", "ONE &amp; TWO")
+
+
+def test_the_labels_of_a_chart_in_a_workbook_are_those_of_its_cells() -> None:
+    _, document = read_document("a.xlsx", make_xlsx("<si><t>one</t></si>", **{"charts/chart1": CHART}))
+    assert document.segments == ["one"]
+
+
+def test_comments_of_a_workbook_are_found_where_programs_put_them() -> None:
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    threaded = "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments"
+    note = f'<comments xmlns="{main}"><comment><text><t>{{}}</t></text></comment></comments>'
+    thread = (
+        f'<ThreadedComments xmlns="{threaded}"><threadedComment><text>a &lt; b</text></threadedComment>'
+        '<threadedComment><text>@Kim look</text><mentions><mention startIndex="0"/></mentions>'
+        "</threadedComment>"
+        "</ThreadedComments>"
+    )
+    parts = {
+        "comments1": note.format("of Excel"),
+        "comments/comment1": note.format("of openpyxl"),
+        "threadedComments/threadedComment1": thread,
+    }
+    _, document = read_document("a.xlsx", make_xlsx("<si><t>one</t></si>", **parts))
+    assert sorted(document.segments) == ["a < b", "of Excel", "of openpyxl", "one"]
+    written = parts_of(shout(document))["xl/threadedComments/threadedComment1.xml"].decode()
+    assert written == thread.replace("a &lt; b", "A &lt; B")

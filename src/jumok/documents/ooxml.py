@@ -24,11 +24,12 @@ from jumok.documents.segment import (
     PAGE_BREAK,
     TAB,
     Element,
+    Segment,
     SegmentBuilder,
     Tag,
     has_letters,
 )
-from jumok.documents.xml_reader import XmlReader, escape_xml
+from jumok.documents.xml_reader import XmlReader, escape_xml, render_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
 from jumok.errors import DataError
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from zipfile import ZipFile
 
-    from jumok.documents.segment import Segment
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
 _PREFIXES = {
@@ -47,6 +47,9 @@ _PREFIXES = {
     "http://purl.oclc.org/ooxml/drawingml/main": "a",
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main": "x",
     "http://purl.oclc.org/ooxml/spreadsheetml/main": "x",
+    "http://schemas.openxmlformats.org/drawingml/2006/chart": "c",
+    "http://purl.oclc.org/ooxml/drawingml/chart": "c",
+    "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 _PARAGRAPHS = frozenset(["w:p", "a:p", "x:si", "x:is", "x:text"])
 _RUNS = frozenset(["w:r", "a:r", "x:r"])
@@ -55,8 +58,10 @@ _PROPERTIES = frozenset(["w:rPr", "a:rPr", "x:rPr"])
 _WRAPPERS = frozenset(["w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo"])
 _WRAPPER_PROPERTIES = frozenset(["w:smartTagPr", "w:customXmlPr"])
 """Properties that stay at the beginning of their wrapper."""
-_OPAQUE = frozenset(["w:del", "w:moveFrom"])
-"""Deleted text of tracked changes, which is copied."""
+_LABELS = {"docx": frozenset(["c:v"]), "pptx": frozenset(["c:v"]), "xlsx": frozenset(["tc:text"])}
+"""Elements with plain text: labels of a chart's data (in a workbook the cells have them), and comments."""
+_OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit"])
+"""Deleted text of tracked changes and the numbers of a chart, which are copied."""
 _STAY_BEFORE = frozenset(
     ["w:pPr", "a:pPr", "w:bookmarkStart", "w:commentRangeStart", "w:permStart", "w:moveToRangeStart"]
 )
@@ -92,7 +97,8 @@ _PART_NAMES = {
     "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
     r"|word/(charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
     "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
-    "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart)\d+)\.xml",
+    "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart)\d+)\.xml"
+    r"|xl/(comments/comment|threadedComments/threadedComment)s?\d+\.xml",
 }
 
 
@@ -141,22 +147,33 @@ class _Paragraph:
 class _Reader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, source: XmlSource, *, keep: frozenset[str] = frozenset()) -> None:
+    def __init__(self, source: XmlSource, kind: str, *, keep: frozenset[str] = frozenset()) -> None:
         super().__init__(source)
+        self._labels = _LABELS[kind]
         self._keep = keep
 
     def is_paragraph(self, node: XmlNode) -> bool:
         if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
             return any(child.name in _RUNS for child in node.children)
-        return node.name in _PARAGRAPHS
+        return node.name in _PARAGRAPHS or node.name in self._labels
 
     def is_opaque(self, node: XmlNode) -> bool:
+        if node.name == "tc:threadedComment":  # a person is mentioned by the position of the name
+            return any(child.name == "tc:mentions" and child.children for child in node.children)
         return node.name in _OPAQUE
 
     def read_content(self, node: XmlNode) -> str | None:
+        if node.name in self._labels:
+            return self._read_label(node)
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
         return self._mark(paragraph, self.raw_content(node))
+
+    def _read_label(self, node: XmlNode) -> str | None:
+        text = node.content()
+        if not has_letters(text):
+            return None
+        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
         """Return the mark of the paragraph's segment; None if it has nothing to translate."""
@@ -431,7 +448,7 @@ def _read(data: bytes, kind: str) -> ZipDocument:
             if name.startswith("xl/worksheets/") and b"inlineStr" not in raw:
                 continue  # its strings are those of sharedStrings.xml
             text, encoding = decode_xml(raw)
-            template = _Reader(read_xml(text, _PREFIXES), keep=keep).read()
+            template = _Reader(read_xml(text, _PREFIXES), kind, keep=keep).read()
             if template.segments:
                 parts[name] = ArchivePart(template, encoding)
     if "[Content_Types].xml" not in names:
