@@ -166,6 +166,41 @@ def test_protected_elements_are_not_among_the_segments() -> None:
     assert [text.strip() for text in read_markup(document).segments] == ["one", "five"]
 
 
+def test_keys_output_and_variables_stay_as_they_are() -> None:
+    markup = read_markup(
+        "<p>press <kbd>Ctrl</kbd> to see <samp>not <b>found</b></samp> in <var>name</var></p>"
+    )
+    assert markup.segments == ["press to see in "]
+    [text] = markup.segments
+    filled = markup.fill([SegmentTranslation(text.upper(), [(span, span) for span in word_spans(text)])])
+    assert filled == ("<p>PRESS <kbd>Ctrl</kbd> TO SEE <samp>not <b>found</b></samp> IN <var>name</var></p>")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "<sup>1</sup>",
+        '<sup class="x">[1, 2]</sup>',
+        '<a href="#n1"><sup>1</sup></a>',
+        '<sup><a href="#n1">1</a></sup>',
+        '<a epub:type="noteref" href="#n1">1</a>',
+        '<a role="doc-noteref" href="#n1">*</a>',
+    ],
+)
+def test_the_number_of_a_note_is_no_part_of_a_word(reference: str) -> None:
+    markup = read_markup(f"<p>I go home{reference} now.</p>")
+    assert markup.segments == ["I go home now."]
+    source, target = word_spans("I go home now."), word_spans("지금 집에 간다.")
+    filled = markup.fill(
+        [SegmentTranslation("지금 집에 간다.", [(source[2], target[1]), (source[3], target[0])])]
+    )
+    assert filled == f"<p>지금 집에{reference} 간다.</p>"
+
+
+def test_a_superscript_with_words_is_translated() -> None:
+    assert read_markup("<p>the 2<sup>nd</sup> <a>3</a></p>").segments == ["the 2nd 3"]
+
+
 def test_an_inline_element_does_not_split_its_sentence() -> None:
     assert read_markup("<p>at <time>noon</time> sharp</p>").segments == ["at noon sharp"]
 

@@ -309,3 +309,28 @@ def test_a_badge_is_a_link_around_a_picture() -> None:
     _, document = read_document("README.md", text.encode())
     assert document.segments == ["some words"]
     assert shout(document).decode() == text.replace("some words", "SOME WORDS")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("A <u>long red</u> car.", ". CAR <u>RED LONG</u> A"),
+        ("see <a href='x'>the *long* way</a> home", "HOME <a href='x'>WAY *LONG* THE</a> SEE"),
+        (
+            "press <kbd>Ctrl</kbd> to go <code>x y</code> home",
+            "<code>x y</code> HOME GO <kbd>Ctrl</kbd> TO PRESS",
+        ),
+        ("the way<sup>1</sup> home", "HOME WAY<sup>1</sup> THE"),
+        ("a <img src=x> *long way* home", "HOME *WAY* <img src=x> *LONG* A"),
+    ],
+)
+def test_inline_tags_move_with_the_words_they_enclose(text: str, written: str) -> None:
+    _, document = read_document("a.md", text.encode())
+    assert reverse(document).decode() == written
+
+
+def test_definitions_and_abbreviations_keep_their_marks() -> None:
+    text = "term\n:   its meaning\n    goes on\n\n*[WWW]: World Wide Web\n"
+    _, document = read_document("a.md", text.encode())
+    assert document.segments == ["term", "its meaning goes on"]
+    assert shout(document).decode() == "TERM\n:   ITS MEANING GOES ON\n\n*[WWW]: World Wide Web\n"

@@ -16,7 +16,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from html import escape, unescape
 from itertools import islice, takewhile, zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.documents.html_attributes import AttributeMarks, AttributeValue, fill_marks
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
@@ -69,7 +69,11 @@ VOID = (
     )
     | VOID_INLINE
 )
-PROTECTED = frozenset(["script", "style", "code", "pre", "textarea", "svg", "math", "noscript", "template"])
+VERBATIM = frozenset(["code", "kbd", "samp", "var"])
+"""Inline elements with what a person types or a program prints."""
+PROTECTED = VERBATIM | frozenset(
+    ["script", "style", "pre", "textarea", "svg", "math", "noscript", "template"]
+)
 """Elements whose content is copied, not translated, like that of translate="no" and class="notranslate"."""
 FOREIGN = frozenset(["svg", "math"])
 """Elements in which a "/" at the end of a tag makes an element empty; elsewhere HTML ignores it."""
@@ -287,6 +291,7 @@ class _SegmentBuilder:
         self._well_nested = True  # whether each end tag so far ends the innermost element
         self._indent = ""
         self._last_atomic: Element | None = None  # if no text has followed it
+        self._begun: list[_Begun] = []  # the state in which each of the open elements began
 
     @property
     def has_text(self) -> bool:
@@ -314,6 +319,9 @@ class _SegmentBuilder:
         self._elements.append((self._last_atomic, self.open))
 
     def open_element(self, token: HtmlToken) -> None:
+        self._begun.append(
+            _Begun(token, len(self._markup), len(self._text), self._length, len(self._elements))
+        )
         self._markup.append(token.raw)
         self.names.push(token.name)
         if len(self.open) < MAX_DEPTH:
@@ -331,7 +339,23 @@ class _SegmentBuilder:
         for element in self.open[len(self.names) :]:
             element.end = self._length
         self.open = self.open[: len(self.names)]
+        begun = self._begun[len(self.names)]
+        del self._begun[len(self.names) :]
+        if len(self.names) == num_open - 1 and _may_be_reference(begun.token):
+            self._join_reference(begun)
         return True
+
+    def _join_reference(self, begun: _Begun) -> None:
+        """Make the element that has just ended atomic if it is the number of a note, or an exponent."""
+        text = "".join(self._text[begun.num_texts :])
+        if not text.strip() or has_letters(text):
+            return
+        raw = "".join(self._markup[begun.num_markup :])
+        del self._markup[begun.num_markup :]
+        del self._text[begun.num_texts :]
+        del self._elements[begun.num_elements :]
+        self._length = begun.length
+        self.add_atomic(raw)
 
     def drop(self, raw: str) -> None:
         """Leave out an end tag without a start tag; a segment that is written back unchanged keeps it."""
@@ -368,6 +392,23 @@ class _SegmentBuilder:
         return ["".join(self._raw)]  # white space between blocks
 
 
+class _Begun(NamedTuple):
+    """The start tag of an inline element, and how much of the segment was before it."""
+
+    token: HtmlToken
+    num_markup: int
+    num_texts: int
+    length: int
+    num_elements: int
+
+
+_REFERENCE_ATTRIBUTE = re.compile(r"""\s(?:epub:type|role)\s*=\s*["']?(?:doc-)?noteref\b""", re.IGNORECASE)
+
+
+def _may_be_reference(token: HtmlToken) -> bool:
+    return token.name == "sup" or (token.name == "a" and _REFERENCE_ATTRIBUTE.search(token.raw) is not None)
+
+
 def _is_enclosing(first: Element, open_element: Element) -> bool:
     """Whether an open element begins the segment: no element that has ended is before it."""
     return first is open_element and first.start == 0
@@ -377,7 +418,7 @@ class _ProtectedElement:
     """An element that is copied verbatim, up to its end."""
 
     def __init__(self, opening: HtmlToken) -> None:
-        self.is_inline = opening.name in INLINE or opening.name == "code"
+        self.is_inline = opening.name in INLINE or opening.name in VERBATIM
         self._name = opening.name
         self._open_names = OpenNames()  # of this element and those in it
         self._open_names.push(opening.name)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jumok.documents.document import DocumentFormat
 from jumok.documents.html import HtmlFile
-from jumok.documents.html_markup import read_markup
+from jumok.documents.html_markup import VERBATIM, VOID, read_markup
 from jumok.documents.marked_template import render_tags
+from jumok.documents.message import pair_up
 from jumok.documents.segment import (
     LINE_BREAK,
     Element,
@@ -31,18 +32,19 @@ from jumok.documents.segment import (
 from jumok.documents.text_document import CompositeTemplate, line_end_of, read_text, split_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
-# In this order: marks of block quotes and list items, a check box, marks of a heading or a footnote's label.
+# In this order: marks of block quotes, list items and definitions, a check box, marks of a heading or a
+# footnote's label.
 _PREFIX = re.compile(
-    r"(?P<containers>[ \t]*+(?:(?:>|[-*+][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+)"
+    r"(?P<containers>[ \t]*+(?:(?:>|[-*+:][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+)"
     r"(?:\[[ xX]\][ \t]++)?(?:#{1,6}[ \t]++|(?P<footnote>\[\^[^\]]++\]:[ \t]*+))?"
 )
 # With five spaces or more after the mark, the content begins after the first.
-_CONTAINER_MARK = re.compile(r">|(?:[-*+]|\d{1,9}[.)])(?: {1,4}(?! )| )")
+_CONTAINER_MARK = re.compile(r">|(?:[-*+:]|\d{1,9}[.)])(?: {1,4}(?! )| )")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
@@ -53,7 +55,8 @@ _NOTE_MARK = re.compile(
     r"[ \t]*+>[ \t>]*+\[![\w-]++\].*|[ \t>]*+:{3}.*"
     r"|[ \t>]*+(?P<indented>(?:!!!|\?{3}\+?)[ \t]*+[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\".*\")?[ \t]*+)"
 )
-_DEFINITION = re.compile(r" {0,3}\[(?!\^)([^\]]+)\]:")
+# Of a link's target, and of an abbreviation.
+_DEFINITION = re.compile(r" {0,3}\*?\[(?!\^)([^\]]+)\]:")
 _HTML_BLOCK = re.compile(
     r" {0,3}</?(?:address|article|aside|blockquote|center|details|dd|div|dl|dt|fieldset|figcaption|figure"
     r"|footer|form|h[1-6]|header|hr|iframe|li|main|nav|ol|p|pre|script|section|style|summary|table|tbody|td|textarea|tfoot|th"
@@ -302,9 +305,36 @@ class _Inline:
         [translation] = translations
         if is_unchanged(self.segment, translation) and self.segment.raw is not None:
             return self.segment.raw
-        pieces = _without_empty_emphasis(place(self.segment, translation))
+        pieces = _without_empty_emphasis(_without_outer_spaces(place(self.segment, translation)))
         written = render_tags(_join_text(pieces), _escape).replace(LINE_BREAK, self.line_break or " ")
         return _BLOCK_BEGIN.sub(r"\g<0>\\", written) if self.begins_line else written
+
+
+def _without_outer_spaces(pieces: Iterable[str | Tag]) -> list[str | Tag]:
+    """Put the spaces at both ends of emphasis outside it: `*home *` would show its asterisks."""
+    moved: list[str | Tag] = []
+    for piece in pieces:
+        last = moved[-1] if moved else None
+        if isinstance(piece, Tag) and not piece.begins and _is_emphasis(piece) and isinstance(last, str):
+            text = last.rstrip(" ")
+            moved[-1:] = [*([text] if text else []), piece, *([" "] if text != last else [])]
+        elif isinstance(piece, str) and piece[:1] == " " and isinstance(last, Tag) and last.begins:
+            position = len(moved)
+            while (
+                position and isinstance(tag := moved[position - 1], Tag) and tag.begins and _is_emphasis(tag)
+            ):
+                position -= 1
+            if position < len(moved):
+                moved.insert(position, " ")
+                piece = piece.lstrip(" ")
+            moved += [piece] if piece else []
+        else:
+            moved.append(piece)
+    return moved
+
+
+def _is_emphasis(tag: Tag) -> bool:
+    return tag.element.opening == tag.element.closing
 
 
 def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
@@ -313,7 +343,7 @@ def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
     for piece in pieces:
         last = kept[-1] if kept else None
         closes = isinstance(piece, Tag) and not piece.begins and last == Tag(piece.element, True)
-        if closes and isinstance(piece, Tag) and piece.element.opening == piece.element.closing:
+        if closes and isinstance(piece, Tag) and _is_emphasis(piece):
             kept.pop()
         else:
             kept.append(piece)
@@ -344,11 +374,15 @@ _MATH = (
     r"(?:(?=[^$`\\^_=]*+[\\^_=])[^$`]++|[^$`\s]++)(?<![\s\\])\$(?![0-9A-Za-z_{$])"
 )
 _IMAGE = re.compile(r"!\[[^\[\]]*+\](?:\([^()]*+\)|\[[^\[\]]*+\])")
+_VERBATIM_ELEMENT = rf"<(?P<name>{'|'.join(sorted(VERBATIM))})(?:\s[^<>]*+)?>[^<>]*+</(?P=name)>"
+_REFERENCE = r"<sup(?:\s[^<>]*+)?>(?:[\d_]|[^\w<>])*+</sup>"
+_TAG = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][\w-]*+)(?:\s[^<>]*+)?>(?<!/>)")
 _TOKEN = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<entity>&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});)"
     r"|(?P<line_break><[bB][rR][ \t]*+/?>)"
     r"|(?P<code>(?P<ticks>`++).+?(?<!`)(?P=ticks)(?!`))"
+    rf"|(?P<verbatim>{_VERBATIM_ELEMENT}|{_REFERENCE})"
     r"|(?P<atomic><(?:/?[a-zA-Z][^<>]*+|!--(?:(?!<!--).)*?--)>|\[\^[^\]\s]++\]"
     rf"|{_ADDRESS}|{_MATH}"
     r"|\{\{(?:(?!\{\{).)*?\}\}|\{%(?:(?!\{%).)*?%\}"
@@ -360,7 +394,8 @@ _TOKEN = re.compile(
 
 def _add_inline(builder: SegmentBuilder, text: str, labels: frozenset[str]) -> None:
     matches = list(_TOKEN.finditer(text))
-    partners = _pair_emphasis(text, matches)
+    tag_partners = pair_up([_tag_of(match) for match in matches])
+    partners = tag_partners | _pair_emphasis(text, matches, tag_partners)
     position = 0
     for index, match in enumerate(matches):
         builder.add_text(text[position : match.start()])
@@ -371,7 +406,12 @@ def _add_inline(builder: SegmentBuilder, text: str, labels: frozenset[str]) -> N
             builder.add_text(re.sub(r"[\t-\r]", " ", unescape(match[0])))
         elif match["line_break"]:
             builder.add_text(LINE_BREAK)
-        elif match["code"] or match["atomic"]:
+        elif match["atomic"] and index in partners:
+            if partners[index] > index:
+                builder.open_element(Element(match[0], matches[partners[index]][0]))
+            else:
+                builder.close_element()
+        elif match["code"] or match["verbatim"] or match["atomic"]:
             builder.add_atomic(match[0])
         elif match["emphasis"]:
             if index not in partners:
@@ -402,12 +442,27 @@ def _add_link(builder: SegmentBuilder, match: re.Match[str], labels: frozenset[s
     builder.close_element()
 
 
-def _pair_emphasis(text: str, matches: Sequence[re.Match[str]]) -> dict[int, int]:
-    """Return the partner of each mark of emphasis that has one, such that pairs are nested."""
+def _tag_of(match: re.Match[str]) -> tuple[str, bool] | None:
+    """Return the name of an inline tag of HTML, and whether it is a start tag; None for other tokens."""
+    tag = _TAG.fullmatch(match["atomic"] or "")
+    if tag is None or tag["tag"].lower() in VOID:
+        return None
+    return tag["tag"].lower(), not tag["end"]
+
+
+def _pair_emphasis(
+    text: str, matches: Sequence[re.Match[str]], tag_partners: Mapping[int, int]
+) -> dict[int, int]:
+    """Return the partner of each mark of emphasis that has one, such that pairs are nested, also in tags."""
     partners: dict[int, int] = {}
     unpaired: list[tuple[str, int]] = []
     for index, match in enumerate(matches):
         mark = match["emphasis"]
+        if tag_partners.get(index, -1) > index:
+            unpaired.append(("<", index))
+        elif index in tag_partners:
+            while unpaired.pop()[1] != tag_partners[index]:
+                pass
         if not mark:
             continue
         before, after = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
@@ -422,7 +477,7 @@ def _pair_emphasis(text: str, matches: Sequence[re.Match[str]]) -> dict[int, int
 
 # The beginning of a heading, a list item, a quote or a note, up to where an inserted backslash prevents it.
 _BLOCK_BEGIN = re.compile(
-    r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
+    r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+:](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
     r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"
 )
 _MARKUP = re.compile(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)|~(?=~)|(?<=~)~|&(?=#?[0-9A-Za-z]{1,32};)")
