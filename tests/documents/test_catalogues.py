@@ -205,6 +205,14 @@ def test_two_voices_in_one_cue_are_two_segments(cue: str, segments: list[str], e
     assert shout(document).decode() == text.replace(cue, expected)
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_webvtt_names_the_language_if_the_header_does(line_end: str) -> None:
+    text = "WEBVTT\nKind: captions\nLanguage: en-US\n\nNOTE\nLanguage: en\n\n00:01.000 --> 00:02.000\nhello\n"
+    _, document = read_document("a.vtt", text.replace("\n", line_end).encode())
+    expected = text.replace("en-US", "ko").replace("hello", "HELLO")
+    assert shout(document, "ko").decode() == expected.replace("\n", line_end)
+
+
 def test_a_vtt_file_without_its_first_line_is_refused() -> None:
     with pytest.raises(DataError, match="WEBVTT"):
         read_document("a.vtt", b"1\n00:01.000 --> 00:02.000\nhello\n")

@@ -334,3 +334,22 @@ def test_a_string_with_plural_forms_gets_no_plain_translation_of_its_key() -> No
     _, document = read_document("a.xcstrings", text.encode())
     assert document.segments == ["plain"]
     assert json.loads(shout(document, "ko"))["strings"]["file count"] == strings["file count"]
+
+
+def test_an_empty_new_localisation_of_a_catalogue_is_filled() -> None:
+    def localized(state: str, value: str) -> dict[str, object]:
+        return {"localizations": {"ko": {"stringUnit": {"state": state, "value": value}}}}
+
+    strings = {
+        "Hello %@": localized("new", ""),
+        "done": localized("new", "다 됨"),
+        "gone": localized("translated", ""),
+    }
+    text = json.dumps({"sourceLanguage": "en", "strings": strings})
+    _, document = read_document("a.xcstrings", text.encode())
+    written = json.loads(shout(document, "ko"))["strings"]
+    assert written == strings | {"Hello %@": localized("translated", "HELLO %@")}
+    assert (
+        json.loads(shout(document, "ja"))["strings"]["Hello %@"]["localizations"]["ko"]["stringUnit"]["value"]
+        == ""
+    )

@@ -17,7 +17,7 @@ from jumok.documents.text_document import CompositeTemplate, decode_text, read_t
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextEncoding, TextTemplate
@@ -108,6 +108,17 @@ ARB = DocumentFormat(
 # --- String catalogues --------------------------------------------------------------------------------------
 
 
+_STATE = ("stringUnit", "state")
+_VALUE = ("stringUnit", "value")
+
+
+class _EmptyUnit(NamedTuple):
+    """A localisation with an empty text that is marked "new": the spans of its state and its text."""
+
+    state: tuple[int, int]
+    value: tuple[int, int]
+
+
 class _CatalogueEntry(NamedTuple):
     """A string of a catalogue, and where its localisation is inserted: at the start of an object."""
 
@@ -117,11 +128,13 @@ class _CatalogueEntry(NamedTuple):
     is_localizations: bool
     """Whether the object is the string's "localizations"; otherwise it is the string, which has none yet."""
     is_empty: bool
+    empty_units: Mapping[str, _EmptyUnit]
+    """By language, the localisations that have no text yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class StringCatalogue:
-    """An .xcstrings file: a localisation is added to each string that lacks the language."""
+    """An .xcstrings file: each string that lacks the language, or has no text in it, gets a localisation."""
 
     text: str
     encoding: TextEncoding
@@ -143,13 +156,21 @@ class StringCatalogue:
             if language and language not in entry.languages:
                 pieces += [self.text[position : entry.position], _localisation(entry, filled, language)]
                 position = entry.position
+            elif unit := entry.empty_units.get(language):
+                new = {unit.state: _state_of(entry, filled), unit.value: filled}
+                for span in sorted(new):
+                    pieces += [self.text[position : span[0]], _encode(new[span])]
+                    position = span[1]
         return self.encoding.encode("".join([*pieces, self.text[position:]]))
+
+
+def _state_of(entry: _CatalogueEntry, filled: str) -> str:
+    return "translated" if has_same_placeholders(entry.message.text, filled) else "needs_review"
 
 
 def _localisation(entry: _CatalogueEntry, filled: str, language: str) -> str:
     """Return what is inserted, indented as Xcode indents it."""
-    state = "translated" if has_same_placeholders(entry.message.text, filled) else "needs_review"
-    unit = {"stringUnit": {"state": state, "value": filled}}
+    unit = {"stringUnit": {"state": _state_of(entry, filled), "value": filled}}
     localisation = {language: unit} if entry.is_localizations else {"localizations": {language: unit}}
     lines = json.dumps(localisation, ensure_ascii=False, indent=2, separators=(",", " : ")).split("\n")[1:-1]
     indent = " " * (6 if entry.is_localizations else 4)
@@ -163,7 +184,7 @@ def _read_catalogue(data: bytes) -> StringCatalogue:
     if not isinstance(content, dict) or not isinstance(content.get("strings"), dict):
         raise DataError('This is no string catalogue: it has no object "strings".')
     source_language = str(content.get("sourceLanguage", "en"))
-    insert_positions = {value.path: value.end for value in _scan(text) if text[value.start] == "{"}
+    spans = {value.path: (value.start, value.end) for value in _scan(text)}
     entries = []
     for key, string in content["strings"].items():
         if not isinstance(string, dict) or string.get("shouldTranslate") is False:
@@ -174,14 +195,25 @@ def _read_catalogue(data: bytes) -> StringCatalogue:
             continue
         message = Message(_source_text(localizations.get(source_language), key))
         path = ("strings", key) if found is None else ("strings", key, "localizations")
-        if message.segments and path in insert_positions:
+        if message.segments and path in spans and text[spans[path][0]] == "{":
             is_empty = not (string if found is None else localizations)
+            units = {
+                language: _EmptyUnit(spans[*path, language, *_STATE], spans[*path, language, *_VALUE])
+                for language, localization in localizations.items()
+                if _is_empty_unit(localization)
+            }
             entries.append(
                 _CatalogueEntry(
-                    message, frozenset(localizations), insert_positions[path], found is not None, is_empty
+                    message, frozenset(localizations), spans[path][1], found is not None, is_empty, units
                 )
             )
     return StringCatalogue(text, encoding, sorted(entries, key=lambda entry: entry.position))
+
+
+def _is_empty_unit(localization: Any) -> bool:
+    """Return whether Xcode added a localisation to be filled in."""
+    unit = localization.get("stringUnit") if isinstance(localization, dict) else None
+    return isinstance(unit, dict) and unit.get("state") == "new" and unit.get("value") == ""
 
 
 def _has_variations(localization: Any) -> bool:

@@ -48,6 +48,12 @@ def _parse_vtt(text: str) -> CompositeTemplate:
     return _parse(text, is_vtt=True)
 
 
+def _set_vtt_language(text: str, language: str, _source_language: str) -> str:
+    """Name the language in the header, up to the first empty line, if the header has one."""
+    header, blank, cues = text.partition("\r\n\r\n" if "\r\n" in text else "\n\n")
+    return re.sub(r"(?m)^(Language:[ \t]*)[\w-]+", rf"\g<1>{language}", header) + blank + cues
+
+
 SRT = DocumentFormat(
     (".srt",),
     "application/x-subrip; charset=utf-8",
@@ -57,6 +63,6 @@ SRT = DocumentFormat(
 VTT = DocumentFormat(
     (".vtt",),
     "text/vtt; charset=utf-8",
-    partial(read_text, parse=_parse_vtt),
+    partial(read_text, parse=_parse_vtt, set_language=_set_vtt_language),
     syntax_characters=b"<{&\r\n",
 )
