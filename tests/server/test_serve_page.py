@@ -68,6 +68,8 @@ def test_the_page_without_javascript_shows_pivot_languages(served: Served) -> No
         ("ko", "감지된 언어: 영어 · 경유 언어: 독일어<"),
     ):
         assert notice in served.post_form("/", request, **{"Accept-Language": language}).text
+    same = served.post_form("/", {"q": "das Haus steht auf dem Berg", "source": "auto", "target": "de"}).text
+    assert "Detected: German · This is already the target language: nothing was translated.<" in same
     for target, notice in (("fr", ">Translated through: German<"), ("de", 'role="status"><')):
         assert notice in served.post_form("/", {**request, "source": "en", "target": target}).text
 

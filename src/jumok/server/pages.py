@@ -69,20 +69,21 @@ async def translate_on_page(request: ApiRequest) -> Response:
     [translated] = await service.pipeline.translate_all(
         [form.q], plan.pivot_paths, options, request.client_id
     )
-    notice = _plan_notice(plan, _ui_language(request))
+    notice = _plan_notice(plan, form.target, _ui_language(request))
     return _render_translation_page(request, result=translated.text(), notice=notice)
 
 
-def _plan_notice(plan: LanguagePlan, ui_language: str) -> str:
-    """Return the detected language and the pivot languages, as the page shows them."""
+def _plan_notice(plan: LanguagePlan, target: str, ui_language: str) -> str:
+    """Return the detected language, the pivot languages, and whether nothing was translated, as shown."""
     strings = STRINGS[ui_language]
     detected = [language["language"] for language in plan.detected or ()]
     labelled = ((strings["detected"], detected), (strings["through"], plan.pivots))
-    return " · ".join(
+    notices = [
         label + ", ".join(localized_language_name(ui_language, code) for code in codes)
         for label, codes in labelled
         if codes
-    )
+    ]
+    return " · ".join([*notices, strings["untranslated"]] if detected == [target] else notices)
 
 
 async def show_attention_page(request: ApiRequest) -> Response:

@@ -254,6 +254,7 @@ export class TranslationPage implements SentenceHost {
   #describe({ detectedLanguage, pivot }: Routing): string {
     return [
       ...(detectedLanguage ? [string("detected") + languageName(detectedLanguage.language)] : []),
+      ...(detectedLanguage && detectedLanguage.language === this.#target.value ? [string("untranslated")] : []),
       ...(pivot?.length ? [string("through") + pivot.map(languageName).join(", ")] : []),
     ].join(" · ");
   }
