@@ -45,6 +45,9 @@ if TYPE_CHECKING:
         # other names of two files, one per side
         ("check p.tsv --valid v.en.gz v.de.gz", "check p.tsv --valid v.en.gz --valid v.de.gz"),
         ("check p.tsv --valid v.en:2 v.de", "check p.tsv --valid v.en:2 --valid v.de"),
+        ("check p.tsv --valid=v.en v.de", "check p.tsv --valid=v.en --valid v.de"),
+        ("check --valid=v.en --valid=v.de p.tsv", "check --valid=v.en --valid=v.de p.tsv"),
+        ("check --valid=v.tsv p.tsv", "check --valid=v.tsv p.tsv"),
         # already repeated
         ("check --valid v.en --valid v.de p.tsv", "check --valid v.en --valid v.de p.tsv"),
         # a file without its other half stays alone; the reader refuses it
