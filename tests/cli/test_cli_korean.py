@@ -136,7 +136,7 @@ def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
             "문장 쌍 54개, 검증용 6개; 건너뜀: 중복 2개, 빈 문장 1개",
         ),
         ("54 pairs, 270 target tokens", "문장 쌍 54개, 번역문 토큰 270개"),
-        ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 빔 크기 4로 평가"),
+        ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 평가 시 빔 크기 4"),
         ("a tenth of 1 step, at most 4,000", "전체 1스텝의 10분의 1, 최대 4,000"),
         ("a tenth of 900 steps, at most 4,000", "전체 900스텝의 10분의 1, 최대 4,000"),
         (
@@ -219,7 +219,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         (
             "60% of the way from the start model to the average of the last 5 checkpoints up to step 1,200, "
             "scored with beam 4",
-            "시작 모델과 스텝 1,200까지 마지막 체크포인트 5개의 평균 사이의 60% 지점, 빔 크기 4로 평가",
+            "시작 모델과 스텝 1,200까지 마지막 체크포인트 5개의 평균 사이의 60% 지점, 평가 시 빔 크기 4",
         ),
         (
             "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
