@@ -93,7 +93,7 @@ def test_normed_starts_with_a_v_of_length_one_over_the_root_of_units():
     torch.testing.assert_close(mechanism.score_vectors().norm(dim=-1), torch.full((3,), 0.25))
     before = mechanism.score_vectors()
     with torch.no_grad():
-        mechanism.energy.mul_(7.0)  # its length does not matter
+        mechanism.energy.mul_(7.0)  # the length of `energy` does not matter
     torch.testing.assert_close(mechanism.score_vectors(), before)
 
 

@@ -73,7 +73,7 @@ def test_parameters_have_readable_names():
 
 
 def test_a_cache_grows_by_doubling():
-    """n steps allocate O(log n) times and do not change what an earlier length read."""
+    """n steps allocate O(log n) times and do not change an earlier memory."""
     memory = KeyValues(torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 0, 2), length=0)
     addresses, earlier = set(), None
     for step in range(100):
