@@ -56,7 +56,7 @@ def test_pairs_without_faults(call: Call, pairs: Path) -> None:
 @pytest.mark.parametrize(
     "rows",
     [[("one", "eins")], [("one", f"eins {number}") for number in range(40)]],
-    ids=["one", "one source"],
+    ids=["one pair", "one source"],
 )
 def test_a_corpus_too_small_for_a_validation_set_is_reported(
     rows: list[tuple[str, str]], call: Call, tmp_path: Path

@@ -1,4 +1,4 @@
-"""`jumok corpus`: the built-in corpus as a file that can be read back."""
+"""`jumok corpus`: a built-in corpus as a file that can be read back."""
 
 from __future__ import annotations
 

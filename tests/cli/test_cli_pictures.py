@@ -142,7 +142,7 @@ def test_two_systems_are_compared_on_pictures(call: Call, pictures: Path) -> Non
 
 
 @pytest.mark.medium
-def test_a_hostile_picture_stops_training_with_its_name(call: Call, pictures: Path) -> None:
+def test_training_and_check_name_a_truncated_picture(call: Call, pictures: Path) -> None:
     bad = pictures / "halves" / "left" / "bad.png"
     bad.write_bytes((pictures / "halves" / "left" / "000.png").read_bytes()[:45])
     stopped = call("train", pictures / "halves", "--model", "encoder-only", *SMALL, "--out", pictures / "run")
