@@ -140,9 +140,8 @@ def test_a_killed_worker_and_a_killed_program_lose_only_the_parts_that_they_had_
     assert victim not in workers
     first.kill()
     first.communicate()
-    wait_for(
-        lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 20
-    )  # with the program
+    # Workers end with the program.
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 20)
     done = num_parts()
     assert 6 <= done < 16
     assert not out.exists()

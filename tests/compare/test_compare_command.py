@@ -87,7 +87,7 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
 
 
 @pytest.mark.medium
-def test_an_interrupted_comparison_saves_and_says_so(tmp_path):
+def test_an_interrupted_comparison_saves_a_checkpoint_and_says_how_to_continue(tmp_path):
     pairs, out = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60)), tmp_path / "out"
     arguments = ["compare", pairs, "--system", "recurrent", "--system", "transformer", "--out", out]
     program = [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, arguments), *SMALL]

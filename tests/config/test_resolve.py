@@ -1,4 +1,4 @@
-"""Overrides and recipe are two types; `resolve` makes one of the other and keeps the reasons."""
+"""Overrides are what a person set; `resolve` makes a recipe of them and of derived settings, with reasons."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_other_values_of_a_recipe_leave_the_rest_alone() -> None:
 
 
 def test_no_module_relies_on_pydantic_for_what_was_set() -> None:
-    """A `Recipe` has all of them. The one exception takes a recipe from a caller."""
-    asking = re.compile("exclude_unset|model_fields_set|exclude_defaults")
-    found = [path.name for path in SOURCES.rglob("*.py") if asking.search(path.read_text(encoding="utf-8"))]
+    """A recipe has a value for every setting. The one exception reads what a caller set in a recipe."""
+    options = re.compile("exclude_unset|model_fields_set|exclude_defaults")
+    found = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
     assert found == ["overrides.py"]

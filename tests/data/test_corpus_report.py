@@ -1,4 +1,4 @@
-"""The report finds planted faults, finds none in good text, and training skips exactly what it reports."""
+"""The report finds planted faults and none in good text, and training skips the pairs that it predicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of large stores: bijections, each pair once per epoch, any position by itself."""
+"""The plan of large stores: bijections, each pair as often as its weight, batches as in a sorted plan."""
 
 from __future__ import annotations
 
@@ -89,4 +89,5 @@ def test_large_stores_get_this_plan_and_fractional_weights_do_not() -> None:
     assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(199))
     assert not np.array_equal(*epochs)
     assert not has_whole_weights([StoredCorpus("a", 0.5, 0, 10)])
-    assert store_module.MAX_SORTED_PAIRS == 1_000_000  # published results have fewer pairs
+    # Published results have fewer pairs: their order must stay.
+    assert store_module.MAX_SORTED_PAIRS == 1_000_000
