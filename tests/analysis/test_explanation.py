@@ -328,7 +328,7 @@ def test_what_is_explained_is_what_the_engine_translates() -> None:
         for weight in rounded.model.parameters():
             weight.copy_((weight * 2).round() / 2)
     engine = TorchEngine(rounded.model)
-    engine.name = "rounded"  # type: ignore[misc]  # as another engine would be
+    engine.name = "rounded"  # type: ignore[misc]  # not that of torch, as for any other engine
     expected = rounded.translate([SENTENCE])[0].text
     assert explain(exact, SENTENCE).text != expected
     exact.engine = engine

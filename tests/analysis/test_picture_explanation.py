@@ -48,7 +48,7 @@ def test_the_maps_of_a_caption_are_those_of_the_translator(picture: str) -> None
         atol=1e-6,
     )
     [alignment] = explanation.alignments
-    assert alignment.heads == ((1, 0), (1, 1))  # the last layer's
+    assert alignment.heads == ((1, 0), (1, 1))  # the heads of the last layer
     by_word = {word: patch for patch, word in alignment.links.sure}
     greatest = translator.word_attention(picture, explanation.text).weights[0, 0].argmax(axis=-1)
     assert by_word == dict(enumerate(greatest.tolist()))

@@ -140,4 +140,4 @@ def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_e
     torch.testing.assert_close(in_parts.context, at_once.context, atol=1e-14, rtol=0)
     sizes.clear()
     mechanism(query, memory)
-    assert sizes == [7]  # with gradients, which save the hidden layer anyway
+    assert sizes == [7]  # all at once: autograd saves the whole hidden layer anyway

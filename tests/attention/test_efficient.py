@@ -221,7 +221,7 @@ def test_gradients_of_halved_chunks_equal_finite_differences():
     check_gradients(Efficient(causal=True), (query, keys, values, allowed))
 
 
-def test_steps_continue_a_padded_memory_and_follow_their_rows():
+def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     """Prepare four keys, reorder the sentences, extend by three: equal to the full pass in that order."""
     query, keys, values, allowed = random_inputs(7, 7)
     allowed[:, 4:] = True  # added keys are never padding

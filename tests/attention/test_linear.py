@@ -84,7 +84,7 @@ def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
     check_gradients(LinearAttention(causal=causal), random_inputs(3, 3), need_weights=need_weights)
 
 
-def test_steps_continue_a_padded_memory_and_follow_their_rows():
+def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     """Prepare four keys, reorder the sentences, extend by three: equal to the full pass in that order."""
     query, keys, values, allowed = random_inputs(7, 7)
     allowed[:, 4:] = True  # added keys are never padding

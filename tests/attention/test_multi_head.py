@@ -167,7 +167,7 @@ def test_several_axes_of_two_tensors_with_a_mask_as_in_keras():
     for result, expected in [(attended.context, case["output"]), (attended.weights, case["scores"])]:
         expected = torch.tensor(expected, dtype=torch.float64)
         assert result.shape == expected.shape
-        if result is attended.weights:  # heads after the batch axes
+        if result is attended.weights:  # the axis of heads, after the batch axes, goes last
             result, expected = result.movedim(2, -1), expected.movedim(2, -1)
         torch.testing.assert_close(result[sees_a_key], expected[sees_a_key])
     assert torch.all(attended.context[~sees_a_key] == ours.out.bias)

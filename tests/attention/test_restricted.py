@@ -103,7 +103,7 @@ def test_no_tensor_grows_faster_than_the_sentence(causal, dropout):
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = Restricted(neighbours=5, causal=True)
-    # Two heads; its own key and five before; width 4.
+    # Two heads; the query's own key and the five before it; width 4.
     assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 6 * 4
 
 

@@ -98,7 +98,7 @@ def test_planted_faults_as_json(call: Call, faulty: Path) -> None:
     assert set(PLANTED) <= set(by_title)
     for number, title in enumerate(PLANTED, start=len(GOOD) + 1):
         assert number in [example["line"] for example in by_title[title]["examples"]], title
-        if title != "untranslated":  # it is also in the wrong script, and is counted as skipped there
+        if title != "untranslated":  # also in the wrong script, and counted as skipped for that
             assert (by_title[title]["skipped"] == 0) == (title in KEPT_FAULTS), title
     assert report["pairs"] == len(PLANTED) + len(GOOD)
     assert report["kept"] + sum(report["skipped"].values()) == report["pairs"]

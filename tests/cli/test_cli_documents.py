@@ -414,7 +414,7 @@ class TestResuming:
     @pytest.mark.parametrize(
         "option", [["--beam", "1"], ["--sentences", "keep"], ["--memory", "m.en-ko.tsv"]]
     )
-    def test_other_options_begin_again_only_if_asked(
+    def test_with_other_options_it_begins_again_only_with_overwrite(
         self, option: list[str], call: Call, source: Path, tmp_path: Path, blocks: list[int],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
@@ -429,7 +429,7 @@ class TestResuming:
         assert sum(blocks[3:]) == 5
         assert sorted(path.name for path in tmp_path.iterdir()) == ["m.en-ko.tsv", "many.html", "out.html"]
 
-    def test_a_file_of_others_is_not_replaced(
+    def test_a_part_file_that_is_not_from_jumok_is_not_replaced(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
     ) -> None:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
@@ -505,7 +505,7 @@ class TestResuming:
         assert call(*command).code == 130
         assert "with another model" in call(*command).paragraph("translate")
 
-    def test_an_edited_document_begins_again_only_if_asked(
+    def test_an_edited_document_is_translated_again_only_with_overwrite(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
     ) -> None:
         call("translate", MODEL, source, "--out", tmp_path / "out.html")

@@ -46,7 +46,8 @@ def test_captions_from_training_to_maps(call: Call, pictures: Path) -> None:
     assert [json.loads(line)["source"] for line in lines] == [str(picture), "", str(picture)]
 
     (pictures / "paths.txt").write_text(f"{picture}\n")
-    bulk = ("--out", pictures / "bulk.txt", "--workers", "1")  # a part would not know that a picture changed
+    # A part file would not notice that a picture changed.
+    bulk = ("--out", pictures / "bulk.txt", "--workers", "1")
     for command, file in (("translate", pictures / "paths.txt"), ("evaluate", captions)):
         refused = call(command, model, file, *bulk)
         assert "Pictures are not translated in parts" in refused.paragraph(command)

@@ -59,7 +59,9 @@ def test_as_many_lines_out_as_in(end: bytes, ended: bool, call: Call, model: Pat
     assert lines == [" ".join(translation.text.splitlines()) for translation in expected]
 
 
-def test_a_file_and_standard_input_give_the_same(call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_file_and_standard_input_give_the_same_translations(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "in.txt"
     file.write_bytes(b"\n".join(ODD_LINES))
     assert call("translate", model, file) == call("translate", model, stdin=file.read_bytes())
@@ -272,7 +274,7 @@ def test_a_closed_pipe_is_not_an_error_of_a_translation(model: Path, tmp_path: P
     file = tmp_path / "many.txt"
     file.write_bytes(b"one two three\n" * 3000)
     with subprocess.Popen(
-        program(["translate", model, file, "--beam", "1", "--json"]),  # more than a pipe holds
+        program(["translate", model, file, "--beam", "1", "--json"]),  # it prints more than a pipe holds
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),

@@ -73,7 +73,7 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
     assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == result
     assert "recurrent-bahdanau" in (out / "report.html").read_text(encoding="utf-8")
 
-    monkeypatch.setattr(subprocess, "Popen", None)  # a second process would fail
+    monkeypatch.setattr(subprocess, "Popen", None)  # to start a process would fail
     code, stdout, stderr = call(*arguments, *SMALL)
     assert code == 0, stderr
     assert stderr.count("already finished") == 2

@@ -44,7 +44,7 @@ def test_a_mechanism_without_options_is_its_name() -> None:
     assert Overrides.from_settings(**{"model.cross_attention": options})["model.cross_attention"] == options
 
 
-def test_updating_overrides_leaves_the_old_ones_alone() -> None:
+def test_updating_overrides_does_not_change_the_original() -> None:
     first = Overrides.from_settings(**{"training.seed": 1, "model.width": 64})
     second = first.updated({"training.seed": 2, "model.width": None, "model.family": "recurrent"})
     assert dict(second) == {"training.seed": 2, "model.width": 64, "model.family": "recurrent"}
@@ -90,7 +90,7 @@ def test_only_overrides_can_differ_from_a_recipe() -> None:
     assert differences(Overrides(), stored) == []
 
 
-def test_other_values_of_a_recipe_leave_the_rest_alone() -> None:
+def test_with_settings_changes_only_the_given_settings() -> None:
     recipe = make_recipe(**{"training.minutes": 5, "model.cross_attention": {"kind": "bahdanau", "units": 8}})
     changed = with_settings(recipe, {"model.width": 64})
     assert flatten(changed) == {**flatten(recipe), "model.width": 64}

@@ -2,7 +2,7 @@
 
     python device_driver.py BUILD_FOLDER OUT_FOLDER > result.json
 
-It is a process of its own: a process can have only one device of this kind, and torch keeps it forever.
+It is a process of its own: torch registers one such device per process, and never removes it.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def test_a_seed_gives_the_same_pictures_and_another_gives_others() -> None:
 
 
 def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
-    """Where a picture differs from its ground, some region covers it; each box is as small as its thing."""
+    """A region covers every pixel that is not background; each box is as small as its thing."""
     for picture in draw_scenes("train", COUNT):
         boxes = picture.regions["en"]
         assert boxes
@@ -43,10 +43,10 @@ def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
             inside = coverage(thing)[top:bottom, left:right] > 0
             assert inside[0].any() and inside[-1].any() and inside[:, 0].any() and inside[:, -1].any()  # noqa: PT018
             covered[top:bottom, left:right] = True
-        ground = np.median(picture.pixels[~covered], axis=0)
-        far_from_ground = np.abs(picture.pixels - ground).max(axis=2) > 30
-        assert not (far_from_ground & ~covered).any()
-        assert (far_from_ground & covered).sum() > 20
+        background = np.median(picture.pixels[~covered], axis=0)
+        is_drawn = np.abs(picture.pixels - background).max(axis=2) > 30
+        assert not (is_drawn & ~covered).any()
+        assert (is_drawn & covered).sum() > 20
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape.english for shape in SHAPES])
