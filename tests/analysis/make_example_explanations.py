@@ -1,8 +1,9 @@
-"""Write an example explanation of every family, by small random models, for work on the page.
+"""Write one explanation per small random model, as examples for work on the page.
 
     PYTHONPATH=src:tests python tests/analysis/make_example_explanations.py FOLDER
 
-In `changed.json` one head is silenced. With a trained model: `jumok look MODEL "I go home." --out x.json`.
+`given.json` explains a given translation; in `changed.json` one head is silenced. With a trained
+model: `jumok look MODEL "I go home." --out x.json`.
 """
 
 from __future__ import annotations

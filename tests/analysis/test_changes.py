@@ -27,11 +27,11 @@ CHANGES = [
     Pin("cross", queries=(3, 4), keys=(0, 2)),
     Pin("cross", queries=(3, 4), keys=(0, 2), weight=0.25),
 ]
-every_family = pytest.mark.parametrize("name", SMALL_MODELS)
+every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 every_change = pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}")
 
 
-def test_a_painted_row_keeps_its_sum_even_if_one_key_had_nearly_all_of_it() -> None:
+def test_a_painted_row_keeps_its_sum_even_if_one_key_had_nearly_all_weight() -> None:
     model = family_translator("transformer").model
     paint = Paint("cross", query=0, key=0, weight=0.5)
     edit = edit_from_changes([paint], model, source_length=2)
@@ -41,7 +41,7 @@ def test_a_painted_row_keeps_its_sum_even_if_one_key_had_nearly_all_of_it() -> N
     torch.testing.assert_close(edited, torch.tensor([[[[0.5, 0.5]]]]))
 
 
-@every_family
+@every_small_model
 @every_change
 def test_a_change_acts_the_same_in_one_pass_and_step_by_step(name: str, change) -> None:
     translator = family_translator(name)
@@ -87,7 +87,7 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
 
 
-@every_family
+@every_small_model
 def test_silenced_heads_have_no_weight_and_the_others_keep_theirs(name: str) -> None:
     translator = family_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=Silence("cross", 0, 0))
@@ -96,13 +96,14 @@ def test_silenced_heads_have_no_weight_and_the_others_keep_theirs(name: str) -> 
     if weights.shape[1] > 1:
         plain = explain(translator, SENTENCE, target=TARGET)
         np.testing.assert_allclose(weights[0, 1], plain.attention["cross"].weights[0, 1], atol=1e-5)
-        np.testing.assert_allclose(  # a decoder-only model has "cross" and "decoder" in one row
+        # A query of a decoder-only model has its "cross" and "decoder" weights in one row.
+        np.testing.assert_allclose(
             explanation.attention["decoder"].weights[0], plain.attention["decoder"].weights[0], atol=1e-5
         )
 
 
-@every_family
-def test_a_pinned_word_attends_to_its_word_only(name: str) -> None:
+@every_small_model
+def test_a_pinned_target_word_attends_only_to_its_source_word(name: str) -> None:
     translator = family_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
     pinned = explain(translator, SENTENCE, target=TARGET, edit=plain.pin_words(2, 4))
@@ -130,7 +131,7 @@ def test_a_pin_gives_its_keys_a_share_and_rescales_the_rest(share: float) -> Non
         Pin("cross", queries=(2,), keys=(1,), weight=1.5)
 
 
-@every_family
+@every_small_model
 def test_tokens_before_a_change_stay_the_same(name: str) -> None:
     translator = family_translator(name)
     plain = explain(translator, SENTENCE)
@@ -147,17 +148,17 @@ def test_tokens_before_a_change_stay_the_same(name: str) -> None:
     assert changed.before.log_prob_changed == pytest.approx(float(under_change), abs=1e-4)
 
 
-@every_family
+@every_small_model
 def test_a_change_that_changes_nothing_gives_the_same_translation(name: str) -> None:
     translator = family_translator(name)
     plain = explain(translator, SENTENCE)
     same = explain(translator, SENTENCE, edit=lambda weights, site: weights)
-    none = explain(translator, SENTENCE, edit=[])
-    assert plain.target.ids == same.target.ids == none.target.ids
-    assert (none.changes, none.before is not None) == ((), True)
+    no_changes = explain(translator, SENTENCE, edit=[])
+    assert plain.target.ids == same.target.ids == no_changes.target.ids
+    assert (no_changes.changes, no_changes.before is not None) == ((), True)
 
 
-@every_family
+@every_small_model
 def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
     translator = family_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
@@ -177,7 +178,7 @@ def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
     np.testing.assert_allclose(total, effects["cross"].sum(axis=2), atol=1e-5)
 
 
-@every_family
+@every_small_model
 def test_groups_of_heads_are_silenced_together(name: str) -> None:
     translator = family_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
@@ -216,11 +217,11 @@ def test_changes_outside_the_maps_are_refused() -> None:
         change_from_json({"kind": "paint", "site": "cross", "colour": 3})
 
 
-LATE_KEYS = [Paint("decoder", 0, 0, query=1, key=4), Pin("decoder", queries=(5, 1), keys=(0, 4))]
+CHANGES_TO_LATER_KEYS = [Paint("decoder", 0, 0, query=1, key=4), Pin("decoder", queries=(5, 1), keys=(0, 4))]
 
 
 @pytest.mark.parametrize("target", [None, TARGET])
-@pytest.mark.parametrize("change", LATE_KEYS, ids=lambda change: change.kind)
+@pytest.mark.parametrize("change", CHANGES_TO_LATER_KEYS, ids=lambda change: change.kind)
 @pytest.mark.parametrize("name", ["transformer", "decoder-only"])
 def test_no_change_lets_a_decoder_attend_to_later_keys(name: str, change, target: str | None) -> None:
     translator = family_translator(name)

@@ -47,7 +47,7 @@ def test_a_larger_explanation_than_allowed_is_refused(
         explain(translator, SENTENCE, target=target, limits=limits)
 
 
-def test_heads_are_not_ranked_if_that_takes_too_many_passes() -> None:
+def test_effects_of_heads_are_refused_if_they_need_too_many_passes() -> None:
     limits = CostLimits(max_total_weights=10_000)
     explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
     with pytest.raises(DataError, match="It needs 21 passes"):

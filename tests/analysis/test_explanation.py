@@ -28,7 +28,7 @@ from support.random_translators import (
 if TYPE_CHECKING:
     from jumok.analysis.explanation import Explanation
 
-every_family = pytest.mark.parametrize("name", SMALL_MODELS)
+every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 
 
 def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...]:
@@ -37,7 +37,7 @@ def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...
     return explanation.search.ids(step - 1, parent) if step else ()
 
 
-@every_family
+@every_small_model
 def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
     translator = family_translator(name)
     explanation = explain(translator, SENTENCE)
@@ -48,7 +48,7 @@ def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
         assert attention.weights.shape[2:] == (len(attention.queries), len(attention.keys))
 
 
-@every_family
+@every_small_model
 def test_the_explained_translation_is_that_of_translate(name: str) -> None:
     translator = family_translator(name)
     [translation] = translator.translate([SENTENCE])
@@ -60,7 +60,7 @@ def test_the_explained_translation_is_that_of_translate(name: str) -> None:
     assert explain(translator, SENTENCE, options=ExplanationOptions(beam=1)).text == greedy.text
 
 
-@every_family
+@every_small_model
 def test_rows_sum_to_one_between_tokens_and_between_words(name: str) -> None:
     explanation = explain(family_translator(name), SENTENCE, target=TARGET)
     rows = {site: explanation.words(site) for site in explanation.attention}
@@ -87,7 +87,7 @@ def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
     np.testing.assert_allclose(explanation.words("cross").weights[:, :, 0, 0], by_hand, atol=1e-6)
 
 
-@every_family
+@every_small_model
 def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> None:
     explanation = explain(family_translator(name), SENTENCE, options=ExplanationOptions(candidates=5))
     assert explanation.search is not None
@@ -121,7 +121,7 @@ def test_the_tree_has_the_models_log_probabilities_and_its_best_hypothesis_is_th
             assert candidate.log_prob - before == pytest.approx(float(following[candidate.id]), abs=1e-4)
 
 
-@every_family
+@every_small_model
 def test_each_hypothesis_has_its_attention(name: str) -> None:
     translator = family_translator(name)
     explanation = explain(translator, SENTENCE)
@@ -319,7 +319,7 @@ def test_the_callback_may_end_the_search() -> None:
 
 
 def test_what_is_explained_is_what_the_engine_translates() -> None:
-    """A converted model rounds its weights; its translation is the one that every other door gives."""
+    """A converted model rounds its weights; its translation is explained, because users get that one."""
     exact, rounded = (
         make_translator(SMALL_MODELS["transformer"]),
         make_translator(SMALL_MODELS["transformer"]),
@@ -328,7 +328,7 @@ def test_what_is_explained_is_what_the_engine_translates() -> None:
         for weight in rounded.model.parameters():
             weight.copy_((weight * 2).round() / 2)
     engine = TorchEngine(rounded.model)
-    engine.name = "rounded"  # type: ignore[misc]  # as another engine would be
+    engine.name = "rounded"  # type: ignore[misc]  # not that of torch, as for any other engine
     expected = rounded.translate([SENTENCE])[0].text
     assert explain(exact, SENTENCE).text != expected
     exact.engine = engine

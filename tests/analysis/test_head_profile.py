@@ -58,19 +58,19 @@ def test_a_profile_is_the_mean_of_what_explanations_say(name: str, change: Silen
     assert (profile.error is None) == (change.site != "cross")
 
 
-def test_the_offset_of_a_head_that_attends_to_the_token_before() -> None:
+def test_the_offset_leaves_out_the_special_token_and_queries_that_attend_only_to_it() -> None:
     translator = make_translator(SMALL_MODELS["transformer"])
     weights = explain(translator, PAIRS[0].source, target=PAIRS[0].target).attention["decoder"].weights[1, 0]
     profile = profile_head(translator, PAIRS[:1], Silence("decoder", 1, 0))
     offsets = []
     for query, row in enumerate(weights):
-        words = row[1:]
-        if row[0] < 0.95 and words.sum() > 0:
-            offsets.append((words * np.arange(1, len(row))).sum() / words.sum() - query)
+        on_words = row[1:]
+        if row[0] < 0.95 and on_words.sum() > 0:
+            offsets.append((on_words * np.arange(1, len(row))).sum() / on_words.sum() - query)
     assert profile.offset == pytest.approx(np.mean(offsets), abs=1e-5)
 
 
-def test_a_profile_names_one_head_that_the_model_has() -> None:
+def test_a_profile_needs_one_head_of_the_model_and_pairs() -> None:
     translator = family_translator("transformer")
     with pytest.raises(DataError, match="One head"):
         profile_head(translator, PAIRS, Silence("cross", 1))

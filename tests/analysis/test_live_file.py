@@ -1,4 +1,4 @@
-"""A page with a model in it: what it holds, which models are refused, and its policy."""
+"""A page with a model in it: what the page holds, its content security policy, and refused models."""
 
 from __future__ import annotations
 
@@ -46,15 +46,16 @@ def test_a_tied_matrix_is_stored_once() -> None:
     assert tensors["output.weight"] == tensors["source_embedding.weight"]
 
 
-@pytest.mark.parametrize(("quantization", "share"), [("float16", 2**-11), ("int8", 0.5 / 127)])
-def test_weights_are_rounded_to_the_precision(quantization: Any, share: float) -> None:
+@pytest.mark.parametrize(("quantization", "relative_error"), [("float16", 2**-11), ("int8", 0.5 / 127)])
+def test_weights_are_rounded_to_the_precision(quantization: Any, relative_error: float) -> None:
     torch.manual_seed(1)
     weights = {"matrix": torch.randn(3, 8), "zeros": torch.zeros(2, 2), "vector": torch.randn(5)}
     rounded = round_weights(weights, quantization)
     assert torch.equal(rounded["vector"], weights["vector"])
     assert torch.equal(rounded["zeros"], weights["zeros"])
     error = (rounded["matrix"] - weights["matrix"]).abs()
-    assert (error <= share * weights["matrix"].abs().amax(dim=1, keepdim=True) * 1.001).all()
+    largest = weights["matrix"].abs().amax(dim=1, keepdim=True)
+    assert (error <= relative_error * largest * 1.001).all()
     assert error.max() > 0
 
 

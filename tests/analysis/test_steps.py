@@ -1,4 +1,4 @@
-"""The steps of one weight: each follows from those before it, and the last is the model's own value."""
+"""The steps of one weight: each follows from those before it, and they lead to what the model computes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_every_step_of_a_transformer_follows_from_the_steps_before(name: str, ce
     np.testing.assert_allclose(steps["added"], steps["query state"] + steps["output"], atol=1e-5)
     last = steps["normed"] if name == "post-norm" else steps["added"]
     np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
-    assert ("mask" in steps) == (site == "decoder")  # where it hides something
+    assert ("mask" in steps) == (site == "decoder")  # only this mask hides something
     if site == "decoder":
         all_allowed = np.ones((len(explanation.attention[site].queries), len(steps["weights"])))
         np.testing.assert_array_equal(steps["mask"], np.tril(all_allowed))
@@ -99,9 +99,9 @@ def test_steps_support_every_kind_of_positions_and_norms(settings: dict, cell: t
     explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, _, query, _ = cell
     steps = explanation.steps(*cell)
-    added = steps["position bias"] if "position bias" in steps else np.zeros_like(steps["scores"])
+    bias = steps["position bias"] if "position bias" in steps else np.zeros_like(steps["scores"])
     product = steps["query"] @ steps["key"] / np.sqrt(len(steps["query"]))
-    assert steps["score"] == pytest.approx(product + added[cell[-1]], rel=1e-4, abs=1e-3)
+    assert steps["score"] == pytest.approx(product + bias[cell[-1]], rel=1e-4, abs=1e-3)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
     last = steps["normed"] if settings.get("norm") == "post" else steps["added"]
     expected = layer_output(translator, explanation, site, layer)[query]
@@ -204,7 +204,7 @@ def test_every_mechanism_shows_its_steps_in_a_recurrent_model(kind: str) -> None
 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau", "decoder-only"])
-def test_steps_under_an_edit_have_both_weights(name: str) -> None:
+def test_steps_under_an_edit_have_the_weights_before_and_after_it(name: str) -> None:
     translator = family_translator(name)
     paint = Paint("cross", 0, 0, query=2, key=1, weight=0.9)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=paint)

@@ -107,7 +107,7 @@ def test_a_file_that_exists_is_not_replaced(
     assert "exists already" in message
 
 
-def test_kept_and_dropped_pairs_have_a_file_each(
+def test_one_file_for_kept_and_dropped_pairs_is_refused(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "x.tsv"

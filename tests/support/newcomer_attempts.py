@@ -363,7 +363,7 @@ FAULTS: dict[str, str] = {
     "B5": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 2, 14, 15, 20, swapped.en-ko.tsv
     "B6": "tests/server/test_serve_workers.py::"
     "test_a_port_that_another_server_took_while_it_loads_is_reported_at_once",
-    "B7": "tests/cli/test_cli_display.py::test_the_bar_and_the_time_left_stay_in_a_narrow_terminal",
+    "B7": "tests/cli/test_cli_display.py::test_a_narrow_terminal_shows_the_bar_and_fewer_facts",
     "B8": "tests/cli/test_cli_translate.py::test_the_time_left_follows_from_all_lines_so_far",
     "C1": "tests/data/test_measured_points.py::test_the_nearest_points_are_quoted",
     "C2": "tests/training/test_run.py::test_a_time_budget_that_is_too_short_is_reported",
