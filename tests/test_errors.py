@@ -1,4 +1,4 @@
-"""The exception tree: the classes match the drawing in the docstring."""
+"""The exception tree matches the drawing in the docstring; the closest known name is suggested."""
 
 from __future__ import annotations
 
