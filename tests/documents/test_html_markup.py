@@ -1,4 +1,4 @@
-"""Translated HTML: tags are balanced, and enclose the words aligned to those they enclosed."""
+"""Translated HTML: tags are balanced, and enclose the words aligned to the source words they enclosed."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_full_stop_does_not_become_a_second_link() -> None:
     assert markup.fill([SegmentTranslation("여기에서 읽으세요.", links)]) == (
         '<p><a href="x">여기에서</a> 읽으세요.</p>'
     )
-    # Punctuation next to the words of an element stays inside; an element around punctuation alone, too.
+    # Punctuation next to the words of an element stays inside, and so does punctuation without words.
     for document in ("<p>Go <b>home now!</b></p>", "<p>Go<b>!</b> Now.</p>", "<p><b>A, B</b> or C</p>"):
         assert translate_into_itself(document) == document
 
@@ -234,7 +234,7 @@ def test_an_element_whose_words_are_not_aligned_stays_empty() -> None:
     ("first", "second"), [("你好。", "2024 年"), ("好", "abc"), ("<x>", "い"), ("b", "\u0301c")]
 )
 def test_sentences_that_meet_without_a_space_keep_their_words_apart(first: str, second: str) -> None:
-    """As in Chinese and Japanese: the last word of one and the first of the next look like one word."""
+    """As in Chinese: the last word of a sentence and the first word of the next look like one word."""
     begin, end = word_spans(second)[0]
     # "One" is characters 0 to 3 of the source, "Three" 9 to 14.
     links = [((0, 3), word_spans(first)[0]), ((9, 14), (begin + len(first), end + len(first)))]
@@ -335,7 +335,8 @@ def test_hostile_documents_cost_linear_time(unit: str) -> None:
         translate_into_itself(unit * (characters // len(unit)))
         return time.process_time() - begin
 
-    small, large = (min(cost(size) for _ in range(3)) for size in (10_000, 40_000))  # the least disturbed
+    # The minimum is the run that other processes disturbed least.
+    small, large = (min(cost(size) for _ in range(3)) for size in (10_000, 40_000))
     assert large < 8 * small + 0.2
 
 
@@ -350,7 +351,8 @@ def test_reading_long_hostile_documents_costs_linear_time(begin: str, unit: str,
         read_markup(document)
         return time.process_time() - started
 
-    small, large = (min(cost(size) for _ in range(3)) for size in (50_000, 200_000))  # the least disturbed
+    # The minimum is the run that other processes disturbed least.
+    small, large = (min(cost(size) for _ in range(3)) for size in (50_000, 200_000))
     assert large < 8 * small + 0.2
 
 
@@ -434,7 +436,7 @@ def test_an_attribute_moves_with_its_tag_and_a_nul_does_no_harm() -> None:
         '<a href="x">one <b>two<br>three</b></a>',
     ],
 )
-def test_an_element_around_text_and_a_block_is_not_written_twice(document: str) -> None:
+def test_an_element_around_whole_segments_is_written_once_and_another_once_per_segment(document: str) -> None:
     expected = document.replace("home<br>now", "home</b><b><br>now").replace(
         "two<br>three", "two</b><b><br>three"
     )

@@ -88,7 +88,7 @@ def test_the_strongest_links_are_chosen() -> None:
     end = 10 + MAX_PER_SOURCE_TOKEN + 5
     for target in range(10, end):  # five too many for source token 7; the weight grows with the token
         links.add(numpy.array([link(7, target), link(8, 50)]), numpy.array([0.5 + target, 1.0]))
-    # Token 10 becomes the strongest, so the weakest five are 11 to 15. Links of </s> do not count.
+    # Token 10 becomes the strongest, so the weakest five are 11 to 15. Links of </s> are ignored.
     links.add(numpy.array([link(7, 10), link(7, END), link(END, 60)]), numpy.array([500.0, 900.0, 900.0]))
     found = _strongest_targets(*links.sums(), vocab_size)
     assert found == {7: [10, *range(16, end)], 8: [50]}
