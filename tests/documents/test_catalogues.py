@@ -284,10 +284,8 @@ def test_a_copy_of_the_source_that_is_marked_as_new_is_translated(unit: str, att
     assert "needs" not in written
     draft = (template % "저장을 누르세요.").encode()  # a translator has begun
     assert read_document("a.xlf", draft)[1].segments == []
-    named = (
-        (template % source).replace(attributes or state, "").encode()
-    )  # not marked as new: it may be a name
-    assert read_document("a.xlf", named)[1].segments == []
+    unmarked = (template % source).replace(attributes or state, "").encode()  # may be a name
+    assert read_document("a.xlf", unmarked)[1].segments == []
 
 
 SEGMENTED = """<xliff version="1.2"><file source-language="en" target-language="ko"><body><trans-unit id="1">

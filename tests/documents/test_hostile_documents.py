@@ -19,6 +19,7 @@ from support.office_files import make_docx, make_open_document, make_zip, run, s
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# "Billion laughs": every entity is ten times the previous one.
 LAUGHS = (
     '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha">'
     + "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True))

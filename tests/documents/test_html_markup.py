@@ -31,14 +31,14 @@ class Balance(HTMLParser):
         self.open: list[str] = []
         self.words: list[tuple[str, frozenset[str]]] = []
         self.balanced = True
-        self.seen: list[str] = []
+        self.started: list[str] = []  # ids, or tag names, of all start tags
         self.feed(document)
         self.close()
         self.balanced = self.balanced and not self.open
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         name = dict(attributes).get("id") or tag
-        self.seen.append(name)
+        self.started.append(name)
         if tag not in VOID:
             self.open.append(f"{tag}#{name}")
 
@@ -53,19 +53,19 @@ class Balance(HTMLParser):
 def mark_up(pair: Pair, generator: random.Random) -> tuple[str, dict[str, set[int]]]:
     """Return the source with nested inline elements, and the indices of the words in each."""
     words = split_words(pair.source)
-    spans: list[tuple[int, int]] = []
+    elements: list[tuple[int, int]] = []  # first word, and the word after the last
     low, high = 0, len(words)
-    while high - low > 1 and len(spans) < 4:
+    while high - low > 1 and len(elements) < 4:
         low = generator.randint(low, high - 1)
         high = generator.randint(low + 1, high)
-        spans.append((low, high))
-    cuts = word_spans(pair.source)
+        elements.append((low, high))
+    spans = word_spans(pair.source)
     inside, opening, closing = {}, {}, {}
-    for number, (start, end) in enumerate(spans):
+    for number, (start, end) in enumerate(elements):
         tag = generator.choice(["b", "i", "em", "span", "a", "u"])
         inside[f"t{number}"] = set(range(start, end))
-        opening.setdefault(cuts[start][0], []).append(f'<{tag} id="t{number}">')
-        closing.setdefault(cuts[end - 1][1], []).insert(0, f"</{tag}>")
+        opening.setdefault(spans[start][0], []).append(f'<{tag} id="t{number}">')
+        closing.setdefault(spans[end - 1][1], []).insert(0, f"</{tag}>")
     out, last = [], 0
     for position in sorted({*opening, *closing}):
         out += [pair.source[last:position], *closing.get(position, ()), *opening.get(position, ())]
@@ -87,7 +87,7 @@ def test_nested_tags_stay_balanced_and_around_the_aligned_words() -> None:
         written = markup.fill([SegmentTranslation(pair.target, links)])
         balance = Balance(written)
         assert balance.balanced, written
-        assert set(balance.seen) >= inside.keys(), written
+        assert set(balance.started) >= inside.keys(), written
         assert [word for word, _ in balance.words] == split_words(pair.target), written
         aligned = {j: {i for i, k in pair.alignment.sure if k == j} for j in range(len(target))}
         for j, (_, around) in enumerate(balance.words):
@@ -106,7 +106,7 @@ def test_a_full_stop_does_not_become_a_second_link() -> None:
     assert markup.fill([SegmentTranslation("여기에서 읽으세요.", links)]) == (
         '<p><a href="x">여기에서</a> 읽으세요.</p>'
     )
-    # Punctuation next to the words of an element stays inside, and so does punctuation without words.
+    # Punctuation next to the words of an element stays in the element, also if it has no words.
     for document in ("<p>Go <b>home now!</b></p>", "<p>Go<b>!</b> Now.</p>", "<p><b>A, B</b> or C</p>"):
         assert translate_into_itself(document) == document
 
@@ -246,7 +246,7 @@ def test_sentences_that_meet_without_a_space_keep_their_words_apart(first: str, 
 def test_malformed_html_becomes_balanced() -> None:
     for document in ("<b>one <i>two</b> three</i>", "<p><b>one", "one</b></p>", "<b>one<p>two</b>three</p>"):
         written = translate_into_itself(document)
-        names = [name for name in Balance(written).seen if name != "p"]
+        names = [name for name in Balance(written).started if name != "p"]
         assert written.count("<b>") == written.count("</b>"), written
         assert written.count("<i>") == written.count("</i>"), written
         assert len(names) <= 4

@@ -138,9 +138,8 @@ def test_a_crash_of_ctranslate2_is_a_model_folder_error(
     for _ in range(2):
         with pytest.raises(ModelFolderError, match=r"CTranslate2 crashed on it \(SIGABRT\)"):
             jumok.load(unchecked_folder)
-    assert (
-        jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
-    )  # torch needs no CTranslate2
+    # The engine torch needs no CTranslate2.
+    assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
 
 
 def test_an_exit_code_that_python_does_not_give_is_a_crash(

@@ -210,9 +210,9 @@ def test_other_packages_are_refused_with_the_reason(tmp_path: Path) -> None:
         pickled, lambda arrays: {**arrays, "Wemb": np.array([Exploit(tmp_path / "code-ran")], dtype=object)}
     )
     assert_refused(pickled, "allow_pickle|Object arrays")
-    infinite = unpack("marian", tmp_path / "infinite")
-    change_npz(infinite, lambda arrays: {**arrays, "Wemb": arrays["Wemb"] * np.float32("nan")})
-    assert_refused(infinite, "not finite")
+    not_finite = unpack("marian", tmp_path / "not-finite")
+    change_npz(not_finite, lambda arrays: {**arrays, "Wemb": arrays["Wemb"] * np.float32("nan")})
+    assert_refused(not_finite, "not finite")
     assert not (tmp_path / "code-ran").exists()
 
 

@@ -128,9 +128,9 @@ def test_reordered_rows_continue_their_own_sentence(orders):
             if len(sentence) == 0:
                 assert log_probs.values.shape == (0, VOCAB_SIZE)
                 continue
-            forced = torch.cat([history, torch.full((len(history), 1), END)], dim=1)
-            alone = Batch(BATCH.source[sentence], BATCH.source_lengths[sentence], forced)
-            expected = model.output.log_probs(model(alone)[:, -1])
+            targets = torch.cat([history, torch.full((len(history), 1), END)], dim=1)
+            forced = Batch(BATCH.source[sentence], BATCH.source_lengths[sentence], targets)
+            expected = model.output.log_probs(model(forced)[:, -1])
             torch.testing.assert_close(log_probs.values, expected, atol=1e-4, rtol=0)
 
 

@@ -39,7 +39,7 @@ class Subject:
 
     @classmethod
     def of(cls, kind: type[Mechanism], dtype: torch.dtype = torch.float64, **options: object) -> Subject:
-        """The subject whose heads have this mechanism."""
+        """The subject that is a multi-head attention with this mechanism."""
 
         def make(*, heads: int, causal: bool, dropout: nn.Module | None) -> Attention:
             shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
@@ -97,7 +97,7 @@ CASES = [
 def prepare_masked(
     subject: Subject, attention: Attention, keys: Tensor, allowed: Tensor
 ) -> tuple[Memory, dict[str, Tensor], Tensor]:
-    """A memory, the mask as an argument of the call, and what both allow, (batch, 1, query, key).
+    """A memory, the mask as an argument of the call, and what they allow together, (batch, 1, query, key).
 
     A mechanism that supports no mask per query gets one mask for all queries: padding of the memory.
     """

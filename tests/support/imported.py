@@ -91,8 +91,8 @@ def largest_score_difference(
     """The largest difference of a token's log-probability from Marian's.
 
     `tokenized`: Marian's translations are tokens with spaces between them. They are plain text if Marian
-    splits text itself. Then only translations are compared that jumok splits into as many tokens as Marian
-    scored: more than half.
+    splits text itself. Then a translation is compared only if jumok splits it into as many tokens as
+    Marian scored, as is true of most.
     """
     largest, compared = 0.0, 0
     tokenizers = translator.tokenizers

@@ -1,4 +1,4 @@
-"""Runs the commands of the documents in order, in an empty folder.
+"""Runs the commands of each page of the documentation in order, in an empty folder.
 
 Blocks marked `sh` and `python` run, except those below `<!-- not run: reason -->`. Training time and
 number of pairs are reduced. Links to files must not be dead.
@@ -39,7 +39,7 @@ GIVEN = {
     "docs/models.md": {"opus.zip": "tests/interop/stored/classic.zip"},
     "docs/texts.md": {"runs/mine/model": "tests/stored/models/transformer"},
 }
-"""Files and folders that the reader of a document has: name in the document → path in the project."""
+"""Files and folders that the reader of a page has: name on the page → path in the project."""
 EXPLAIN = PROJECT / "docs" / "explain"
 EXPLAIN_PAGES = tuple(sorted(f"docs/explain/{path.name}" for path in EXPLAIN.glob("*.md")))
 EXPLAINED = tuple(name for name in EXPLAIN_PAGES if not name.endswith(".ko.md"))
@@ -122,7 +122,7 @@ def run_block(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
         if (PROJECT / name).exists()
     ],
 )
-def test_the_commands_of_a_document_work(name: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
     for given, original in GIVEN.get(name, {}).items():
         copy = shutil.copytree if (PROJECT / original).is_dir() else shutil.copy
         copy(PROJECT / original, tmp_path / given)
