@@ -207,7 +207,7 @@ def against_direction(modules: list[Module], direction: Direction) -> list[str]:
 
 
 def package_cycles(modules: list[Module]) -> list[str]:
-    """Cycles between packages; imports inside functions count too."""
+    """Cycles between packages, also through imports inside functions."""
     known = {module.name for module in modules}
     graph: dict[str, set[str]] = {}
     for module in modules:

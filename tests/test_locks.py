@@ -31,7 +31,7 @@ def test_a_lock_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
         assert other.stdout.readline() == b"locked\n"
         with pytest.raises(BlockingIOError, match="locked by another process"):
             acquire_lock(path, wait=False)
-        other.kill()  # a killed process holds nothing
+        other.kill()  # a killed process holds no lock
         other.wait()
         acquire_lock(path, wait=True).release()
     acquire_lock(path, wait=False).release()

@@ -255,7 +255,7 @@ def test_bold_lands_on_the_aligned_word_in_every_text_format() -> None:
         assert expected in document.write([translation]).decode()
 
 
-def test_a_target_has_one_state_however_it_is_quoted() -> None:
+def test_a_target_has_one_state_however_the_old_one_is_quoted() -> None:
     unit = "<target/></trans-unit>"
     for state in ("state='new'", 'state = "new"'):
         text = XLIFF_1.replace(unit, f"<target {state}/></trans-unit>")

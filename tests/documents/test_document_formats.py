@@ -201,7 +201,7 @@ def test_lines_of_a_subtitle_are_wrapped_by_visible_length() -> None:
 
 @pytest.mark.parametrize("between", ["\n", "\n\n", "\n \n\n"])
 def test_po_catalogues_fill_empty_entries_only(between: str) -> None:
-    """With any number of empty lines between entries, and with none."""
+    """Entries may have any number of empty lines between them, or none."""
     catalogue = PO_FILE.replace("\n\n", between)
     _, document = read_document("de.po", catalogue.encode())
     assert document.segments == ['Open "it"\n', "file", "files"]

@@ -410,7 +410,7 @@ def test_attributes_that_people_read_are_translated(document: str, expected: str
         '<link rel="stylesheet" title="dark"><script title="x"></script>',
     ],
 )
-def test_other_attributes_stay(document: str) -> None:
+def test_other_attributes_are_not_translated(document: str) -> None:
     assert read_markup(document).segments == []
 
 

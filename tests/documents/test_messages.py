@@ -62,7 +62,7 @@ def test_placeholders_tags_and_choices_survive(text: str, segments: list[str], f
 
 
 def test_a_translation_with_a_nul_harms_nothing() -> None:
-    """A number between two U+0000 would look like the mark of a segment, 0 like that of this one."""
+    """In a template, a number between two U+0000 marks a segment; 0 would mark this one."""
     assert Message("one").fill([SegmentTranslation(f"a {chr(0)}0{chr(0)} b")]) == "a  0  b"
     _, document = read_document("a.xml", b"<resources><string>one</string></resources>")
     assert b"\0" not in document.write([SegmentTranslation(f"{chr(0)}0{chr(0)}")])

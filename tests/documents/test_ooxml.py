@@ -102,7 +102,7 @@ def test_a_document_translated_into_itself_is_the_same_file() -> None:
     assert identity(read_document("a.docx", DOCUMENT)[1]) == DOCUMENT
 
 
-def test_capitals_change_the_text_alone() -> None:
+def test_capitals_change_only_the_text() -> None:
     """Paragraphs are written anew with the same elements in the same order; other parts are unchanged."""
     written = parts_of(shout(read_document("a.docx", DOCUMENT)[1]))
     parts = parts_of(DOCUMENT)

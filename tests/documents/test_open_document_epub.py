@@ -71,7 +71,7 @@ def test_every_place_with_text_is_translated_and_nothing_else() -> None:
     assert identity(document) == TEXT
 
 
-def test_capitals_change_the_text_alone() -> None:
+def test_capitals_change_only_the_text() -> None:
     written, parts = parts_of(shout(read_document("a.odt", TEXT)[1])), parts_of(TEXT)
     assert list(written) == list(parts)
     assert (written["mimetype"], written["Pictures/image1.png"]) == (parts["mimetype"], PICTURE)

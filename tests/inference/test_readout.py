@@ -28,7 +28,7 @@ def hand_made() -> AttendedPair:
     first = [
         # s0a  s0b  s1   </s>
         [0.3, 0.3, 0.4, 0.0],  # produces t0: word 0 has the larger sum, word 1 the larger single weight
-        [0.1, 0.0, 0.2, 0.7],  # produces t1a: attends to </s>, which counts for the last word
+        [0.1, 0.0, 0.2, 0.7],  # produces t1a: attends to </s>, whose weight is added to the last word
         [0.3, 0.0, 0.6, 0.1],  # produces t1b
         [0.0, 0.0, 0.0, 1.0],  # produces </s>
     ]
@@ -52,7 +52,7 @@ def test_keys_are_summed_and_queries_averaged() -> None:
     assert links(read_alignment(pair, one_head(0, 1, 1))) == {(1, 0), (0, 1)}
 
 
-def test_the_weight_of_the_end_token_counts_for_the_last_word() -> None:
+def test_the_weight_of_the_end_token_is_added_to_the_last_word() -> None:
     assert links(read_alignment(hand_made(), one_head(0, 1))) == {(1, 0), (1, 1)}
 
 

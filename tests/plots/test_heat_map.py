@@ -190,7 +190,7 @@ def test_a_nan_weight_has_its_own_colour() -> None:
     assert second.get("fill") == "#ffffff"
 
 
-def test_layers_and_heads_are_averaged_and_the_caption_says_so() -> None:
+def test_layers_and_heads_are_averaged_and_the_drawing_says_so() -> None:
     weights = np.random.default_rng(0).random((2, 3, 1, 2))
     attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
     svg = draw_alignment(attention)

@@ -46,8 +46,8 @@ def test_bytes_are_counted_while_a_tensor_lives():
         second = torch.cat([first, first])  # 8,000 more: 12,000
         assert counter.peak_bytes == 12_000
         del first  # 8,000
-        view = second.view(2, 1000)[1].unsqueeze(0).expand(50, 1000)  # nothing
-        second.mul_(2)  # in place: nothing
+        view = second.view(2, 1000)[1].unsqueeze(0).expand(50, 1000)  # no new bytes
+        second.mul_(2)  # in place: no new bytes
         third = inputs * 3  # 12,000
         assert counter.peak_bytes == 12_000
         del second  # its view keeps its memory

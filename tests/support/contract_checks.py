@@ -418,7 +418,7 @@ def beams_share_a_memory(subject: Subject, case: Case) -> None:
 
 
 def bias_is_added(subject: Subject, case: Case) -> None:
-    """A bias that is the same for every key changes nothing; a very low one removes a key."""
+    """A bias that is the same for every key changes nothing; a very low bias removes a key."""
     if not subject.supports("bias"):
         return
     attention = subject.attention(case)

@@ -1,4 +1,4 @@
-"""A server in its own process or in a thread of this one, and plain requests to it."""
+"""A server in its own process or in a thread of the test's process, and plain requests to it."""
 
 from __future__ import annotations
 
