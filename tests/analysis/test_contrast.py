@@ -12,12 +12,12 @@ from jumok.analysis.explainer import explain
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.types import END
-from support.random_translators import SENTENCE, SMALL_MODELS, family_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, small_translator
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_the_first_different_step_and_the_effect_of_each_source_word(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     own = explain(translator, SENTENCE)
     prefix = translator.tokenizers.target.decode(own.target.ids[:2])
     result = contrast(translator, SENTENCE, f"{prefix} river knows")
@@ -49,7 +49,7 @@ def test_the_first_different_step_and_the_effect_of_each_source_word(name: str) 
 
 
 def test_the_same_translation_does_not_differ() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     result = contrast(translator, SENTENCE, explain(translator, SENTENCE).text)
     assert (result.step, result.rank, result.source_effects) == (None, None, None)
     with pytest.raises(DataError, match="do not differ"):
@@ -57,7 +57,7 @@ def test_the_same_translation_does_not_differ() -> None:
 
 
 def test_a_prefix_of_the_models_own_translation_differs_at_its_end() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     own = explain(translator, SENTENCE)
     shorter = translator.tokenizers.target.decode(own.target.ids[:2])
     result = contrast(translator, SENTENCE, shorter)
@@ -69,11 +69,11 @@ def test_a_prefix_of_the_models_own_translation_differs_at_its_end() -> None:
 
 def test_source_words_have_no_effects_if_single_cells_are_changed() -> None:
     paint = Paint("cross", 0, 0, query=0, key=1, weight=1.0)
-    result = contrast(family_translator("transformer"), SENTENCE, "river", edit=paint)
+    result = contrast(small_translator("transformer"), SENTENCE, "river", edit=paint)
     assert result.source_effects is None
     assert np.isfinite(result.preference)
 
 
 def test_an_empty_expected_translation_is_refused() -> None:
     with pytest.raises(DataError, match="empty"):
-        contrast(family_translator("transformer"), SENTENCE, " ")
+        contrast(small_translator("transformer"), SENTENCE, " ")

@@ -14,7 +14,7 @@ from jumok.analysis.head_profile import profile_head
 from jumok.analysis.sentence_scores import _count_repeats, score_sentences
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
-from support.random_translators import SMALL_MODELS, family_translator, make_translator
+from support.random_translators import SMALL_MODELS, make_translator, small_translator
 
 PAIRS = [
     Pair("the old house sees a small tree.", "a river knows the old tree.", Alignment(frozenset({(0, 3)}))),
@@ -33,7 +33,7 @@ PAIRS = [
     ],
 )
 def test_a_profile_is_the_mean_of_what_explanations_say(name: str, change: Silence) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     profile = profile_head(translator, PAIRS, change, strongest=2)
     plain = [explain(translator, pair.source, target=pair.target) for pair in PAIRS]
     silenced = [explain(translator, pair.source, target=pair.target, edit=change) for pair in PAIRS]
@@ -71,7 +71,7 @@ def test_the_offset_leaves_out_the_special_token_and_queries_that_attend_only_to
 
 
 def test_a_profile_needs_one_head_of_the_model_and_pairs() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     with pytest.raises(DataError, match="One head"):
         profile_head(translator, PAIRS, Silence("cross", 1))
     with pytest.raises(DataError, match="no layer 7"):
@@ -82,7 +82,7 @@ def test_a_profile_needs_one_head_of_the_model_and_pairs() -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "luong", "decoder-only"])
 def test_every_sentence_has_its_scores(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     other = make_translator(SMALL_MODELS["post-norm"])
     rows = score_sentences(translator, PAIRS, previous=other)
     for pair, row in zip(PAIRS, rows, strict=True):

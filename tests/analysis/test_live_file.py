@@ -18,12 +18,12 @@ from jumok.config.recipe import AttentionSettings, RecurrentSettings, Transforme
 from jumok.errors import UnsupportedError
 from jumok.text.sentencepiece_file import read_sentencepiece_file
 from jumok.text.tokenizer import TokenizerPair
-from support.random_translators import SMALL_MODELS, family_translator, tokenizers
+from support.random_translators import SMALL_MODELS, small_translator, tokenizers
 
 
 def test_a_page_holds_the_model_and_may_connect_to_nothing() -> None:
     settings = SMALL_MODELS["transformer"]
-    page = model_page(family_translator("transformer"), settings, name="small", sentence="</script>")
+    page = model_page(small_translator("transformer"), settings, name="small", sentence="</script>")
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy is not None
     assert "connect-src 'none'; worker-src blob:" in policy[1]
@@ -36,7 +36,7 @@ def test_a_page_holds_the_model_and_may_connect_to_nothing() -> None:
 
 
 def test_a_tied_matrix_is_stored_once() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     packed = pack_model(translator, SMALL_MODELS["transformer"])
     parameters = list(translator.model.parameters())
     vectors = sum(weight.numel() for weight in parameters if weight.dim() < 2)
@@ -60,9 +60,9 @@ def test_weights_are_rounded_to_the_precision(quantization: Any, relative_error:
 
 
 def test_other_families_and_every_other_mechanism_are_refused_by_name() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     with pytest.raises(UnsupportedError, match="decoder-only"):
-        pack_model(family_translator("decoder-only"), SMALL_MODELS["decoder-only"])
+        pack_model(small_translator("decoder-only"), SMALL_MODELS["decoder-only"])
     recurrent = set(CATALOGUE) - set(live_file.RECURRENT_MECHANISMS)
     transformer = set(CATALOGUE) - set(live_file.TRANSFORMER_MECHANISMS)
     assert recurrent < transformer
@@ -75,7 +75,7 @@ def test_other_families_and_every_other_mechanism_are_refused_by_name() -> None:
 
 
 def test_a_model_that_is_too_large_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    translator, settings = family_translator("transformer"), SMALL_MODELS["transformer"]
+    translator, settings = small_translator("transformer"), SMALL_MODELS["transformer"]
     parameters = sum(weight.numel() for weight in translator.model.parameters())
     monkeypatch.setattr(live_file, "MAX_WEIGHT_BYTES", parameters)
     with pytest.raises(UnsupportedError, match=r"too large for a page: .* With --quantization int8 it fits"):
@@ -104,7 +104,7 @@ def test_a_tokenizer_of_another_toolkit_is_refused() -> None:
     class Foreign:
         token_shape = ()
 
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     original = translator.tokenizers
     translator.tokenizers = replace(original, source=Foreign())  # type: ignore[arg-type]
     try:
