@@ -8,6 +8,7 @@ import { checkChanges, editFromChanges, firstStep, silenceHeads } from "./edits"
 import { valueNorms } from "./measures";
 import { BEGIN, END, logProbOf, PAD, pass, sum, tokenLogProbsOf, type Edit, type Model, type Probe, type SiteWeights } from "./model";
 import type { SearchSettings, Site, StoredModel } from "./model_file";
+import { splitLine } from "./long_lines";
 import { joinLines, strip } from "./normalisation";
 import { packFloats, packWeights, rounded } from "./packing";
 import { replaceParts, textSpans } from "./sentences";
@@ -15,6 +16,7 @@ import { beamSearch, largest, type SearchStep } from "./search";
 import { traceCell } from "./steps";
 import type { TokenizedSentence, Tokenizer } from "./tokenizer";
 import { Transformer } from "./transformer";
+import type { Span } from "./words";
 
 const CANDIDATES = 8;
 /** The number of tokens that are shown as predictions of a layer. */
@@ -25,7 +27,7 @@ const RESIDUAL = 0.5;
 
 export interface ExplainRequest {
   sentence: string;
-  /** Which sentence is explained, if the text has several. */
+  /** Which part of the text is explained, if it is translated in several. */
   index?: number;
   changes?: Change[];
   prefix?: number[];
@@ -70,13 +72,12 @@ export class Explainer {
     [this.#model, this.#stored, this.#source, this.#target] = [model, stored, source, target];
   }
 
-  /** The best translation of a text, sentence by sentence, without an explanation. */
+  /** The best translation of a text, part by part, without an explanation. */
   *translate(text: string, beam: number | null = null): Progress<{ text: string; parts: { source: string; text: string }[] }> {
-    const spans = textSpans(text, this.#stored.sentences);
+    const spans = this.#partSpans(text);
     const parts: { source: string; text: string }[] = [];
     for (const [start, end] of spans) {
       const source = this.#tokenizedSource(text.slice(start, end));
-      this.#checkLength(source);
       const [best] = yield* beamSearch(this.#model, this.#plan(beam), { source: source.ids, prefix: [], edit: null });
       parts.push({ source: source.text, text: best ? this.#text(best.ids) : "" });
     }
@@ -87,11 +88,27 @@ export class Explainer {
     return { text: replaceParts(text, spans, translated, this.#stored.facts.target_language ?? ""), parts };
   }
 
-  /** The sentence of a text that is explained: the one with this index, if it has several. */
-  sentenceOf(text: string, index: number): { sentence: string; count: number } {
-    const spans = textSpans(text, this.#stored.sentences);
-    if (!(index < Math.max(spans.length, 1))) throw new Error(`The text has ${spans.length} sentences, counted from 0. Received: index ${index}.`);
+  /** The part of a text that is explained: the one with this index, if the text is translated in several. */
+  partOf(text: string, index: number): { sentence: string; count: number } {
+    const spans = this.#partSpans(text);
+    if (!(index < Math.max(spans.length, 1))) throw new Error(`The text is translated in ${spans.length} parts, counted from 0. Received: index ${index}.`);
     return { sentence: spans.length < 2 ? text : text.slice(...spans[index]), count: spans.length };
+  }
+
+  /** Start and end of each part of a text that is translated by itself: a sentence, or a part of one that is too long for the model. */
+  #partSpans(text: string): Span[] {
+    const { sentences, max_source_tokens: maxTokens } = this.#stored;
+    return textSpans(text, sentences).flatMap(([start, end]): Span[] => {
+      const sentence = text.slice(start, end);
+      const count = this.#countTokens(sentence);
+      if (count <= maxTokens) return count ? [[start, end]] : [];
+      let from = start;
+      return splitLine(sentence, this.#countTokens, maxTokens).map((part) => {
+        const at = text.indexOf(part, from);
+        from = at + part.length;
+        return [at, from];
+      });
+    });
   }
 
   *explain(request: ExplainRequest): Progress<Computed> {
@@ -216,8 +233,14 @@ export class Explainer {
 
   #tokenizedSource(sentence: string): TokenizedSentence {
     const text = strip(sentence);
-    return this.#source.sentence(text, this.#source.encode(this.#source.normaliseSpaces(text)));
+    return this.#source.sentence(text, this.#sourceIds(text));
   }
+
+  #sourceIds(text: string): number[] {
+    return this.#source.encode(this.#source.normaliseSpaces(text));
+  }
+
+  #countTokens = (text: string): number => this.#sourceIds(text).length;
 
   #tokenizedTarget(ids: readonly number[]): TokenizedSentence {
     return this.#target.sentence(this.#text(ids), ids);

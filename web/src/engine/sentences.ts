@@ -1,15 +1,14 @@
 /** Sentences of a text, as in src/jumok/text/sentences.py: each is translated by itself. */
 
-import { SPACE, strip } from "./normalisation";
+import { SPACE, SPACES, strip } from "./normalisation";
 import type { Span } from "./words";
 
 /** "split": by sentences; "keep": lines stay whole. */
 export type Sentences = "split" | "keep";
 
-const S = SPACE.source.slice(1, -1); // the characters of white space, for use inside a class
 const LINE = /[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+/g;
 // A lower-case letter or an entity (&quot;) after a full stop continues the sentence.
-const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${S}]+(?=[^a-zà-ÿ&${S}])|[。！？｡]+[”’」』）]*[${S}]*`, "g");
+const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${SPACES}]+(?=[^a-zà-ÿ&${SPACES}])|[。！？｡]+[”’」』）]*[${SPACES}]*`, "g");
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 // "Dr. Kim", "J. Kim", "e.g. Kim": the full stop ends no sentence.
 const ABBREVIATION =

@@ -127,7 +127,7 @@ export interface Facts {
   written_by?: string;
 }
 
-/** A text of several sentences: its translation, that of each sentence, and which of them is explained. */
+/** A text that is translated in several parts: its translation, those of its parts, and which part is explained. A part is a sentence, or a part of one that is too long for the model. */
 export interface WholeText {
   text: string;
   parts: { source: string; text: string }[];
