@@ -297,8 +297,8 @@ def test_a_sentence_that_is_too_long_is_translated_in_parts() -> None:
     base.max_source_tokens = 12
     service = ExplanationService([NamedTranslator(name, base)])
     texts = [
-        "the old tree sees a small house, a river, and the old house near 학교 knows the small tree. A river.",
-        "Yes. the tree knows, 漢字、かな，交じり；文 and... the house; so e.g. the house and the home and the tree",
+        "the old tree sees a small house, a river, and the old house near 학교 knows the tree. A river.",
+        "Yes. the tree knows, 漢字、かな，交じり；文 and... the house; so e.g. the house and the home",
         "나는학교집에간다학교먹다" * 4 + "e\u0301" * 9,
     ]
     with EngineProcess(pack_model(base, MODELS[name])) as engine:

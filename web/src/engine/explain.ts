@@ -23,6 +23,7 @@ const CANDIDATES = 8;
 const LAYER_CANDIDATES = 5;
 /** The largest number of attention weights in all maps of one translation. */
 const MAX_WEIGHTS = 4_000_000;
+/** In a roll-out, the share of a state that the residual connection passes on. */
 const RESIDUAL = 0.5;
 
 export interface ExplainRequest {
@@ -175,13 +176,14 @@ export class Explainer {
     return { effect, token_effect: tokenEffect, group_effects: [...groups.values()] };
   }
 
-  /** Other measures than the weights of how much a word matters. Gradients need Python. */
+  /** Measures, other than the weights, of how much a word matters. Gradients need Python. */
   *measures({ document, source, target, edit }: Computed): Progress<Measures> {
-    const namesCells = document.changes.some(({ kind }) => kind !== "silence");
+    // Such a change names keys by their indices, which deleting a word would shift.
+    const changesSingleCells = document.changes.some(({ kind }) => kind !== "silence");
     return {
       value_norms: valueNorms(this.#model, source.ids, target, edit),
       gradient: {},
-      erasure: namesCells ? null : yield* this.#erasure(source, target, edit),
+      erasure: changesSingleCells ? null : yield* this.#erasure(source, target, edit),
     };
   }
 
@@ -366,17 +368,17 @@ class SearchRecorder {
       parent: candidates.map(({ parent }) => parent),
       id: candidates.map(({ token }) => token),
       token: this.#tokenizer.tokens(candidates.map(({ token }) => token)),
-      score: candidates.map(({ masked }) => rounded(masked)),
+      score: candidates.map(({ score }) => rounded(score)),
       log_prob: candidates.map(({ logProb }) => rounded(logProb)),
       kept: candidates.map(({ kept }) => kept),
       finished: candidates.map(({ finished }) => finished),
-      ranking: candidates.map(({ finished, score }) => (finished ? rounded(score) : null)),
+      ranking: candidates.map(({ finished, ranking }) => (finished ? rounded(ranking) : null)),
       attention_row: candidates.map(({ slot, kept, finished }) => (kept || finished ? attentionRow(slot) : -1)),
     });
     this.#attended = [];
   };
 
-  /** The text of the most probable candidate. Once it is finished, later ones are less probable. */
+  /** The text of the most probable candidate; undefined after a step at which that one was finished, as later ones are less probable. */
   partial(decode: (ids: number[]) => string): string | undefined {
     const [best] = this.#candidates.at(-1) ?? [];
     if (!best || !this.#isReporting) return undefined;
@@ -403,10 +405,10 @@ class SearchRecorder {
   }
 
   #best(): [number, number] | null {
-    let best: { at: [number, number]; score: number } | null = null;
+    let best: { at: [number, number]; ranking: number } | null = null;
     this.#candidates.forEach((candidates, step) =>
-      candidates.forEach(({ finished, score }, index) => {
-        if (finished && (!best || score > best.score)) best = { at: [step, index], score };
+      candidates.forEach(({ finished, ranking }, index) => {
+        if (finished && (!best || ranking > best.ranking)) best = { at: [step, index], ranking };
       }),
     );
     return (best as { at: [number, number] } | null)?.at ?? null;

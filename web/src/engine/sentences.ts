@@ -18,7 +18,7 @@ const MAX_ABBREVIATION = 12;
 /** Languages that are written without spaces between sentences. */
 const UNSPACED = ["zh", "ja", "th", "lo", "km", "my", "yue", "wuu", "bo", "dz"];
 
-/** Start and end of each part of a text that is translated by itself. The texts of a page are short, so they are split at once, unlike those of a large file. */
+/** Start and end of each sentence or line of a text. Python also splits sentences of more than 1,000 characters; a text of a page has at most 1,000. */
 export function textSpans(text: string, sentences: Sentences): Span[] {
   const lines = Array.from(text.matchAll(LINE), ({ 0: line, index }): Span => [index, index + line.length]);
   const spans = sentences === "keep" ? lines : lines.flatMap(([start, end]) => sentencesOfLine(text, start, end));

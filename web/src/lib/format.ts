@@ -76,7 +76,7 @@ export interface PackedFloats {
 /** The most probable tokens of a step, best first: id, token, probability. */
 export type NextTokens = [number, string, number][];
 
-/** Other measures than the weights of how much a word matters: src/jumok/analysis/measures.py. */
+/** Measures, other than the weights, of how much a word matters: src/jumok/analysis/measures.py. */
 export interface Measures {
   /** (layer, head, key) */
   value_norms: Partial<Record<Site, Packed>>;
