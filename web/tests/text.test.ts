@@ -102,6 +102,7 @@ function stored(kind: "unigram" | "bpe", pieces: [string, number, string?][], by
     byte_fallback: byteFallback,
     tokens: [...SPECIAL, ...listed, ...pieces.map(([piece]) => piece)],
     scores: [...SPECIAL, ...listed].map(() => 0).concat(pieces.map(([, score]) => score)),
+    // One letter per token, as model_file.ts lists them: <pad>, <unk>, <s>, </s>, the bytes, the others.
     types: `cucc${"b".repeat(listed.length)}${pieces.map(([, , type]) => type ?? "n").join("")}`,
   };
 }
@@ -109,7 +110,7 @@ function stored(kind: "unigram" | "bpe", pieces: [string, number, string?][], by
 describe("the tokenizer", () => {
   const unigram: [string, number, string?][] = [["▁", -3], ["a", -3], ["b", -3], ["ab", -4], ["▁ab", -5], ["▁<x>", 0, "d"], ["<", -9], ["x", -9], [">", -9]];
 
-  it("finds the most probable segmentation of a unigram model", () => {
+  it("finds the most probable segmentation by a unigram model", () => {
     const tokenizer = new Tokenizer(stored("unigram", unigram));
     expect(tokenizer.tokens(tokenizer.encode("abab b"))).toEqual(["▁ab", "ab", "▁", "b"]);
     expect(tokenizer.encode("")).toEqual([]);
