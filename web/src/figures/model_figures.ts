@@ -137,7 +137,7 @@ export function silenceHeads(root: HTMLElement): void {
       out.replaceChildren(
         element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "끈 헤드(레이어 · 헤드): " }), ...toggles),
         translationLine(explanation),
-        element("p", {}, say({ en: `Change in the log-probability of the translation before: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
+        element("p", {}, say({ en: `Change in the log-probability of the unchanged translation: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
       );
     };
     draw();
