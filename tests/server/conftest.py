@@ -19,7 +19,7 @@ SERVER_FIXTURES = {"served", "guarded", "strict", "malicious_server", "captionin
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests that use a server as medium: the first of them waits until it has started."""
+    """Mark tests that use a server as medium: the first such test waits until the server has started."""
     for item in items:
         if isinstance(item, pytest.Function) and SERVER_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.medium)

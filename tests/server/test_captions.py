@@ -1,4 +1,4 @@
-"""Captions over HTTP: what `jumok translate` writes, and pictures that are refused."""
+"""Captions over HTTP equal those of `jumok translate`; requests that cannot be answered are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """From pictures to German captions, with random weights."""
+    """A model from pictures to German captions, with random weights."""
     translator = picture_translator()
     layers = {"model.encoder_layers": 2, "model.decoder_layers": 2, "search.max_length_ratio": 0.5}
     source = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 2, "source.colour": "grey"}
@@ -51,7 +51,7 @@ def captioning(captioner: Path, model: Path, tmp_path_factory: pytest.TempPathFa
         yield server
 
 
-def huge_png(width: int, height: int) -> bytes:
+def one_colour_png(width: int, height: int) -> bytes:
     """A PNG of one colour, whose few bytes decode to width × height pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -71,18 +71,18 @@ def test_a_caption_is_that_of_jumok_translate(captioning: Served, captioner: Pat
     assert (answer.status, answer.json["text"]) == (200, expected.text)
     assert answer.json["score"] == pytest.approx(expected.score, abs=1e-4)
     assert 0 <= answer.json["confidence"] <= 1
-    # Texts go to the other model, and the document of this server has the route.
+    # Texts go to the other model, and the OpenAPI document of this server has the route.
     assert captioning.post("/translate", {"q": "one two", "source": "en", "target": "de"}).status == 200
     assert captioning.get("/spec").json["paths"]["/v1/caption"]["post"]["operationId"] == "caption"
     assert [language["code"] for language in captioning.get("/languages").json] == ["en", "de"]
 
 
-def test_what_is_no_picture_for_a_model_is_refused(captioning: Served) -> None:
-    good = huge_png(8, 8)
+def test_a_caption_request_that_cannot_be_answered_is_refused(captioning: Served) -> None:
+    good = one_colour_png(8, 8)
     for data, fields, status, message in (
         (b"no picture", {"target": "de"}, 400, "is not a picture that jumok reads"),
-        (huge_png(64, 64)[:-30], {"target": "de"}, 400, "damaged or incomplete"),
-        (huge_png(5000, 5000), {"target": "de"}, 400, "5,000 × 5,000 pixels, and at most 16 million"),
+        (one_colour_png(64, 64)[:-30], {"target": "de"}, 400, "damaged or incomplete"),
+        (one_colour_png(5000, 5000), {"target": "de"}, 400, "5,000 × 5,000 pixels, and at most 16 million"),
         (good, {"target": "fr"}, 400, "no model writes captions; known: de"),
         (good, {}, 400, "missing target parameter"),
         (b"x" * 3_000_000, {"target": "de"}, 413, "The request is too large"),
@@ -92,8 +92,8 @@ def test_what_is_no_picture_for_a_model_is_refused(captioning: Served) -> None:
     assert captioning.post_file("picture.png", good, path="/v1/caption", target="de").status == 200
 
 
-def test_a_server_without_such_a_model_says_so(served: Served) -> None:
-    answer = served.post_file("picture.png", huge_png(8, 8), path="/v1/caption", target="de")
+def test_a_server_without_a_captioner_says_so(served: Served) -> None:
+    answer = served.post_file("picture.png", one_colour_png(8, 8), path="/v1/caption", target="de")
     assert (answer.status, answer.json["error"]) == (
         400,
         "Invalid request: target parameter names de, in which no model writes captions; known: none",

@@ -44,7 +44,7 @@ def ask(server: Served, path: str = "/translate", **fields: Any) -> Answer:
 
 
 @pytest.mark.medium
-def test_a_server_has_the_translation_of_python(served_with_terms: Served, model: Path) -> None:
+def test_a_server_translates_with_terms_as_python_does(served_with_terms: Served, model: Path) -> None:
     translator = load(model)
     plain = translator.translate([TEXT])[0]
     [with_terms] = translator.translate([TEXT], glossary=Glossary(TERMS))

@@ -364,7 +364,7 @@ def test_a_large_form_does_not_stop_the_other_requests() -> None:
 
 @pytest.mark.parametrize("content_type", [FORM, "multipart/form-data; boundary=x"])
 def test_a_form_may_have_several_tags(content_type: str) -> None:
-    """Each check box of the page without JavaScript sends its own."""
+    """On the page without JavaScript, each check box sends a field `tags` of its own."""
     body = b"q=one&tags=%3Ca%3E&tags=%3Cb%3E"
     if content_type != FORM:
         parts = [("q", "one"), ("tags", "<a>"), ("tags", "<b>")]
@@ -522,14 +522,14 @@ def _send_for_seconds(connection: socket.socket, seconds: float) -> None:
 
 
 def test_connections_over_the_limit_get_503(strict: Served) -> None:
-    inside = [socket.create_connection(("127.0.0.1", strict.port), timeout=10) for _ in range(110)]
+    accepted = [socket.create_connection(("127.0.0.1", strict.port), timeout=10) for _ in range(110)]
     try:
         answer = b""
         with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as late:
             while chunk := late.recv(4096):
                 answer += chunk
     finally:
-        for connection in inside:
+        for connection in accepted:
             connection.close()
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 503 ")

@@ -54,8 +54,8 @@ def test_an_array_gives_an_array_in_order(served: Served, expected: dict[str, st
 
 
 def test_the_source_language_is_detected(served: Served) -> None:
-    one = served.post("/translate", {**REQUEST, "source": "auto"}).json
-    assert one["detectedLanguage"].keys() == {"confidence", "language"}
+    single = served.post("/translate", {**REQUEST, "source": "auto"}).json
+    assert single["detectedLanguage"].keys() == {"confidence", "language"}
     many = served.post(
         "/translate", {**REQUEST, "q": ["the house is on the hill", "wo ist der Hund"], "source": "auto"}
     ).json

@@ -1,4 +1,4 @@
-"""A model that generates an attack, in a real browser: on the page, from the API and in files."""
+"""In a real browser: a model that generates an attack, the layout, pivot languages, and no JavaScript."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def page(malicious_server: Served, browser: Browser) -> Iterator[Page]:
 
 
 def test_the_browser_would_run_an_unescaped_attack(page: Page) -> None:
-    """Otherwise the tests below would prove nothing."""
+    """If it did not, the tests below would prove nothing."""
     page.goto("about:blank")
     page.set_content(f"<p>{ATTACK}</p>")
     expect(page).to_have_title("taken", timeout=TIMEOUT_MS)
@@ -179,7 +179,7 @@ PIVOT_NOTICE = {"en": "Translated through: German", "ko": "경유 언어: 독일
 def test_the_page_shows_pivot_languages(
     served: Served, browser: Browser, locale: str, language: str, other: str
 ) -> None:
-    """For a text and for a file, in the language of the browser and in the one that is chosen."""
+    """The notice appears for a text and for a file, in the language of the browser and in a chosen one."""
     opened = browser.new_page(locale=locale)
     opened.goto(served.url)
     opened.select_option("#source", "en")

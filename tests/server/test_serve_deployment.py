@@ -109,7 +109,7 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
         result = subprocess.run(
             ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False, timeout=60
         )
-        # It also reports errors in other units of this machine.
+        # systemd-analyze also reports errors in other units of this machine.
         assert ("jumok" not in result.stderr) is valid, result.stderr
 
 
@@ -150,9 +150,9 @@ def asking(
 ) -> Iterator[http.client.HTTPResponse]:
     """Send a request to nginx under the public name, from an address of this machine."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120, source_address=(address, 0))
-    named = {"Host": f"{NAME}:{port}", "Content-Type": "application/json", **headers}
+    all_headers = {"Host": f"{NAME}:{port}", "Content-Type": "application/json", **headers}
     try:
-        connection.request("POST", path, body, named)
+        connection.request("POST", path, body, all_headers)
         yield connection.getresponse()
     finally:
         connection.close()

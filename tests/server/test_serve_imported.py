@@ -1,4 +1,4 @@
-"""A server with an imported model of Marian, which has several target languages."""
+"""A server with an imported model: of Argos, which only CTranslate2 runs; of Marian, with several targets."""
 
 from __future__ import annotations
 

@@ -76,30 +76,30 @@ def test_the_page_without_javascript_shows_pivot_languages(served: Served) -> No
 
 def test_v1_returns_scores_alternatives_and_alignments(served: Served) -> None:
     answer = served.post("/v1/translate", {**REQUEST, "n_best": 2, "alignment": True}).json
-    [one] = answer["translations"]
-    assert one["source"] == "en"
-    assert one["pivot"] == []
-    assert 0 <= one["confidence"] <= 1
-    assert one["score"] <= 0
-    assert len(one["alternatives"]) <= 1
-    for link in one["alignment"]:
+    [translation] = answer["translations"]
+    assert translation["source"] == "en"
+    assert translation["pivot"] == []
+    assert 0 <= translation["confidence"] <= 1
+    assert translation["score"] <= 0
+    assert len(translation["alternatives"]) <= 1
+    for link in translation["alignment"]:
         assert REQUEST["q"][slice(*link["source"])].strip()
-        assert one["text"][slice(*link["target"])].strip()
+        assert translation["text"][slice(*link["target"])].strip()
     pivoted = served.post("/v1/translate", {**REQUEST, "target": "fr"}).json
     assert pivoted["translations"][0]["pivot"] == ["de"]
 
 
 def test_v1_returns_the_probability_of_each_word(served: Served) -> None:
     request = {**REQUEST, "words": True, "n_best": 2, "alignment": True}
-    [one] = served.post("/v1/translate", request).json["translations"]
-    for ranked in (one, *one["alternatives"]):
+    [best] = served.post("/v1/translate", request).json["translations"]
+    for ranked in (best, *best["alternatives"]):
         words = [ranked["text"][slice(*word["span"])] for word in ranked["words"]]
         assert words == split_words(ranked["text"])
         assert all(0 <= word["probability"] <= 1 for word in ranked["words"])
         targets = {tuple(link["target"]) for link in ranked["alignment"]}
         assert targets <= {tuple(word["span"]) for word in ranked["words"]}
-    [through] = served.post("/v1/translate", {**request, "target": "fr"}).json["translations"]
-    assert all(0 <= word["probability"] <= 1 for word in through["words"])
+    [pivoted] = served.post("/v1/translate", {**request, "target": "fr"}).json["translations"]
+    assert all(0 <= word["probability"] <= 1 for word in pivoted["words"])
 
 
 def test_candidates_are_other_words_with_the_rest_of_the_translation(served: Served) -> None:
@@ -108,11 +108,11 @@ def test_candidates_are_other_words_with_the_rest_of_the_translation(served: Ser
     prefix = split_words(text)[0]
     found = served.post("/v1/candidates", {**request, "prefix": prefix, "count": 3}).json["candidates"]
     assert 0 < len(found) <= 3
-    for one in found:
-        words = split_words(one["text"])
-        assert words[:2] == [prefix, one["word"]]
-        assert one["words"][1]["probability"] == one["probability"]
-        assert all(request["q"][slice(*link["source"])] for link in one["alignment"])
+    for candidate in found:
+        words = split_words(candidate["text"])
+        assert words[:2] == [prefix, candidate["word"]]
+        assert candidate["words"][1]["probability"] == candidate["probability"]
+        assert all(request["q"][slice(*link["source"])] for link in candidate["alignment"])
     refused = served.post("/v1/candidates", {**request, "target": "fr"})
     assert (refused.status, "no single model" in refused.json["error"]) == (400, True)
 
@@ -132,7 +132,7 @@ def test_a_tag_that_the_model_lacks_is_refused(served: Served) -> None:
     assert served.post("/v1/translate", {**REQUEST, "tags": []}).status == 200
 
 
-def test_a_file_is_translated_with_its_progress(served: Served) -> None:
+def test_a_stream_reports_the_progress_of_a_file(served: Served) -> None:
     answer = served.post_file("a.txt", b"one two.\nthree", path="/v1/translate_file/stream", **LANGUAGES)
     assert answer.headers["content-type"].startswith("text/event-stream")
     *progress, file = [event.split("\n") for event in answer.text.strip().split("\n\n")]
@@ -140,14 +140,14 @@ def test_a_file_is_translated_with_its_progress(served: Served) -> None:
     assert file[0] == "event: file"
     url = json.loads(file[1].removeprefix("data: "))["translatedFileUrl"]
     plain = served.post_file("a.txt", b"one two.\nthree", **LANGUAGES).json["translatedFileUrl"]
-    paths = [urlsplit(one).path for one in (url, plain)]
+    paths = [urlsplit(address).path for address in (url, plain)]
     assert served.get(paths[0]).body == served.get(paths[1]).body
     refused = served.post_file("a.xyz", b"one", path="/v1/translate_file/stream", **LANGUAGES)
     assert refused.status == 400
     assert "error" in refused.json
 
 
-def test_sentences_of_a_stream_say_where_they_stand(served: Served) -> None:
+def test_sentences_of_a_stream_have_their_spans_in_the_text(served: Served) -> None:
     text = "  One two.  Three four.\n\nfive\n"
     events = stream(served, q=text)
     sentences = [data for name, data in events if name == "sentence"]
@@ -421,7 +421,7 @@ def test_a_model_with_invalid_language_codes_is_refused(tmp_path: Path, source: 
         read_language_pairs([folder])
 
 
-def test_a_model_of_plain_text_is_refused_for_the_true_reason() -> None:
+def test_a_model_of_plain_text_is_refused_with_its_task() -> None:
     from jumok.errors import ModelFolderError
     from jumok.server.language_pairs import read_language_pairs
 

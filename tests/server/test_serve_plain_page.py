@@ -82,7 +82,7 @@ def keys(tmp_path: Path) -> Path:
 
 
 def is_page(answer: Answer, *, with_text: bool = True) -> bool:
-    """Assert that it is the whole page with its policy; return whether its text is as `with_text` says."""
+    """Assert that the answer is the page. True if it has the entered text, or lacks it if not `with_text`."""
     policy = answer.headers["content-security-policy"]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "script-src 'sha256-" in policy
@@ -111,7 +111,7 @@ def test_a_wrong_key_is_an_error_on_the_page_and_not_shown(model: Path, keys: Pa
 
 @pytest.mark.parametrize("guarded", [True, False], ids=["a key", "an address"])
 def test_the_page_shows_the_rate_limit(model: Path, keys: Path, guarded: bool) -> None:
-    """A client known by its address is refused before the body is read, one known by its key after that."""
+    """A client known by its address is refused before the body is read; one known by its key, afterwards."""
     service = make_service(model, keys if guarded else None, requests_per_minute=1, request_timeout=0)
     assert send(service, form(api_key=KEY)).status == 503
     for language, words in (("en", "Too many requests. Try again in {} s."), ("ko", "{}초 후에 다시")):
@@ -243,7 +243,7 @@ def test_errors_of_the_attention_page_are_shown_on_the_page(model: Path, keys: P
         body = form(api_key=KEY) if method == "POST" else b""
         return send(service, body, headers, method=method, path=f"/attention/{direction}/")
 
-    with_text = method == "POST"
+    sends_key = with_text = method == "POST"
     busy = make_service(model, request_timeout=0, requests_per_minute=2)
     for language, words in (("en", "Try again later"), ("ko", "서버가 지금 요청을 처리할 수 없습니다.")):
         answer = show(busy, **{"Accept-Language": language})
@@ -261,8 +261,8 @@ def test_errors_of_the_attention_page_are_shown_on_the_page(model: Path, keys: P
         assert (unknown.status, is_page(unknown, with_text=with_text)) == (400, True)
         assert words in unknown.text
     guarded = show(make_service(model, keys), **KOREAN)
-    assert (guarded.status, is_page(guarded, with_text=with_text)) == (404 if with_text else 403, True)
-    assert ("어텐션 페이지를 쓸 수 없습니다" if with_text else "API 키가 올바르지 않습니다") in guarded.text
+    assert (guarded.status, is_page(guarded, with_text=with_text)) == (404 if sends_key else 403, True)
+    assert ("어텐션 페이지를 쓸 수 없습니다" if sends_key else "API 키가 올바르지 않습니다") in guarded.text
     assert KEY not in guarded.text
 
 

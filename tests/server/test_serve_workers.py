@@ -44,7 +44,7 @@ from jumok.server.workers.pending import (
 )
 from jumok.server.workers.pool import Heartbeats, WorkerHandle
 from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
-from jumok.server.workers.speed import WorkSpeed
+from jumok.server.workers.speed import SENTENCE_SIZE, WorkSpeed
 from jumok.server.workers.worker import ServerGoneError, work
 from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
 
 KEY = BatchKey(0)
 QUESTION = Question("explain", {"operation": "explain", "body": "{}"}, "{}")
-SENTENCE = "x" * 84  # counts as 100 letters: each sentence counts 16 letters more than it has
+SENTENCE = "x" * (100 - SENTENCE_SIZE)  # takes as long as 100 letters
 
 
 # --- The queue ----------------------------------------------------------------------------------------------
 
 
 def open_request(queue: WorkQueue, client: str = "client", seconds: float = 0.0, **size: int) -> OpenRequest:
-    """Open and admit a request that has a minute."""
+    """Open and admit a request whose deadline is in a minute."""
     request = queue.open(client, asyncio.get_running_loop().time() + 60)
     queue.admit(request, seconds, **size)
     return request
@@ -162,10 +162,10 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
     asyncio.run(run())
 
 
-def test_work_counts_until_it_is_done_or_nobody_waits_for_it() -> None:
+def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
         limits = Limits(batch_timeout=1_000)
-        queue = with_speed(WorkQueue(limits, workers=1), 1_008 / 5)  # a sentence takes 5 seconds
+        queue = with_speed(WorkQueue(limits, workers=1), 1_016 / 5)  # a sentence takes 5 seconds
         request = open_request(queue, seconds=35)
         queue.add(pending(request, *["x" * 1_000] * 7))
         batch = await queue.take()
@@ -336,7 +336,7 @@ async def answer_all(queue: WorkQueue) -> None:
 
 
 def test_a_failed_path_ends_the_other_paths_of_its_request() -> None:
-    """They once went on to add sentences for which nobody waited."""
+    """The other paths once went on to add sentences for which nobody waited."""
 
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
@@ -406,7 +406,7 @@ async def work_for(queue: WorkQueue, batches: int, letters_per_second: float) ->
     for _ in range(batches):
         batch = await queue.take()
         assert isinstance(batch, list)
-        seconds = sum(len(sentence.text) + 8 for sentence in batch) / letters_per_second
+        seconds = sum(len(sentence.text) + SENTENCE_SIZE for sentence in batch) / letters_per_second
         queue.complete(batch, seconds, seconds)
         taken.append(batch)
     return taken
@@ -507,7 +507,7 @@ def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
 
 
 def test_a_worker_is_left_for_others_until_a_long_request_ends() -> None:
-    """Its last half second once came in full batches for all workers."""
+    """The last half second of such a request once came in full batches for all workers."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
@@ -592,8 +592,8 @@ def test_a_request_that_is_about_to_be_late_gets_more_turns() -> None:
     assert asyncio.run(run(11)) > 0.6
 
 
-def test_an_urgent_client_pays_for_the_share_that_it_was_charged() -> None:
-    """It was once refunded the whole estimate of a lost batch, and so got ahead of all others."""
+def test_an_urgent_client_is_charged_a_third_of_its_work_and_refunded_no_more() -> None:
+    """Such a client was once refunded the whole estimate of a lost batch, and so got ahead of all others."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 100)
@@ -638,30 +638,30 @@ def test_a_batch_of_slow_sentences_fits_into_the_batch_timeout() -> None:
 def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
-        best = BatchKey(0, TranslateOptions(n_best=11))
+        eleven_best = BatchKey(0, TranslateOptions(n_best=11))
         assert queue.speed.seconds_of_texts(KEY, [SENTENCE]) == pytest.approx(0.01)
-        assert queue.speed.seconds_of_texts(best, [SENTENCE]) > 0.02  # a guess
+        assert queue.speed.seconds_of_texts(eleven_best, [SENTENCE]) > 0.02  # a guess
         assert queue.speed.seconds_of_texts(KEY, ["a"] * 10_000) > 5  # each sentence has a cost
         by_lines = queue.speed.seconds_of_texts(KEY, ["a\n" * 10_000])
         assert by_lines == pytest.approx(queue.speed.seconds_of_texts(KEY, ["a"] * 10_000), rel=0.1)
         assert queue.speed.seconds_of_texts(KEY, ["\n" * 10_000]) < by_lines / 10  # no sentences
         request = open_request(queue)
         for _ in range(30):
-            queue.add(pending(request, *[SENTENCE] * 20, key=best))
+            queue.add(pending(request, *[SENTENCE] * 20, key=eleven_best))
             batch = await queue.take()
             queue.complete(batch, 0.2 * len(pending_items(batch)), 0.2)
-        assert queue.speed.seconds_of_texts(best, [SENTENCE]) == pytest.approx(0.2, rel=0.1)
+        assert queue.speed.seconds_of_texts(eleven_best, [SENTENCE]) == pytest.approx(0.2, rel=0.1)
 
     asyncio.run(run())
 
 
 def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
-    """They are a token per byte, and the model answers them with nonsense of the greatest length."""
+    """Such characters are a token per byte, and the model writes nonsense of the greatest length for them."""
     speed = WorkSpeed()
     speed.set_first([10_000.0] * 2, ["한글", "é漢"])
     hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100
     known = speed.seconds_of_texts(KEY, [hangul])
-    assert known == pytest.approx(0.0332)  # 300 bytes, and 16 letters per sentence: two, by its length
+    assert known == pytest.approx(0.0332)  # 300 bytes, and 16 letters for each of two sentences of its length
     assert speed.seconds_of_texts(KEY, [chinese]) == pytest.approx(0.3032)
     assert speed.seconds_of_texts(KEY, [hangul + " ok"]) < 1.1 * known
     other = BatchKey(1, KEY.options)
@@ -669,7 +669,7 @@ def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
     assert speed.seconds_of_texts(KEY, ["😀" * 100]) > 0.4
 
 
-def test_work_for_terms_counts_before_a_request_is_accepted() -> None:
+def test_work_for_terms_is_counted_before_a_request_is_accepted() -> None:
     async def run() -> None:
         limits = Limits()
         queue = with_speed(WorkQueue(limits, workers=1), 10_000)
@@ -705,7 +705,7 @@ def test_sentences_with_terms_have_a_speed_of_their_own() -> None:
 
 
 def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
-    """It is accepted by an estimate without a tokenizer, but unknown characters take several times longer."""
+    """An estimate without a tokenizer admits it, but unknown characters take several times longer."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
@@ -806,7 +806,7 @@ def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
     capsys: pytest.CaptureFixture[str],
     error: type[Exception],
 ) -> None:
-    """No known text does this, but an unknown one may: the batch without it must be translated."""
+    """No known text fails, but an unknown one may: the batch without it must be translated."""
     translate = jumok.server.workers.worker._translate
 
     def fail_sometimes(translator: Any, message: dict[str, Any], on_partial: Any) -> Any:
@@ -914,7 +914,7 @@ def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
 
 @pytest.mark.medium
 def test_a_stopped_worker_is_replaced_in_time_for_its_batch(model: Path, tmp_path: Path) -> None:
-    """This once took a minute, during which /health said ok."""
+    """The replacement once took a minute, during which /health said ok."""
     with serving_in_thread(tmp_path, model, workers=1) as served, ThreadPoolExecutor(1) as clients:
         [victim] = served.worker_pids()
         os.kill(victim, signal.SIGSTOP)
@@ -954,7 +954,7 @@ worker.main()
 def test_a_worker_whose_batch_hangs_is_replaced(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hang: str, reason: str
 ) -> None:
-    """Its heartbeats go on: they come from another thread. A batch that hangs twice is given up."""
+    """The worker's heartbeats go on: another thread sends them. A batch that hangs twice is given up."""
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", HANGING_WORKER.format(hang=hang))
     monkeypatch.setattr("jumok.server.workers.pool.MAX_STANDSTILL", 1.0)
     monkeypatch.setattr("jumok.server.workers.pool.MAX_CPU_SECONDS", 1.0)
@@ -1024,11 +1024,11 @@ def test_a_worker_that_may_load_torch_is_not_judged_until_its_batch_ends() -> No
 def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_estimate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected: list[tuple[float, bool]] = []
+    announced: list[tuple[float, bool]] = []
     working = Heartbeats.working
 
     def record(self: Heartbeats, estimate: float, *, timeout: float, may_load: bool = False) -> Any:
-        expected.append((estimate, may_load))
+        announced.append((estimate, may_load))
         return working(self, estimate, timeout=timeout, may_load=may_load)
 
     async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
@@ -1052,7 +1052,7 @@ def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_es
         assert queue._crowding > 2  # the queue is told the seconds that the worker measured
 
     asyncio.run(run())
-    assert expected == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
+    assert announced == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
 
 
 def test_loading_torch_does_not_count_as_other_work_on_the_machine(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
-def _fetch(served: Served, name: str, data: bytes) -> bytes:
+def _translate_file(served: Served, name: str, data: bytes) -> bytes:
     answer = served.post_file(name, data, source="en", target="de")
     assert answer.status == 200, answer.text
     return served.get(answer.json["translatedFileUrl"].partition(str(served.port))[2]).body
@@ -24,7 +24,7 @@ def test_a_word_document_is_translated(served: Served) -> None:
         archive.writestr("[Content_Types].xml", "<Types/>")
         run = "<w:r><w:t>one two three</w:t></w:r>"
         archive.writestr("word/document.xml", f'<w:document xmlns:w="{WORD}"><w:p>{run}</w:p></w:document>')
-    with zipfile.ZipFile(io.BytesIO(_fetch(served, "a.docx", output.getvalue()))) as archive:
+    with zipfile.ZipFile(io.BytesIO(_translate_file(served, "a.docx", output.getvalue()))) as archive:
         document = archive.read("word/document.xml").decode()
     expected = served.post("/translate", {"q": "one two three", "source": "en", "target": "de"}).json
     # This model has learnt nothing; XML cannot contain the control characters that it may produce.
@@ -33,18 +33,18 @@ def test_a_word_document_is_translated(served: Served) -> None:
 
 
 def test_a_translated_html_page_declares_the_target_language(served: Served) -> None:
-    assert _fetch(served, "a.html", b'<html lang="en"><p>one two</p></html>').startswith(
+    assert _translate_file(served, "a.html", b'<html lang="en"><p>one two</p></html>').startswith(
         b'<html lang="de"><p>'
     )
 
 
 def test_messages_keep_their_placeholders(served: Served) -> None:
-    assert b"{name}" in _fetch(served, "a.json", b'{"a": "one {name} two"}')
+    assert b"{name}" in _translate_file(served, "a.json", b'{"a": "one {name} two"}')
 
 
 def test_the_source_language_of_a_rails_file_becomes_the_target_language(served: Served) -> None:
-    assert _fetch(served, "en.yml", b"en:\n  a: one two\n").startswith(b"de:\n  a: ")
-    assert _fetch(served, "app.yml", b"app:\n  a: one two\n").startswith(b"app:\n  a: ")
+    assert _translate_file(served, "en.yml", b"en:\n  a: one two\n").startswith(b"de:\n  a: ")
+    assert _translate_file(served, "app.yml", b"app:\n  a: one two\n").startswith(b"app:\n  a: ")
 
 
 def test_a_zip_bomb_is_refused(served: Served) -> None:

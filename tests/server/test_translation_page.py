@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
-TWO = "One two three. Four five six seven."
+TWO_SENTENCES = "One two three. Four five six seven."
 TIMEOUT_MS = 45_000
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -99,14 +99,14 @@ def test_the_translation_is_that_of_the_api_and_aligned_words_are_highlighted(
     server: Served, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
-    shown = translate(page, TWO)
-    request = {"q": TWO, "source": "en", "target": "de", "alignment": True, "words": True}
+    shown = translate(page, TWO_SENTENCES)
+    request = {"q": TWO_SENTENCES, "source": "en", "target": "de", "alignment": True, "words": True}
     [answer] = server.post("/v1/translate", request).json["translations"]
     assert shown == answer["text"]
     words = page.locator("#result .word")
     assert words.all_inner_texts() == [answer["text"][slice(*word["span"])] for word in answer["words"]]
     link = answer["alignment"][0]
-    source, target = TWO[slice(*link["source"])], answer["text"][slice(*link["target"])]
+    source, target = TWO_SENTENCES[slice(*link["source"])], answer["text"][slice(*link["target"])]
     starts = [word["span"][0] for word in answer["words"]]
     words.nth(starts.index(link["target"][0])).hover()
     expect(page.locator("#result .word.lit")).to_have_text(target)
@@ -122,8 +122,8 @@ def test_words_are_tinted_by_their_probability_unless_that_is_switched_off(
     server: Served, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
-    translate(page, TWO)
-    request = {"q": TWO, "source": "en", "target": "de", "words": True}
+    translate(page, TWO_SENTENCES)
+    request = {"q": TWO_SENTENCES, "source": "en", "target": "de", "words": True}
     [answer] = server.post("/v1/translate", request).json["translations"]
     for index, word in enumerate(answer["words"]):
         probability = word["probability"]
@@ -139,7 +139,7 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
     server: Served, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
-    translate(page, TWO)
+    translate(page, TWO_SENTENCES)
     first, second = (page.locator("#result .sentence").nth(index) for index in (0, 1))
     untouched, source = first.text_content(), "Four five six seven."
     request = {"q": source, "source": "en", "target": "de", "words": True}
@@ -169,7 +169,7 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
 
 def test_alternatives_and_attention_are_of_the_sentence_at_the_caret(open_page: Callable[..., Page]) -> None:
     page = open_page()
-    translate(page, TWO)
+    translate(page, TWO_SENTENCES)
     page.evaluate("document.getElementById('text').focus()")
     page.evaluate("document.getElementById('text').setSelectionRange(20, 20)")
     expect(page.locator("#sentence-number")).to_have_text("Sentence 2 of 2")
@@ -198,7 +198,7 @@ def test_the_attention_page_opens_on_the_sentence_with_the_same_translation(
     open_page: Callable[..., Page],
 ) -> None:
     page = open_page()
-    translate(page, TWO)
+    translate(page, TWO_SENTENCES)
     expect(page.locator("#sentence-number")).to_have_text("Sentence 2 of 2")  # the caret is at the end
     page.locator("#previous-sentence").click()
     page.locator("#next-sentence").click()
@@ -207,7 +207,7 @@ def test_the_attention_page_opens_on_the_sentence_with_the_same_translation(
         page.click("#show-attention")
     expect(opened.value.locator("[data-testid=translation]")).to_have_text(shown, timeout=TIMEOUT_MS)
     opened.value.locator(".back-link a").click()
-    expect(opened.value.locator("#text")).to_have_value(TWO, timeout=TIMEOUT_MS)
+    expect(opened.value.locator("#text")).to_have_value(TWO_SENTENCES, timeout=TIMEOUT_MS)
 
 
 def test_nothing_is_sent_while_a_syllable_is_composed(open_page: Callable[..., Page]) -> None:
@@ -290,7 +290,7 @@ def test_a_history_is_kept_only_if_it_is_switched_on(open_page: Callable[..., Pa
     assert page.evaluate("localStorage.getItem('jumok-history')") is None
 
 
-def test_keys_translate_at_once_and_stop(open_page: Callable[..., Page]) -> None:
+def test_ctrl_enter_translates_at_once_and_escape_stops(open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.select_option("#source", "en")
     sent = posts(page)
@@ -300,7 +300,10 @@ def test_keys_translate_at_once_and_stop(open_page: Callable[..., Page]) -> None
     assert sent == []
     page.keyboard.press("Control+Enter")
     expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
-    assert ['"words":true' in body for body in sent] == [False, True]  # the first text is shown at once
+    assert ['"words":true' in body for body in sent] == [
+        False,
+        True,
+    ]  # the request without words is answered sooner
 
 
 def test_a_text_that_is_too_long_is_not_cut_silently(open_page: Callable[..., Page]) -> None:
@@ -317,7 +320,7 @@ def test_a_text_that_is_too_long_is_not_cut_silently(open_page: Callable[..., Pa
     expect(page.locator("#too-long")).to_be_hidden()
 
 
-def test_an_unknown_language_is_not_recognised(open_page: Callable[..., Page]) -> None:
+def test_a_language_without_a_model_is_not_recognised(open_page: Callable[..., Page]) -> None:
     page = open_page(locale="ko-KR")
     page.fill("#text", "الأرنب يأكل الجزر في الحديقة")
     expect(page.locator("#message")).to_contain_text("언어를 인식하지 못했습니다", timeout=TIMEOUT_MS)
@@ -326,21 +329,23 @@ def test_an_unknown_language_is_not_recognised(open_page: Callable[..., Page]) -
 
 def test_a_tag_stands_before_every_sentence_and_is_no_word_of_it(server: Served) -> None:
     request = {"source": "en", "target": "de", "alignment": True}
-    [tagged] = server.post("/v1/translate", {**request, "q": TWO, "tags": ["<polite>"]}).json["translations"]
+    [tagged] = server.post("/v1/translate", {**request, "q": TWO_SENTENCES, "tags": ["<polite>"]}).json[
+        "translations"
+    ]
     typed = ["<polite> One two three.", "<polite> Four five six seven."]
     separate = server.post("/v1/translate", {**request, "q": typed}).json["translations"]
     assert tagged["text"] == " ".join(one["text"] for one in separate)
-    words = {TWO[slice(*link["source"])] for link in tagged["alignment"]}
+    words = {TWO_SENTENCES[slice(*link["source"])] for link in tagged["alignment"]}
     assert words
-    assert words <= set(split_words(TWO))
-    form = server.post_form("/", {"q": TWO, "source": "en", "target": "de", "tags": "<polite>"})
+    assert words <= set(split_words(TWO_SENTENCES))
+    form = server.post_form("/", {"q": TWO_SENTENCES, "source": "en", "target": "de", "tags": "<polite>"})
     assert html.escape(tagged["text"]) in form.text
     assert 'value="&lt;polite&gt;" checked' in form.text
 
 
 def test_tags_are_switches_where_the_model_has_them(open_page: Callable[..., Page]) -> None:
     page = open_page()
-    translate(page, TWO)
+    translate(page, TWO_SENTENCES)
     sent = posts(page)
     page.locator("#tags label", has_text="Polite").click()
     expect(page.locator("#result")).not_to_have_class(re.compile("stale"), timeout=TIMEOUT_MS)
@@ -358,7 +363,9 @@ def test_swap_is_disabled_where_no_model_translates_back(open_page: Callable[...
     assert float(page.evaluate("getComputedStyle(document.getElementById('swap')).opacity")) < 0.6
 
 
-def test_a_file_has_progress_a_name_and_an_end(open_page: Callable[..., Page], tmp_path: Path) -> None:
+def test_a_file_shows_its_progress_and_is_downloaded_under_its_name(
+    open_page: Callable[..., Page], tmp_path: Path
+) -> None:
     page = open_page()
     page.select_option("#source", "en")
     page.select_option("#target", "de")
@@ -399,7 +406,7 @@ def test_theme_and_language_are_switched_and_remembered(open_page: Callable[...,
     assert dark.locator("body").evaluate("each => getComputedStyle(each).backgroundColor") != light
 
 
-def test_the_skip_link_leads_to_the_text_and_leaves_it(
+def test_the_skip_link_leads_to_the_text_and_does_not_change_it(
     server: Served, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
@@ -411,7 +418,7 @@ def test_the_skip_link_leads_to_the_text_and_leaves_it(
     assert page.url == f"{server.url}/#en/de/one%20two"
 
 
-def test_a_text_whose_words_are_refused_is_shown_without_them(open_page: Callable[..., Page]) -> None:
+def test_a_text_is_shown_if_its_word_probabilities_are_refused(open_page: Callable[..., Page]) -> None:
     page = open_page()
 
     def refuse_words(route: Route) -> None:
@@ -434,9 +441,9 @@ def test_a_text_whose_words_are_refused_is_shown_without_them(open_page: Callabl
     assert {'"words":true' in body for body in sent[first:]} == {False}
 
 
-def test_candidates_are_those_of_the_word_that_is_open(open_page: Callable[..., Page]) -> None:
+def test_late_candidates_of_another_word_are_not_shown(open_page: Callable[..., Page]) -> None:
     page = open_page()
-    translate(page, TWO)
+    translate(page, TWO_SENTENCES)
     held: list[Route] = []
     page.route("**/v1/candidates", lambda route: route.continue_() if held else held.append(route))
     words, choice = page.locator("#result .word"), page.locator("#candidate-list button")
@@ -489,7 +496,7 @@ def test_the_pages_are_accessible_and_never_overflow(
         locale="ko-KR" if scheme == "dark" else "en-GB",
         bypass_csp=True,
     )
-    translate(page, TWO)
+    translate(page, TWO_SENTENCES)
     page.locator("#attention summary").click()
     expect(page.locator("table.attention")).to_be_visible(timeout=TIMEOUT_MS)
     page.locator("#result .word").first.click()

@@ -58,14 +58,14 @@ def send(
 ) -> tuple[int, dict[str, str], bytes]:
     """Send a request with exactly these headers, besides a valid Host."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-    named = {"Host": f"127.0.0.1:{server.port}"} | {
+    all_headers = {"Host": f"127.0.0.1:{server.port}"} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
     try:
         connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
-        for name, value in named.items():
+        for name, value in all_headers.items():
             connection.putheader(name, value)
-        if body is not None and "Content-Length" not in named:
+        if body is not None and "Content-Length" not in all_headers:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body)
         response = connection.getresponse()
@@ -101,7 +101,7 @@ def test_the_page_lists_its_models_and_may_not_be_framed(server: ViewerServer) -
     assert "Access-Control-Allow-Origin" not in headers
 
 
-def test_a_request_gets_a_response(server: ViewerServer) -> None:
+def test_a_request_gets_an_explanation(server: ViewerServer) -> None:
     status, response = post(server, "explain", REQUEST, Origin=f"http://127.0.0.1:{server.port}")
     assert status == 200
     assert response["target"]["text"] == small_translator("bahdanau").translate([SENTENCE])[0].text
@@ -132,13 +132,13 @@ def test_a_given_translation_is_not_streamed(server: ViewerServer) -> None:
         assert len(response.splitlines()) == 1
 
 
-def test_an_error_before_the_first_line_has_its_own_status(server: ViewerServer) -> None:
+def test_an_error_before_the_first_streamed_line_has_its_own_status(server: ViewerServer) -> None:
     status, response = post(server, "explain", {"sentence": 3}, Accept="application/x-ndjson")
     assert status == 400
     assert "sentence" in response["error"]
 
 
-def test_a_later_error_is_the_last_line() -> None:
+def test_an_error_after_the_first_streamed_line_is_the_last_line() -> None:
     class Failing(ExplanationService):
         def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
             if on_partial is not None:
@@ -274,12 +274,12 @@ def connect(server: ViewerServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=20)
 
 
-def test_half_requests_do_not_pile_up_threads_and_the_page_is_answered(server: ViewerServer) -> None:
+def test_half_requests_do_not_pile_up_threads_and_the_page_is_served(server: ViewerServer) -> None:
     before = threading.active_count()
     with ExitStack() as connections:
         half = [connections.enter_context(connect(server)) for _ in range(3 * VIEWER_LIMITS.max_connections)]
         for connection in half:
-            with suppress(ConnectionError):  # a newer connection has taken its place
+            with suppress(ConnectionError):  # the server closed it for a newer connection
                 connection.sendall(b"GET / HTTP/1.1\r\nX: ")
         assert send(server, "GET", f"/{server.application.secret}/")[0] == 200
         with suppress(ConnectionResetError):  # it was closed before its bytes were read
@@ -300,8 +300,8 @@ def test_a_connection_that_is_being_answered_is_kept() -> None:
     with serving(Slow([])) as server, ExitStack() as connections, ThreadPoolExecutor(1) as client:
         request = client.submit(post, server, "explain", REQUEST)
         assert begun.wait(20)
-        half = [connections.enter_context(connect(server)) for _ in range(2 * VIEWER_LIMITS.max_connections)]
-        assert half[0].recv(1) == b""
+        idle = [connections.enter_context(connect(server)) for _ in range(2 * VIEWER_LIMITS.max_connections)]
+        assert idle[0].recv(1) == b""
         finish.set()
         assert request.result() == (200, {})
 

@@ -178,7 +178,7 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
 ) -> None:
     """Once, a request of 4 KB took 4.5 GB, because the translation was limited in characters only."""
     service = service_of("transformer")
-    # This counts and caches its heads, which takes a forward pass over an empty pair.
+    # This counts and caches the model's heads, which takes a forward pass over an empty pair.
     count_weights(small_translator("transformer").model, 1, 1)
 
     def compute(*_: Any, **__: Any) -> None:
@@ -272,7 +272,7 @@ def test_a_run_reports_its_metrics_and_checkpoints(run: Path) -> None:
         request(service, "snapshot", step=99, sentence="one")
 
 
-def test_other_runs_are_drawn_beside_the_first(run: Path) -> None:
+def test_the_report_of_a_run_has_the_metrics_of_other_runs(run: Path) -> None:
     service = ExplanationService([], run=RunMonitor(run), other_runs=[RunMonitor(run)])
     report = request(service, "run")
     [other] = report["others"]
@@ -288,7 +288,7 @@ def run_service(run: Path) -> ExplanationService:
     return ExplanationService([NamedTranslator("digits", translator)], run=RunMonitor(run))
 
 
-def test_a_run_shows_a_head_over_its_validation_set(run: Path) -> None:
+def test_a_head_is_profiled_over_the_validation_set_of_a_run(run: Path) -> None:
     service, (pairs, available) = run_service(run), RunMonitor(run).validation_pairs(4)
     profile = request(service, "head_profile", site="cross", layer=0, head=0, sentences=4)
     assert (profile["sentences"], profile["available"], profile["model"]) == (4, available, "digits")
@@ -300,7 +300,7 @@ def test_a_run_shows_a_head_over_its_validation_set(run: Path) -> None:
 
 
 def test_the_newest_model_of_a_run_translates_its_validation_sentences(run: Path) -> None:
-    """Also if the page shows another model."""
+    """This holds also if the page shows another model."""
     monitor = RunMonitor(run)
     service = ExplanationService([NamedTranslator("other", small_translator("luong"))], run=monitor)
     response = request(service, "sentences", sentences=3)
@@ -362,7 +362,7 @@ def test_long_work_ends_when_nobody_waits_for_it(run: Path) -> None:
     assert request(service, "explain", sentence="one two")["source"]["text"] == "one two"
 
 
-def test_a_run_without_a_model_has_no_list(run: Path, tmp_path: Path) -> None:
+def test_a_run_without_a_model_has_no_scored_sentences(run: Path, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_bytes((run / "run.json").read_bytes())
     service = ExplanationService([], run=RunMonitor(tmp_path))
     with pytest.raises(DataError, match="no checkpoint"):

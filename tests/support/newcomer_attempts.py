@@ -369,7 +369,7 @@ FAULTS: dict[str, str] = {
     "C2": "tests/training/test_run.py::test_a_time_budget_that_is_too_short_is_reported",
     "C3": "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000",
     "C4": "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_has",
-    "C5": "tests/training/test_detectors.py::test_odd_tokens_are_usual_in_a_small_corpus",
+    "C5": "tests/training/test_detectors.py::test_odd_tokens_are_called_usual_in_a_small_corpus",
     "C6": "tests/inference/test_translator.py::test_what_was_cut_or_repeated_is_noted",
     "C7": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 88
     "C8": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 70, 75, 76, 78 to 87, 109
@@ -378,7 +378,7 @@ FAULTS: dict[str, str] = {
     "C11": "tests/data/test_pair_formats.py::test_downloads_of_opus_and_tatoeba",
     "C12": "tests/cli/test_cli_newcomer.py::test_training_on_a_translation_memory",
     "C13": "tests/inference/test_translator.py::test_invalid_arguments_are_refused",
-    "C14": "tests/server/test_serve_page.py::test_a_model_of_plain_text_is_refused_for_the_true_reason",
+    "C14": "tests/server/test_serve_page.py::test_a_model_of_plain_text_is_refused_with_its_task",
     "C15": "tests/cli/test_cli_newcomer.py::test_training_from_standard_input_with_several_limits",
     "C16": "tests/cli/test_cli_newcomer.py::"
     "test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again",

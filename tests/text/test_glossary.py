@@ -113,7 +113,7 @@ def test_a_glossary_refuses_what_is_no_term() -> None:
 
 
 def place(source: str, translation: str, links: str, **words_for: list[str]) -> PlacedTerms:
-    """Place terms by links such as "0-0 1-2", and by the words that a model writes for a term alone."""
+    """Place terms by links such as "0-0 1-2", and by a model's words for a term that is its whole input."""
     pairs = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
     matches = Glossary(TERMS).find(source, find_protected(source))
     evidence = links_as_weights(pairs, len(split_words(source)), len(split_words(translation)))
@@ -123,7 +123,7 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
 @pytest.mark.parametrize(
     ("source", "translation", "links", "placed"),
     [
-        # 은 follows a consonant in both; 에서 has one form; 이 becomes 가.
+        # 은 follows a consonant in both; 에 has one form; 이 becomes 가.
         ("The student reads.", "학생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
         ("I am in the library.", "나는 도서관에 있다.", "0-0 4-1 1-2", "나는 서재에 있다."),
         ("The library is big.", "도서관이 크다.", "1-0 3-1", "서재가 크다."),
@@ -131,7 +131,7 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
         ("The student and the student.", "학생과 학생.", "1-0 4-1", "수강생과 수강생."),
         ("The students read.", "학생들은 읽는다.", "1-0 2-1", "학생들은 읽는다."),
         ("The student reads.", "수강생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
-        # A term that is there already is not placed again, over a word that is linked by mistake.
+        # A term that the translation has already is not placed again over a word linked by mistake.
         ("The student is in the library.", "학생은 서재에 있다.", "1-0 5-2 2-2", "수강생은 서재에 있다."),
         ("Mail {name} now.", "지금 보내라.", "0-1 4-0", "지금 보내라 {name}."),
     ],
@@ -186,7 +186,7 @@ def test_a_word_without_attention_to_the_term_is_known_by_the_word_for_the_term_
     assert place("The student reads.", "그가 읽는다.", "2-1", **known).missing == ("수강생",)
 
 
-def test_a_japanese_term_keeps_its_particle() -> None:
+def test_a_term_in_japanese_text_keeps_its_particle() -> None:
     known = {"student": ["生", "徒", "は"]}
     placed = place("The student reads.", "生徒は読む。", "1-0 1-1 1-2 2-3", **known)
     assert placed.text == "수강생は読む。"

@@ -33,7 +33,7 @@ def test_a_greeting_is_in_the_script_of_its_language(code: str) -> None:
 
 
 def test_ascii_has_the_classes_that_it_has_beside_other_letters() -> None:
-    """ASCII is looked up in a faster way."""
+    """Texts of ASCII alone are classified in a faster way."""
     text = "".join(map(chr, range(128)))
     beside = classify_characters([text, "é"]).classes[: len(text)]
     assert classify_characters([text]).classes[: len(text)].tolist() == beside.tolist()

@@ -73,7 +73,7 @@ def test_runs_of_marks_are_bounded_and_nothing_is_lost(text: str) -> None:
 
 
 def test_the_assumptions_of_the_search_for_runs_hold_for_all_of_unicode() -> None:
-    """`_POSSIBLE_RUN` relies on it: see the comment there."""
+    """`_POSSIBLE_RUN` relies on these facts: see its comment."""
     for character in map(chr, range(sys.maxunicode + 1)):
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
         if all(classes):
@@ -86,7 +86,7 @@ def test_the_assumptions_of_the_search_for_runs_hold_for_all_of_unicode() -> Non
 
 
 @given(MARKED)
-def test_the_round_trip_is_exact(unigram: Tokenizer, text: str) -> None:
+def test_a_tokenizer_decodes_runs_of_marks_exactly(unigram: Tokenizer, text: str) -> None:
     assert unigram.decode(unigram.encode(text)) == normalise(text)
 
 
@@ -117,7 +117,7 @@ def test_a_line_of_marks_is_split_in_few_steps() -> None:
     line = "a" + "\u0300\u0316" * 20_000
     parts = split_line(line, count_tokens, 200)
     assert "".join(parts) == line
-    assert calls < 1000  # was 40,000, each of which normalised the rest of the line
+    assert calls < 1000  # once 40,000 calls, each of which normalised the rest of the line
 
 
 @given(st.text() | SPECIAL)

@@ -31,7 +31,7 @@ def test_a_particle_has_the_right_form_after_every_syllable(after_consonant: str
     for old_stem, tail in (("책", after_consonant), ("나무", after_vowel)):
         for syllable in SYLLABLES:
             expected = after_consonant if final(syllable) else after_vowel
-            if after_consonant == "으로" and final(syllable) == 8:
+            if after_consonant == "으로" and final(syllable) == 8:  # ㄹ
                 expected = "로"
             if after_consonant in copulas and tail == after_consonant:
                 expected = after_consonant

@@ -108,7 +108,7 @@ def test_lines_can_be_kept_whole() -> None:
     ("share", "texts", "scores"),
     [(None, "split", "keep"), (0.0005, "split", "split"), (0.003, "split", "keep"), (0.8, "keep", "keep")],
 )
-def test_a_model_remembers_whether_it_was_trained_on_single_sentences(
+def test_the_share_of_texts_with_several_sentences_decides_whether_texts_are_split(
     share: float | None, texts: str, scores: str
 ) -> None:
     facts = {} if share is None else {MULTIPLE_SENTENCES: share}

@@ -88,8 +88,8 @@ def test_any_sequence_of_ids_can_be_decoded(unigram: Tokenizer, data: bytes, wit
 
 
 def test_bytes_that_form_no_character_become_the_replacement_character(unigram: Tokenizer) -> None:
-    first_of_three = unigram.encode("ऄ")[-3]
-    assert unigram.decode([first_of_three]) == "\ufffd"
+    first_of_three_bytes = unigram.encode("ऄ")[-3]
+    assert unigram.decode([first_of_three_bytes]) == "\ufffd"
 
 
 def test_special_tokens_have_the_first_ids_and_no_text(tokenizer: Tokenizer) -> None:
@@ -283,7 +283,7 @@ class TestStorage:
         assert 0 < num_loaded < 150  # a changed letter of a token is not detected; a broken format is
 
 
-def test_a_readable_text_has_plain_spaces_for_those_of_no_token(tokenizer: Tokenizer) -> None:
+def test_spaces_without_a_token_become_plain_spaces(tokenizer: Tokenizer) -> None:
     assert tokenizer.normalise_spaces("I\u00a0take \u202f17\tbooks\u00ad.\u200b") == "I take 17 books."
     for text in ("", " two  spaces ", "<polite> 집에서\u200d", "a\nb"):
         assert tokenizer.normalise_spaces(text) == text
@@ -291,7 +291,7 @@ def test_a_readable_text_has_plain_spaces_for_those_of_no_token(tokenizer: Token
     assert tokenizer.decode(tokenizer.encode("I\u00a0take\u200b")) == "I\u00a0take\u200b"
 
 
-def test_an_imported_tokenizer_reads_the_spaces_that_it_knows(tokenizer: Tokenizer) -> None:
+def test_an_imported_tokenizer_normalises_spaces_too(tokenizer: Tokenizer) -> None:
     tokens = [tokenizer.tokens([token])[0] for token in range(4, tokenizer.vocab_size)]
     imported = JointVocabularyTokenizer(tokenizer.to_bytes(), tokens)
     assert imported.normalise_spaces("I\u00a0take\u200b it") == "I take it"

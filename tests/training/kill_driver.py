@@ -118,10 +118,10 @@ def _train(out: Path, command: dict[str, Any], report: Path) -> int:
 def run_scenario(out: Path, scenario: dict[str, Any]) -> dict[str, Any]:
     ends: list[dict[str, Any]] = []
     for command in scenario.get("commands", [scenario]):
-        of_command = [train_in_fork(out, command, kill) for kill in command.get("kills", [])]
-        if command.get("rerun", True) and not any(end.get("reason") == "done" for end in of_command):
-            of_command.append(train_in_fork(out, command, None))
-        ends += of_command
+        command_ends = [train_in_fork(out, command, kill) for kill in command.get("kills", [])]
+        if command.get("rerun", True) and not any(end.get("reason") == "done" for end in command_ends):
+            command_ends.append(train_in_fork(out, command, None))
+        ends += command_ends
     model = out / "model" / "weights.safetensors"
     return {
         "ends": ends,

@@ -1,8 +1,8 @@
-"""Ranks of a cluster as forks of one process, which has imported everything; `test_network.py` runs it.
+"""Ranks of a cluster as forks of one process, which has imported everything. Run by `test_network.py`.
 
-    python network_driver.py TASK FOLDER [WORLD_SIZE] > result.json
+    python network_driver.py TASK FOLDER WORLD_SIZE > result.json
 
-Every fork gets the variables that torchrun would set. TASK is one of the functions at the end.
+Every fork gets the variables that torchrun would set. TASK is a key of `TASKS`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def model_digest(folder: Path) -> str:
 
 
 def backends(folder: Path, world_size: int) -> object:
-    """The digests of the weights after some updates: on every rank, over shared memory and over a network."""
+    """Losses and digests after some updates: of every rank, over shared memory and over a network."""
     run_folder = RunFolder(folder)
     record = run_folder.record()
     assert record is not None
@@ -141,7 +141,7 @@ def run_and_resume(folder: Path, world_size: int) -> object:
         if rank:
             run_files._has_files = hide_folder_of_rank_0
         os.environ["JUMOK_CACHE"] = str(folder.parent / f"cache-{rank}")
-        os.environ["LOCAL_RANK"] = "0" if rank else str(rank)  # as if every rank was alone on its host
+        os.environ["LOCAL_RANK"] = "0"  # as if every rank was alone on its host
         started = None
         for event in training_events(corpus, out=folder, **SETTINGS):
             if isinstance(event, Saved) and abandon:
@@ -155,7 +155,7 @@ def run_and_resume(folder: Path, world_size: int) -> object:
     first = run_ranks(world_size, lambda rank: run(rank, abandon=True))
     kept = [path.name for path in folder.parent.glob("cache-*/runs/*")]
     second = run_ranks(world_size, lambda rank: run(rank, abandon=False))
-    return {"first": first, "copies": kept, "second": second, "digest": model_digest(folder)}
+    return {"first": first, "kept_copies": kept, "second": second, "digest": model_digest(folder)}
 
 
 def shares(folder: Path, world_size: int) -> object:
@@ -191,7 +191,7 @@ def shares(folder: Path, world_size: int) -> object:
 
 
 def fewer_ranks(folder: Path, world_size: int) -> object:
-    """A run in shares that loses a rank at its first checkpoint, and then all but one."""
+    """A run in shares, abandoned at its first checkpoint. One rank fewer resumes it; one process, a copy."""
     corpus, settings = digit_corpus(300), {**SETTINGS, "training.shares": 6}
 
     def run(rank: int, abandon: bool) -> object:
@@ -204,11 +204,11 @@ def fewer_ranks(folder: Path, world_size: int) -> object:
     shutil.copytree(folder, folder.with_name("alone"))
     second = run_ranks(world_size - 1, lambda rank: run(rank, False))
     list(training_events(corpus, out=folder.with_name("alone"), **{**settings, "training.processes": 1}))
-    list(training_events(corpus, out=folder.with_name("straight"), **settings))
+    list(training_events(corpus, out=folder.with_name("uninterrupted"), **settings))
     return {
         "first": first,
         "second": second,
-        "digests": [model_digest(folder.with_name(name)) for name in (folder.name, "alone", "straight")],
+        "digests": [model_digest(folder.with_name(name)) for name in (folder.name, "alone", "uninterrupted")],
     }
 
 
@@ -286,14 +286,14 @@ def two_trainings(folder: Path, world_size: int) -> object:
 
 
 def dead_host(folder: Path, world_size: int) -> object:
-    """Rank 0 is stopped, as if its host had died; the others get Ctrl-C twice."""
+    """Rank 0 is stopped, as if its host had died; rank 1 gets Ctrl-C, and again three seconds later."""
 
     def run(rank: int) -> object:
         if rank == 0:
             with cluster.joined_cluster() as joined:
                 assert joined is not None
                 joined.check_run_is_on_rank_0(has_run=False)
-                time.sleep(1)  # until the others have got this answer too
+                time.sleep(1)  # until the other ranks have the result of this check too
                 (folder / "rank-0").write_text(str(os.getpid()))
                 os.kill(os.getpid(), signal.SIGSTOP)
             return {}

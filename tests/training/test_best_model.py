@@ -35,7 +35,7 @@ def events(out: Path, **settings: Any) -> Any:
     return training_events(digit_corpus(200), out=out, **{**SETTINGS, **settings})
 
 
-def killed_after(out: Path, step: int, **settings: Any) -> list[Event]:
+def abandon_after(out: Path, step: int, **settings: Any) -> list[Event]:
     """Abandon a run after the checkpoint of this step, as if its process were killed."""
     seen, stream = [], events(out, **settings)
     for event in stream:
@@ -52,7 +52,7 @@ def weights(folder: Path) -> bytes:
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
-    killed_after(tmp_path / "run", 10)
+    abandon_after(tmp_path / "run", 10)
     return tmp_path / "run"
 
 
@@ -136,13 +136,13 @@ def test_finish_needs_a_run_folder(tmp_path: Path) -> None:
         list(finish_events(tmp_path))
 
 
-def test_finish_of_a_run_that_stored_no_validation_pairs(killed: Path) -> None:
+def test_finish_refuses_a_run_that_stored_no_validation_pairs(killed: Path) -> None:
     (killed / "validation.jsonl").unlink()
     with pytest.raises(RunFolderError, match="Run the command that started it again"):
         list(finish_events(killed))
 
 
-def test_a_run_is_not_finished_while_another_process_trains(killed: Path) -> None:
+def test_finish_is_refused_while_another_process_trains_the_run(killed: Path) -> None:
     stream = events(killed)
     next(stream)
     with pytest.raises(RunFolderError, match="Another process is training"):
@@ -150,7 +150,7 @@ def test_a_run_is_not_finished_while_another_process_trains(killed: Path) -> Non
     stream.close()
 
 
-def test_the_run_of_an_older_jumok_with_a_model_is_finished(tmp_path: Path) -> None:
+def test_a_run_of_an_older_jumok_counts_as_finished_if_it_has_a_model(tmp_path: Path) -> None:
     list(events(tmp_path / "run"))
     record_file = tmp_path / "run" / "run.json"
     content = json.loads(record_file.read_text())
@@ -160,8 +160,8 @@ def test_the_run_of_an_older_jumok_with_a_model_is_finished(tmp_path: Path) -> N
     assert [type(event) for event in events(tmp_path / "run")] == [Finished]
 
 
-def test_the_run_of_an_older_jumok_goes_on_after_a_second_stop(killed: Path) -> None:
-    shutil.rmtree(killed / "model")  # an older jumok wrote it at the end
+def test_a_run_of_an_older_jumok_goes_on_after_a_second_stop(killed: Path) -> None:
+    shutil.rmtree(killed / "model")  # an older jumok wrote the model only at the end
     record_file = killed / "run.json"
     content = json.loads(record_file.read_text())
     for key in ("finished", "checksum"):
@@ -175,12 +175,14 @@ def test_the_run_of_an_older_jumok_goes_on_after_a_second_stop(killed: Path) -> 
     assert any(isinstance(event, Started) for event in events(killed))
 
 
-def test_a_model_that_is_replaced_while_it_is_read(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that finds files of two models reads again, and gets the newer model."""
+def test_a_model_that_is_replaced_while_it_is_read_is_read_again(
+    killed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reader that misses a file, because the folder is being replaced, reads the new folder."""
     import jumok.storage.model_folder as module
 
-    older = killed.parent / "older"
-    shutil.copytree(killed / "model", older)
+    replacement = killed.parent / "replacement"
+    shutil.copytree(killed / "model", replacement)
     real, replaced = module.read_listed_file, []
 
     def read(folder: Path, name: str, entry: object) -> bytes:
@@ -189,12 +191,13 @@ def test_a_model_that_is_replaced_while_it_is_read(killed: Path, monkeypatch: py
             shutil.rmtree(killed / "model")
         data = real(folder, name, entry) if (killed / "model").exists() else b""
         if not data:
-            shutil.copytree(older, killed / "model")
+            shutil.copytree(replacement, killed / "model")
             raise ModelFolderError("missing")
         return data
 
     monkeypatch.setattr(module, "read_listed_file", read)
-    assert read_stored_model(killed).card.facts["steps"] == read_stored_model(older).card.facts["steps"]
+    steps = [read_stored_model(folder).card.facts["steps"] for folder in (killed, replacement)]
+    assert steps[0] == steps[1]
     assert replaced
 
 

@@ -62,7 +62,7 @@ def test_a_healthy_run_has_no_findings() -> None:
     assert run_detectors(HEALTHY) == []
 
 
-def test_odd_tokens_are_usual_in_a_small_corpus() -> None:
+def test_odd_tokens_are_called_usual_in_a_small_corpus() -> None:
     [finding] = run_detectors(replace(HEALTHY, byte_token_share=0.2))
     assert "usual if the training text is small" in finding.advice
     assert "vocab_size" not in finding.advice, "the vocabulary may already be as large as the text allows"

@@ -31,7 +31,7 @@ ENGLISH, GERMAN = ["red", "blue", "green", "white"], ["rot", "blau", "grün", "w
 
 
 def colour_pairs(count: int, seed: int = 1) -> list[Pair]:
-    """Return the new domain: other words, in the opposite order."""
+    """Return pairs of the new domain: colours, whose translation is in the opposite order."""
     generator = random.Random(seed)
     rows = [[generator.randrange(4) for _ in range(generator.randint(2, 5))] for _ in range(count)]
     return [
@@ -64,7 +64,7 @@ def start_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def start(start_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model folder alone, without the pairs of its run."""
+    """The model folder of `start_run` alone, without the pairs of the run."""
     return shutil.copytree(start_run / "model", tmp_path_factory.mktemp("copied") / "start")
 
 
@@ -73,10 +73,10 @@ def tune(start: Path, out: Path, **settings: Any) -> list[Event]:
     return list(training_events(corpus, out=out, start_from=start, **{**STEPS, **settings}))
 
 
-def test_at_step_0_the_model_is_the_start_model(start: Path, tmp_path: Path) -> None:
-    rate = {"training.learning_rate": 1e-20, "training.steps": 1, "fine_tuning.interpolate": False}
-    events = tune(start, tmp_path / "run", **rate)
-    theirs, old_weights, old_files = read_model_with_weights(start)
+def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_path: Path) -> None:
+    tiny_update = {"training.learning_rate": 1e-20, "training.steps": 1, "fine_tuning.interpolate": False}
+    events = tune(start, tmp_path / "run", **tiny_update)
+    start_card, old_weights, old_files = read_model_with_weights(start)
     card, weights, files = read_model_with_weights(tmp_path / "run" / "model")
     assert weights.keys() == old_weights.keys()
     for name, weight in old_weights.items():
@@ -84,14 +84,14 @@ def test_at_step_0_the_model_is_the_start_model(start: Path, tmp_path: Path) -> 
     assert files == old_files
     assert [corpus.name for corpus in card.corpora][:2] == ["digits", "colours"]
     assert card.recipe.fine_tuning.start_from == card.facts["start_from"] == "start", "no path of the machine"
-    assert card.recipe.model.width == theirs.recipe.model.width == 32
+    assert card.recipe.model.width == start_card.recipe.model.width == 32
     reasons = {setting.name: setting.reason for setting in only(events, Started)[0].derived_settings}
     assert reasons["model.width"] == f"as in {start}"
     assert "sha256" in reasons["fine_tuning.start_from"]
 
 
 def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
-    """Its two vocabularies may both be smaller than the setting says: nothing is learnt again."""
+    """No vocabulary is learnt again, though both of the start model's are smaller than its setting asked."""
     pairs = corpus_of_pairs(digit_pairs(200), source="en", target="de", name="digits")
     separate = {"text.shared": False, "text.vocab_size": 400}
     list(training_events(pairs, out=tmp_path / "start", **{**TINY, **STEPS, **separate}))
@@ -144,7 +144,7 @@ def test_without_old_pairs_the_start_models_own_translations_are_replayed(
 
 
 @pytest.mark.medium
-def test_given_files_are_kept_and_replayed(start: Path, tmp_path: Path) -> None:
+def test_pairs_of_given_files_are_kept_and_replayed(start: Path, tmp_path: Path) -> None:
     keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(20, seed=7))
     replay = write_tsv(tmp_path / "replay.tsv", [*digit_pairs(100, seed=8), *digit_pairs(20, seed=7)])
     events = tune(start, tmp_path / "run", keep=[keep], replay=replay)
@@ -167,7 +167,7 @@ def test_a_plain_text_to_replay_is_translated_by_the_start_model(start: Path, tm
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.medium)])
-def test_frozen_weights_stay_to_the_bit(start: Path, tmp_path: Path, processes: int) -> None:
+def test_frozen_weights_stay_the_same_to_the_bit(start: Path, tmp_path: Path, processes: int) -> None:
     freeze = ["encoder", "embeddings", "decoder.*.feed_forward.*"]
     plain = {"fine_tuning.interpolate": False, "fine_tuning.replay_share": 0}
     tune(start, tmp_path / "run", freeze=freeze, processes=processes, **plain)
@@ -219,11 +219,11 @@ def test_replay_and_interpolation_keep_what_plain_fine_tuning_forgets(tmp_path: 
         scores[name] = read_model_with_weights(tmp_path / name / "model")[0].facts
         warnings[name] = [event.message for event in only(events, Warned)]
     lost = {name: facts["start_keep_chrf"] - facts["keep_chrf"] for name, facts in scores.items()}
-    gained = read_model_with_weights(tmp_path / "ours" / "model")[0].scores["chrf"].value
+    tuned_chrf = read_model_with_weights(tmp_path / "ours" / "model")[0].scores["chrf"].value
     assert lost["plain"] > 10, "plain fine-tuning forgets, and this is measured"
     assert any("worse than the start model on the pairs to keep" in text for text in warnings["plain"])
     assert lost["ours"] < lost["plain"] / 2
-    assert gained > scores["ours"]["start_chrf"] + 10
+    assert tuned_chrf > scores["ours"]["start_chrf"] + 10
 
 
 @pytest.mark.medium
@@ -305,16 +305,16 @@ def test_the_chosen_point_gains_most_among_those_that_lose_little() -> None:
 
 
 @pytest.mark.parametrize("keeps_translations", [False, True])
-def test_a_small_difference_between_two_runs_moves_the_chosen_point_by_one_step_at_most(
+def test_a_small_difference_between_two_runs_changes_the_chosen_alpha_by_a_tenth_at_most(
     keeps_translations: bool,
 ) -> None:
-    def chosen_share(difference: float) -> float:
-        """Return the share for curves like those of the benchmark, whose losses at 1 differ by this."""
+    def chosen_alpha(difference: float) -> float:
+        """Return the alpha chosen on curves like those of the benchmark, with the loss at alpha 1 changed."""
         start, *points = (
             InterpolatedPoint(a, 3.17 - 0.5 * a + 0.18 * a**2, 1.78 - 0.05 * a + (0.075 + difference) * a**2)
             for a in (0, *ALPHAS)
         )
         return choose_point(start, points, keeps_translations=keeps_translations).alpha
 
-    shares = [chosen_share(difference / 1000) for difference in range(-5, 6)]
-    assert max(shares) - min(shares) < 0.1 + 1e-9
+    alphas = [chosen_alpha(difference / 1000) for difference in range(-5, 6)]
+    assert max(alphas) - min(alphas) < 0.1 + 1e-9

@@ -1,7 +1,7 @@
 """Three "hosts" by torchrun: a killed worker and a lost host end in the weights of an undisturbed run.
 
-A host is a network namespace with an interface of its own. They are connected by a bridge in a further one,
-so nothing of the machine's own network changes. Making them needs root and the command `ip`.
+A host is a network namespace with an interface of its own. A bridge in a further namespace connects them, so
+nothing of the machine's own network changes. Making namespaces needs root and the command `ip`.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Hosts:
 
     @contextmanager
     def connected(self) -> Iterator[None]:
-        """The bridge is in a namespace too, so that nothing of the machine's own network changes."""
+        """Make the namespaces and the bridge between them; delete them at the end."""
         switch = f"jumok{os.getpid()}-switch"
         with ExitStack() as stack:
             for name in (switch, *self.names):
@@ -104,6 +104,7 @@ class Hosts:
 def agents(
     hosts: Hosts, nodes: str, folder: Path, arguments: list[str]
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Run torchrun's agent on every host; kill the agents and their workers at the end."""
     logs = [folder / f"host{index}.log" for index in range(NUM_HOSTS)]
     processes = [hosts.start(index, nodes, log, *arguments) for index, log in enumerate(logs)]
     try:
@@ -192,8 +193,8 @@ def test_the_hosts_that_remain_after_one_is_lost_reach_the_same_weights(
     arguments = train_arguments(pairs, out, training_shares=6)
     with agents(hosts, "2:3", tmp_path, arguments) as processes:
         wait_for_checkpoint(out, tmp_path / "host0.log")
-        lost = [*workers_of(processes[2].pid), processes[2].pid]
-        for pid in lost:
+        lost_host = [*workers_of(processes[2].pid), processes[2].pid]
+        for pid in lost_host:
             kill(pid)
         codes = [process.wait(TIMEOUT_SECONDS) for process in processes[:2]]
     assert codes == [0, 0], (tmp_path / "host0.log").read_text()[-3000:]

@@ -116,7 +116,7 @@ def test_a_killed_run_with_averages_ends_with_the_same_weights(tmp_path: Path) -
 
 
 # Commands of a user, and moments at which they are stopped. MORE gives the run more steps; the phase that
-# was planned is completed first.
+# was planned is completed first. The first sequence of each name is the reference.
 MORE = {"training.steps": 60}
 AVERAGED = {"training.average_checkpoints": 3, "training.schedule": "constant"}
 UNLIMITED = {"training.steps": None, "training.patience": 50}
@@ -200,6 +200,7 @@ def test_the_same_commands_end_with_the_same_weights_with_and_without_kills(
         assert result["weights"] == reference["weights"], (number, result["ends"])
         assert result["leftovers"] == [], number
         assert result["validations"] == reference["validations"], number
+        # Sequence 2 of "more" is only interrupted.
         assert any(end["killed"] for end in result["ends"]) or number == "2", number
 
 
@@ -211,7 +212,7 @@ def test_the_same_commands_end_with_the_same_weights_with_and_without_kills(
     ],
     ids=str,
 )
-def test_a_run_of_two_processes_killed_ends_with_the_same_weights(tmp_path: Path, names: list[str]) -> None:
+def test_a_killed_run_of_two_processes_ends_with_the_same_weights(tmp_path: Path, names: list[str]) -> None:
     named = {name: KILLS[name] for name in names}
     check_results(run_driver(tmp_path, scenarios(named, **{"training.processes": 2})))
 
@@ -262,7 +263,7 @@ def test_a_run_killed_again_while_it_encodes_its_pairs_again_ends_with_the_same_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.EIO])
-def test_a_file_that_cannot_be_opened_while_a_run_is_resumed_loses_nothing(
+def test_nothing_is_lost_if_a_file_cannot_be_opened_while_a_run_is_resumed(
     tmp_path: Path, error: int
 ) -> None:
     """A transient error ends the session with a message; nothing is damaged and no checkpoint is lost."""
@@ -291,11 +292,11 @@ ONE_RUN = "import sys; sys.path.insert(0, sys.argv[2]); import kill_driver as k,
 torch.set_num_threads(1); p = pathlib.Path(sys.argv[1]); sys.exit(k._train(p, {}, p.with_suffix('.report')))"
 
 
-def run_under_strace(out: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run training in a new process: under strace with these options, or without strace if there are none."""
+def train_in_new_process(out: Path, *strace_options: str) -> subprocess.CompletedProcess[str]:
+    """Run training in a new process: under strace with these options, or without strace if none is given."""
     command = [sys.executable, "-c", ONE_RUN, str(out), str(HERE)]
-    if options:
-        traced = ["-f", "-qq", "-o", os.devnull, "-e", "trace=fsync,rename,write", *options]
+    if strace_options:
+        traced = ["-f", "-qq", "-o", os.devnull, "-e", "trace=fsync,rename,write", *strace_options]
         command = [str(STRACE), *traced, *command]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, env=child_environment()
@@ -313,19 +314,19 @@ def weights_digest(out: Path) -> str:
     [("fsync", 3), ("fsync", 18), ("fsync", 21), ("fsync", 33), ("rename", 5), ("rename", 9)],
 )
 def test_a_run_killed_by_strace_ends_with_the_same_weights(tmp_path: Path, call: str, number: int) -> None:
-    killed = run_under_strace(tmp_path / "run", "-e", f"inject={call}:signal=SIGKILL:when={number}")
+    killed = train_in_new_process(tmp_path / "run", "-e", f"inject={call}:signal=SIGKILL:when={number}")
     assert killed.returncode != 0
-    assert run_under_strace(tmp_path / "run").returncode == 0
-    assert run_under_strace(tmp_path / "reference").returncode == 0
+    assert train_in_new_process(tmp_path / "run").returncode == 0
+    assert train_in_new_process(tmp_path / "reference").returncode == 0
     assert weights_digest(tmp_path / "run") == weights_digest(tmp_path / "reference")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
-@pytest.mark.parametrize("fault", ["ENOSPC", "EROFS", "EIO"])
-def test_a_disk_error_injected_by_strace_is_reported_and_the_run_resumes(tmp_path: Path, fault: str) -> None:
-    failed = run_under_strace(tmp_path / "run", "-e", f"inject=fsync:error={fault}:when=26")
+@pytest.mark.parametrize("error", ["ENOSPC", "EROFS", "EIO"])
+def test_a_disk_error_injected_by_strace_is_reported_and_the_run_resumes(tmp_path: Path, error: str) -> None:
+    failed = train_in_new_process(tmp_path / "run", "-e", f"inject=fsync:error={error}:when=26")
     assert failed.returncode != 0
     assert "StorageError" in failed.stderr
     assert "is intact" in failed.stderr
-    assert run_under_strace(tmp_path / "run").returncode == 0
+    assert train_in_new_process(tmp_path / "run").returncode == 0

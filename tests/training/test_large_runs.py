@@ -1,4 +1,4 @@
-"""Runs on large files: read once, the same weights as by one process, and no text is read to resume."""
+"""Runs on large files: they end with the weights of a small run, and read no text to resume."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
         list(training_events(pairs, out=out, **SETTINGS))  # a finished run reads nothing either
     weights = [read_model_with_weights(tmp_path / name / "model")[1] for name in ("small", "large")]
     assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
-    os.utime(pairs, ns=(1, 1))  # another time: the text is read and compared
+    os.utime(pairs, ns=(1, 1))  # another modification time: the text is read and compared
     list(training_events(pairs, out=out, **SETTINGS))
     pairs.write_text(pairs.read_text().replace("zero", "none"))
     with pytest.raises(RunFolderError):
@@ -65,18 +65,18 @@ def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
 
 
 @pytest.mark.parametrize(
-    ("limit_before", "has_order", "order"),
+    ("first_limit", "has_order", "order"),
     [(100, True, FEISTEL), (10_000, True, SORTED), (10_000, False, SORTED)],
     ids=["large", "below the limit of its time", "of a jumok with one order"],
 )
 def test_pairs_that_are_encoded_again_keep_their_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit_before: int, has_order: bool, order: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_limit: int, has_order: bool, order: str
 ) -> None:
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
     folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
     make_folder(folder.path)
     folder._write({"format": FORMAT})
-    monkeypatch.setattr(store, "MAX_SORTED_PAIRS", limit_before)
+    monkeypatch.setattr(store, "MAX_SORTED_PAIRS", first_limit)
     prepare(folder, inputs)
     record = read_json_with_checksum(folder.record_file)
     if not has_order:
@@ -93,7 +93,7 @@ def test_pairs_that_are_encoded_again_keep_their_order(
     [None, b"", b'{"source": "one', b"\xff\n", b"[]\n"],
     ids=["lost", "empty", "cut", "bytes", "list"],
 )
-def test_validation_pairs_that_cannot_be_read_are_read_from_the_files_again(
+def test_damaged_validation_pairs_are_read_from_the_given_files_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, min_spooled_bytes: int, damaged: bytes | None
 ) -> None:
     monkeypatch.setattr(spool, "MIN_SPOOLED_BYTES", min_spooled_bytes)

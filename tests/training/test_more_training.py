@@ -31,8 +31,8 @@ def train(out: Path, **settings: Any) -> list[Event]:
     return list(training_events(digit_corpus(200), out=out, **{**SETTINGS, **settings}))
 
 
-def until(events: Iterator[Event], step: int) -> None:
-    """Run up to the validation of this step, as if the process were killed after it."""
+def abandon_after(events: Iterator[Event], step: int) -> None:
+    """Run up to the checkpoint of this step, as if the process were killed after it."""
     assert any(isinstance(event, Validated) and event.step == step for event in events)
     assert next(events)  # saved
     events.close()  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ class TestPhases:
     plan = Plan(((0, 100),)).extended(Phase(100, "cosine", 10, 2.0), 210)
     settings = TrainingSettings(schedule="cosine", warmup_steps=10, learning_rate=4.0)
 
-    def test_the_first_phase_is_as_it_was(self) -> None:
+    def test_a_second_phase_does_not_change_the_rates_of_the_first(self) -> None:
         for step in range(1, 101):
             before = learning_rate(step, self.settings, Plan(((0, 100),)))
             assert learning_rate(step, self.settings, self.plan) == before
@@ -73,13 +73,13 @@ class TestPhases:
         assert rates == sorted(rates, reverse=True)
         assert rates[-1] == pytest.approx(0.0)
 
-    def test_a_revision_within_a_phase(self) -> None:
+    def test_a_phase_with_a_later_end_goes_on_from_its_rate_and_falls_to_zero_there(self) -> None:
         revised = self.plan.revised(160, 310)
         assert learning_rate(160, self.settings, revised) == pytest.approx(1.0)
         assert learning_rate(310, self.settings, revised) == pytest.approx(0.0)
         assert learning_rate(50, self.settings, revised) == learning_rate(50, self.settings, self.plan)
 
-    def test_a_run_resumed_before_its_phase_keeps_it(self) -> None:
+    def test_a_run_resumed_before_a_later_phase_keeps_the_phase(self) -> None:
         assert self.plan.until(90) == self.plan
         assert self.plan.revised(160, 310).until(90) == self.plan
 
@@ -89,7 +89,7 @@ class TestPhases:
         assert learning_rate(150, settings, plan) == 4.0
 
 
-class TestMore:
+class TestMoreTraining:
     def test_a_finished_run_continues_with_a_schedule_of_its_own(self, finished: Path) -> None:
         before, _, _ = read_model_with_weights(finished)
         events = train(finished, steps=30)
@@ -113,7 +113,7 @@ class TestMore:
         assert [type(event) for event in train(finished, steps=30)] == [Finished]
         assert [type(event) for event in train(finished)] == [Finished]
 
-    def test_the_pairs_can_be_left_out(self, finished: Path) -> None:
+    def test_the_pairs_need_not_be_given_again(self, finished: Path) -> None:
         events = list(training_events(out=finished, steps=15))
         assert events[-1].steps == 15  # type: ignore[union-attr]
         assert [type(event) for event in training_events(out=finished)] == [Finished]
@@ -122,11 +122,11 @@ class TestMore:
         with pytest.raises(DataError, match="Name the sentence pairs"):
             list(training_events(out=tmp_path / "run", steps=15))
 
-    def test_epochs_and_minutes(self, finished: Path) -> None:
+    def test_a_run_continues_to_more_epochs_and_more_minutes(self, finished: Path) -> None:
         epochs = train(finished, epochs=3)
         steps = epochs[-1].steps  # type: ignore[union-attr]
         assert steps > 10
-        minutes = train(finished, minutes=(record_seconds(finished) + 4) / 60)
+        minutes = train(finished, minutes=(trained_seconds(finished) + 4) / 60)
         assert minutes[-1].steps > steps  # type: ignore[union-attr]
         assert "epochs" not in record(finished)["recipe"]["training"]
 
@@ -137,13 +137,13 @@ class TestMore:
         assert record(finished)["plan"] == [[0, 10]]
 
     def test_less_than_is_planned_is_refused(self, tmp_path: Path) -> None:
-        until(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 5)
+        abandon_after(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 5)
         with pytest.raises(RunFolderError, match=r"has done 5 steps in .* minutes, and 20 are planned"):
             train(tmp_path, steps=15)
 
     def test_the_planned_phase_is_completed_first(self, finished: Path, tmp_path: Path) -> None:
         killed = tmp_path / "killed"
-        until(training_events(digit_corpus(200), out=killed, **SETTINGS, steps=10), 5)
+        abandon_after(training_events(digit_corpus(200), out=killed, **SETTINGS, steps=10), 5)
         events = train(killed, steps=30)
         assert [event.resumed_from for event in only(events, Started)] == [5, 10]
         train(finished, steps=30)
@@ -151,7 +151,7 @@ class TestMore:
         assert first.read_bytes() == second.read_bytes()
 
     def test_a_run_without_a_limit_gets_one(self, tmp_path: Path) -> None:
-        until(training_events(digit_corpus(200), out=tmp_path, **SETTINGS), 10)
+        abandon_after(training_events(digit_corpus(200), out=tmp_path, **SETTINGS), 10)
         events = train(tmp_path, steps=20)
         [started] = only(events, Started)
         [why] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
@@ -160,9 +160,9 @@ class TestMore:
         assert events[-1].steps == 20  # type: ignore[union-attr]
 
     def test_a_run_that_finish_ended_continues_with_the_same_command(self, tmp_path: Path) -> None:
-        until(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 10)
+        abandon_after(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 10)
         assert list(finish_events(tmp_path))[-1].reason == "stopped"  # type: ignore[union-attr]
-        assert [type(event) for event in train(tmp_path)] == [Finished]  # no limit asks for no more
+        assert [type(event) for event in train(tmp_path)] == [Finished]  # no limit: no more training
         events = train(tmp_path, steps=20)
         assert events[-1].steps == 20  # type: ignore[union-attr]
         assert record(tmp_path)["plan"] == [[0, 20], [10, 20]]
@@ -188,7 +188,7 @@ class TestMore:
 
 
 class TestTheAverageOfAnEarlierPhase:
-    """The finish may choose an average, which is no checkpoint. Later checkpoints must be better than it."""
+    """The finish may choose an average, which is no checkpoint. Only a better checkpoint replaces it."""
 
     # A constant learning rate that is too high: the average is far better than each checkpoint.
     noisy: ClassVar[dict[str, Any]] = {
@@ -210,8 +210,8 @@ class TestTheAverageOfAnEarlierPhase:
         return shutil.copytree(finished, tmp_path / "run")
 
     @staticmethod
-    def pretend(folder: Path, **validation: Any) -> bytes:
-        """Give the stored average another validation; return its weights."""
+    def pretend_validation(folder: Path, **validation: Any) -> bytes:
+        """Give the stored average another validation; return the bytes of its weights."""
         average = read_average(folder / "average")
         assert average is not None
         store_average(average.folder, average.weights(), "as if", replace(average.validation, **validation))
@@ -227,8 +227,8 @@ class TestTheAverageOfAnEarlierPhase:
         files = (averaged / name / "weights.safetensors" for name in ("average", "model"))
         assert len({file.read_bytes() for file in files}) == 1
 
-    def test_a_worse_checkpoint_does_not_replace_it(self, averaged: Path) -> None:
-        before = self.pretend(averaged, loss=0.0)
+    def test_a_worse_checkpoint_does_not_replace_the_average(self, averaged: Path) -> None:
+        before = self.pretend_validation(averaged, loss=0.0)
         more = {**SETTINGS, **self.noisy, "steps": 60}
         for event in training_events(digit_corpus(200), out=averaged, **more):
             model = averaged / "model" / "weights.safetensors"
@@ -236,13 +236,13 @@ class TestTheAverageOfAnEarlierPhase:
         card, _, _ = read_model_with_weights(averaged)
         assert (card.facts["weights"], card.facts["steps"], card.facts["phases"]) == ("as if", 60, 2)
 
-    def test_a_better_checkpoint_replaces_it(self, averaged: Path) -> None:
-        before = self.pretend(averaged, loss=100.0)
+    def test_a_better_checkpoint_replaces_the_average(self, averaged: Path) -> None:
+        before = self.pretend_validation(averaged, loss=100.0)
         train(averaged, steps=60, **self.noisy)
         assert (averaged / "model" / "weights.safetensors").read_bytes() != before
 
     def test_a_damaged_average_is_reported(self, averaged: Path) -> None:
-        self.pretend(averaged, loss=0.0)
+        self.pretend_validation(averaged, loss=0.0)
         (averaged / "average" / "weights.safetensors").write_bytes(b"")
         events = train(averaged, steps=50, **self.noisy)
         assert any("average" in event.message for event in only(events, Warned))
@@ -250,12 +250,14 @@ class TestTheAverageOfAnEarlierPhase:
         (averaged / "average" / "manifest.json").write_bytes(b"{}")
         assert train(averaged, steps=60, **self.noisy)[-1].reason == "done"  # type: ignore[union-attr]
 
-    def test_an_interruption_in_the_finish_ends_in_the_same_weights(
+    def test_an_interruption_before_the_finish_ends_in_the_same_weights(
         self, averaged: Path, tmp_path: Path
     ) -> None:
-        """Killed after the last step and before the finish, then given more steps."""
+        """A run is killed after the last step and before the finish, and then given more steps."""
         killed = tmp_path / "killed"
-        until(training_events(digit_corpus(200), out=killed, **{**SETTINGS, **self.noisy, "steps": 40}), 40)
+        abandon_after(
+            training_events(digit_corpus(200), out=killed, **{**SETTINGS, **self.noisy, "steps": 40}), 40
+        )
         assert not (killed / "average").exists()
         for out in (averaged, killed):
             train(out, steps=45, **self.noisy)
@@ -263,6 +265,6 @@ class TestTheAverageOfAnEarlierPhase:
         assert first.read_bytes() == second.read_bytes()
 
 
-def record_seconds(out: Path) -> float:
+def trained_seconds(out: Path) -> float:
     card, _, _ = read_model_with_weights(out)
     return float(card.facts["seconds"])

@@ -1,4 +1,4 @@
-"""Ranks over torch.distributed compute the bits of shared memory; mistakes in the set-up are explained."""
+"""Ranks over torch.distributed give the same bits as shared memory; mistakes in the set-up are explained."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param(4, marks=pytest.mark.slow),
     ],
 )
-def test_a_network_gives_the_bits_of_shared_memory(folder: Path, world_size: int) -> None:
+def test_a_network_gives_the_same_bits_as_shared_memory(folder: Path, world_size: int) -> None:
     """From three ranks on, another order of addition would show; with two, a + b = b + a hides it."""
     ranks = run_driver("backends", folder, world_size)
     assert len(ranks) == world_size
@@ -76,7 +76,7 @@ def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: P
     result = run_driver("run_and_resume", tmp_path / "run", 3)
     assert [rank.get("abandoned") for rank in result["first"]] == [6, None, None], result["first"]
     assert all("ended with an error" in rank["error"] for rank in result["first"][1:])
-    assert len(result["copies"]) == 2
+    assert len(result["kept_copies"]) == 2
     assert result["second"][0] == {"rank": 0, "copies": 0, "resumed_from": 6}
     assert result["second"][1:] == [{"rank": rank, "copies": 0} for rank in (1, 2)]
     settings = {**SETTINGS, "training.processes": 3}
@@ -103,7 +103,7 @@ def test_a_script_may_train_twice(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_second_signal_ends_a_rank_if_rank_0_does_not_respond(tmp_path: Path) -> None:
     result = run_driver("dead_host", tmp_path / "dead", 2, seconds=60)
-    assert result["alive"] == "True"  # the first is left to rank 0
+    assert result["alive"] == "True"  # after the first signal it waits for rank 0
     assert result["ranks"] == [{"killed": True}, {"killed": True}]
 
 
@@ -118,7 +118,7 @@ def test_shares_give_the_same_bits_for_any_number_of_processes(folder: Path, wor
 
 @pytest.mark.slow
 def test_a_run_in_shares_goes_on_with_fewer_ranks_to_the_same_bits(tmp_path: Path) -> None:
-    """Saved by three ranks, loaded by two and by one."""
+    """Three ranks save the run; two load it, and one loads a copy of it."""
     result = run_driver("fewer_ranks", tmp_path / "run", 3)
     assert result["first"][0] == {"abandoned": 6}, result["first"]
     assert result["second"] == [{}, {}]
@@ -149,13 +149,13 @@ def test_ranks_with_other_code_are_refused(tmp_path: Path) -> None:
         assert "Install the same versions" in ranks[rank]["error"]
 
 
-def test_a_process_that_was_started_alone_joins_nothing() -> None:
+def test_a_process_that_was_started_alone_joins_no_cluster() -> None:
     assert ClusterAddress.from_environment({}) is None
     assert ClusterAddress.from_environment({**TORCHRUN, "WORLD_SIZE": "1"}) is None
     assert ClusterAddress.from_environment({"WORLD_SIZE": "3"}) is None  # set by another program
 
 
-def test_the_address_is_that_of_torchrun() -> None:
+def test_the_address_is_read_from_the_variables_of_torchrun() -> None:
     environment = {**TORCHRUN, "LOCAL_RANK": "1", "GROUP_WORLD_SIZE": "2", "TORCHELASTIC_MAX_RESTARTS": "3"}
     address = ClusterAddress.from_environment(environment)
     expected = ClusterAddress(1, 3, "10.0.0.1", 29500, local_rank=1, hosts=2, max_restarts=3)

@@ -44,7 +44,7 @@ def test_beta2_comes_from_the_settings() -> None:
     assert optimiser.param_groups[0]["betas"] == (0.9, 0.97)
 
 
-def test_without_weight_decay_it_is_plain_adam() -> None:
+def test_without_weight_decay_the_optimiser_is_plain_adam() -> None:
     model, reference = small_model(), small_model()
     ours = make_optimiser(model, TrainingSettings(learning_rate=0.01))
     plain = torch.optim.Adam(reference.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)

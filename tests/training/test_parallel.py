@@ -102,7 +102,7 @@ def test_a_single_process_keeps_state_on_the_models_device() -> None:
     assert {tensor.device.type for tensor in optimiser_tensors(optimiser, model).values()} == {"meta"}
 
 
-def test_each_parameter_has_one_owner_and_their_loads_are_balanced() -> None:
+def test_each_parameter_has_one_owner_and_the_owners_loads_are_balanced() -> None:
     assert assign_owners([16, 64, 32, 16], world_size=2) == [1, 0, 1, 1]
     assert assign_owners([16, 16], world_size=3) == [0, 1]
 
@@ -263,7 +263,7 @@ def test_a_resumed_run_of_two_processes_ends_with_the_same_weights(tmp_path: Pat
 def test_the_faster_number_of_processes_is_measured_explained_and_stored(
     limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the limit is; a resumed run does not measure again, so that its bits stay the same."""
+    """This holds for every kind of limit. A resumed run does not measure again: its bits stay the same."""
     monkeypatch.setattr(jumok.training.run.preparation, "MIN_SECONDS_FOR_PROCESSES", 0.0)
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
@@ -275,10 +275,10 @@ def test_the_faster_number_of_processes_is_measured_explained_and_stored(
     assert started.recipe.training.processes == derived["training.processes"].value
     assert "ms per update; " in derived["training.processes"].reason
 
-    def measured(*arguments: object) -> float:
+    def measure_again(*arguments: object) -> float:
         pytest.fail("a resumed run was measured again")
 
-    monkeypatch.setattr(jumok.training.run.preparation, "measure_update_seconds", measured)
+    monkeypatch.setattr(jumok.training.run.preparation, "measure_update_seconds", measure_again)
     events = training_events(digit_corpus(300), out=tmp_path, **settings)
     resumed = next(event for event in events if isinstance(event, Started))
     events.close()  # type: ignore[attr-defined]
@@ -290,7 +290,7 @@ def test_the_faster_number_of_processes_is_measured_explained_and_stored(
 def test_a_run_that_ends_before_its_first_step_ends_its_workers(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once: garbage collection, which would also end them, may come much later."""
+    """The workers end at once: garbage collection, which would also end them, may come much later."""
     started: list[int] = []
     start_worker = parallel_group._start_worker
 
@@ -324,7 +324,7 @@ def test_a_run_that_ends_before_its_first_step_ends_its_workers(
 def test_a_short_run_uses_one_process(
     limit: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would end before the workers have started; few steps are not even measured."""
+    """Such a run would end before workers have started; if it has few steps, nothing is even measured."""
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
     events = training_events(digit_corpus(300), out=tmp_path, **settings, **limit)

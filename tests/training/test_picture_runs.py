@@ -43,11 +43,11 @@ def test_a_tiny_classifier_learns(tmp_path: Path) -> None:
     assert classifier.classes.names == ("bottom", "left", "right", "top")
     scores = evaluate_classifier(classifier, list(open_corpus(folder).pairs()))
     assert scores.accuracy > 0.95
-    one = classifier.classify([str(folder / "left" / "000.png")])[0]
-    assert sum(one.probabilities.values()) == pytest.approx(1, abs=1e-5)
-    shares = classifier.class_roll_out(one.picture).weights
-    assert shares.shape == (1, 1, 1, 16)
-    assert 0 < shares.sum() < 1
+    classification = classifier.classify([str(folder / "left" / "000.png")])[0]
+    assert sum(classification.probabilities.values()) == pytest.approx(1, abs=1e-5)
+    weights = classifier.class_roll_out(classification.picture).weights
+    assert weights.shape == (1, 1, 1, 16)
+    assert 0 < weights.sum() < 1
     with pytest.raises(UnsupportedError, match="names the class of a picture"):
         load(model)
     with pytest.raises(UnsupportedError, match="load_picture_classifier"):
@@ -92,14 +92,17 @@ def test_long_captions_of_small_pictures_fit_into_learned_positions(tmp_path: Pa
         "source.kind": "pictures",
         "source.patch_size": 4,
         "model.positions": "learned",
-        "model.max_positions": 203,  # 64 patches, the default: 3 · 64 + 10, and <s>
+        # The check before pictures are read assumes the default size 32: 64 patches, 3 · 64 + 10, and <s>.
+        "model.max_positions": 203,
         "training.max_sentence_tokens": 40,
         "training.steps": 1,
     }
-    free = read_card(train(captions, out=tmp_path / "free", **settings)).recipe.search.max_length_ratio
-    settings |= {"source.size": 8, "model.max_positions": 41}  # 4 patches: the caption needs 40, and <s>
+    unlimited = train(captions, out=tmp_path / "unlimited", **settings)
+    unlimited_ratio = read_card(unlimited).recipe.search.max_length_ratio
+    settings |= {"source.size": 8, "model.max_positions": 41}  # 4 patches; a caption of 40 tokens, and <s>
     model = train(captions, out=tmp_path / "run", **settings)
-    assert int(4 * read_card(model).recipe.search.max_length_ratio) + 10 == 40 < int(4 * free) + 10
+    ratio = read_card(model).recipe.search.max_length_ratio
+    assert int(4 * ratio) + 10 == 40 < int(4 * unlimited_ratio) + 10
     assert load(model).translate([str(tmp_path / "halves" / "left" / "000.png")])
     with pytest.raises(UnsupportedError, match=r"must cover 51 positions.*search\.max_length_ratio = 10"):
         train(captions, out=tmp_path / "refused", **settings, **{"search.max_length_ratio": 10.0})

@@ -122,7 +122,7 @@ class TestRun:
         assert first == second
 
     @pytest.mark.parametrize("family", FAMILIES)
-    def test_a_given_validation_text_is_used_instead_of_a_hold_out(
+    def test_a_given_validation_text_is_used_instead_of_held_out_sentences(
         self, texts: tuple[Path, Path], tmp_path: Path, family: str
     ) -> None:
         events = training_events(
@@ -159,24 +159,24 @@ class TestLearning:
 
 
 class TestPretrainedEncoder:
-    def test_at_step_0_the_encoder_has_the_pretrained_weights(
+    def test_training_begins_with_the_pretrained_weights_of_the_encoder(
         self, short_runs: dict[str, Path], tmp_path: Path
     ) -> None:
         encoder = short_runs["encoder-only"] / "model"
         settings = {"training.steps": 1, "training.learning_rate": 1e-20, "model.encoder_from": str(encoder)}
         corpus = corpus_of_pairs(capitals(cycles()[:100]))
         events = list(training_events(corpus, out=tmp_path / "run", **settings))
-        _, theirs, vocabulary = read_model_with_weights(encoder)
-        card, own, tokenizers = read_model_with_weights(tmp_path / "run" / "model")
-        pretrained = encoder_part(theirs)
+        _, encoder_weights, vocabulary = read_model_with_weights(encoder)
+        card, weights, tokenizers = read_model_with_weights(tmp_path / "run" / "model")
+        pretrained = encoder_part(encoder_weights)
         assert len(pretrained) > 10
         for name, weight in pretrained.items():
-            torch.testing.assert_close(own[name], weight, atol=1e-15, rtol=0)
+            torch.testing.assert_close(weights[name], weight, atol=1e-15, rtol=0)
         assert tokenizers["source.model"] == vocabulary["pieces.model"]
         assert tokenizers["target.model"] != vocabulary["pieces.model"]
-        settings = card.recipe.model
-        assert (settings.width, settings.encoder_layers, settings.decoder_layers) == (64, 2, 2)
-        assert settings.encoder_from == "model", "the card has the name of the folder, not its path"
+        model = card.recipe.model
+        assert (model.width, model.encoder_layers, model.decoder_layers) == (64, 2, 2)
+        assert model.encoder_from == "model", "the card has the name of the folder, not its path"
         derived = only(events, Started)[0].derived_settings
         reasons = {setting.name: setting.reason for setting in derived}
         assert reasons["model.width"] == f"as in {encoder}"

@@ -1,4 +1,4 @@
-"""Real pictures: 1,797 handwritten digits, of which a fifth is held out."""
+"""Real pictures: 1,797 handwritten digits, of which a fifth is the test set."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def restore_old_names(file: Path) -> None:
     content["recipe"] = with_old_names(content["recipe"])
     assert "longest" in content["recipe"]["training"]
     for reason in content.get("reasons", []):
-        old = [old for old, new in RENAMED_SETTINGS.items() if new == reason["setting"]]
-        reason["setting"] = (old or [reason["setting"]])[0]
+        old_names = [old for old, new in RENAMED_SETTINGS.items() if new == reason["setting"]]
+        reason["setting"] = (old_names or [reason["setting"]])[0]
     file.write_bytes(json_with_checksum(content))
 
 

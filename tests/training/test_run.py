@@ -71,7 +71,7 @@ class TestCompleteRun:
         assert isinstance(events[-1], Finished)
         assert (events[-1].reason, events[-1].steps) == ("done", 12)
 
-    def test_the_run_folder_holds_the_documented_files(self, finished: tuple[Path, list[Event]]) -> None:
+    def test_the_run_folder_has_the_documented_files(self, finished: tuple[Path, list[Event]]) -> None:
         out, _ = finished
         names = {path.name for path in out.iterdir()}
         assert names == {
@@ -170,7 +170,7 @@ class TestLearning:
         assert translator.translate(["seven two nine"])[0].text == "sieben zwei neun"
 
 
-class TestSettings:
+class TestSettingsAndInputs:
     def test_unknown_and_ambiguous_setting_names_are_refused(self, tmp_path: Path) -> None:
         with pytest.raises(RecipeError, match=r'no setting called .minuts.\. Did you mean "minutes"'):
             next(iter(training_events(digit_corpus(50), out=tmp_path / "run", minuts=3)))
@@ -312,7 +312,7 @@ class TestSettings:
         assert checkpoint.moving_average is not None
 
 
-def stop_after(events: Iterator[Event], step: int) -> list[Event]:
+def abandon_after(events: Iterator[Event], step: int) -> list[Event]:
     """Abandon a run once a checkpoint of this or a later step is saved, as if its process were killed."""
     seen = []
     for event in events:
@@ -326,7 +326,7 @@ def stop_after(events: Iterator[Event], step: int) -> list[Event]:
 class TestResuming:
     @pytest.fixture
     def interrupted(self, tmp_path: Path) -> Path:
-        stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **SHORT), 10)
+        abandon_after(training_events(digit_corpus(200), out=tmp_path / "run", **SHORT), 10)
         return tmp_path / "run"
 
     def test_a_run_continues_from_the_last_checkpoint(
@@ -353,7 +353,7 @@ class TestResuming:
         }
         uninterrupted, interrupted = tmp_path / "uninterrupted", tmp_path / "interrupted"
         run(uninterrupted, **settings)
-        stop_after(training_events(digit_corpus(200), out=interrupted, **settings), 10)
+        abandon_after(training_events(digit_corpus(200), out=interrupted, **settings), 10)
         resumed = run(interrupted, **{"training.processes": processes})
         assert only(resumed, Started)[0].resumed_from == 10
         first, second = (path / "model" / "weights.safetensors" for path in (interrupted, uninterrupted))
@@ -480,17 +480,17 @@ class TestFinishing:
 
     @pytest.fixture
     def unfinished(self, tmp_path: Path) -> Path:
-        """A run with the checkpoints 5, 10 and 12; it learns nothing after step 5, so that is the best."""
+        """A run with the checkpoints 5, 10 and 12. It learns nothing, so its first checkpoint is the best."""
         settings = {**SHORT, "training.learning_rate": 1e-12}
-        stop_after(training_events(digit_corpus(200), out=tmp_path / "run", **settings), 12)
+        abandon_after(training_events(digit_corpus(200), out=tmp_path / "run", **settings), 12)
         return tmp_path / "run"
 
     def test_if_the_best_checkpoint_is_damaged_the_next_best_is_used(self, unfinished: Path) -> None:
         damaged = unfinished / "checkpoints" / "step-5" / "weights.safetensors"
         flip_a_bit(damaged)
         events = list(training_events(digit_corpus(200), out=unfinished))
-        warned, no_better = only(events, Warned)
-        assert no_better.message.startswith("the model is worse than guessing")
+        warned, worse_than_guessing = only(events, Warned)
+        assert worse_than_guessing.message.startswith("the model is worse than guessing")
         assert str(damaged) in warned.message
         assert warned.advice == "Used instead: the checkpoint of step 10."
         card, _, _ = read_model_with_weights(unfinished / "model")
@@ -529,7 +529,7 @@ class TestRunFolder:
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
 
-    def test_a_disk_without_locks_is_named(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_disk_without_locks_is_reported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def no_locks(*_: Any) -> None:
             raise OSError(errno.ENOLCK, "No locks available")
 
@@ -540,7 +540,7 @@ class TestRunFolder:
     def test_a_lock_on_a_file_that_was_removed_meanwhile_is_not_taken_for_a_lock(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Another process removes its lock file after this one has opened it and before it locks it."""
+        """Another process removes the lock file after this process has opened it and before it locks it."""
         real, lock = fcntl.flock, tmp_path / "run.lock"
 
         def removed(*arguments: Any) -> None:
@@ -591,7 +591,7 @@ class TestRunFolder:
             run(tmp_path)
 
     def test_a_run_of_an_older_jumok_is_refused(self, tmp_path: Path) -> None:
-        """Its record is incomplete, so settings would change in the middle of the run."""
+        """The record of such a run is incomplete, so settings would change in the middle of the run."""
         (tmp_path / "run.json").write_bytes(json_with_checksum({"format": 1, "recipe": {}}))
         with pytest.raises(RunFolderError, match=r"older jumok.*Received format 1.*Start a new run"):
             run(tmp_path)
@@ -615,15 +615,15 @@ class TestRunFolder:
 
 
 class TestFailures:
-    @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EROFS, errno.EIO])
+    @pytest.mark.parametrize("error_number", [errno.ENOSPC, errno.EROFS, errno.EIO])
     def test_a_disk_error_in_the_second_save_leaves_the_first_checkpoint_intact(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error_number: int
     ) -> None:
         real = os.fsync
 
         def fsync(descriptor: int) -> None:
             if "step-10" in os.readlink(f"/proc/self/fd/{descriptor}"):  # noqa: PTH115
-                raise OSError(fault, os.strerror(fault))
+                raise OSError(error_number, os.strerror(error_number))
             real(descriptor)
 
         monkeypatch.setattr(os, "fsync", fsync)
@@ -639,7 +639,7 @@ class TestFailures:
         settings = {**SHORT, "training.learning_rate": 1000.0}
         with pytest.raises(TrainingError, match=r"No model was made: the validation loss is .*learning_rate"):
             events.extend(training_events(digit_corpus(200), out=tmp_path / "run", **settings))
-        assert events  # those before the error
+        assert events  # the events before the error
         assert not (tmp_path / "run" / "model").exists()
         assert not any(event.best for event in only(events, Validated))
         [warned] = [event for event in only(events, Warned) if "skipped" not in event.message]
@@ -665,7 +665,7 @@ class TestFailures:
     def test_targets_much_longer_than_their_sources_train_with_learned_positions(
         self, tmp_path: Path
     ) -> None:
-        """An untrained model never ends a translation: a validation is timed within the positions."""
+        """An untrained model never ends a translation; those that time a validation fit the positions."""
         pairs = [Pair(short.source, " ".join(GERMAN)) for short in digit_pairs(300, max_digits=3)]
         validation_pairs = [Pair(" ".join(ENGLISH * 3), " ".join(GERMAN)), *pairs[:40]]
         settings = {
@@ -690,7 +690,7 @@ class TestFailures:
             train(digit_corpus(200), out=tmp_path / "run", **{**TINY, "training.minutes": 1e9})
         assert not (tmp_path / "run").exists()
 
-    def poison(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
+    def poison_gradients(self, monkeypatch: pytest.MonkeyPatch, steps: range, poison: float) -> None:
         """Set one number of the gradients to `poison` in these updates."""
         real = jumok.training.loop.update.squared_norm
         calls = iter(range(1, 1000))
@@ -718,7 +718,7 @@ class TestFailures:
             return update
 
         monkeypatch.setattr(Worker, "update", watched)
-        self.poison(monkeypatch, range(4, 6), poison)
+        self.poison_gradients(monkeypatch, range(4, 6), poison)
         events = run(tmp_path, **{"model.norm_kind": norm})
         assert [applied for applied, _ in seen].count(False) == 2
         assert all(applied != same for applied, same in seen[:-1])  # the last update has learning rate 0
@@ -731,7 +731,7 @@ class TestFailures:
     def test_too_many_skipped_updates_are_an_error(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        self.poison(monkeypatch, range(7, 1000), math.nan)
+        self.poison_gradients(monkeypatch, range(7, 1000), math.nan)
         with pytest.raises(TrainingError, match=r"not finite in 10 updates in a row.*step 15 is intact"):
             run(tmp_path, **{"training.steps": 40})
         checkpoint, _ = load_newest_checkpoint(tmp_path / "checkpoints")
@@ -742,7 +742,7 @@ class TestFailures:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(jumok.training.loop.trainer, "STEPS_BETWEEN_REPORTS", 4)
-        self.poison(monkeypatch, range(1, 5), math.nan)
+        self.poison_gradients(monkeypatch, range(1, 5), math.nan)
         progress = only(run(tmp_path), Progress)
         assert math.isnan(progress[0].loss)
         assert math.isnan(progress[0].perplexity)
@@ -771,13 +771,13 @@ class TestFailures:
 
 
 class Clock:
-    """Replaces `time.perf_counter`; calls of the methods that it is told of take a fixed time."""
+    """Replaces `time.perf_counter`; only calls of the methods given to `advance_on` take time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds, self._monkeypatch = 0.0, monkeypatch
         monkeypatch.setattr(time, "perf_counter", lambda: self.seconds)
 
-    def takes(self, owner: type, method: str, *, seconds: float, result: Any = None) -> None:
+    def advance_on(self, owner: type, method: str, *, seconds: float, result: Any = None) -> None:
         real = getattr(owner, method)
 
         def timed(*arguments: Any, **options: Any) -> Any:
@@ -792,11 +792,11 @@ class TestTime:
     def test_a_run_takes_the_minutes_that_were_set(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """On a clock that only updates and validations move, so that a busy machine is as fast as any."""
+        """Only updates and validations move this clock, so a busy machine does not matter."""
         clock = Clock(monkeypatch)
-        clock.takes(Worker, "update", seconds=0.1)
-        clock.takes(TranslationValidation, "validate", seconds=1.0)
-        clock.takes(TranslationValidation, "estimate_seconds", seconds=1.0, result=1.0)
+        clock.advance_on(Worker, "update", seconds=0.1)
+        clock.advance_on(TranslationValidation, "validate", seconds=1.0)
+        clock.advance_on(TranslationValidation, "estimate_seconds", seconds=1.0, result=1.0)
         events = list(training_events(digit_corpus(200), out=tmp_path, minutes=0.75, **TINY))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
         assert 0.85 * 45 < clock.seconds < 45

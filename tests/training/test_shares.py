@@ -1,4 +1,4 @@
-"""The tree of shares: every number of ranks adds up the same sums."""
+"""The tree of shares gives the same sums for every number of ranks."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def test_any_number_of_ranks_gives_the_same_bits(shares: int) -> None:
     for world_size in range(1, shares + 1):
         nodes = []
         for rank in range(world_size):
-            of_rank = shares_of_rank(shares, rank, world_size)
-            partial = merge_nodes([leaves(shares)[share] for share in of_rank], shares)
+            rank_shares = shares_of_rank(shares, rank, world_size)
+            partial = merge_nodes([leaves(shares)[share] for share in rank_shares], shares)
             assert [(node.level, node.index) for node in partial] == nodes_of_rank(shares, rank, world_size)
             nodes += partial
         [root] = merge_nodes(nodes, shares)
         assert torch.equal(root.gradients[0], expected.gradients[0]), world_size
 
 
-def test_all_shares_have_one_rank() -> None:
+def test_every_share_belongs_to_one_rank() -> None:
     for world_size in range(1, 9):
         ranges = [shares_of_rank(8, rank, world_size) for rank in range(world_size)]
-        assert [share for of_rank in ranges for share in of_rank] == list(range(8))
+        assert [share for rank_shares in ranges for share in rank_shares] == list(range(8))
         assert max(map(len, ranges)) - min(map(len, ranges)) <= 1
 
 
-def test_a_divisor_of_a_power_of_two_has_one_node_per_rank() -> None:
+def test_a_rank_with_two_or_four_shares_has_one_node() -> None:
     assert nodes_of_rank(8, 1, 2) == [(2, 1)]
     assert nodes_of_rank(8, 3, 4) == [(1, 3)]
     assert nodes_of_rank(6, 2, 3) == [(2, 1)]  # 4 + 5 has no right sibling, so it stands for its parent

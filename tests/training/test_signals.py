@@ -16,7 +16,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
 @pytest.fixture(autouse=True)
-def _handlers() -> Iterator[None]:
+def _restore_handlers() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in SIGNALS}
     yield
     for number, handler in before.items():
@@ -24,7 +24,9 @@ def _handlers() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_signal_sets_the_flag_and_the_second_acts_as_before(number: signal.Signals) -> None:
+def test_the_first_signal_sets_the_flag_and_the_second_reaches_the_earlier_handler(
+    number: signal.Signals,
+) -> None:
     seen: list[int] = []
     signal.signal(number, lambda received, _: seen.append(received))
     with stop_on_signals() as should_stop:
@@ -40,7 +42,7 @@ def test_the_first_signal_sets_the_flag_and_the_second_acts_as_before(number: si
 
 @pytest.mark.parametrize(("ignored", "other"), [SIGNALS, SIGNALS[::-1]])
 def test_an_ignored_signal_stays_ignored(ignored: signal.Signals, other: signal.Signals) -> None:
-    """As under `nohup`, or in the background of a shell script."""
+    """A signal is ignored under `nohup`, or in the background of a shell script."""
     signal.signal(ignored, signal.SIG_IGN)
     signal.signal(other, signal.default_int_handler)
     with stop_on_signals() as should_stop:

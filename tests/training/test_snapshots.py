@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SHORT = {"training.steps": 12, "training.validate_every": 5, "training.warmup_steps": 2}
 SIZES = {name: TINY[name] for name in ("model.width", "model.feed_forward", "model.heads")}
 OTHER_SETTINGS = {name: TINY[name] for name in TINY if not name.startswith("model.")}
-TRANSLATORS: dict[str, dict[str, Any]] = {
+TRANSLATOR_SETTINGS: dict[str, dict[str, Any]] = {
     "transformer": TINY,
     "decoder-only": {**OTHER_SETTINGS, **SIZES, "model.family": "decoder-only", "model.layers": 1},
     "bahdanau": {**OTHER_SETTINGS, "model.family": "recurrent", "model.width": 16, "model.embedding": 16},
@@ -43,7 +43,9 @@ TRANSLATORS: dict[str, dict[str, Any]] = {
         "model.attention": "none",
     },
 }
-EFFICIENT = TINY | {f"model.{site}_attention": "efficient" for site in ("encoder", "decoder", "cross")}
+EFFICIENT_ATTENTION = TINY | {
+    f"model.{site}_attention": "efficient" for site in ("encoder", "decoder", "cross")
+}
 
 
 def run(out: Path, corpus: Any, **settings: Any) -> list[Event]:
@@ -55,9 +57,9 @@ def validation_lines(out: Path) -> list[dict[str, Any]]:
     return [line for line in lines if line["kind"] == "validation"]
 
 
-@pytest.mark.parametrize("name", TRANSLATORS)
+@pytest.mark.parametrize("name", TRANSLATOR_SETTINGS)
 def test_every_validation_line_has_samples_and_the_map_of_the_first_sample(name: str, tmp_path: Path) -> None:
-    events = run(tmp_path / "run", digit_corpus(200), **TRANSLATORS[name])
+    events = run(tmp_path / "run", digit_corpus(200), **TRANSLATOR_SETTINGS[name])
     lines = validation_lines(tmp_path / "run")
     samples = [[Sample(**fields) for fields in line["samples"]] for line in lines]
     assert samples == [list(event.samples) for event in events if isinstance(event, Validated)]
@@ -115,7 +117,7 @@ def test_a_model_of_plain_text_shows_its_self_attention(family: str, site: str, 
 
 @pytest.mark.parametrize(
     "settings",
-    [TRANSLATORS["transformer"], TRANSLATORS["bahdanau"], EFFICIENT],
+    [TRANSLATOR_SETTINGS["transformer"], TRANSLATOR_SETTINGS["bahdanau"], EFFICIENT_ATTENTION],
     ids=["transformer", "bahdanau", "efficient"],
 )
 def test_a_resumed_run_has_the_same_lines_and_the_same_weights(
@@ -144,9 +146,9 @@ def test_a_resumed_run_has_the_same_lines_and_the_same_weights(
     assert first.read_bytes() == second.read_bytes()
 
 
-@pytest.mark.parametrize("name", TRANSLATORS)
+@pytest.mark.parametrize("name", TRANSLATOR_SETTINGS)
 def test_a_snapshot_draws_no_random_number_and_changes_no_weight(name: str, tmp_path: Path) -> None:
-    recipe = make_recipe(None, **{**TRANSLATORS[name], "text.shared": True, "model.dropout": 0.5})
+    recipe = make_recipe(None, **{**TRANSLATOR_SETTINGS[name], "text.shared": True, "model.dropout": 0.5})
     pairs = digit_pairs(60)
     digit_tokenizers = train_tokenizers(
         (pair.source for pair in pairs), (pair.target for pair in pairs), recipe.text, 320

@@ -5,7 +5,7 @@
                                                   and compared with the others
     make screenshots ARGS="--docs runs/demo runs/other"  the pictures of docs/page.md, in docs/pictures
 
-They are written to `runs/screenshots`.
+Screenshots are written to `runs/screenshots`, except the pictures of docs/page.md.
 """
 
 from __future__ import annotations

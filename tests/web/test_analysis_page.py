@@ -111,7 +111,7 @@ def saved_weights(open_page: OpenPage, address: str) -> Any:
 def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """Not those of the first token of its word; special tokens can be pointed at as well."""
+    """They are not those of the first token of its word; special tokens can be pointed at as well."""
     sentence = "My friends read old books."
     parameters = {"panel": "attention", "site": "encoder", "show": "head", "layer": "0", "units": "tokens"}
     page = opened(open_page, address, **parameters, view="lines", sentence=sentence)
@@ -147,7 +147,7 @@ def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, 
     strong = [value for row in values for value in row[:-1] if abs(value) >= 0.8]  # nats
     expect(page.locator("#pair path.line")).to_have_count(len(strong))
     expect(page.locator("#pair path.positive")).to_have_count(sum(value > 0 for value in strong))
-    page.locator("#tab-beam").click()  # there, they are those of the weights
+    page.locator("#tab-beam").click()  # on this tab, the lines are those of the weights
     expect(page.locator("#pair path.line")).to_have_count(weights)
 
 
@@ -171,7 +171,7 @@ def test_a_translation_of_another_engine_is_not_called_given(
 
 
 def test_the_figure_of_the_steps_has_no_texts_over_each_other(open_page: OpenPage, address: str) -> None:
-    """Long lists of bars scroll on the page; a figure has them in full, and what follows below them."""
+    """Long lists of bars scroll on the page; a figure has them in full, and what follows is below them."""
     sentence = " ".join(["My friends read old books and I go home"] * 3) + "."
     page = opened(open_page, address, panel="steps", sentence=sentence)
     expect(page.locator("ol[aria-label='weights']")).to_be_visible()
@@ -222,7 +222,7 @@ def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: Ope
     expect(page.locator("td.written").last).to_be_visible()
 
 
-def test_the_first_steps_shown_are_of_a_weight_near_one_half(
+def test_the_steps_panel_opens_on_a_weight_near_one_half(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     page = opened(open_page, address, panel="steps")
@@ -297,7 +297,7 @@ def test_a_file_with_a_model_measures_all_but_gradients(
 def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
     open_page: OpenPage, live: str, runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """They stay when another panel is open, and in a saved page."""
+    """List and profile stay when another panel is open, and in a saved page."""
     page = opened(open_page, live, panel="run")
     listed, profile = page.get_by_test_id("sentences"), page.get_by_test_id("head-profile")
     listed.get_by_role("button", name="Score sentences").click()
@@ -349,7 +349,7 @@ def slow(translator: Translator, runs: dict[str, Path]) -> Iterator[str]:
         yield served
 
 
-def test_a_sentence_is_translated_while_a_head_is_measured_and_that_can_be_cancelled(
+def test_a_sentence_is_translated_while_a_head_is_measured_and_measuring_can_be_cancelled(
     open_page: OpenPage, slow: str
 ) -> None:
     page = opened(open_page, slow, panel="run")

@@ -79,7 +79,7 @@ def test_every_page_opens_without_an_error_or_another_host(
         assert page.locator("h1").count() == 1 or path.stem in {"genindex", "search"}, path.name
         assert faults == [], path.name
         if path.parent.name == "explain":
-            assert_accessible(page, axe)  # reads style sheets, which a page from disk may not
+            assert_accessible(page, axe)  # last: axe reads style sheets, an error on a page from disk
         page.close()
 
 
@@ -135,7 +135,7 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(browser: Browser, site:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_course_opens_panels_and_panels_open_the_course(
+def test_pages_of_the_site_open_panels_and_panels_open_the_site(
     browser: Browser, site: Path, language: str
 ) -> None:
     linked = [path for path in pages_of(site, language) if "live.html#" in path.read_text(encoding="utf-8")]

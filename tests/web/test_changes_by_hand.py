@@ -78,7 +78,7 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float], *, dr
 
 
 def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -> None:
-    """The translation is written again while the line is held; dropping it there pins it."""
+    """The translation is written again while the line is held; dropping it on a word pins it."""
     x, y, column = strongest_line(page, 1)
     other = 1 if column != 1 else 0
     plain = explain(translator, SENTENCE)
@@ -116,7 +116,7 @@ def test_a_line_that_is_dropped_outside_is_cut_and_escape_takes_it_back(page: Pa
     expect(page.locator(".changes")).to_contain_text("Cut")
 
 
-def test_a_weight_moves_under_a_slider_and_is_one_step_to_undo(page: Page, translator: Translator) -> None:
+def test_a_slider_changes_a_weight_and_undo_takes_the_change_back(page: Page, translator: Translator) -> None:
     x, y, column = strongest_line(page, 1)
     page.mouse.click(x, y)
     editor = page.get_by_test_id("line-editor")
@@ -195,7 +195,7 @@ def test_undo_takes_back_a_dragged_line_and_not_the_sentence_that_was_typed(page
     expect(field).to_have_value("You go home.")
 
 
-def test_a_head_keeps_its_number_while_a_line_is_held(page: Page) -> None:
+def test_the_statistic_below_a_head_stays_while_a_line_is_held(page: Page) -> None:
     """Effects are not measured while a line moves; no other statistic takes their place."""
     shown = page.get_by_label("Number below")
     expect(shown).to_have_value("effect")
@@ -269,7 +269,7 @@ def test_a_silenced_head_stays_silent_for_other_sentences_and_a_pin_does_not(pag
     expect(page.locator("td .picture").first).to_have_attribute("aria-pressed", "true")
 
 
-def test_one_head_of_a_silenced_attention_is_freed(open_page: OpenPage, address: str) -> None:
+def test_one_head_of_a_silenced_site_is_restored(open_page: OpenPage, address: str) -> None:
     silent = quote(json.dumps([{"kind": "silence", "site": "cross", "layer": None, "head": None}]))
     page = open_page(f"{address}#changes={silent}")
     wait_for_responses(page)

@@ -140,7 +140,7 @@ def assert_same_measures(actual: dict[str, Any], expected: Measures) -> None:
 
 
 def without_attention_rows(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with the attention of each candidate in place of its row; the order may differ."""
+    """Return the document with each candidate's attention in place of its row: the order may differ."""
     search = document["search"]
     if search is None or search["attention"] is None:
         return document
@@ -186,7 +186,7 @@ def test_text_is_tokenized_as_by_sentencepiece(kind: str, byte_fallback: bool) -
             assert message["answer"][side] == fields, repr(text)
 
 
-# The others take too long for `make test`.
+# The other models take too long for `make test`.
 QUICK_MODELS = ("pre-norm", "bahdanau, gru")
 
 

@@ -33,7 +33,7 @@ MAX_LOG_PROB_ERROR = 1e-3
 """Per token."""
 NUM_CHANGES = 200
 MAX_TIES = 0.002
-"""Share of sentences."""
+"""Share of sentences whose translations may differ."""
 
 
 def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]]) -> Iterator[Any]:
@@ -52,7 +52,7 @@ def assert_same_texts(
     """Assert that the engine translates as torch does.
 
     Untrained models have hypotheses that are equally good up to single precision. Between them, torch decides
-    differently in another batch; in double precision, it must decide as the engine.
+    differently in another batch; in double precision, it must decide as the engine does.
     """
     differing = [index for index, text in enumerate(texts) if text != found[index]]
     assert len(differing) <= MAX_TIES * len(lines)

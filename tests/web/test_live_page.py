@@ -89,7 +89,7 @@ def test_each_sentence_of_a_text_can_be_looked_at(open_page: OpenPage, live: str
 def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     open_page: OpenPage, visited: str, axe: str, request: pytest.FixtureRequest
 ) -> None:
-    """From the first sentence to a saved picture; a console error or a request to another host fails it."""
+    """From the first sentence to a saved picture; any console error or request to another host is a failure."""
     page = open_page(request.getfixturevalue(visited) + ATTENTION)
     wait_for_responses(page)
     page.evaluate(COLLECT, "partial")
@@ -186,7 +186,9 @@ def test_a_saved_page_names_its_model(open_page: OpenPage, live: str, tmp_path: 
     assert any(line.endswith("· Average, Layer 1 · Weight") for line in captions)
 
 
-def test_a_word_is_lit_in_the_map_of_a_hypothesis_and_the_reverse(open_page: OpenPage, live: str) -> None:
+def test_a_word_lights_the_map_of_a_hypothesis_and_a_cell_lights_its_words(
+    open_page: OpenPage, live: str
+) -> None:
     page = open_page(f"{live}#panel=beam")
     wait_for_responses(page)
     page.locator("[data-word=source-1]").hover()
@@ -571,7 +573,7 @@ def test_the_address_changes_no_more_often_than_browsers_allow(open_page: OpenPa
 
 
 @pytest.mark.parametrize("letter", ["\x01", "\x1b", "\ufffe"])
-def test_characters_that_xml_cannot_hold_do_not_break_a_picture(
+def test_characters_that_xml_cannot_contain_do_not_break_a_picture(
     open_page: OpenPage, live: str, letter: str
 ) -> None:
     page = open_page(f"{live}#panel=attention&sentence=I+{quote(letter)}go{quote(letter)}+home.")

@@ -1,4 +1,4 @@
-"""The page agrees with the model: regressions of statements that once contradicted it."""
+"""The page agrees with the model: statements of the page that once contradicted it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 
-def test_the_text_of_several_sentences_is_the_translators(
+def test_the_translation_of_several_sentences_is_that_of_translate(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     text = "I go home. You go home."
@@ -35,10 +35,10 @@ def test_the_text_of_several_sentences_is_the_translators(
     wait_for_responses(page)
 
 
-def test_a_pin_and_a_prefix_say_what_they_hold_and_what_a_score_counts(
+def test_the_page_says_which_tokens_a_pin_holds_and_of_which_words_the_score_is(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """A score after a prefix counts what follows; a pin holds the steps of the old word."""
+    """After a prefix, the score is that of the words that follow; a pin holds the tokens of the old word."""
     plain = explain(translator, SENTENCE)
     page = open_page(f"{address}#sentence={quote(SENTENCE)}")
     wait_for_responses(page)

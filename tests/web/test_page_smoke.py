@@ -1,4 +1,4 @@
-"""The browser tests that `make test` includes: the page opens, and every panel shows.
+"""The browser tests that `make test` includes: the page opens, and every panel has content.
 
 As in all tests with `open_page`, a page that logs an error or sends a request to another host fails the test.
 """
@@ -57,7 +57,7 @@ def test_a_live_page_translates_what_is_typed_and_shows_every_panel(open_page: O
 
 
 def test_the_monitor_notices_errors_and_requests_to_other_hosts(browser: Browser) -> None:
-    """The tests above rely on this."""
+    """All tests with `open_page` rely on the monitor."""
     page = browser.new_page()
     monitored = MonitoredPage(page, expects_refusal=False)
     with page.expect_event("requestfailed"):

@@ -209,7 +209,7 @@ def text_of(num_tokens: int) -> str:
 def test_a_page_of_60_tokens_6_layers_and_8_heads_is_small(
     open_page: OpenPage, axe: str, tmp_path: Path
 ) -> None:
-    """It includes the search, the effect of every head and the steps of one cell per site."""
+    """The page includes the search, the effect of every head and the steps of one cell per site."""
     explanation = explain(large_translator(), text_of(60)).with_effects().with_steps()
     assert len(explanation.source.tokens) == 60
     assert len(explanation.target.tokens) >= 50
@@ -223,7 +223,7 @@ def test_a_page_of_60_tokens_6_layers_and_8_heads_is_small(
 
 
 def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_path: Path) -> None:
-    """The median of hovering over cells, and of changing the layer; 6 layers of 8 heads."""
+    """The median time of hovering over a cell and of changing the layer, for 6 layers of 8 heads."""
     file = tmp_path / "long.html"
     explanation = explain(large_translator(), text_of(128), target=text_of(128))
     assert explanation.attention["cross"].weights.shape == (6, 8, 129, 129)
