@@ -378,7 +378,7 @@ FAULTS: dict[str, str] = {
     "C11": "tests/data/test_pair_formats.py::test_downloads_of_opus_and_tatoeba",
     "C12": "tests/cli/test_cli_newcomer.py::test_training_on_a_translation_memory",
     "C13": "tests/inference/test_translator.py::test_invalid_arguments_are_refused",
-    "C14": "tests/server/test_serve_page.py::test_a_model_of_plain_text_is_refused_with_its_task",
+    "C14": "tests/server/test_serve_options.py::test_a_model_of_plain_text_is_refused_with_its_task",
     "C15": "tests/cli/test_cli_newcomer.py::test_training_from_standard_input_with_several_limits",
     "C16": "tests/cli/test_cli_newcomer.py::"
     "test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again",

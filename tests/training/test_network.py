@@ -68,6 +68,7 @@ def test_a_network_gives_the_same_bits_as_shared_memory(folder: Path, world_size
     for rank in ranks:
         assert rank["network"]["losses"] == ranks[0]["shared"]["losses"]
         assert rank["network"]["weights"] == ranks[0]["shared"]["weights"]
+    assert ranks[0]["network"]["adam"] == ranks[0]["shared"]["adam"]  # rank 0 stores every owner's state
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ FIRST_SENTENCE = "I read a book."
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Yield a browser, one per file: the event loop of a running one keeps other files from starting theirs."""
+    """Yield a browser, one per file: its event loop keeps tests of other files from starting theirs."""
     found = find_browser()
     if found is None:
         pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)}): `make browser` installs one")

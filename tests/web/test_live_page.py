@@ -89,7 +89,7 @@ def test_each_sentence_of_a_text_can_be_looked_at(open_page: OpenPage, live: str
 def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     open_page: OpenPage, visited: str, axe: str, request: pytest.FixtureRequest
 ) -> None:
-    """From the first sentence to a saved picture; any console error or request to another host is a failure."""
+    """From the first sentence to a saved picture; any console error or foreign request is a failure."""
     page = open_page(request.getfixturevalue(visited) + ATTENTION)
     wait_for_responses(page)
     page.evaluate(COLLECT, "partial")

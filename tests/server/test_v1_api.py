@@ -1,0 +1,247 @@
+"""The routes of /v1: scores, candidates, tags, streams, explanations; the OpenAPI document of all routes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import pytest
+
+import jumok
+from jumok.analysis.explainer import explain
+from jumok.analysis.json_format import explanation_from_json
+from jumok.text.words import split_words
+from support.serve_process import serving
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from support.serve_process import Served
+
+LANGUAGES = {"source": "en", "target": "de"}
+REQUEST = {"q": "one two. three four. five", **LANGUAGES}
+SCHEMATHESIS_HOOKS = '''
+import schemathesis
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Random characters are in no language, and the server says so: the source `auto` gets a sentence."""
+    if not isinstance(case.body, dict) or case.body.get("source") != "auto":
+        return
+    sentence, q = "The house is on the hill.", case.body.get("q")
+    if isinstance(q, str) and any(map(str.isalpha, q)):
+        case.body["q"] = sentence
+    if isinstance(q, list) and all(isinstance(text, str) for text in q):
+        case.body["q"] = [sentence for text in q]
+    if case.body.get("file", []) != []:
+        case.body["file"] = sentence
+'''
+
+
+def test_v1_returns_scores_alternatives_and_alignments(served: Served) -> None:
+    answer = served.post("/v1/translate", {**REQUEST, "n_best": 2, "alignment": True}).json
+    [translation] = answer["translations"]
+    assert translation["source"] == "en"
+    assert translation["pivot"] == []
+    assert 0 <= translation["confidence"] <= 1
+    assert translation["score"] <= 0
+    assert len(translation["alternatives"]) <= 1
+    for link in translation["alignment"]:
+        assert REQUEST["q"][slice(*link["source"])].strip()
+        assert translation["text"][slice(*link["target"])].strip()
+    pivoted = served.post("/v1/translate", {**REQUEST, "target": "fr"}).json
+    assert pivoted["translations"][0]["pivot"] == ["de"]
+
+
+def test_v1_returns_the_probability_of_each_word(served: Served) -> None:
+    request = {**REQUEST, "words": True, "n_best": 2, "alignment": True}
+    [best] = served.post("/v1/translate", request).json["translations"]
+    for ranked in (best, *best["alternatives"]):
+        words = [ranked["text"][slice(*word["span"])] for word in ranked["words"]]
+        assert words == split_words(ranked["text"])
+        assert all(0 <= word["probability"] <= 1 for word in ranked["words"])
+        targets = {tuple(link["target"]) for link in ranked["alignment"]}
+        assert targets <= {tuple(word["span"]) for word in ranked["words"]}
+    [pivoted] = served.post("/v1/translate", {**request, "target": "fr"}).json["translations"]
+    assert all(0 <= word["probability"] <= 1 for word in pivoted["words"])
+
+
+def test_candidates_are_other_words_with_the_rest_of_the_translation(served: Served) -> None:
+    request = {"q": "one two three", "source": "en", "target": "de"}
+    text = served.post("/v1/translate", request).json["translations"][0]["text"]
+    prefix = split_words(text)[0]
+    found = served.post("/v1/candidates", {**request, "prefix": prefix, "count": 3}).json["candidates"]
+    assert 0 < len(found) <= 3
+    for candidate in found:
+        words = split_words(candidate["text"])
+        assert words[:2] == [prefix, candidate["word"]]
+        assert candidate["words"][1]["probability"] == candidate["probability"]
+        assert all(request["q"][slice(*link["source"])] for link in candidate["alignment"])
+    refused = served.post("/v1/candidates", {**request, "target": "fr"})
+    assert (refused.status, "no single model" in refused.json["error"]) == (400, True)
+
+
+def test_a_tag_that_the_model_lacks_is_refused(served: Served) -> None:
+    for path in ("/v1/translate", "/v1/translate/stream", "/v1/candidates"):
+        answer = served.post(path, {"q": "one", "source": "en", "target": "de", "tags": ["<rude>"]})
+        assert answer.status == 400
+        assert "has no tag '<rude>'. It has no tags" in answer.json["error"]
+    for path in ("/v1/translate", "/v1/translate/stream"):  # also where nothing is translated
+        answer = served.post(path, {"q": "one", "source": "de", "target": "de", "tags": "<rude>"})
+        assert answer.status == 400
+        assert "this server has no tag '<rude>'. It has no tags" in answer.json["error"]
+    answer = served.post("/v1/translate", {**REQUEST, "tags": "<a>" * 9 + ""})
+    assert answer.status == 400
+    assert served.post("/v1/translate", {**REQUEST, "tags": 3}).status == 400
+    assert served.post("/v1/translate", {**REQUEST, "tags": []}).status == 200
+
+
+def test_a_stream_reports_the_progress_of_a_file(served: Served) -> None:
+    answer = served.post_file("a.txt", b"one two.\nthree", path="/v1/translate_file/stream", **LANGUAGES)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *progress, file = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    assert all(name == "event: progress" for name, _ in progress)
+    assert file[0] == "event: file"
+    url = json.loads(file[1].removeprefix("data: "))["translatedFileUrl"]
+    plain = served.post_file("a.txt", b"one two.\nthree", **LANGUAGES).json["translatedFileUrl"]
+    paths = [urlsplit(address).path for address in (url, plain)]
+    assert served.get(paths[0]).body == served.get(paths[1]).body
+    refused = served.post_file("a.xyz", b"one", path="/v1/translate_file/stream", **LANGUAGES)
+    assert refused.status == 400
+    assert "error" in refused.json
+
+
+def test_sentences_of_a_stream_have_their_spans_in_the_text(served: Served) -> None:
+    text = "  One two.  Three four.\n\nfive\n"
+    events = stream(served, q=text)
+    sentences = [data for name, data in events if name == "sentence"]
+    assert [text[slice(*data["span"])] for data in sentences] == ["One two.", "Three four.", "five"]
+    [whole] = [data["text"] for name, data in events if name == "text"]
+    joined = "".join(data["before"] + data["text"] for data in sentences)
+    assert whole == joined + text[sentences[-1]["span"][1] :]
+
+
+def stream(served: Served, **fields: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return the events of a stream with their names."""
+    answer = served.post("/v1/translate/stream", {**REQUEST, **fields})
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    events = [event.split("\n") for event in answer.text.strip().split("\n\n")]
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in events]
+
+
+def test_a_stream_has_one_event_per_sentence(served: Served, model: Path) -> None:
+    events = stream(served, q=["one two three. Four five six.\nseven", "...", "eight"])
+    assert [name for name, _ in events] == ["sentence"] * 3 + ["text", "text", "sentence", "text", "done"]
+    expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven", "eight"])
+    sentences = [data for name, data in events if name == "sentence"]
+    assert [data["text"] for data in sentences] == [translation.text for translation in expected]
+    assert [(data["index"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
+
+
+def test_a_stream_has_each_whole_text_too(served: Served) -> None:
+    for fields in ({"source": "en"}, {"source": "auto"}, {"source": "en", "target": "en"}):
+        request = {
+            **REQUEST,
+            "q": ["  one two three. Four five six.\n\n* seven\n", "...", "das ist nicht der Hund"],
+            **fields,
+        }
+        whole = served.post("/v1/translate", request).json["translations"]
+        streamed = [data["text"] for name, data in stream(served, **request) if name == "text"]
+        assert streamed == [translation["text"] for translation in whole]
+
+
+def test_a_proxy_is_asked_not_to_buffer_a_stream(served: Served) -> None:
+    answer = served.post("/v1/translate/stream", REQUEST)
+    assert answer.headers["x-accel-buffering"] == "no"
+    assert answer.headers["cache-control"] == "no-store"
+
+
+def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) -> None:
+    [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
+    events = stream(served, q="one two three four five", greedy=True)
+    *partial, sentence, text, done = events
+    assert [name for name, _ in partial] == ["partial"] * len(partial)
+    assert [sentence[0], text[0], done[0]] == ["sentence", "text", "done"]
+    assert sentence[1]["text"] == expected.text
+    texts = [data["text"] for _, data in partial]
+    assert len(texts) > 2
+    assert len(set(texts)) > 2
+    assert all(expected.text.startswith(text) for text in texts)
+    refused = served.post("/v1/translate/stream", {**REQUEST, "greedy": True, "n_best": 2})
+    assert refused.status == 400
+    assert "n_best" in refused.json["error"]
+
+
+def test_a_stream_with_pivots_and_detected_languages_ends_with_done(served: Served) -> None:
+    events = stream(served, target="fr", greedy=True)
+    assert events[-2][1]["pivot"] == ["de"]
+    mixed = stream(served, q=["the house is on the hill", "das ist nicht der Hund"], source="auto")
+    assert [data["source"] for name, data in mixed if name == "text"] == ["en", "de"]
+    assert [data["text"] for name, data in mixed if name == "sentence"][1] == "das ist nicht der Hund"
+
+
+def test_an_explanation_equals_that_of_the_library(served: Served, model: Path) -> None:
+    from jumok.analysis.changes import Silence
+
+    request = {"q": "one two three", "source": "en", "target": "de"}
+    translator = jumok.load(model)
+    answer = served.post("/v1/explain", request)
+    assert answer.status == 200
+    assert explanation_from_json(answer.text).text == explain(translator, "one two three").text
+    change = {"kind": "silence", "site": "cross", "layer": 0, "head": 1}
+    changed = explanation_from_json(served.post("/v1/explain", {**request, "changes": [change]}).text)
+    expected = explain(translator, "one two three", edit=Silence("cross", 0, 1))
+    assert changed.text == expected.text
+    assert changed.score == pytest.approx(expected.score, abs=1e-3)
+    given = served.post("/v1/explain", {**request, "translation": "vier neun"}).json
+    assert given["target"]["text"] == "vier neun"
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "words"),
+    [
+        ({"q": ""}, 400, "missing q parameter"),
+        ({"q": ["one"]}, 400, "q parameter is not a string"),
+        ({"q": "x" * 1001}, 400, "at most 1000"),
+        ({"target": "fr"}, 400, "no single model translates from en to fr"),
+        ({"source": "xx"}, 400, "no single model translates from xx"),
+        ({"changes": [{"kind": "shout", "site": "cross"}]}, 400, "changes.0"),
+        ({"changes": [{"kind": "silence", "site": ["cross"]}]}, 400, "changes.0"),
+        ({"changes": {"a": "b"}}, 400, "changes"),
+        ({"surprise": 1}, 400, "surprise"),
+        ({"changes": [{"kind": "silence", "site": "cross", "head": 7}]}, 409, "no head 7"),
+        ({"translation": "😀" * 2000}, 409, "attention weights; at most 4,000,000 are allowed"),
+        ({"q": "😀" * 1000, "translation": "eins"}, 409, "attention weights; at most 4,000,000 are allowed"),
+    ],
+)
+def test_invalid_explain_requests_are_refused_with_a_reason(
+    served: Served, fields: dict[str, Any], status: int, words: str
+) -> None:
+    answer = served.post("/v1/explain", {"q": "one", "source": "en", "target": "de", **fields})
+    assert answer.status == status
+    assert words in answer.json["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("schemathesis") is None, reason="missing optional part: schemathesis")
+def test_the_openapi_document_matches_the_server(model: Path, second_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "language_hooks.py").write_text(SCHEMATHESIS_HOOKS, encoding="utf-8")
+    with serving(tmp_path, model, second_model, "--workers", "1", "--requests-per-minute", "0") as served:
+        arguments = ["--checks", "all", "--max-examples", "10", "--seed", "1", "--request-timeout", "60"]
+        program = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"]
+        ran = subprocess.run(
+            [*program, "run", f"{served.url}/spec", *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+            cwd=tmp_path,
+            env={**os.environ, "SCHEMATHESIS_HOOKS": "language_hooks", "PYTHONPATH": str(tmp_path)},
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        assert "No issues found" in ran.stdout
