@@ -1,4 +1,4 @@
-"""`jumok serve`: `--check` describes the server and what is unsafe; `--shortlist`; models that are refused."""
+"""`jumok serve`: `--check` tells what the server does and what is unsafe; shortlists; refused models."""
 
 from __future__ import annotations
 

@@ -114,7 +114,8 @@ def backends(folder: Path, world_size: int) -> object:
         worker = Worker(model, batches, recipe.training, make_backend(model))
         done = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
         worker.backend.collect_optimiser()
-        adam = [state["exp_avg_sq"] for state in worker.optimiser.state.values()]
+        state = worker.optimiser.state  # on rank 0, of all parameters
+        adam = [state[weight]["exp_avg_sq"] for weight in model.parameters() if weight in state]
         losses = [(update.loss, update.nll, update.gradient_norm) for update in done]
         return {"weights": digest(list(model.parameters())), "losses": losses, "adam": digest(adam)}
 
