@@ -114,6 +114,23 @@ def test_the_language_is_declared(language: str, expected: list[str]) -> None:
     ElementTree.fromstring(styles)  # no attribute is there twice
 
 
+@pytest.mark.parametrize(("suffix", "kind"), [("odt", "text"), ("odp", "presentation")])
+def test_alternative_texts_and_tooltips_of_open_document_are_translated(suffix: str, kind: str) -> None:
+    svg = 'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
+    body = (
+        f"<text:p>one <draw:frame {svg}><draw:image/><svg:title>The animals</svg:title>"
+        "<svg:desc>a dog &amp; a cat</svg:desc></draw:frame>two "
+        '<text:a xlink:href="x" office:name="n" office:title="go there">link</text:a></text:p>'
+    )
+    data = make_open_document(body, kind=kind)
+    _, document = read_document(f"a.{suffix}", data)
+    assert sorted(document.segments) == ["The animals", "a dog & a cat", "go there", "one two link"]
+    assert identity(document) == data
+    written = parts_of(shout(document))["content.xml"].decode()
+    assert "<svg:title>THE ANIMALS</svg:title><svg:desc>A DOG &amp; A CAT</svg:desc>" in written
+    assert 'office:name="n" office:title="GO THERE">LINK</text:a>' in written
+
+
 def test_slides_and_their_notes_are_translated() -> None:
     page = (
         "<draw:page><draw:frame><draw:text-box><text:p>a slide</text:p></draw:text-box></draw:frame>"

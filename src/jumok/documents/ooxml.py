@@ -29,7 +29,7 @@ from jumok.documents.segment import (
     Tag,
     has_letters,
 )
-from jumok.documents.xml_reader import XmlReader, escape_xml, render_xml
+from jumok.documents.xml_reader import XmlReader, escape_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
 from jumok.errors import DataError
@@ -51,6 +51,21 @@ _PREFIXES = {
     "http://purl.oclc.org/ooxml/drawingml/chart": "c",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
+_ALTERNATIVE_TEXT = frozenset(["descr", "title"])
+_TEXT_ATTRIBUTES = {
+    "docPr": _ALTERNATIVE_TEXT,
+    "cNvPr": _ALTERNATIVE_TEXT,
+    "shape": frozenset(["alt"]),
+    "tblCaption": frozenset(["w:val"]),
+    "tblDescription": frozenset(["w:val"]),
+    "hlinkClick": frozenset(["tooltip"]),
+    "hlinkHover": frozenset(["tooltip"]),
+    "hyperlink": frozenset(["tooltip", "w:tooltip"]),
+    "dataValidation": frozenset(["promptTitle", "prompt", "errorTitle", "error"]),
+}
+"""Attributes that people read, by the name of their element: alternative texts, tooltips and input messages.
+Programs use the first two elements, and the shape of VML, in many namespaces."""
+_NO_ATTRIBUTES: frozenset[str] = frozenset()
 _PARAGRAPHS = frozenset(["w:p", "a:p", "x:si", "x:is", "x:text"])
 _RUNS = frozenset(["w:r", "a:r", "x:r"])
 _TEXTS = frozenset(["w:t", "a:t", "x:t"])
@@ -95,11 +110,16 @@ _MAX_FIELD_DEPTH = 8
 """How many links may be nested; a deeper one is atomic."""
 _PART_NAMES = {
     "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
-    r"|word/(charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
-    "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
+    r"|word/(charts/chart|diagrams/data|diagrams/drawing|drawings/drawing)\d+\.xml",
+    "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data|diagrams/drawing"
+    r"|drawings/drawing)\d+\.xml",
     "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart)\d+)\.xml"
     r"|xl/(comments/comment|threadedComments/threadedComment)s?\d+\.xml",
 }
+_SHEET_TEXT = re.compile(
+    rb"inlineStr|<(?:\w+:)?(?:hyperlink|dataValidation)\s[^<>]*?\b(?:tooltip|prompt|error)"
+)
+"""What the XML of a worksheet has if it has text of its own."""
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -162,18 +182,15 @@ class _Reader(XmlReader):
             return any(child.name == "tc:mentions" and child.children for child in node.children)
         return node.name in _OPAQUE
 
+    def text_attributes(self, node: XmlNode) -> frozenset[str]:
+        return _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
+
     def read_content(self, node: XmlNode) -> str | None:
         if node.name in self._labels:
-            return self._read_label(node)
+            return self.add_text(node)
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
         return self._mark(paragraph, self.raw_content(node))
-
-    def _read_label(self, node: XmlNode) -> str | None:
-        text = node.content()
-        if not has_letters(text):
-            return None
-        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
         """Return the mark of the paragraph's segment; None if it has nothing to translate."""
@@ -221,7 +238,7 @@ class _Reader(XmlReader):
             paragraph.items.append(_RunText(LINE_BREAK, run))
         elif name in _WRAPPERS or _is_simple_link(child):
             properties = [node for node in child.children if node.name in _WRAPPER_PROPERTIES]
-            opening = self.source.opening(child) + "".join(map(self.source.raw_node, properties))
+            opening = self.opening(child) + "".join(map(self.source.raw_node, properties))
             element = Element(opening, self.source.closing(child))
             paragraph.items.append(Tag(element, begins=True))
             words = [node for node in child.children if node not in properties]
@@ -236,7 +253,7 @@ class _Reader(XmlReader):
         if properties is not None and (properties.find("w:vanish") or properties.find("w:webHidden")):
             paragraph.items.append(self.markup(node))
             return
-        raw_properties = "" if properties is None else source.raw_node(properties)
+        raw_properties = "" if properties is None else self.markup(properties)
         if node.name == "w:r":
             raw_properties = _EMPTY_PROPERTIES.sub("", _PROOFING_PROPERTIES.sub("", raw_properties))
         prefix = _file_prefix(source, node)
@@ -445,7 +462,7 @@ def _read(data: bytes, kind: str) -> ZipDocument:
             if not _has_text(name, kind):
                 continue
             raw = read_part(archive, name)
-            if name.startswith("xl/worksheets/") and b"inlineStr" not in raw:
+            if name.startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
                 continue  # its strings are those of sharedStrings.xml
             text, encoding = decode_xml(raw)
             template = _Reader(read_xml(text, _PREFIXES), kind, keep=keep).read()

@@ -23,10 +23,15 @@ if TYPE_CHECKING:
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
-_PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style")}
+_PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style", "table")}
+_PREFIXES[f"{_OASIS}svg-compatible:1.0"] = "svg"
+_PREFIXES[f"{_OASIS}drawing:1.0"] = "draw"
 _PREFIXES["http://openoffice.org/2009/office"] = "officeooo"
 _MEDIA_TYPE = "application/vnd.oasis.opendocument."
 _PARAGRAPHS = frozenset(["text:p", "text:h"])
+_LABELS = frozenset(["svg:title", "svg:desc", "table:title", "table:desc"])
+"""Alternative texts: elements with plain text."""
+_TOOLTIP = frozenset(["office:title"])
 _WRAPPERS = frozenset(["text:a", "text:meta"])
 _STAY_BEFORE = frozenset(["text:bookmark-start", "text:change-start", "text:reference-mark-start"])
 _STAY_AFTER = frozenset(
@@ -42,12 +47,17 @@ class _Reader(XmlReader):
         self._plain_styles = _styles_without_format(source.root)
 
     def is_paragraph(self, node: XmlNode) -> bool:
-        return node.name in _PARAGRAPHS
+        return node.name in _PARAGRAPHS or node.name in _LABELS
 
     def is_opaque(self, node: XmlNode) -> bool:
         return node.name == "text:tracked-changes"
 
+    def text_attributes(self, node: XmlNode) -> frozenset[str]:
+        return _TOOLTIP if node.name in ("text:a", "draw:a") else frozenset()
+
     def read_content(self, node: XmlNode) -> str | None:
+        if node.name in _LABELS:
+            return self.add_text(node)
         builder = SegmentBuilder()
         before: list[str] = []
         after: list[str] = []
@@ -74,7 +84,7 @@ class _Reader(XmlReader):
             elif name == "text:span" and is_plain:
                 self._read_inline(child, builder, before, after)
             elif name == "text:span" or name in _WRAPPERS:
-                builder.open_element(Element(self.source.opening(child), self.source.closing(child)))
+                builder.open_element(Element(self.opening(child), self.source.closing(child)))
                 self._read_inline(child, builder, before, after)
                 builder.close_element()
             elif name in _STAY_BEFORE:
