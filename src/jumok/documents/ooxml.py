@@ -29,6 +29,14 @@ from jumok.documents.segment import (
     Tag,
     has_letters,
 )
+from jumok.documents.workbook import (
+    WORKBOOK_PART,
+    KeptTexts,
+    compute_on_load,
+    has_text_results,
+    is_about_cells,
+    read_kept_texts,
+)
 from jumok.documents.xml_reader import XmlReader, escape_xml
 from jumok.documents.xml_tree import decode_xml, read_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
@@ -36,7 +44,6 @@ from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from zipfile import ZipFile
 
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
@@ -51,6 +58,9 @@ _PREFIXES = {
     "http://purl.oclc.org/ooxml/drawingml/chart": "c",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
+_CELLS = frozenset(["x:si", "x:is"])
+_CELL_ATTRIBUTES = {"filter": frozenset(["val"]), "tableColumn": frozenset(["totalsRowLabel"])}
+"""Attributes of a workbook that repeat the texts of cells."""
 _ALTERNATIVE_TEXT = frozenset(["descr", "title"])
 _TEXT_ATTRIBUTES = {
     "docPr": _ALTERNATIVE_TEXT,
@@ -62,6 +72,7 @@ _TEXT_ATTRIBUTES = {
     "hlinkHover": frozenset(["tooltip"]),
     "hyperlink": frozenset(["tooltip", "w:tooltip"]),
     "dataValidation": frozenset(["promptTitle", "prompt", "errorTitle", "error"]),
+    **_CELL_ATTRIBUTES,
 }
 """Attributes that people read, by the name of their element: alternative texts, tooltips and input messages.
 Programs use the first two elements, and the shape of VML, in many namespaces."""
@@ -114,10 +125,10 @@ _PART_NAMES = {
     "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data|diagrams/drawing"
     r"|drawings/drawing)\d+\.xml",
     "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart)\d+)\.xml"
-    r"|xl/(comments/comment|threadedComments/threadedComment)s?\d+\.xml",
+    r"|xl/(tables/table|comments/comment|threadedComments/threadedComment)s?\d+\.xml",
 }
 _SHEET_TEXT = re.compile(
-    rb"inlineStr|<(?:\w+:)?(?:hyperlink|dataValidation)\s[^<>]*?\b(?:tooltip|prompt|error)"
+    rb"inlineStr|<(?:\w+:)?(?:filter\s|(?:hyperlink|dataValidation)\s[^<>]*?(?:tooltip|prompt|error))"
 )
 """What the XML of a worksheet has if it has text of its own."""
 
@@ -167,10 +178,10 @@ class _Paragraph:
 class _Reader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, source: XmlSource, kind: str, *, keep: frozenset[str] = frozenset()) -> None:
+    def __init__(self, source: XmlSource, kind: str, kept: KeptTexts) -> None:
         super().__init__(source)
         self._labels = _LABELS[kind]
-        self._keep = keep
+        self._kept = kept
 
     def is_paragraph(self, node: XmlNode) -> bool:
         if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
@@ -185,9 +196,16 @@ class _Reader(XmlReader):
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
         return _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
 
+    def keeps_value(self, node: XmlNode, value: str) -> bool:
+        if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
+            return not self._kept.is_translated(value)
+        return super().keeps_value(node, value)
+
     def read_content(self, node: XmlNode) -> str | None:
         if node.name in self._labels:
             return self.add_text(node)
+        if node.name in _CELLS and self._kept.keeps(_cell_text(node)):
+            return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
         return self._mark(paragraph, self.raw_content(node))
@@ -198,7 +216,7 @@ class _Reader(XmlReader):
         if base is None:
             return None
         segment = _build_segment(paragraph, base, raw)
-        if not has_letters(segment.text) or segment.text.strip() in self._keep:
+        if not has_letters(segment.text):
             return None
         render = partial(_render_runs, base=base)
         before, after = "".join(paragraph.before), "".join(paragraph.after)
@@ -381,6 +399,12 @@ def _character_of(node: XmlNode, prefix: str) -> str | None:
     return _BREAKS.get(node.attributes["w:type"]) if is_typed_break else None
 
 
+def _cell_text(node: XmlNode) -> str:
+    """Return the text of a cell, without the phonetic guides of Japanese words."""
+    runs = (child if child.name == "x:t" else child.find("x:t") for child in node.children)
+    return "".join(run.content() for run in runs if run is not None)
+
+
 def _to_segment_text(node: XmlNode) -> str:
     text = node.content()
     if node.name == "a:t":
@@ -453,11 +477,16 @@ def _has_text(name: str, kind: str) -> bool:
     return re.fullmatch(_PART_NAMES[kind], name) is not None
 
 
+def _is_parsed(name: str, kind: str) -> bool:
+    """Return whether the XML of a part is parsed, for its text or for what it says about that of others."""
+    return _has_text(name, kind) or (kind == "xlsx" and is_about_cells(name))
+
+
 def _read(data: bytes, kind: str) -> ZipDocument:
     parts = {}
     with open_archive(data) as archive:
         names = archive.namelist()
-        keep = _table_headers(archive) if kind == "xlsx" else frozenset()
+        kept = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
         for name in sorted(names, key=_natural_order):
             if not _has_text(name, kind):
                 continue
@@ -465,25 +494,24 @@ def _read(data: bytes, kind: str) -> ZipDocument:
             if name.startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
                 continue  # its strings are those of sharedStrings.xml
             text, encoding = decode_xml(raw)
-            template = _Reader(read_xml(text, _PREFIXES), kind, keep=keep).read()
+            template = _Reader(read_xml(text, _PREFIXES), kind, kept).read()
             if template.segments:
                 parts[name] = ArchivePart(template, encoding)
+        computes = kind == "xlsx" and bool(parts) and has_text_results(archive)
     if "[Content_Types].xml" not in names:
         raise DataError(f"This archive is no .{kind} file: it has no part [Content_Types].xml.")
-    return ZipDocument(data, parts, set_ooxml_language)
+    return ZipDocument(data, parts, partial(_set_language, computes=computes), kept.notes())
+
+
+def _set_language(name: str, data: bytes, language: str, *, computes: bool) -> bytes:
+    if name == WORKBOOK_PART and computes:
+        return compute_on_load(data)
+    return set_ooxml_language(name, data, language)
 
 
 def _natural_order(name: str) -> list[tuple[int, str]]:
     """Sort slide2 before slide10."""
     return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
-
-
-def _table_headers(archive: ZipFile) -> frozenset[str]:
-    """Return the headers of tables, which formulas use as names and Excel expects in the cells."""
-    names = [name for name in archive.namelist() if re.fullmatch(r"xl/tables/table\d+\.xml", name)]
-    roots = [read_xml(decode_xml(read_part(archive, name))[0], _PREFIXES).root for name in names]
-    columns = [node for root in roots for node in root.walk() if node.name == "x:tableColumn"]
-    return frozenset(node.attributes.get("name", "").strip() for node in columns)
 
 
 def _format(kind: str, media_type: str) -> DocumentFormat:
@@ -492,7 +520,7 @@ def _format(kind: str, media_type: str) -> DocumentFormat:
         f"application/vnd.openxmlformats-officedocument.{media_type}",
         partial(_read, kind=kind),
         syntax_characters=b"<",
-        unpack=partial(unpack_parts, has_text=partial(_has_text, kind=kind)),
+        unpack=partial(unpack_parts, has_text=partial(_is_parsed, kind=kind)),
     )
 
 

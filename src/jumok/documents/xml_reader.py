@@ -68,6 +68,10 @@ class XmlReader(ABC):
         """Return the attributes of an element that people read, by their names in the tree."""
         return _NO_ATTRIBUTES
 
+    def keeps_value(self, node: XmlNode, value: str) -> bool:
+        """Return whether such an attribute stays as it is because of its value."""
+        return not has_letters(value) or is_address(value) or _FILE_NAME.fullmatch(value.strip()) is not None
+
     @abstractmethod
     def read_content(self, node: XmlNode) -> str | None:
         """Return the mark for the content of a paragraph; None if it has nothing to translate."""
@@ -111,13 +115,17 @@ class XmlReader(ABC):
     def _start_tag(self, node: XmlNode) -> str:
         tag = self.source.raw(node.start, node.content_start)
         names = self.text_attributes(node)
-        wanted = {_key_of(name): value for name, value in node.attributes.items() if name in names}
+        wanted = {
+            _key_of(name): value
+            for name, value in node.attributes.items()
+            if name in names and not self.keeps_value(node, value)
+        }
         return _ATTRIBUTE.sub(partial(self._mark_attribute, wanted=wanted), tag) if wanted else tag
 
     def _mark_attribute(self, found: re.Match[str], wanted: Mapping[_AttributeKey, str]) -> str:
         """Return an attribute with a mark for its value. Equal values share a mark: runs may be joined."""
-        text = wanted.get(_key_of(found[1]), "")
-        if not has_letters(text) or is_address(text) or _FILE_NAME.fullmatch(text.strip()):
+        text = wanted.get(_key_of(found[1]))
+        if text is None:
             return found[0]
         group = 2 if found[3] is None else 3
         raw = found[group]

@@ -53,6 +53,7 @@ class ZipDocument:
     data: bytes
     parts: Mapping[str, ArchivePart]
     set_language: SetLanguage | None = None
+    notes: Sequence[str] = ()
 
     @property
     def segments(self) -> list[str]:

@@ -1,0 +1,152 @@
+"""Workbooks: cells on which formulas depend stay as they are, and notes say which."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from jumok.documents.registry import read_document
+from support.office_files import identity, make_xlsx, make_zip, parts_of, shout
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+STRINGS = "".join(f"<si><t>{text}</t></si>" for text in ("Open", "Closed", "Status", "It is urgent, open it"))
+COMPARES = "These cells are not translated, because formulas compare with them: "
+SEARCHES = "Formulas look for these words in cells that are translated, check them: "
+
+
+def sheet(content: str) -> str:
+    return f'<worksheet xmlns="{MAIN}">{content}</worksheet>'
+
+
+def formula(text: str) -> str:
+    return sheet(f'<row><c r="C3" s="1"><f>{text}</f><v>1</v></c></row>')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'IF(A1="Open",1,0)',
+        "IF(A1=&quot;Open&quot;,1,0)",
+        'IF("open"&lt;&gt;A1,"Closed","Status")',
+        'COUNTIF(B:B,"Open")',
+        'COUNTIFS(B:B,"&lt;&gt;Open",C:C,"&gt;5")',
+        'SUM(COUNTIF(B:B,{"Open","none"}))',
+        'SUMPRODUCT((A1:A9=("Open"))*1)',
+        'OR(A1={"Open","none"})',
+        '_xlfn.XLOOKUP("Open",A:A,B:B)',
+        'IF(A1="Open","Closed ("&amp;B1&amp;")","")',
+    ],
+)
+def test_a_cell_with_which_a_formula_compares_stays(text: str) -> None:
+    data = make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)})
+    _, document = read_document("a.xlsx", data)
+    assert document.segments == ["Closed", "Status", "It is urgent, open it"]
+    assert document.notes == [f'{COMPARES}"Open" (sheet1!C3).']
+    assert identity(document) == data
+    written = parts_of(shout(document))
+    assert b"<si><t>Open</t></si><si><t>CLOSED</t></si>" in written["xl/sharedStrings.xml"]
+    assert written["xl/worksheets/sheet1.xml"].decode() == formula(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'IF(A1&gt;5,"Open","Closed")',
+        'A1&amp;"Open"',
+        '"Status: "&amp;TEXT(A1,"0")',
+        'IF(A1="","Open","")',
+        "IF('Open'!A1=2,1,0)",
+    ],
+)
+def test_the_results_of_a_formula_keep_no_cell(text: str) -> None:
+    _, document = read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)}))
+    assert document.segments[:3] == ["Open", "Closed", "Status"]
+    assert document.notes == []
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('ISNUMBER(SEARCH("urgent",A2))', "urgent"),
+        ('COUNTIF(A:A,"*Urgent*")', "*Urgent*"),
+        ('IF(LEFT(A1,5)="It is","Open","x")', "It is"),
+    ],
+)
+def test_a_formula_that_looks_for_a_word_in_longer_texts_is_named(text: str, word: str) -> None:
+    _, document = read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)}))
+    assert "It is urgent, open it" in document.segments
+    assert document.notes == [f'{SEARCHES}"{word}" (sheet1!C3).']
+    other = make_xlsx("<si><t>Open</t></si>", **{"worksheets/sheet1": formula(text)})
+    assert read_document("a.xlsx", other)[1].notes == []
+
+
+def test_choices_rules_and_names_compare_with_cells_too() -> None:
+    rules = sheet(
+        '<conditionalFormatting sqref="B2:B9"><cfRule type="cellIs"><formula>"Closed"</formula></cfRule>'
+        '</conditionalFormatting><dataValidations><dataValidation type="list" sqref="B2">'
+        '<formula1>"Open,Later"</formula1></dataValidation></dataValidations>'
+    )
+    workbook = (
+        f'<workbook xmlns="{MAIN}" xmlns:r="{RELATIONS}"><sheets><sheet name="To do" r:id="rId7"/></sheets>'
+        '<definedNames><definedName name="first">"Status"</definedName></definedNames></workbook>'
+    )
+    relations = '<Relationships><Relationship Id="rId7" Target="worksheets/sheet1.xml"/></Relationships>'
+    parts = parts_of(make_xlsx(STRINGS, **{"worksheets/sheet1": rules, "workbook": workbook}))
+    data = make_zip(parts | {"xl/_rels/workbook.xml.rels": relations.encode()})
+    _, document = read_document("a.xlsx", data)
+    assert document.segments == ["It is urgent, open it"]
+    expected = '"Open" (To do!B2), "Closed" (To do!B2:B9), "Status" (first).'
+    assert document.notes == [COMPARES + expected]
+
+
+def test_the_fields_of_a_pivot_table_stay() -> None:
+    cache = f'<pivotCacheDefinition xmlns="{MAIN}"><cacheField name="Status"/></pivotCacheDefinition>'
+    data = make_xlsx(STRINGS, **{"pivotCache/pivotCacheDefinition1": cache})
+    _, document = read_document("a.xlsx", data)
+    assert document.segments == ["Open", "Closed", "It is urgent, open it"]
+
+
+def test_filters_and_totals_follow_their_cells() -> None:
+    filters = '<filters><filter val="Closed"/><filter val="Jan-24"/><filter val="Open"/></filters>'
+    content = '<c r="A1"><f>COUNTIF(B:B,"Open")</f></c><autoFilter>' + filters + "</autoFilter>"
+    table = f'<table xmlns="{MAIN}">{filters}<tableColumn name="a" totalsRowLabel="Status"/></table>'
+    parts = {"worksheets/sheet1": sheet(content), "tables/table1": table}
+    data = make_xlsx(STRINGS, **parts)
+    _, document = read_document("a.xlsx", data)
+    assert identity(document) == data
+    written = parts_of(shout(document))
+    for name, text in parts.items():
+        expected = text.replace('"Closed"', '"CLOSED"').replace('"Status"', '"STATUS"')
+        assert written[f"xl/{name}.xml"].decode() == expected
+
+
+def test_excel_computes_texts_again() -> None:
+    workbook = f'<workbook xmlns="{MAIN}"><calcPr calcId="191029"/></workbook>'
+    result = sheet('<c r="A1" t="{}"><f>B1</f><v>Open</v></c>')
+    parts = {"workbook": workbook, "worksheets/sheet1": result.format("str")}
+    _, document = read_document("a.xlsx", make_xlsx(STRINGS, **parts))
+    assert identity(document) == make_xlsx(STRINGS, **parts)
+    written = parts_of(shout(document, "ko"))["xl/workbook.xml"].decode()
+    assert written == workbook.replace("<calcPr", '<calcPr fullCalcOnLoad="1"')
+    parts["worksheets/sheet1"] = result.format("n")
+    _, document = read_document("a.xlsx", make_xlsx(STRINGS, **parts))
+    assert parts_of(shout(document, "ko"))["xl/workbook.xml"].decode() == workbook
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<c " + ' r="A1"' * 100_000,
+        "<c r=" * 100_000,
+        "<f>" + '"a' * 200_000 + "</f>",
+        "<f>" + '("*a*"=' * 50_000 + "</f>",
+        "<f>" + "A1=" + '"' * 200_001 + "</f>",
+        "<definedName name='x'>" + "IF(" * 100_000 + '"a"</definedName>',
+    ],
+)
+def test_formulas_are_read_in_linear_time(content: str) -> None:
+    started = time.perf_counter()
+    read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": content}))
+    assert time.perf_counter() - started < 5
