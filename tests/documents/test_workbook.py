@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from jumok.documents.document import SegmentTranslation
 from jumok.documents.registry import read_document
 from support.office_files import identity, make_xlsx, make_zip, parts_of, shout
 
@@ -150,3 +151,93 @@ def test_formulas_are_read_in_linear_time(content: str) -> None:
     started = time.perf_counter()
     read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": content}))
     assert time.perf_counter() - started < 5
+
+
+# --- Charts -------------------------------------------------------------------------------------------------
+
+
+LABELS = "".join(f"<si><t>{text}</t></si>" for text in ("Spring", "The books", "The pens"))
+TABLE = f'<table xmlns="{MAIN}"><tableColumn name=" "/><tableColumn name="The books"/></table>'
+CHART = (
+    '<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart">'
+    "<c:strCache><c:pt><c:v>The books</c:v></c:pt><c:pt><c:v>Spring</c:v></c:pt></c:strCache></c:chartSpace>"
+)
+EMBEDDED = "embeddings/Microsoft Excel Sheet.xlsx"
+
+
+def with_chart(workbook: bytes, folder: str = "ppt") -> bytes:
+    relation = f'<Relationship Id="rId1" Target="../{EMBEDDED.replace(" ", "%20")}"/>'
+    linked = '<Relationship Id="rId2" Target="file:///c:/other.xlsx" TargetMode="External"/>'
+    return make_zip(
+        {
+            "[Content_Types].xml": "<Types/>",
+            f"{folder}/charts/chart1.xml": CHART,
+            f"{folder}/charts/_rels/chart1.xml.rels": f"<Relationships>{relation}{linked}</Relationships>",
+            f"{folder}/{EMBEDDED}": workbook,
+            f"{folder}/embeddings/an_object.xlsx": workbook,
+        }
+    )
+
+
+@pytest.mark.parametrize(("name", "folder"), [("a.pptx", "ppt"), ("a.docx", "word")])
+def test_the_workbook_behind_a_chart_has_the_labels_of_the_chart(name: str, folder: str) -> None:
+    workbook = make_xlsx(LABELS, **{"tables/table1": TABLE})
+    data = with_chart(workbook, folder)
+    document_format, document = read_document(name, data)
+    assert identity(document) == data
+    written = parts_of(shout(document))
+    assert b"<c:v>THE BOOKS</c:v>" in written[f"{folder}/charts/chart1.xml"]
+    inside = parts_of(written[f"{folder}/{EMBEDDED}"])
+    assert b"<t>SPRING</t></si><si><t>THE BOOKS</t>" in inside["xl/sharedStrings.xml"]
+    assert inside["xl/tables/table1.xml"].decode() == TABLE.replace("The books", "THE BOOKS")
+    assert written[f"{folder}/embeddings/an_object.xlsx"] == workbook
+    parsed = [CHART, LABELS, TABLE]
+    assert document_format.count_syntax_characters(data) >= sum(text.count("<") for text in parsed)
+
+
+@pytest.mark.parametrize(
+    "table", [TABLE.replace("</", '<tableColumn name="The pens"/></'), TABLE.replace("The b", "The_x000a_b")]
+)
+def test_columns_keep_names_that_would_be_equal_or_are_no_cells(table: str) -> None:
+    data = with_chart(make_xlsx(LABELS, **{"tables/table1": table}))
+    _, document = read_document("a.pptx", data)
+    written = document.write([SegmentTranslation("하나") for _ in document.segments])
+    inside = parts_of(parts_of(written)[f"ppt/{EMBEDDED}"])
+    assert inside["xl/tables/table1.xml"].decode() == table
+    cells = inside["xl/sharedStrings.xml"].decode()
+    assert "<t>하나</t>" in cells
+    assert ("<t>The books</t>" in cells) == ("The books" in table)
+
+
+def test_columns_that_formulas_use_keep_their_names() -> None:
+    parts = {
+        "tables/table1": TABLE,
+        "worksheets/sheet1": sheet("<c r='A1'><f>SUM(Table1[The books])</f></c>"),
+    }
+    _, document = read_document("a.pptx", with_chart(make_xlsx(LABELS, **parts)))
+    inside = parts_of(parts_of(shout(document))[f"ppt/{EMBEDDED}"])
+    assert b"<t>SPRING</t></si><si><t>The books</t>" in inside["xl/sharedStrings.xml"]
+    assert inside["xl/tables/table1.xml"].decode() == TABLE
+
+
+def test_a_damaged_workbook_behind_a_chart_is_named() -> None:
+    data = with_chart(b"PK no archive")
+    document_format, document = read_document("a.pptx", data)
+    assert document_format.count_syntax_characters(data) > 0
+    assert document.segments == ["The books", "Spring"]
+    assert document.notes == [
+        f"The workbook behind a chart is damaged and is not translated: ppt/{EMBEDDED}."
+    ]
+    assert identity(document) == data
+
+
+def test_newer_charts_are_translated() -> None:
+    chart = (
+        '<cx:chartSpace xmlns:cx="http://schemas.microsoft.com/office/drawing/2014/chartex"><cx:strDim><cx:lvl>'
+        '<cx:pt idx="0">Spring</cx:pt></cx:lvl></cx:strDim><cx:numDim><cx:pt idx="0">NaN</cx:pt></cx:numDim>'
+        "<cx:tx><cx:txData><cx:f>Sheet1!$B$1</cx:f><cx:v>The books</cx:v></cx:txData></cx:tx></cx:chartSpace>"
+    )
+    data = make_zip({"[Content_Types].xml": "<Types/>", "ppt/charts/chartEx1.xml": chart})
+    _, document = read_document("a.pptx", data)
+    assert document.segments == ["Spring", "The books"]
+    assert identity(document) == data

@@ -1,4 +1,4 @@
-"""DOCX, PPTX and XLSX: paragraphs (in a workbook: strings) are segments; formatted runs are inline elements.
+"""The XML of DOCX, PPTX and XLSX: paragraphs (in a workbook: strings) are segments, runs inline elements.
 
     <w:p><w:r><w:t>My name </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>is</w:t></w:r>…</w:p>
 
@@ -15,9 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.documents.document import DocumentFormat
 from jumok.documents.marked_template import SegmentMark
-from jumok.documents.ooxml_language import set_ooxml_language
 from jumok.documents.segment import (
     COLUMN_BREAK,
     LINE_BREAK,
@@ -29,22 +27,13 @@ from jumok.documents.segment import (
     Tag,
     has_letters,
 )
-from jumok.documents.workbook import (
-    WORKBOOK_PART,
-    KeptTexts,
-    compute_on_load,
-    has_text_results,
-    is_about_cells,
-    read_kept_texts,
-)
 from jumok.documents.xml_reader import XmlReader, escape_xml
-from jumok.documents.xml_tree import decode_xml, read_xml
-from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
-from jumok.errors import DataError
+from jumok.documents.xml_tree import read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jumok.documents.workbook import KeptTexts
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
 _PREFIXES = {
@@ -56,6 +45,7 @@ _PREFIXES = {
     "http://purl.oclc.org/ooxml/spreadsheetml/main": "x",
     "http://schemas.openxmlformats.org/drawingml/2006/chart": "c",
     "http://purl.oclc.org/ooxml/drawingml/chart": "c",
+    "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 _CELLS = frozenset(["x:si", "x:is"])
@@ -84,9 +74,10 @@ _PROPERTIES = frozenset(["w:rPr", "a:rPr", "x:rPr"])
 _WRAPPERS = frozenset(["w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo"])
 _WRAPPER_PROPERTIES = frozenset(["w:smartTagPr", "w:customXmlPr"])
 """Properties that stay at the beginning of their wrapper."""
-_LABELS = {"docx": frozenset(["c:v"]), "pptx": frozenset(["c:v"]), "xlsx": frozenset(["tc:text"])}
+_CHART_LABELS = frozenset(["c:v", "cx:pt", "cx:v"])
+_LABELS = {"docx": _CHART_LABELS, "pptx": _CHART_LABELS, "xlsx": frozenset(["tc:text"])}
 """Elements with plain text: labels of a chart's data (in a workbook the cells have them), and comments."""
-_OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit"])
+_OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
 """Deleted text of tracked changes and the numbers of a chart, which are copied."""
 _STAY_BEFORE = frozenset(
     ["w:pPr", "a:pPr", "w:bookmarkStart", "w:commentRangeStart", "w:permStart", "w:moveToRangeStart"]
@@ -119,18 +110,6 @@ _PROOFING_PROPERTIES = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
 _EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
 _MAX_FIELD_DEPTH = 8
 """How many links may be nested; a deeper one is atomic."""
-_PART_NAMES = {
-    "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
-    r"|word/(charts/chart|diagrams/data|diagrams/drawing|drawings/drawing)\d+\.xml",
-    "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data|diagrams/drawing"
-    r"|drawings/drawing)\d+\.xml",
-    "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart)\d+)\.xml"
-    r"|xl/(tables/table|comments/comment|threadedComments/threadedComment)s?\d+\.xml",
-}
-_SHEET_TEXT = re.compile(
-    rb"inlineStr|<(?:\w+:)?(?:filter\s|(?:hyperlink|dataValidation)\s[^<>]*?(?:tooltip|prompt|error))"
-)
-"""What the XML of a worksheet has if it has text of its own."""
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -175,13 +154,15 @@ class _Paragraph:
         return runs[lengths.most_common(1)[0][0]] if lengths else None
 
 
-class _Reader(XmlReader):
+class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, source: XmlSource, kind: str, kept: KeptTexts) -> None:
-        super().__init__(source)
+    def __init__(self, text: str, kind: str, kept: KeptTexts, *, names_columns: bool = False) -> None:
+        """`names_columns`: the columns of tables are named by what is translated in their cells."""
+        super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
         self._kept = kept
+        self._names_columns = names_columns
 
     def is_paragraph(self, node: XmlNode) -> bool:
         if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
@@ -194,7 +175,8 @@ class _Reader(XmlReader):
         return node.name in _OPAQUE
 
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
-        return _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
+        names = _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
+        return names | {"name"} if self._names_columns and node.name == "x:tableColumn" else names
 
     def keeps_value(self, node: XmlNode, value: str) -> bool:
         if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
@@ -468,62 +450,3 @@ def _render_run(text: str, run: Run) -> str:
 def _text_element(text: str, prefix: str) -> str:
     space = ' xml:space="preserve"' if text != text.strip() or "  " in text or "\n" in text else ""
     return f"<{prefix}t{space}>{escape_xml(text)}</{prefix}t>"
-
-
-# --- Files --------------------------------------------------------------------------------------------------
-
-
-def _has_text(name: str, kind: str) -> bool:
-    return re.fullmatch(_PART_NAMES[kind], name) is not None
-
-
-def _is_parsed(name: str, kind: str) -> bool:
-    """Return whether the XML of a part is parsed, for its text or for what it says about that of others."""
-    return _has_text(name, kind) or (kind == "xlsx" and is_about_cells(name))
-
-
-def _read(data: bytes, kind: str) -> ZipDocument:
-    parts = {}
-    with open_archive(data) as archive:
-        names = archive.namelist()
-        kept = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
-        for name in sorted(names, key=_natural_order):
-            if not _has_text(name, kind):
-                continue
-            raw = read_part(archive, name)
-            if name.startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
-                continue  # its strings are those of sharedStrings.xml
-            text, encoding = decode_xml(raw)
-            template = _Reader(read_xml(text, _PREFIXES), kind, kept).read()
-            if template.segments:
-                parts[name] = ArchivePart(template, encoding)
-        computes = kind == "xlsx" and bool(parts) and has_text_results(archive)
-    if "[Content_Types].xml" not in names:
-        raise DataError(f"This archive is no .{kind} file: it has no part [Content_Types].xml.")
-    return ZipDocument(data, parts, partial(_set_language, computes=computes), kept.notes())
-
-
-def _set_language(name: str, data: bytes, language: str, *, computes: bool) -> bytes:
-    if name == WORKBOOK_PART and computes:
-        return compute_on_load(data)
-    return set_ooxml_language(name, data, language)
-
-
-def _natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort slide2 before slide10."""
-    return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
-
-
-def _format(kind: str, media_type: str) -> DocumentFormat:
-    return DocumentFormat(
-        (f".{kind}",),
-        f"application/vnd.openxmlformats-officedocument.{media_type}",
-        partial(_read, kind=kind),
-        syntax_characters=b"<",
-        unpack=partial(unpack_parts, has_text=partial(_is_parsed, kind=kind)),
-    )
-
-
-DOCX = _format("docx", "wordprocessingml.document")
-PPTX = _format("pptx", "presentationml.presentation")
-XLSX = _format("xlsx", "spreadsheetml.sheet")

@@ -131,6 +131,13 @@ def has_text_results(archive: ZipFile) -> bool:
     return any(result.search(read_part(archive, name)) for name in _sheet_parts(archive))
 
 
+def names_columns_in_formulas(archive: ZipFile) -> bool:
+    """Return whether formulas refer to columns by their names, as in `Table1[Price]`."""
+    reference = re.compile(rb"<(?:\w++:)?(?:f|calculatedColumnFormula)(?:\s[^<>]*+)?>[^<\[]*+\[")
+    names = [*_sheet_parts(archive), *filter(is_about_cells, archive.namelist())]
+    return any(reference.search(read_part(archive, name)) for name in names)
+
+
 def compute_on_load(workbook: bytes) -> bytes:
     """Return the part xl/workbook.xml in which Excel is asked to compute all formulas when it opens it."""
     properties = re.compile(rb"<(?:\w+:)?calcPr\b(?![^<>]*\sfullCalcOnLoad=)")
