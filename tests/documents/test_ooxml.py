@@ -467,3 +467,20 @@ def test_tooltips_and_input_messages_of_a_workbook_are_translated() -> None:
         sheet = sheet.replace(f'"{text}"', f'"{text.upper()}"')
     assert written["xl/worksheets/sheet1.xml"].decode() == sheet
     assert written["xl/drawings/drawing1.xml"].decode() == drawing.replace("a picture", "A PICTURE")
+
+
+def test_comments_on_slides_are_translated() -> None:
+    main = "http://schemas.openxmlformats.org/presentationml/2006/main"
+    old = f'<p:cmLst xmlns:p="{main}"><p:cm><p:pos x="1"/><p:text>look &amp; see</p:text></p:cm></p:cmLst>'
+    drawing = "http://schemas.openxmlformats.org/drawingml/2006/main"
+    new = (
+        f'<p188:cmLst xmlns:p188="urn:p188" xmlns:a="{drawing}"><p188:txBody><a:p><a:r><a:t>and here</a:t>'
+        "</a:r></a:p></p188:txBody></p188:cmLst>"
+    )
+    parts = {"ppt/comments/comment1.xml": old, "ppt/comments/modernComment_100_0.xml": new}
+    data = make_zip({"[Content_Types].xml": "<Types/>", **parts})
+    _, document = read_document("a.pptx", data)
+    assert sorted(document.segments) == ["and here", "look & see"]
+    written = parts_of(shout(document))
+    assert written["ppt/comments/comment1.xml"].decode() == old.replace("look &amp; see", "LOOK &amp; SEE")
+    assert written["ppt/comments/modernComment_100_0.xml"].decode() == new.replace("and here", "AND HERE")

@@ -15,6 +15,7 @@ from support.office_files import (
     identity,
     make_open_document,
     make_zip,
+    open_document_part,
     parts_of,
     reverse,
     shout,
@@ -142,6 +143,27 @@ def test_slides_and_their_notes_are_translated() -> None:
     assert document.segments == ["a slide", "say this"]
     assert identity(document) == data
     assert ">SAY THIS<" in content_of(shout(document))
+
+
+def test_charts_of_open_document_are_translated() -> None:
+    chart = open_document_part(
+        "document-content",
+        "<office:body><office:chart><c:title xmlns:c='urn:chart'><text:p>The books</text:p></c:title>"
+        "<table:table><table:table-cell><text:p>Spring</text:p></table:table-cell></table:table>"
+        "</office:chart></office:body>",
+    )
+    formula = "<math xmlns='http://www.w3.org/1998/Math/MathML'><mi>alpha</mi></math>"
+    cells = open_document_part(
+        "document-content", "<office:spreadsheet><text:p>Open</text:p></office:spreadsheet>"
+    )
+    objects = {"Object 1/content.xml": chart, "Object 2/content.xml": formula, "Object 3/content.xml": cells}
+    data = make_zip(parts_of(make_open_document("<text:p>one</text:p>")) | objects)
+    document_format, document = read_document("a.odt", data)
+    assert sorted(document.segments) == ["Spring", "The books", "one"]
+    assert identity(document) == data
+    written = parts_of(shout(document))["Object 1/content.xml"].decode()
+    assert written == chart.replace("The books", "THE BOOKS").replace("Spring", "SPRING")
+    assert document_format.count_syntax_characters(data) > chart.count("<")
 
 
 def test_a_file_of_another_kind_is_refused() -> None:

@@ -153,6 +153,49 @@ def test_formulas_are_read_in_linear_time(content: str) -> None:
     assert time.perf_counter() - started < 5
 
 
+def test_strings_that_are_written_as_results_are_translated() -> None:
+    """As SheetJS and some databases write them: t="str", without a formula."""
+    cells = (
+        '<c r="A1" t="str"><v>one &amp; two</v></c><c r="A2" t="str"><f>A1</f><v>one</v></c>'
+        '<c r="A3" t="str"><v>Open</v></c><c r="A4"><f>COUNTIF(A:A,"open")</f><v>1</v></c>'
+    )
+    data = make_xlsx("", **{"worksheets/sheet1": sheet(cells)})
+    _, document = read_document("a.xlsx", data)
+    assert document.segments == ["one & two"]
+    assert document.notes == [f'{COMPARES}"Open" (sheet1!A4).']
+    assert identity(document) == data
+    written = parts_of(shout(document))["xl/worksheets/sheet1.xml"].decode()
+    assert written == sheet(cells.replace("one &amp; two", "ONE &amp; TWO"))
+
+
+def test_headers_and_footers_of_a_sheet_keep_their_codes() -> None:
+    header = '&amp;L&amp;"Arial,Bold"&amp;12Research &amp;&amp; plans&amp;CPage &amp;P of &amp;N&amp;R&amp;D'
+    footer = (
+        "&amp;KFF0000Internal use&amp;R&amp;&quot;Times New Roman,Regular&quot;&amp;12&amp;A&amp;&amp;Left"
+    )
+    content = (
+        f"<headerFooter><oddHeader>{header}</oddHeader><oddFooter>{footer}</oddFooter>"
+        "<firstFooter>&amp;P</firstFooter></headerFooter>"
+    )
+    data = make_xlsx("", **{"worksheets/sheet1": sheet(content)})
+    _, document = read_document("a.xlsx", data)
+    assert document.segments == ["Research & plans", "Page of ", "Internal use", "&Left"]
+    assert identity(document) == data
+    written = parts_of(shout(document))["xl/worksheets/sheet1.xml"].decode()
+    expected = content.replace("Research", "RESEARCH").replace("plans", "PLANS").replace("Page", "PAGE")
+    expected = (
+        expected.replace(" of ", " OF ").replace("Internal use", "INTERNAL USE").replace("Left", "LEFT")
+    )
+    assert written == sheet(expected)
+
+
+def test_parts_with_names_of_other_programs_are_found() -> None:
+    cell = sheet("<c t='inlineStr'><is><t>one</t></is></c>")
+    parts = {"[Content_Types].xml": "<Types/>", "xl/worksheets/Sheet.xml": cell}
+    parts |= {"xl/SharedStrings.xml": f'<sst xmlns="{MAIN}"><si><t>two</t></si></sst>'}
+    assert sorted(read_document("a.xlsx", make_zip(parts))[1].segments) == ["one", "two"]
+
+
 # --- Charts -------------------------------------------------------------------------------------------------
 
 

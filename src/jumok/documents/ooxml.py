@@ -13,9 +13,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.documents.marked_template import SegmentMark
+from jumok.documents.marked_template import SegmentMark, render_tags
 from jumok.documents.segment import (
     COLUMN_BREAK,
     LINE_BREAK,
@@ -43,12 +44,21 @@ _PREFIXES = {
     "http://purl.oclc.org/ooxml/drawingml/main": "a",
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main": "x",
     "http://purl.oclc.org/ooxml/spreadsheetml/main": "x",
+    "http://schemas.openxmlformats.org/presentationml/2006/main": "p",
+    "http://purl.oclc.org/ooxml/presentationml/main": "p",
     "http://schemas.openxmlformats.org/drawingml/2006/chart": "c",
     "http://purl.oclc.org/ooxml/drawingml/chart": "c",
     "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
 _CELLS = frozenset(["x:si", "x:is"])
+_SHEET_HEADERS = frozenset(
+    f"x:{pages}{end}" for pages in ("odd", "even", "first") for end in ("Header", "Footer")
+)
+_HEADER_CODE = re.compile(
+    r"""(&amp;(?:&amp;|(?:"|&quot;)[^"&]*+(?:"|&quot;)|\d++|K[\dA-Fa-f]{6}|K\d\d[+-]\d{3}|.))""", re.DOTALL
+)
+"""Codes in the header of a sheet: &L begins the left section, &P is the number of the page, && is an &."""
 _CELL_ATTRIBUTES = {"filter": frozenset(["val"]), "tableColumn": frozenset(["totalsRowLabel"])}
 """Attributes of a workbook that repeat the texts of cells."""
 _ALTERNATIVE_TEXT = frozenset(["descr", "title"])
@@ -75,7 +85,7 @@ _WRAPPERS = frozenset(["w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:cust
 _WRAPPER_PROPERTIES = frozenset(["w:smartTagPr", "w:customXmlPr"])
 """Properties that stay at the beginning of their wrapper."""
 _CHART_LABELS = frozenset(["c:v", "cx:pt", "cx:v"])
-_LABELS = {"docx": _CHART_LABELS, "pptx": _CHART_LABELS, "xlsx": frozenset(["tc:text"])}
+_LABELS = {"docx": _CHART_LABELS, "pptx": _CHART_LABELS | {"p:text"}, "xlsx": frozenset(["tc:text"])}
 """Elements with plain text: labels of a chart's data (in a workbook the cells have them), and comments."""
 _OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
 """Deleted text of tracked changes and the numbers of a chart, which are copied."""
@@ -167,7 +177,9 @@ class OoxmlReader(XmlReader):
     def is_paragraph(self, node: XmlNode) -> bool:
         if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
             return any(child.name in _RUNS for child in node.children)
-        return node.name in _PARAGRAPHS or node.name in self._labels
+        if node.name == "x:c":  # some programs write a string as if it were the result of a formula
+            return node.attributes.get("t") == "str" and node.find("x:f") is None
+        return node.name in _PARAGRAPHS or node.name in self._labels or node.name in _SHEET_HEADERS
 
     def is_opaque(self, node: XmlNode) -> bool:
         if node.name == "tc:threadedComment":  # a person is mentioned by the position of the name
@@ -186,11 +198,45 @@ class OoxmlReader(XmlReader):
     def read_content(self, node: XmlNode) -> str | None:
         if node.name in self._labels:
             return self.add_text(node)
+        if node.name == "x:c":
+            return self._read_cell(node)
+        if node.name in _SHEET_HEADERS:
+            return self._read_header(self.raw_content(node))
         if node.name in _CELLS and self._kept.keeps(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
         return self._mark(paragraph, self.raw_content(node))
+
+    def _read_cell(self, node: XmlNode) -> str | None:
+        value = node.find("x:v")
+        if value is None or self._kept.keeps(value.content()) or (mark := self.add_text(value)) is None:
+            return None
+        before = self.source.raw(node.content_start, value.content_start)
+        return before + mark + self.source.raw(value.content_end, node.content_end)
+
+    def _read_header(self, raw: str) -> str:
+        """Return the header of a sheet with marks for its left, centre and right sections."""
+        sections = []
+        builder, start, end = SegmentBuilder(), 0, 0
+        for index, piece in enumerate([*_HEADER_CODE.split(raw), "&amp;L"]):
+            is_code = index % 2 == 1 and piece != "&amp;&amp;"
+            if is_code and piece[-1] in "LCR" and len(piece) == len("&amp;L"):
+                sections += [self._mark_section(builder, raw[start:end]), piece]
+                builder, start = SegmentBuilder(), end + len(piece)
+            elif is_code:
+                builder.add_atomic(piece)
+            else:
+                builder.add_text(unescape(piece).replace("&&", "&"))
+            end += len(piece)
+        return "".join(sections[:-1])
+
+    def _mark_section(self, builder: SegmentBuilder, raw: str) -> str:
+        segment = builder.finish(raw)
+        if not has_letters(segment.text):
+            return raw
+        render = partial(render_tags, encode=lambda text: escape_xml(text.replace("&", "&&")))
+        return self.template.add(SegmentMark(segment, render))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
         """Return the mark of the paragraph's segment; None if it has nothing to translate."""

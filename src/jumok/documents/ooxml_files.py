@@ -38,14 +38,16 @@ if TYPE_CHECKING:
 
 _PART_NAMES = {
     "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
-    r"|word/(charts/chart(?:Ex)?|diagrams/data|diagrams/drawing|drawings/drawing)\d+\.xml",
+    r"|word/(charts/chart(?:Ex)?|diagrams/data|diagrams/drawing|drawings/drawing)\d*\.xml",
     "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart(?:Ex)?|diagrams/data|diagrams/drawing"
-    r"|drawings/drawing)\d+\.xml",
-    "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart(?:Ex)?)\d+)\.xml"
-    r"|xl/(tables/table|comments/comment|threadedComments/threadedComment)s?\d+\.xml",
+    r"|drawings/drawing)\d*\.xml|ppt/comments/(comment\d*|modernComment_\w+)\.xml",
+    "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart(?:Ex)?)\d*)\.xml"
+    r"|xl/(tables/table|comments/comment|threadedComments/threadedComment)s?\d*\.xml",
 }
 _SHEET_TEXT = re.compile(
-    rb"inlineStr|<(?:\w+:)?(?:filter\s|(?:hyperlink|dataValidation)\s[^<>]*?(?:tooltip|prompt|error))"
+    rb"inlineStr|<(?:\w+:)?(?:filter\s|(?:odd|even|first)(?:Head|Foot)er>"
+    rb"|(?:hyperlink|dataValidation)\s[^<>]*?(?:tooltip|prompt|error)"
+    rb"|c\s[^<>]*?\bt=[\"']str[\"'][^<>]*+>\s*+<(?:\w++:)?v)"
 )
 """What the XML of a worksheet has if it has text of its own."""
 _RELATIONS_OF_CHARTS = re.compile(r"(word|ppt)/charts/_rels/chart(?:Ex)?\d+\.xml\.rels")
@@ -53,7 +55,7 @@ _WORKBOOK_TARGET = re.compile(r"""\sTarget=["']([^"'<>]*+(?<=\.xlsx))["'](?![^<>
 
 
 def _has_text(name: str, kind: str) -> bool:
-    return re.fullmatch(_PART_NAMES[kind], name) is not None
+    return re.fullmatch(_PART_NAMES[kind], name, re.IGNORECASE) is not None
 
 
 def _is_parsed(name: str, kind: str) -> bool:
@@ -87,7 +89,7 @@ def _read_parts(
         if not _has_text(name, kind):
             continue
         raw = read_part(archive, name)
-        if name.startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
+        if name.lower().startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
             continue  # its strings are those of sharedStrings.xml
         text, encoding = decode_xml(raw)
         template = OoxmlReader(text, kind, kept, names_columns=names_columns).read()

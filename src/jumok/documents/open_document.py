@@ -38,7 +38,8 @@ _STAY_AFTER = frozenset(
     ["text:bookmark-end", "text:change-end", "text:reference-mark-end", "office:annotation-end"]
 )
 """Ranges: the order of their ends matters, so they do not move with words."""
-_PARTS = ("content.xml", "styles.xml")  # headers and footers are in the styles
+_PART = re.compile(r"(?:Object [^/]+/)?content\.xml|styles\.xml")
+"""The text, the charts in it, and the styles, where headers and footers are."""
 
 
 class _Reader(XmlReader):
@@ -134,12 +135,13 @@ def _read(data: bytes, kind: str) -> ZipDocument:
         # LibreOffice also writes text-web and text-template.
         if not read_part(archive, "mimetype").startswith(f"{_MEDIA_TYPE}{kind}".encode()):
             raise DataError(f"This archive is no OpenDocument {kind}: its part mimetype says something else.")
-        for name in _PARTS:
-            if name in archive.namelist():
-                text, encoding = decode_xml(read_part(archive, name))
-                template = _Reader(read_xml(text, _PREFIXES)).read()
-                if template.segments:
-                    parts[name] = ArchivePart(template, encoding)
+        for name in sorted(filter(_PART.fullmatch, archive.namelist())):
+            text, encoding = decode_xml(read_part(archive, name))
+            if "/" in name and "<office:chart" not in text:
+                continue  # a formula, or a spreadsheet with formulas
+            template = _Reader(read_xml(text, _PREFIXES)).read()
+            if template.segments:
+                parts[name] = ArchivePart(template, encoding)
     return ZipDocument(data, parts, _set_language)
 
 
@@ -180,7 +182,7 @@ def _format(suffix: str, kind: str) -> DocumentFormat:
         f"{_MEDIA_TYPE}{kind}",
         partial(_read, kind=kind),
         syntax_characters=b"<",
-        unpack=partial(unpack_parts, has_text=_PARTS.__contains__),
+        unpack=partial(unpack_parts, has_text=lambda name: _PART.fullmatch(name) is not None),
     )
 
 
