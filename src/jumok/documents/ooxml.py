@@ -65,7 +65,7 @@ _ALTERNATIVE_TEXT = frozenset(["descr", "title"])
 _TEXT_ATTRIBUTES = {
     "docPr": _ALTERNATIVE_TEXT,
     "cNvPr": _ALTERNATIVE_TEXT,
-    "shape": frozenset(["alt"]),
+    **dict.fromkeys(["shape", "rect", "oval", "roundrect", "group"], frozenset(["alt"])),
     "tblCaption": frozenset(["w:val"]),
     "tblDescription": frozenset(["w:val"]),
     "hlinkClick": frozenset(["tooltip"]),
