@@ -67,6 +67,7 @@ def fill(text: str, change: str = "upper") -> str:
         ),
         ("{{ name | upper }} says", ["says"], "{{ name | upper }} SAYS"),
         ("<b>on | off</b>", ["on | off"], "<b>ON | OFF</b>"),
+        ("one | a || b", ["one", "a || b"], "ONE | A || B"),
         ("of P(a|b) and a || b", ["of P(a|b) and a || b"], "OF P(A|B) AND A || B"),
         ("See @:the.key-1, or @.lower:{'x'} now", ["See , or now"], "SEE @:the.key-1, OR @.lower:{'x'} NOW"),
         ("https://example.org/a", [], "https://example.org/a"),

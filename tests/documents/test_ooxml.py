@@ -411,7 +411,10 @@ def test_alternative_texts_and_tooltips_of_word_are_translated() -> None:
         ' descr="C:\\my pictures\\dog.png" title="https://example.org"/></w:drawing></w:r>'
     )
     link = f'<w:hyperlink r:id="rId1" w:tooltip="go there">{run("here")}</w:hyperlink>'
-    shape = '<w:r><w:pict><v:shape id="s1" alt="a drawing" o:title="image" xmlns:o="urn:o"/></w:pict></w:r>'
+    shape = (
+        '<w:r><w:pict><v:shape id="s1" alt="a drawing" o:title="image" xmlns:o="urn:o"/>'
+        '<v:rect alt="a box"/></w:pict></w:r>'
+    )
     table = (
         '<w:tbl><w:tblPr><w:tblCaption w:val="the prices"/></w:tblPr>'
         f"<w:tr><w:tc><w:p>{run('a cell')}</w:p></w:tc></w:tr></w:tbl>"
@@ -419,7 +422,16 @@ def test_alternative_texts_and_tooltips_of_word_are_translated() -> None:
     data = make_docx(f"<w:p>{run('one ')}{picture}{run('two ')}{link}</w:p><w:p>{shape}</w:p>{table}")
     _, document = read_document("a.docx", data)
     assert sorted(document.segments) == sorted(
-        ["A dog & a cat", "The animals", "go there", "a drawing", "the prices", "a cell", "one two here"]
+        [
+            "A dog & a cat",
+            "The animals",
+            "go there",
+            "a drawing",
+            "a box",
+            "the prices",
+            "a cell",
+            "one two here",
+        ]
     )
     assert identity(document) == data
     written = document_of(reverse(document))

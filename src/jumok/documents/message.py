@@ -89,7 +89,7 @@ class Message:
             interval = _INTERVAL.match(form, start)
             start = interval.end() if interval else start
             end = max(start, len(form.rstrip()))
-            pieces.append(form[:start] + self._read(form[start:end], is_form=True) + form[end:])
+            pieces.append(form[:start] + self._read(form[start:end], is_form="|" not in form) + form[end:])
         return "|".join(pieces)
 
     def _read(self, text: str, *, depth: int = 0, in_plural: bool = False, is_form: bool = False) -> str:
