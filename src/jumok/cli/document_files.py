@@ -287,7 +287,7 @@ def _translate_one(
             translator, job, target=target, overwrite=overwrite, on_progress=on_progress
         )
         try:
-            translate_file(
+            notes = translate_file(
                 path,
                 target,
                 translate,
@@ -309,7 +309,7 @@ def _translate_one(
         finally:
             if translate.part is not None:
                 translate.part.close()
-    report_notes([f"{path.name}: {localise_text(note)}" for note in translate.notes])
+    report_notes([f"{path.name}: {localise_text(note)}" for note in (*notes, *translate.notes)])
     return translate
 
 
@@ -323,7 +323,7 @@ def _print_document(translator: Translator, source: Path, job: DocumentJob) -> d
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
-    report_notes(translate.notes)
+    report_notes([*document.notes, *translate.notes])
     return translate.translated
 
 

@@ -38,6 +38,11 @@ class Document(Protocol):
     @property
     def segments(self) -> list[str]: ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader should know about the translated file, such as text that stays as it is."""
+        ...
+
     def write(
         self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
     ) -> bytes:

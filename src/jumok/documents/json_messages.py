@@ -139,6 +139,7 @@ class StringCatalogue:
     text: str
     encoding: TextEncoding
     entries: list[_CatalogueEntry]
+    notes: Sequence[str] = ()
 
     @property
     def segments(self) -> list[str]:

@@ -14,7 +14,7 @@ from jumok.documents.html import HTML
 from jumok.documents.ios_strings import STRINGS
 from jumok.documents.json_messages import ARB, JSON, XCSTRINGS
 from jumok.documents.markdown import MARKDOWN
-from jumok.documents.ooxml import DOCX, PPTX, XLSX
+from jumok.documents.ooxml_files import DOCX, PPTX, XLSX
 from jumok.documents.open_document import ODP, ODT
 from jumok.documents.plain_text import PLAIN_TEXT
 from jumok.documents.po import PO

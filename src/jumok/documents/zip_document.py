@@ -38,6 +38,15 @@ class SetLanguage(Protocol):
     def __call__(self, name: str, data: bytes, language: str) -> bytes: ...
 
 
+class PartWithText(Protocol):
+    """A part with segments; it may be an archive itself."""
+
+    @property
+    def segments(self) -> list[str]: ...
+
+    def write(self, translations: Sequence[SegmentTranslation]) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ArchivePart:
     """A part with text: its template, and how its text is encoded."""
@@ -45,18 +54,27 @@ class ArchivePart:
     template: TextTemplate
     encoding: str = "utf-8"
 
+    @property
+    def segments(self) -> list[str]:
+        return self.template.segments
+
+    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
+        text = remove_invalid_characters(self.template.fill(translations))
+        return text.encode(self.encoding, "xmlcharrefreplace")
+
 
 @dataclass(frozen=True, slots=True)
 class ZipDocument:
     """An archive, and those of its parts that have segments, by name."""
 
     data: bytes
-    parts: Mapping[str, ArchivePart]
+    parts: Mapping[str, PartWithText]
     set_language: SetLanguage | None = None
+    notes: Sequence[str] = ()
 
     @property
     def segments(self) -> list[str]:
-        return [text for part in self.parts.values() for text in part.template.segments]
+        return [text for part in self.parts.values() for text in part.segments]
 
     def write(
         self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
@@ -79,9 +97,8 @@ class ZipDocument:
         filled = {}
         start = 0
         for name, part in self.parts.items():
-            end = start + len(part.template.segments)
-            text = remove_invalid_characters(part.template.fill(translations[start:end]))
-            filled[name] = text.encode(part.encoding, "xmlcharrefreplace")
+            end = start + len(part.segments)
+            filled[name] = part.write(translations[start:end])
             start = end
         return filled
 

@@ -90,6 +90,13 @@ class TranslateAnswer(TypedDict):
     pivot: NotRequired[list[str]]
 
 
+class TranslateFileAnswer(TypedDict):
+    """The address of the translated file; `notes` say which text stays as it is, and why."""
+
+    translatedFileUrl: str
+    notes: NotRequired[list[str]]
+
+
 class SupportedLanguage(TypedDict):
     code: str
     name: str
@@ -197,7 +204,7 @@ class FileToTranslate:
     segments: list[str]
     plan: LanguagePlan
 
-    async def translate(self, on_progress: OnProgress | None = None) -> dict[str, str]:
+    async def translate(self, on_progress: OnProgress | None = None) -> TranslateFileAnswer:
         """Return the answer, with the address of the translated file."""
         request, document = self.request, self.document
         service, target = request.service, request.fields["target"]
@@ -215,7 +222,10 @@ class FileToTranslate:
         )
         name = service.download_cache.put(data, self.document_format)
         url = f"{request.scope['scheme']}://{request.headers['host']}/download_file/{name}"
-        return {"translatedFileUrl": url}
+        answer: TranslateFileAnswer = {"translatedFileUrl": url}
+        if document.notes:
+            answer["notes"] = list(document.notes)
+        return answer
 
 
 async def read_file(request: ApiRequest) -> FileToTranslate:
@@ -312,7 +322,7 @@ ROUTES = [
     Route("/languages", Endpoint(languages, list[SupportedLanguage], guarded=False), methods=GET),
     Route(
         "/translate_file",
-        Endpoint(translate_file, dict[str, str], TranslateFileRequest, body_types=(MULTIPART,)),
+        Endpoint(translate_file, TranslateFileAnswer, TranslateFileRequest, body_types=(MULTIPART,)),
         methods=POST,
     ),
     Route("/download_file/{name}", DOWNLOAD, methods=GET),
