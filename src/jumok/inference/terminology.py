@@ -57,11 +57,10 @@ class PairMissingTerms:
 class SentenceMissingTerms:
     """A sentence of a text whose translation lacks terms.
 
-    `translation` is the index of the text. `part` is the index of the sentence in it, or None for an
-    alternative.
+    `part` is the index of the sentence in the text, or None for an alternative.
     """
 
-    translation: int
+    text_index: int
     part: int | None
     lacking: PairMissingTerms
 
@@ -90,7 +89,7 @@ def place_terms(
     results = place_in_pairs([sentence.lacking for sentence in lacking], translator, retranslate)
     placed_in: dict[int, list[tuple[SentenceMissingTerms, PlacedTerms]]] = {}
     for sentence, placed in zip(lacking, results, strict=True):
-        placed_in.setdefault(sentence.translation, []).append((sentence, placed))
+        placed_in.setdefault(sentence.text_index, []).append((sentence, placed))
     return [
         _with_terms(translation, placed_in[index]) if index in placed_in else translation
         for index, translation in enumerate(translations)
@@ -138,7 +137,7 @@ def place_in_pairs(
         for index, lacking in enumerate(pairs)
         if lost_protected(lacking.pair.target, lacking.matches)
     }
-    # Alternatives have one source, which is translated once.
+    # The translations of one sentence have the same source, which is translated again once.
     inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in shortened.items()))
     translated = retranslate([text for text, _ in inputs], [prefix for _, prefix in inputs]) if inputs else []
     by_input = dict(zip(inputs, translated, strict=True))
@@ -177,7 +176,7 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
 
 
 def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dict[str, Sequence[str]]:
-    """Return the words that the model writes for each term alone; the translator caches them."""
+    """Return the words that the model writes for each term as its whole input; the translator caches them."""
     terms = {
         lacking.pair.source[slice(*match.span)].lower()
         for lacking in pairs
