@@ -91,8 +91,9 @@ class LiveExplanation(Explanation):
 
     def measures(self) -> Measures:
         """Return how much each word matters: value norms, gradients and erasure."""
-        names_cells = any(change.cells()[0] for change in self.changes)
-        return measure(self.bound_model, self.source, self.target.ids, erases=not names_cells)
+        # Deleting a word would shift the indices of changed cells.
+        changes_cells = any(change.cells()[0] for change in self.changes)
+        return measure(self.bound_model, self.source, self.target.ids, erases=not changes_cells)
 
     def with_measures(self) -> LiveExplanation:
         """Return a copy with `measured`, the result of `measures`."""

@@ -557,7 +557,7 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
 
 
 def _unchanged(text: str, handling: TextHandling) -> Translation:
-    """Return the translation of a text without segments: itself if texts are split into sentences, else ""."""
+    """Return the translation of a text without segments: the text if sentences are split, else ""."""
     return Translation(text, text.strip() if handling.sentences == "split" else "", 0.0)
 
 

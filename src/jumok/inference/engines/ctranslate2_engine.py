@@ -5,8 +5,8 @@ jumok's own search follows the rules of CTranslate2, and a test compares the two
 other random numbers from the same distribution.
 
 One worker per core with one thread each, and small batches: sentences in parallel never wait for one another,
-as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch that were tried,
-this choice was the fastest, or within a few per cent of the fastest, for the model sizes and beams in
+as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch that were
+tried, this choice was the fastest, or within a few per cent of the fastest, for the model sizes and beams in
 docs/performance.md; so nothing is measured on the user's machine.
 
 CTranslate2 imports torch only for conversion since 4.8.4, which is therefore the oldest supported release.
@@ -114,7 +114,7 @@ class CTranslate2Engine:
         self._small = len(files["model.bin"]) < SMALL_MODEL_BYTES
         config = json.loads(files["config.json"])
         self._max_positions: int = config["max_positions"]
-        # A model that another program converted may lack these tokens. Then their names would stand for <unk>.
+        # A model that another program converted may lack these tokens: their names would stand for <unk>.
         self._never_produced = [[name] for name in config.get("never_produced", _NEVER_PRODUCED)]
         self._num_workers = cores or available_cores()
         self._translator = self._load(workers=self._num_workers)

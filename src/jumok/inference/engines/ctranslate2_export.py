@@ -98,7 +98,7 @@ def unsupported_reason(model: TranslationModel) -> str:
 
 
 def _unsupported_widths(attention: MultiHead) -> str:
-    """Return why CTranslate2 cannot run these heads, or "". It divides the model's width evenly among heads."""
+    """Return why CTranslate2 cannot run these heads, or "": it divides a model's width evenly among heads."""
     head_width = attention.query.in_features / attention.heads
     widths = {"keys": attention.query.out_features, "values": attention.value.out_features}
     for name, width in widths.items():
