@@ -118,6 +118,13 @@ def test_too_few_pairs_are_refused_and_leave_nothing_behind(tmp_path):
     assert list(out.iterdir()) == []
 
 
+def test_a_given_set_without_a_complete_pair_is_refused(tmp_path):
+    pairs = write_tsv(tmp_path / "p.tsv", digit_lines(40))
+    valid = write_tsv(tmp_path / "v.tsv", [("one", "", ""), ("two", "", "")])
+    with pytest.raises(DataError, match=r"no pair of --valid has both sides\. Give another file"):
+        split_pairs([str(pairs)], out=tmp_path / "out", valid=[str(valid)])
+
+
 def test_the_chosen_sentence_has_the_median_length():
     assert median_length_source([Pair("a b c d e", ""), Pair("a", ""), Pair("a b c", "")]) == "a b c"
     assert median_length_source([Pair("a", "")]) == "a"

@@ -40,7 +40,7 @@ class LiveExplanation(Explanation):
     target_tokenizer: AnyTokenizer = field(kw_only=True, repr=False)
 
     @property
-    def has_layers(self) -> bool:
+    def has_layer_predictions(self) -> bool:
         """Whether each layer's state can be read as a prediction."""
         return isinstance(self.bound_model.model, Transformer | DecoderOnly)
 
@@ -161,7 +161,7 @@ def complete_explanation(explanation: Explanation) -> Explanation:
     if complete.picture is None and complete.measured is None:
         complete = complete.with_measures()
     complete = complete if complete.cells else complete.with_steps()
-    if complete.layers or not complete.has_layers:
+    if complete.layers or not complete.has_layer_predictions:
         return complete
     # A stored page shows layer predictions only beside its stored cells; all others would need much space.
     shown = {steps.cell.query for steps in complete.cells if steps.cell.site != "encoder"}

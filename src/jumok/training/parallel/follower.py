@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
     from jumok.training.parallel.cluster import Cluster
 
-SAME_SIGNAL_SECONDS = 2.0
+SAME_SIGNAL_SECONDS = 2.0  # after the first signal; signals within this time are its repetitions
 
 
 def follow(cluster: Cluster) -> None:

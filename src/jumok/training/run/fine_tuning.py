@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from jumok.training.run.start_model import StoredStart
     from jumok.training.validation.protocol import Validation, ValidationResult
 
-MAX_KEEP_LOSS = 1.0
-"""In points of the score. A model that loses more on the pairs to keep gets a warning."""
+MAX_KEPT_SCORE_DROP = 1.0
+"""In points of the score. A model whose score on the pairs to keep falls by more gets a warning."""
 _WORSE_ON_NEW = "Train for longer, on more pairs, or with a lower training.learning_rate."
 _FORGOTTEN = (
     "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "
@@ -100,7 +100,7 @@ class FineTuning:
         if _is_worse(name, start_new, new):
             yield _warning(f"the new pairs: {name}", start_new, new, _WORSE_ON_NEW)
         # Translations that differ from those of the start model may be better ones.
-        if not old.keeps_translations and _is_worse(name, start_kept, kept, MAX_KEEP_LOSS):
+        if not old.keeps_translations and _is_worse(name, start_kept, kept, MAX_KEPT_SCORE_DROP):
             yield _warning(f"the pairs to keep ({old.keep_origin}): {name}", start_kept, kept, _FORGOTTEN)
         return {
             "start_from": self.recipe.fine_tuning.start_from
