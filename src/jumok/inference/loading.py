@@ -67,8 +67,8 @@ def load(
     cache folder; "torch" runs the model itself; "auto" takes ctranslate2 if it can run the model and else
     torch, with the reason in `translator.engine.fallback_reason`. A converted model runs on `cores` cores, by
     default on all. `shortlist` limits translations to the tokens of a shortlist; True means the stored one.
-    `device` and `precision` say where torch computes and how (`system/device.py`); ctranslate2 computes on
-    the CPU, or on CUDA if it finds one, in the precision that its copy was converted to.
+    `device` says where the engine computes (`system/device.py`): ctranslate2 can use the CPU and CUDA.
+    `precision` is torch's; ctranslate2 computes in the precision that its copy was converted to.
     """
     if engine not in ENGINES:
         raise RecipeError(
