@@ -132,7 +132,7 @@ class Translator:
         self.sentences: Sentences = "split"
         """How `translate` handles a text of several sentences by default."""
         self.sentences_for_scores: Sentences = "keep"
-        """The same for the lines of a test set."""
+        """How evaluation handles a line of several sentences by default."""
         self.words_for_terms: dict[str, Sequence[str]] = {}
         """Term of a glossary → the words that the model writes when the term is its whole input."""
 

@@ -153,7 +153,8 @@ class CTranslate2Engine:
         self._check_max_length(max(max_lengths, default=0))
         if sampling is not None and sampling.top_k >= self._target_vocab_size:
             sampling = replace(sampling, top_k=0)  # CTranslate2 refuses a top_k above the vocabulary size
-        # CTranslate2 (4.8.4) looks up a prefix in the shortlist of the previous search: no shortlist then.
+        # CTranslate2 (4.8.4) looks up a prefix in the shortlist of the previous search, so a search with a
+        # prefix uses no shortlist.
         options = {
             "use_vmap": self._shortlist is not None and not any(prefixes),
             "suppress_sequences": self._never_produced,
@@ -353,7 +354,7 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
     }
     if sampling is None:
         plan.check_n_best()
-        # CTranslate2 rounds beam × patience_factor as the plan does, but refuses 0.
+        # CTranslate2 rounds beam × patience as the plan does, but refuses 0, which the plan makes 1.
         return {**options, "beam_size": plan.beam, "patience": plan.max_finished / plan.beam}
     return {
         **options,

@@ -148,7 +148,7 @@ class Sampling:
             )
 
     def with_next_seed(self, blocks: int = 1) -> Self:
-        """Return a copy with another seed, for the next block of a stream or the one `blocks` later."""
+        """Return a copy with another seed, for the block of a stream that comes `blocks` blocks later."""
         return replace(self, seed=(self.seed + blocks * _SEED_STEP) % 2**32)
 
 
