@@ -113,7 +113,7 @@ def explain(
         # Rounding in a converted model may lead to another translation, which is the one that users see.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
         if translation.text != explanation.text:
-            # The page must not call it given: nobody gave it. The engine's search is not recorded.
+            # The page must not call this translation given: nobody gave it. Its search is not recorded.
             written = replace(explainer, target=translation.text).explain(source, "", None, None)
             return replace(written, facts={**written.facts, "written_by": translator.engine.name})
     return explanation

@@ -214,7 +214,11 @@ def _evaluate(
         work.options.refuse_pictures()
     from jumok.inference.bulk.parts import bulk_settings  # start-up
 
-    options = {**search, "sentences": search["sentences"] or translator.test_sentences, "protect": False}
+    options = {
+        **search,
+        "sentences": search["sentences"] or translator.sentences_for_scores,
+        "protect": False,
+    }
     settings = bulk_settings(folder, work.loading, cast("TextOptions", options), output="string")
     out = work.out.with_name(work.out.name + work.suffix)
     texts = translate_texts(settings, [pair.source for pair in test], out, work.options)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Translation:
     """The translation of one text.
 
-    `score` is log p / length^α, 0 for an empty line. `alternatives` are the other distinct translations of an
+    `score` is log p / length^α, 0 for an empty text. `alternatives` are the other distinct translations of an
     n-best list with their scores, best first. `parts` are (source, translation) of each segment that was
     translated separately: one, unless the text has several sentences or one that is too long for the model.
     `notes` say what a reader should know, for example that the translation was cut or repeats itself.
@@ -57,8 +57,8 @@ class Translation:
         source_end = text_end = 0
         for source, text in self.parts:
             source_start, text_start = self.source.index(source, source_end), self.text.index(text, text_end)
-            source_map = _words_of_line(source, source_start, source_words)
-            text_map = _words_of_line(text, text_start, text_words)
+            source_map = _words_of_part(source, source_start, source_words)
+            text_map = _words_of_part(text, text_start, text_words)
             links.update((source_map[i], text_map[j]) for i, j in self.align(source, text).sure)
             source_end, text_end = source_start + len(source), text_start + len(text)
         return Alignment(frozenset(links))
@@ -86,8 +86,8 @@ class Translation:
         return json.dumps(record, ensure_ascii=False)
 
 
-def _words_of_line(part: str, start: int, words: Sequence[Span]) -> list[int]:
-    """Return the index of the line's word that contains each word of a part; the part begins at `start`."""
+def _words_of_part(part: str, start: int, words: Sequence[Span]) -> list[int]:
+    """Return, for each word of the part that begins at `start`, the index of the text's word around it."""
     indices: list[int] = []
     word = 0
     for begin, _ in word_spans(part):

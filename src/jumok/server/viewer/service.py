@@ -274,7 +274,7 @@ class ExplanationService:
 
     def _layers(self, body: bytes) -> dict[str, Any]:
         explanation = self._translation(body)
-        layers = explanation.with_layer_predictions().layers if explanation.has_layers else ()
+        layers = explanation.with_layer_predictions().layers if explanation.has_layer_predictions else ()
         return {"layers": layers_to_document(layers)}
 
     def _translation(self, body: bytes) -> LiveExplanation:
