@@ -38,7 +38,11 @@ PICKLES = {"_pickle", "cloudpickle", "dill", "joblib", "multiprocessing", "pickl
 
 @dataclass(frozen=True)
 class Import:
-    """One import of a jumok module: its line, and whether it runs, and runs when the module is imported."""
+    """One import of a jumok module.
+
+    `only_types`: it is under `if TYPE_CHECKING`. `on_import`: it is outside functions, so it runs when the
+    importing module is imported.
+    """
 
     target: str
     line: int
@@ -88,9 +92,9 @@ def imports_of(module: Module, known: set[str]) -> Iterator[Import]:
 
     def walk(node: ast.AST, *, only_types: bool, on_import: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
-            inside = isinstance(node, ast.If) and child in node.body and is_type_checking(node.test)
-            within = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            types, eager = only_types or inside, on_import and not within
+            for_types = isinstance(node, ast.If) and child in node.body and is_type_checking(node.test)
+            is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            types, eager = only_types or for_types, on_import and not is_function
             if isinstance(child, ast.Import | ast.ImportFrom):
                 for target in targets_of(child, module, known):
                     yield Import(target, child.lineno, types, eager)
@@ -129,7 +133,7 @@ class Direction:
     left: dict[str, frozenset[str]]
     beside: dict[str, frozenset[str]]
     strict: frozenset[str]
-    """Packages marked 'types only': the limit holds for their type annotations too."""
+    """Packages with a line 'NAME: … only': the limit also holds for imports under `if TYPE_CHECKING`."""
 
     def allows(self, package: str, target: str, *, only_types: bool) -> bool:
         if target in {package, "errors"} | self.left[package] | self.beside[package]:
@@ -151,7 +155,7 @@ def read_direction(page: str) -> Direction:
         elif "<" in line:
             read_chain([set(re.findall(r"\w+", group)) for group in line.split("<")], left, beside)
     closed = {package: frozenset(all_left_of(package, left)) for package in left}
-    return Direction(closed, {r: frozenset(beside.get(r, ())) for r in left}, frozenset(strict))
+    return Direction(closed, {name: frozenset(beside.get(name, ())) for name in left}, frozenset(strict))
 
 
 def read_chain(groups: list[set[str]], left: dict[str, set[str]], beside: dict[str, set[str]]) -> None:
@@ -203,7 +207,7 @@ def against_direction(modules: list[Module], direction: Direction) -> list[str]:
 
 
 def package_cycles(modules: list[Module]) -> list[str]:
-    """Cycles between packages; imports inside functions count too."""
+    """Cycles between packages, also through imports inside functions."""
     known = {module.name for module in modules}
     graph: dict[str, set[str]] = {}
     for module in modules:
@@ -293,7 +297,7 @@ def long_functions(modules: list[Module]) -> list[str]:
 
 
 def many_arguments(modules: list[Module]) -> list[str]:
-    """Functions and constructors that take many arguments; typer reads those of commands."""
+    """Functions and constructors with too many arguments; commands may have many, which are their options."""
     return [
         f"{module.at(node.lineno)}: {node.name} takes {count} arguments; the limit is {MAX_ARGUMENTS}. "
         "Group what belongs together in a value with a name."
@@ -396,7 +400,7 @@ def package_interfaces(
 
 
 def imports_through_packages(text: str, source: Path) -> list[str]:
-    """Imports of names that their package does not forward: only jumok and jumok.attention do."""
+    """Imports of a name from a package that neither holds nor re-exports it."""
     violations = []
     for package, names in re.findall(r"from jumok\.([\w.]+) import (\([^)]*\)|[\w ,]+)", text):
         folder = source.joinpath(*package.split("."))
@@ -599,7 +603,7 @@ def test_the_direction_is_read_from_the_page() -> None:
         ("cellar__box", "", "does not list the package 'cellar'"),
     ],
 )
-def test_a_step_against_direction_is_caught(tmp_path: Path, name: str, text: str, words: str) -> None:
+def test_an_import_against_the_direction_is_caught(tmp_path: Path, name: str, text: str, words: str) -> None:
     violations = against_direction(write_tree(tmp_path, **{name: text}), drawn_direction())
     assert len(violations) == 1
     assert words in violations[0]
@@ -619,14 +623,14 @@ def test_a_step_against_direction_is_caught(tmp_path: Path, name: str, text: str
         ("init", "from jumok.inference import load"),
     ],
 )
-def test_a_step_to_the_left_is_fine(tmp_path: Path, name: str, text: str) -> None:
+def test_an_import_from_the_left_is_fine(tmp_path: Path, name: str, text: str) -> None:
     assert against_direction(write_tree(tmp_path, **{name: text}), drawn_direction()) == []
 
 
 def test_only_one_module_may_load_weights_from_a_pickle(tmp_path: Path) -> None:
-    restricted, free = "torch.load(file, weights_only=True)", "torch.load(file, weights_only=False)"
+    restricted, unrestricted = "torch.load(file, weights_only=True)", "torch.load(file, weights_only=False)"
     assert pickles(write_tree(tmp_path / "a", interop__pickled_weights=restricted)) == []
-    assert len(pickles(write_tree(tmp_path / "b", interop__pickled_weights=free))) == 1
+    assert len(pickles(write_tree(tmp_path / "b", interop__pickled_weights=unrestricted))) == 1
     assert len(pickles(write_tree(tmp_path / "c", interop__other=restricted))) == 1
 
 
@@ -636,7 +640,7 @@ def test_only_one_module_may_import_ray(tmp_path: Path) -> None:
     assert len(pickles(write_tree(tmp_path / "c", inference__other="import ray"))) == 1
 
 
-def test_types_may_come_from_the_side_but_not_from_the_right(tmp_path: Path) -> None:
+def test_type_imports_from_the_right_or_into_plots_are_caught(tmp_path: Path) -> None:
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from jumok.inference import Stepper"
     modules = write_tree(tmp_path, models__model=text, plots__grid=text)
     violations = against_direction(modules, drawn_direction())
@@ -676,7 +680,7 @@ def test_a_module_that_imports_its_own_package_is_caught(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "text", ["print('x')", "import sys\nsys.exit(1)", "raise SystemExit", "raise SystemExit(2)", "exit()"]
 )
-def test_printing_and_leaving_are_caught(tmp_path: Path, text: str) -> None:
+def test_printing_and_exiting_are_caught(tmp_path: Path, text: str) -> None:
     assert len(prints_and_exits(write_tree(tmp_path, plots__grid=text, cli__look=text))) == 1
 
 
@@ -724,7 +728,7 @@ def test_asserts_long_functions_and_vague_names_are_caught(tmp_path: Path) -> No
         plots__grid="assert True",
         text__utils="",
         config=f"async def long():\n{body}",
-        types=f"def just():\n{body[len('    x = 1') + 1 :]}",
+        types=f"def longest_allowed():\n{body[len('    x = 1') + 1 :]}",
     )
     assert "plots/grid.py:1" in assertions(modules)[0]
     assert ["config.py:1: long has 61 lines" in fault for fault in long_functions(modules)] == [True]
@@ -767,7 +771,7 @@ def test_an_empty_interface_is_fine(tmp_path: Path) -> None:
     assert package_interfaces(write_tree(tmp_path, plots__init='"""Soon."""'), lambda _: object()) == []
 
 
-def test_constants_classes_and_functions_stand_in_that_order(tmp_path: Path) -> None:
+def test_all_lists_constants_then_classes_then_functions(tmp_path: Path) -> None:
     init = "__all__ = ['BEGIN', 'END', 'Alignment', 'Pair', 'align']"
     package = type("Package", (), dict.fromkeys(["BEGIN", "END", "Alignment", "Pair", "align"]))
     assert package_interfaces(write_tree(tmp_path, plots__init=init), lambda _: package) == []

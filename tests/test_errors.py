@@ -1,4 +1,4 @@
-"""The exception tree: the classes match the drawing in the docstring."""
+"""The exception tree matches the drawing in the docstring; the closest known name is suggested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLASSES = [item for item in PUBLIC if isinstance(item, type) and not issubclass(
 
 
 @pytest.mark.parametrize("error", CLASSES, ids=lambda error: error.__name__)
-def test_one_except_catches_them_all(error: type[Exception]) -> None:
+def test_one_except_catches_every_error(error: type[Exception]) -> None:
     assert issubclass(error, JumokError)
     assert error.__doc__
 

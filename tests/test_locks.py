@@ -31,13 +31,13 @@ def test_a_lock_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
         assert other.stdout.readline() == b"locked\n"
         with pytest.raises(BlockingIOError, match="locked by another process"):
             acquire_lock(path, wait=False)
-        other.kill()  # a killed process holds nothing
+        other.kill()  # a killed process holds no lock
         other.wait()
         acquire_lock(path, wait=True).release()
     acquire_lock(path, wait=False).release()
 
 
-def test_a_lock_file_is_neither_followed_nor_emptied(tmp_path: Path) -> None:
+def test_a_lock_neither_follows_a_link_nor_empties_a_file(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("content")
     (tmp_path / "lock").symlink_to(tmp_path / "precious")
     with pytest.raises(OSError, match="Too many levels"):

@@ -10,8 +10,8 @@ import pytest
 
 SOURCES = Path(__file__).parents[1] / "src"
 
-# What is missing on macOS or on Windows; the server needs `resource`, which Windows lacks.
-WITHOUT = """
+# Removes what macOS or Windows lacks. `resource`, which Windows lacks, stays: the server imports it.
+REMOVE_MISSING = """
 import os, sys, warnings
 import sacrebleu  # needs the real fcntl when it is imported
 sys.modules["fcntl"] = None
@@ -51,7 +51,7 @@ for engine in ("torch", "ctranslate2"):
 
 def run(code: str, folder: Path) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT + code],
+        [sys.executable, "-c", REMOVE_MISSING + code],
         cwd=folder,
         env={
             "PYTHONPATH": str(SOURCES),
@@ -83,7 +83,7 @@ def test_one_process_trains_and_translates(tmp_path: Path) -> None:
 
 
 def test_the_cache_is_where_macos_has_caches(tmp_path: Path) -> None:
-    """Windows is not tried: there, platformdirs calls the system."""
+    """Windows is not tried: its platformdirs calls the system."""
     pytest.importorskip("platformdirs")
     code = "import sys, jumok.storage.user_cache as f; sys.platform = 'darwin'; print(f.cache_folder())"
     environment = {"PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}

@@ -215,7 +215,7 @@ class TestModelFolder:
         save_model(tmp_path / "m", card, {"w": torch.zeros(1)}, files)
         assert read_model_with_weights(tmp_path / "m")[2] == files
 
-    def test_wrong_vocabulary_files_are_refused(self, tmp_path: Path, card: ModelCard) -> None:
+    def test_a_missing_tokenizer_file_is_refused(self, tmp_path: Path, card: ModelCard) -> None:
         with pytest.raises(ModelFolderError, match=r"Received: source\.model"):
             save_model(tmp_path / "m", card, {}, {"source.model": b"s"})
 
@@ -224,7 +224,7 @@ class TestModelFolder:
             save_model(model, card, {"w": torch.zeros(1)}, {"pieces.model": b""})
 
     @pytest.mark.parametrize("name", ["weights.safetensors", "pieces.model", "jumok.json"])
-    def test_damage_is_named(self, model: Path, name: str) -> None:
+    def test_a_damaged_file_is_named(self, model: Path, name: str) -> None:
         data = bytearray((model / name).read_bytes())
         data[len(data) // 2] ^= 4
         (model / name).write_bytes(bytes(data))
@@ -419,7 +419,7 @@ def test_a_new_folder_appears_only_when_its_block_ends(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
-def test_writers_with_the_same_process_id_do_not_meet(tmp_path: Path) -> None:
+def test_writers_with_the_same_process_id_use_different_temporary_files(tmp_path: Path) -> None:
     """Of two containers with a common folder, each has a process 1."""
 
     def half_while_another_writes() -> Iterator[bytes]:
@@ -450,8 +450,8 @@ def test_a_new_folder_replaces_an_old_one_only_if_allowed(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
-class TestMoments:
-    """Errors of the moment are not damage, and a folder is removed whatever killed processes left."""
+class TestDiskErrors:
+    """A failing disk is not damage, leftovers of killed processes do no harm, and names are flushed."""
 
     @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ESTALE, errno.EACCES, errno.ENOMEM])
     def test_an_error_on_opening_is_not_damage(
@@ -469,8 +469,8 @@ class TestMoments:
         with pytest.raises(StorageError, match=r"a\.bin could not be read.*run the same command again"):
             verify_folder(tmp_path / "folder")
 
-    def test_a_removed_folder_is_gone_whatever_was_left_by_others(self, tmp_path: Path) -> None:
-        """In a container, the process ids of killed processes come again."""
+    def test_a_folder_is_removed_although_a_killed_process_left_another(self, tmp_path: Path) -> None:
+        """In a container, a new process may have the id of a killed one."""
         leftover = tmp_path / f"folder.tmp-removed-{os.getpid()}"
         leftover.mkdir()
         (leftover / "file").write_text("half-removed")
@@ -480,7 +480,7 @@ class TestMoments:
         remove_leftovers(tmp_path)
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_name_that_the_disk_did_not_confirm_is_told_as_such(
+    def test_a_name_that_the_disk_did_not_confirm_is_reported(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         real = os.fsync
@@ -542,7 +542,7 @@ class TestUserCache:
 
     def test_a_digest_is_remembered(self, cache: Path) -> None:
         assert not is_checked("abc")
-        assert not cache.exists()  # a look-up makes nothing
+        assert not cache.exists()  # a look-up creates no folder
         assert remember_checked("abc")
         assert is_checked("abc")
         assert not is_checked("abcd")
@@ -561,7 +561,9 @@ class TestUserCache:
         change_file(folder, "pieces.model", b"others")
         assert not is_checked(read_stored_model(folder).digest)
         store_shortlist(folder, b"\t6\n", {"shortlist_costs": 0.5})
-        assert not is_checked(read_stored_model(folder).digest)  # a shortlist does not vouch for the rest
+        assert not is_checked(
+            read_stored_model(folder).digest
+        )  # storing a shortlist does not mark other files as checked
 
     def test_a_model_that_this_process_did_not_train_is_not_on_the_list(
         self, tmp_path: Path, card: ModelCard
@@ -603,7 +605,7 @@ class TestUserCache:
         cache.chmod(0o1777)
         assert remember_checked("abc")
         assert is_checked("abc")
-        (cache / "checked").chmod(0o1777)  # but only jumok makes the folders in it
+        (cache / "checked").chmod(0o1777)  # the folders in it, which jumok makes, must be private
         assert not is_checked("abc")
 
     def test_an_entry_of_the_list_that_others_can_write_is_not_believed(self, cache: Path) -> None:
@@ -620,7 +622,7 @@ class TestUserCache:
 
 
 def change_file(folder: Path, name: str, data: bytes) -> None:
-    """Replace a file of a model folder and mend the card, as a stranger can."""
+    """Replace a file of a model folder and its entry in the card, as an attacker can."""
     (folder / name).write_bytes(data)
     content = json.loads((folder / "jumok.json").read_text())
     del content["checksum"]

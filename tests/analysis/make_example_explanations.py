@@ -1,8 +1,9 @@
-"""Write an example explanation of every family, by small random models, for work on the page.
+"""Write one explanation per small random model, as examples for work on the page.
 
     PYTHONPATH=src:tests python tests/analysis/make_example_explanations.py FOLDER
 
-In `changed.json` one head is silenced. With a trained model: `jumok look MODEL "I go home." --out x.json`.
+`given.json` explains a given translation; in `changed.json` one head is silenced. With a trained
+model: `jumok look MODEL "I go home." --out x.json`.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from jumok.analysis.changes import Silence
 from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.explanation_files import save_explanation
 from jumok.types import Alignment
-from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, small_translator
 
 
 def write_examples(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     gold = Alignment(frozenset({(0, 3), (1, 4), (6, 5)}))
-    examples = {name: explain(family_translator(name), SENTENCE) for name in SMALL_MODELS}
+    examples = {name: explain(small_translator(name), SENTENCE) for name in SMALL_MODELS}
     examples["given"] = explain(
-        family_translator("transformer"), SENTENCE, target=TARGET, options=ExplanationOptions(gold=gold)
+        small_translator("transformer"), SENTENCE, target=TARGET, options=ExplanationOptions(gold=gold)
     )
-    examples["changed"] = explain(family_translator("transformer"), SENTENCE, edit=Silence("cross", 1, 0))
+    examples["changed"] = explain(small_translator("transformer"), SENTENCE, edit=Silence("cross", 1, 0))
     written = []
     for name, explanation in examples.items():
         written.append(folder / f"{name}.json")

@@ -16,7 +16,7 @@ from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.types import END
 from support.forced import forced_log_probs
-from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, make_translator, small_translator
 
 CHANGES = [
     Silence("cross", 0, 0),
@@ -27,12 +27,12 @@ CHANGES = [
     Pin("cross", queries=(3, 4), keys=(0, 2)),
     Pin("cross", queries=(3, 4), keys=(0, 2), weight=0.25),
 ]
-every_family = pytest.mark.parametrize("name", SMALL_MODELS)
+every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 every_change = pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.kind}")
 
 
-def test_a_painted_row_keeps_its_sum_even_if_one_key_had_nearly_all_of_it() -> None:
-    model = family_translator("transformer").model
+def test_a_painted_row_keeps_its_sum_even_if_one_key_had_nearly_all_weight() -> None:
+    model = small_translator("transformer").model
     paint = Paint("cross", query=0, key=0, weight=0.5)
     edit = edit_from_changes([paint], model, source_length=2)
     assert edit is not None
@@ -41,10 +41,10 @@ def test_a_painted_row_keeps_its_sum_even_if_one_key_had_nearly_all_of_it() -> N
     torch.testing.assert_close(edited, torch.tensor([[[[0.5, 0.5]]]]))
 
 
-@every_family
+@every_small_model
 @every_change
 def test_a_change_acts_the_same_in_one_pass_and_step_by_step(name: str, change) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=change)
     source, target = explanation.source.ids, explanation.target.ids
     with torch.inference_mode():
@@ -62,7 +62,7 @@ def test_a_change_acts_the_same_in_one_pass_and_step_by_step(name: str, change) 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau"])
 def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     paint = Paint("cross", 0, 0, query=2, key=3, weight=0.8)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=paint)
 
@@ -87,23 +87,24 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
 
 
-@every_family
+@every_small_model
 def test_silenced_heads_have_no_weight_and_the_others_keep_theirs(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=Silence("cross", 0, 0))
     weights = explanation.attention["cross"].weights
     assert np.all(weights[0, 0] == 0)
     if weights.shape[1] > 1:
         plain = explain(translator, SENTENCE, target=TARGET)
         np.testing.assert_allclose(weights[0, 1], plain.attention["cross"].weights[0, 1], atol=1e-5)
-        np.testing.assert_allclose(  # a decoder-only model has "cross" and "decoder" in one row
+        # A query of a decoder-only model has its "cross" and "decoder" weights in one row.
+        np.testing.assert_allclose(
             explanation.attention["decoder"].weights[0], plain.attention["decoder"].weights[0], atol=1e-5
         )
 
 
-@every_family
-def test_a_pinned_word_attends_to_its_word_only(name: str) -> None:
-    translator = family_translator(name)
+@every_small_model
+def test_a_pinned_target_word_attends_only_to_its_source_word(name: str) -> None:
+    translator = small_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
     pinned = explain(translator, SENTENCE, target=TARGET, edit=plain.pin_words(2, 4))
     words = pinned.words("cross").weights  # (layer, head, target word, source word)
@@ -114,7 +115,7 @@ def test_a_pinned_word_attends_to_its_word_only(name: str) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
 def test_a_pin_gives_its_keys_a_share_and_rescales_the_rest(share: float) -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     plain = explain(translator, SENTENCE, target=TARGET).attention["cross"].weights[0, 0, 2]
     pin = Pin("cross", 0, 0, queries=(2,), keys=(1, 3), weight=share)
     changed = explain(translator, SENTENCE, target=TARGET, edit=pin)
@@ -130,9 +131,9 @@ def test_a_pin_gives_its_keys_a_share_and_rescales_the_rest(share: float) -> Non
         Pin("cross", queries=(2,), keys=(1,), weight=1.5)
 
 
-@every_family
+@every_small_model
 def test_tokens_before_a_change_stay_the_same(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     plain = explain(translator, SENTENCE)
     changed = explain(translator, SENTENCE, edit=Paint("cross", query=3, key=0, weight=1.0))
     assert changed.forced == 3
@@ -147,19 +148,19 @@ def test_tokens_before_a_change_stay_the_same(name: str) -> None:
     assert changed.before.log_prob_changed == pytest.approx(float(under_change), abs=1e-4)
 
 
-@every_family
+@every_small_model
 def test_a_change_that_changes_nothing_gives_the_same_translation(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     plain = explain(translator, SENTENCE)
     same = explain(translator, SENTENCE, edit=lambda weights, site: weights)
-    none = explain(translator, SENTENCE, edit=[])
-    assert plain.target.ids == same.target.ids == none.target.ids
-    assert (none.changes, none.before is not None) == ((), True)
+    no_changes = explain(translator, SENTENCE, edit=[])
+    assert plain.target.ids == same.target.ids == no_changes.target.ids
+    assert (no_changes.changes, no_changes.before is not None) == ((), True)
 
 
-@every_family
+@every_small_model
 def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
     effects = plain.effects()[0]
     assert {site: effect.shape for site, effect in effects.items()} == {
@@ -177,9 +178,9 @@ def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
     np.testing.assert_allclose(total, effects["cross"].sum(axis=2), atol=1e-5)
 
 
-@every_family
+@every_small_model
 def test_groups_of_heads_are_silenced_together(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
     measured = {(group.site, group.heads): group.effect for group in plain.with_effects().group_effects}
     for site, attention in plain.attention.items():
@@ -201,7 +202,7 @@ def test_changes_survive_a_json_round_trip(change) -> None:
 
 
 def test_changes_outside_the_maps_are_refused() -> None:
-    translator = family_translator("bahdanau")
+    translator = small_translator("bahdanau")
     with pytest.raises(DataError, match=r'no attention "encoder"\. It has: cross'):
         explain(translator, SENTENCE, target=TARGET, edit=Silence("encoder"))
     with pytest.raises(DataError, match="no head 1: there are 1"):
@@ -216,14 +217,14 @@ def test_changes_outside_the_maps_are_refused() -> None:
         change_from_json({"kind": "paint", "site": "cross", "colour": 3})
 
 
-LATE_KEYS = [Paint("decoder", 0, 0, query=1, key=4), Pin("decoder", queries=(5, 1), keys=(0, 4))]
+CHANGES_TO_LATER_KEYS = [Paint("decoder", 0, 0, query=1, key=4), Pin("decoder", queries=(5, 1), keys=(0, 4))]
 
 
 @pytest.mark.parametrize("target", [None, TARGET])
-@pytest.mark.parametrize("change", LATE_KEYS, ids=lambda change: change.kind)
+@pytest.mark.parametrize("change", CHANGES_TO_LATER_KEYS, ids=lambda change: change.kind)
 @pytest.mark.parametrize("name", ["transformer", "decoder-only"])
 def test_no_change_lets_a_decoder_attend_to_later_keys(name: str, change, target: str | None) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     with pytest.raises(DataError, match="is causal: query 1 attends to the keys from 0 to 1"):
         explain(translator, SENTENCE, target=target, edit=change)
     assert explain(translator, SENTENCE, target=target, edit=Paint("decoder", 0, 0, query=4, key=4))
@@ -232,12 +233,12 @@ def test_no_change_lets_a_decoder_attend_to_later_keys(name: str, change, target
 def test_a_decoder_only_model_reads_its_source_causally() -> None:
     ahead = Paint("encoder", query=1, key=2)
     with pytest.raises(DataError, match="is causal"):
-        explain(family_translator("decoder-only"), SENTENCE, target=TARGET, edit=ahead)
-    assert explain(family_translator("transformer"), SENTENCE, target=TARGET, edit=ahead)
+        explain(small_translator("decoder-only"), SENTENCE, target=TARGET, edit=ahead)
+    assert explain(small_translator("transformer"), SENTENCE, target=TARGET, edit=ahead)
 
 
 def test_invalid_arguments_are_refused() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     with pytest.raises(DataError, match=r"at least one of each\. Received: queries \(1,\) and keys \(\)"):
         Pin("cross", queries=(1,), keys=())
     with pytest.raises(DataError, match="queries: Field required"):

@@ -12,15 +12,14 @@ from jumok.analysis.explainer import explain
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.types import END
-from support.random_translators import SENTENCE, SMALL_MODELS, family_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, small_translator
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_the_first_different_step_and_the_effect_of_each_source_word(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     own = explain(translator, SENTENCE)
-    kept = 2
-    prefix = translator.tokenizers.target.decode(own.target.ids[:kept])
+    prefix = translator.tokenizers.target.decode(own.target.ids[:2])
     result = contrast(translator, SENTENCE, f"{prefix} river knows")
     assert result.own.text == own.text
     ids = [list(one.target.ids) for one in (result.own, result.expected)]
@@ -50,15 +49,15 @@ def test_the_first_different_step_and_the_effect_of_each_source_word(name: str) 
 
 
 def test_the_same_translation_does_not_differ() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     result = contrast(translator, SENTENCE, explain(translator, SENTENCE).text)
     assert (result.step, result.rank, result.source_effects) == (None, None, None)
     with pytest.raises(DataError, match="do not differ"):
         result.tokens()
 
 
-def test_a_prefix_of_the_models_own_differs_at_its_end() -> None:
-    translator = family_translator("transformer")
+def test_a_prefix_of_the_models_own_translation_differs_at_its_end() -> None:
+    translator = small_translator("transformer")
     own = explain(translator, SENTENCE)
     shorter = translator.tokenizers.target.decode(own.target.ids[:2])
     result = contrast(translator, SENTENCE, shorter)
@@ -68,13 +67,13 @@ def test_a_prefix_of_the_models_own_differs_at_its_end() -> None:
         assert result.tokens()[1] == "</s>"
 
 
-def test_single_cells_that_are_changed_have_no_erasure() -> None:
+def test_source_words_have_no_effects_if_single_cells_are_changed() -> None:
     paint = Paint("cross", 0, 0, query=0, key=1, weight=1.0)
-    result = contrast(family_translator("transformer"), SENTENCE, "river", edit=paint)
+    result = contrast(small_translator("transformer"), SENTENCE, "river", edit=paint)
     assert result.source_effects is None
     assert np.isfinite(result.preference)
 
 
-def test_an_empty_expectation_is_refused() -> None:
+def test_an_empty_expected_translation_is_refused() -> None:
     with pytest.raises(DataError, match="empty"):
-        contrast(family_translator("transformer"), SENTENCE, " ")
+        contrast(small_translator("transformer"), SENTENCE, " ")

@@ -8,12 +8,12 @@ from jumok.analysis.cost import CostLimits, count_weights
 from jumok.analysis.explainer import explain
 from jumok.config.recipe import AttentionSettings, RecurrentSettings
 from jumok.errors import DataError
-from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, TARGET, make_translator, small_translator
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_the_weights_of_every_family_are_counted_before_they_are_computed(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET)
     lengths = len(explanation.source.ids), len(explanation.target.ids)
     expected = sum(attention.weights.size for attention in explanation.attention.values())
@@ -41,14 +41,14 @@ def test_a_model_without_attention_has_no_weights() -> None:
 def test_a_larger_explanation_than_allowed_is_refused(
     limits: CostLimits, target: str | None, message: str
 ) -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     assert explain(translator, SENTENCE, target=target, limits=CostLimits()).text
     with pytest.raises(DataError, match=message):
         explain(translator, SENTENCE, target=target, limits=limits)
 
 
-def test_heads_are_not_ranked_if_that_takes_too_many_passes() -> None:
+def test_effects_of_heads_are_refused_if_they_need_too_many_passes() -> None:
     limits = CostLimits(max_total_weights=10_000)
-    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
+    explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
     with pytest.raises(DataError, match="It needs 21 passes"):
         explanation.effects()

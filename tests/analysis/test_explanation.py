@@ -19,8 +19,8 @@ from support.random_translators import (
     SENTENCE,
     SMALL_MODELS,
     TARGET,
-    family_translator,
     make_translator,
+    small_translator,
     stepwise_weights,
     tokenizers,
 )
@@ -28,7 +28,7 @@ from support.random_translators import (
 if TYPE_CHECKING:
     from jumok.analysis.explanation import Explanation
 
-every_family = pytest.mark.parametrize("name", SMALL_MODELS)
+every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 
 
 def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...]:
@@ -37,9 +37,9 @@ def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...
     return explanation.search.ids(step - 1, parent) if step else ()
 
 
-@every_family
+@every_small_model
 def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE)
     expected = stepwise_weights(translator, list(explanation.source.ids), list(explanation.target.ids))
     assert set(explanation.attention) == set(expected)
@@ -48,9 +48,9 @@ def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
         assert attention.weights.shape[2:] == (len(attention.queries), len(attention.keys))
 
 
-@every_family
+@every_small_model
 def test_the_explained_translation_is_that_of_translate(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     [translation] = translator.translate([SENTENCE])
     explanation = explain(translator, SENTENCE)
     assert explanation.text == translation.text
@@ -60,9 +60,9 @@ def test_the_explained_translation_is_that_of_translate(name: str) -> None:
     assert explain(translator, SENTENCE, options=ExplanationOptions(beam=1)).text == greedy.text
 
 
-@every_family
+@every_small_model
 def test_rows_sum_to_one_between_tokens_and_between_words(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     rows = {site: explanation.words(site) for site in explanation.attention}
     sums = {site: attention.weights.sum(axis=-1) for site, attention in rows.items()}
     if name == "decoder-only":  # one row attends to source and target
@@ -78,7 +78,7 @@ def test_rows_sum_to_one_between_tokens_and_between_words(name: str) -> None:
 
 
 def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
-    explanation = explain(family_translator("transformer"), "zebra sees", target="quartz a")
+    explanation = explain(small_translator("transformer"), "zebra sees", target="quartz a")
     source, target = explanation.source, explanation.target
     assert len(source.tokens_of(0)) > 1
     assert len(target.tokens_of(0)) > 1
@@ -87,9 +87,9 @@ def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
     np.testing.assert_allclose(explanation.words("cross").weights[:, :, 0, 0], by_hand, atol=1e-6)
 
 
-@every_family
+@every_small_model
 def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, options=ExplanationOptions(candidates=5))
+    explanation = explain(small_translator(name), SENTENCE, options=ExplanationOptions(candidates=5))
     assert explanation.search is not None
     step, index = next(explanation.search.finished())
     best = explanation.search.candidate(step, index)
@@ -107,7 +107,7 @@ def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> N
 
 
 def test_the_tree_has_the_models_log_probabilities_and_its_best_hypothesis_is_the_translation() -> None:
-    explanation = explain(family_translator("transformer"), SENTENCE)
+    explanation = explain(small_translator("transformer"), SENTENCE)
     tree = explanation.search
     assert tree is not None
     assert tree.ids(*next(tree.finished())) == explanation.target.ids
@@ -121,9 +121,9 @@ def test_the_tree_has_the_models_log_probabilities_and_its_best_hypothesis_is_th
             assert candidate.log_prob - before == pytest.approx(float(following[candidate.id]), abs=1e-4)
 
 
-@every_family
+@every_small_model
 def test_each_hypothesis_has_its_attention(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE)
     tree = explanation.search
     assert tree is not None
@@ -141,7 +141,7 @@ def test_each_hypothesis_has_its_attention(name: str) -> None:
 
 
 def test_the_attention_of_a_hypothesis_is_that_of_decoding_it_step_by_step() -> None:
-    translator = family_translator("bahdanau")
+    translator = small_translator("bahdanau")
     explanation = explain(translator, SENTENCE)
     assert explanation.search is not None
     step = len(explanation.search.steps) // 2
@@ -154,7 +154,7 @@ def test_the_attention_of_a_hypothesis_is_that_of_decoding_it_step_by_step() -> 
 
 
 def test_the_model_continues_a_prefix() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     plain = explain(translator, SENTENCE)
     other = plain.candidates[2][1].id
     forced = explain(translator, SENTENCE, prefix=[*plain.target.ids[:2], other])
@@ -182,7 +182,7 @@ def test_the_first_of_several_alignments_is_the_models_own() -> None:
 
 
 def test_head_statistics_equal_numbers_computed_by_hand() -> None:
-    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET)
+    explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET)
     for site, statistics in explanation.statistics.items():
         weights = explanation.attention[site].weights
         head = weights[1, 0].astype(np.float64)  # (query, key)
@@ -201,7 +201,7 @@ def test_with_gold_every_head_has_its_alignment_error() -> None:
 
     gold = Alignment(frozenset({(0, 0), (3, 2)}), frozenset({(1, 1)}))
     explanation = explain(
-        family_translator("transformer"), SENTENCE, target=TARGET, options=ExplanationOptions(gold=gold)
+        small_translator("transformer"), SENTENCE, target=TARGET, options=ExplanationOptions(gold=gold)
     )
     errors = explanation.statistics["cross"].error
     assert errors is not None
@@ -213,7 +213,7 @@ def test_with_gold_every_head_has_its_alignment_error() -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "decoder-only"])
 def test_the_roll_out_goes_through_all_layers(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     encoder, decoder = explanation.roll_out("encoder"), explanation.roll_out("decoder")
     np.testing.assert_allclose(encoder.sum(axis=1), 1.0, atol=1e-6)
     first, second = (
@@ -242,7 +242,7 @@ def test_a_model_without_attention_is_explained_by_its_search_alone() -> None:
 
 @pytest.mark.parametrize("text", ["", "  "])
 def test_an_empty_sentence_has_an_empty_explanation(text: str) -> None:
-    explanation = explain(family_translator("transformer"), text)
+    explanation = explain(small_translator("transformer"), text)
     assert (explanation.text, explanation.search) == ("", None)
     assert explanation.attention["cross"].weights.shape == (2, 2, 1, 1)
 
@@ -255,7 +255,7 @@ def test_a_sentence_that_is_too_long_is_refused_with_advice() -> None:
 
 
 def test_the_maps_of_a_given_translation_equal_those_of_the_translator() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     maps = translator.attention(SENTENCE, TARGET)
     explanation = explain(translator, SENTENCE, target=TARGET)
     for site, attention in maps.items():
@@ -289,7 +289,7 @@ def test_a_model_with_nan_weights_is_still_explained() -> None:
 
 
 def test_partial_translations_are_reported() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     partials: list[str] = []
     explanation = explain(translator, SENTENCE, on_partial=partials.append)
     tree = explanation.search
@@ -303,7 +303,7 @@ def test_partial_translations_are_reported() -> None:
 
 
 def test_under_a_change_only_the_changed_translation_is_reported() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     partials: list[str] = []
     explanation = explain(translator, SENTENCE, edit=Silence("cross"), on_partial=partials.append)
     assert explanation.search is not None
@@ -315,11 +315,11 @@ def test_the_callback_may_end_the_search() -> None:
         raise ConnectionError(text)
 
     with pytest.raises(ConnectionError):
-        explain(family_translator("transformer"), SENTENCE, on_partial=disconnect)
+        explain(small_translator("transformer"), SENTENCE, on_partial=disconnect)
 
 
 def test_what_is_explained_is_what_the_engine_translates() -> None:
-    """A converted model rounds its weights; its translation is the one that every other door gives."""
+    """A converted model rounds its weights; its translation is explained, because users get that one."""
     exact, rounded = (
         make_translator(SMALL_MODELS["transformer"]),
         make_translator(SMALL_MODELS["transformer"]),
@@ -328,7 +328,7 @@ def test_what_is_explained_is_what_the_engine_translates() -> None:
         for weight in rounded.model.parameters():
             weight.copy_((weight * 2).round() / 2)
     engine = TorchEngine(rounded.model)
-    engine.name = "rounded"  # type: ignore[misc]  # as another engine would be
+    engine.name = "rounded"  # type: ignore[misc]  # not that of torch, as for any other engine
     expected = rounded.translate([SENTENCE])[0].text
     assert explain(exact, SENTENCE).text != expected
     exact.engine = engine

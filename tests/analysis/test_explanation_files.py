@@ -26,7 +26,7 @@ from jumok.analysis.packing import pack_weights, unpack_weights
 from jumok.analysis.steps import Cell
 from jumok.config.recipe import SearchSettings, TransformerSettings
 from jumok.errors import DataError, StorageError, UnsupportedError
-from support.random_translators import SENTENCE, SMALL_MODELS, WORDS, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL_MODELS, WORDS, make_translator, small_translator
 
 if TYPE_CHECKING:
     from jumok.analysis.explanation import Explanation
@@ -36,7 +36,7 @@ SHAPES = st.tuples(st.integers(1, 3), st.integers(1, 2), st.integers(0, 5), st.i
 
 
 def explanation_with_all_fields(name: str) -> Explanation:
-    translator = family_translator(name)
+    translator = small_translator(name)
     return explain(translator, SENTENCE, edit=Silence("cross", 0, 0)).with_effects().with_steps()
 
 
@@ -136,7 +136,7 @@ def assert_same_tree(restored: Explanation, explanation: Explanation) -> None:
 
 
 def test_one_cell_per_site_is_stored_by_default() -> None:
-    explanation = explain(family_translator("transformer"), SENTENCE)
+    explanation = explain(small_translator("transformer"), SENTENCE)
     stored = explanation_from_json(explanation_to_json(explanation.with_steps()))
     assert [steps.cell.site for steps in stored.cells] == ["encoder", "decoder", "cross"]
     cell = stored.cells[2].cell
@@ -158,7 +158,7 @@ def explanation_in(page: str) -> Explanation:
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_a_page_has_effects_and_steps(name: str, tmp_path: Path) -> None:
-    explanation = explain(family_translator(name), SENTENCE)
+    explanation = explain(small_translator(name), SENTENCE)
     save_explanation(explanation, tmp_path / "x.html")
     shown = html.unescape(show_explanation(explanation).html)
     for page in ((tmp_path / "x.html").read_text(encoding="utf-8"), shown):
@@ -170,14 +170,14 @@ def test_a_page_has_effects_and_steps(name: str, tmp_path: Path) -> None:
 def test_a_page_has_the_cells_that_were_chosen(tmp_path: Path) -> None:
     chosen = Cell("encoder", 1, 1, 0, 0)
     save_explanation(
-        explain(family_translator("transformer"), SENTENCE).with_steps([chosen]), tmp_path / "x.html"
+        explain(small_translator("transformer"), SENTENCE).with_steps([chosen]), tmp_path / "x.html"
     )
     stored = explanation_in((tmp_path / "x.html").read_text(encoding="utf-8"))
     assert [cell.cell for cell in stored.cells] == [chosen]
 
 
 def test_a_page_made_from_a_file_has_no_more_than_the_file(tmp_path: Path) -> None:
-    save_explanation(explain(family_translator("transformer"), SENTENCE), tmp_path / "x.json")
+    save_explanation(explain(small_translator("transformer"), SENTENCE), tmp_path / "x.json")
     save_explanation(open_explanation(tmp_path / "x.json"), tmp_path / "x.html")
     stored = explanation_in((tmp_path / "x.html").read_text(encoding="utf-8"))
     assert stored.cells == ()
@@ -246,7 +246,7 @@ def test_files_of_version_1_are_read(name: str) -> None:
 
 
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
-    explanation = explain(family_translator("bahdanau"), SENTENCE)
+    explanation = explain(small_translator("bahdanau"), SENTENCE)
     document = json.loads(explanation_to_json(explanation))
     document["attention"]["cross"]["codes"] = document["attention"]["cross"]["codes"][:-8]
     with pytest.raises(DataError, match="do not fill the shape"):
@@ -263,7 +263,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 def test_a_damaged_npz_is_refused_whatever_numpy_raises(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
-    save_explanation(explain(family_translator("bahdanau"), SENTENCE), path)
+    save_explanation(explain(small_translator("bahdanau"), SENTENCE), path)
     whole = path.read_bytes()
     one_array = io.BytesIO()
     np.save(one_array, np.zeros(3))
@@ -299,7 +299,7 @@ def test_example_explanations_are_written(tmp_path: Path) -> None:
 
 
 def test_unknown_suffixes_and_missing_folders_are_refused(tmp_path: Path) -> None:
-    explanation = explain(family_translator("bahdanau"), SENTENCE)
+    explanation = explain(small_translator("bahdanau"), SENTENCE)
     with pytest.raises(UnsupportedError, match=r"\.json or \.npz"):
         save_explanation(explanation, tmp_path / "x.pkl")
     with pytest.raises(StorageError, match="missing"):
@@ -308,7 +308,7 @@ def test_unknown_suffixes_and_missing_folders_are_refused(tmp_path: Path) -> Non
 
 
 def test_a_page_holds_the_explanation(tmp_path: Path) -> None:
-    explanation = explain(family_translator("transformer"), SENTENCE)
+    explanation = explain(small_translator("transformer"), SENTENCE)
     save_explanation(explanation, tmp_path / "x.html")
     stored = explanation_in((tmp_path / "x.html").read_text(encoding="utf-8"))
     assert explanation_to_json(stored) == explanation_to_json(
@@ -317,7 +317,7 @@ def test_a_page_holds_the_explanation(tmp_path: Path) -> None:
 
 
 def test_a_notebook_shows_a_page_in_an_iframe() -> None:
-    shown = show_explanation(explain(family_translator("bahdanau"), SENTENCE), height=500)
+    shown = show_explanation(explain(small_translator("bahdanau"), SENTENCE), height=500)
     frame = shown._repr_html_()
     assert frame.startswith("<iframe srcdoc=")
     assert "height: 500px" in frame

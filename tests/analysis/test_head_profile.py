@@ -14,7 +14,7 @@ from jumok.analysis.head_profile import profile_head
 from jumok.analysis.sentence_scores import _count_repeats, score_sentences
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
-from support.random_translators import SMALL_MODELS, family_translator, make_translator
+from support.random_translators import SMALL_MODELS, make_translator, small_translator
 
 PAIRS = [
     Pair("the old house sees a small tree.", "a river knows the old tree.", Alignment(frozenset({(0, 3)}))),
@@ -33,7 +33,7 @@ PAIRS = [
     ],
 )
 def test_a_profile_is_the_mean_of_what_explanations_say(name: str, change: Silence) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     profile = profile_head(translator, PAIRS, change, strongest=2)
     plain = [explain(translator, pair.source, target=pair.target) for pair in PAIRS]
     silenced = [explain(translator, pair.source, target=pair.target, edit=change) for pair in PAIRS]
@@ -58,20 +58,20 @@ def test_a_profile_is_the_mean_of_what_explanations_say(name: str, change: Silen
     assert (profile.error is None) == (change.site != "cross")
 
 
-def test_the_offset_of_a_head_that_attends_to_the_token_before() -> None:
+def test_the_offset_leaves_out_the_special_token_and_queries_that_attend_only_to_it() -> None:
     translator = make_translator(SMALL_MODELS["transformer"])
     weights = explain(translator, PAIRS[0].source, target=PAIRS[0].target).attention["decoder"].weights[1, 0]
     profile = profile_head(translator, PAIRS[:1], Silence("decoder", 1, 0))
     offsets = []
     for query, row in enumerate(weights):
-        words = row[1:]
-        if row[0] < 0.95 and words.sum() > 0:
-            offsets.append((words * np.arange(1, len(row))).sum() / words.sum() - query)
+        on_words = row[1:]
+        if row[0] < 0.95 and on_words.sum() > 0:
+            offsets.append((on_words * np.arange(1, len(row))).sum() / on_words.sum() - query)
     assert profile.offset == pytest.approx(np.mean(offsets), abs=1e-5)
 
 
-def test_a_profile_names_one_head_that_the_model_has() -> None:
-    translator = family_translator("transformer")
+def test_a_profile_needs_one_head_of_the_model_and_pairs() -> None:
+    translator = small_translator("transformer")
     with pytest.raises(DataError, match="One head"):
         profile_head(translator, PAIRS, Silence("cross", 1))
     with pytest.raises(DataError, match="no layer 7"):
@@ -82,7 +82,7 @@ def test_a_profile_names_one_head_that_the_model_has() -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "luong", "decoder-only"])
 def test_every_sentence_has_its_scores(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     other = make_translator(SMALL_MODELS["post-norm"])
     rows = score_sentences(translator, PAIRS, previous=other)
     for pair, row in zip(PAIRS, rows, strict=True):

@@ -1,4 +1,4 @@
-"""A page with a model in it: what it holds, which models are refused, and its policy."""
+"""A page with a model in it: what the page holds, its content security policy, and refused models."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from jumok.config.recipe import AttentionSettings, RecurrentSettings, Transforme
 from jumok.errors import UnsupportedError
 from jumok.text.sentencepiece_file import read_sentencepiece_file
 from jumok.text.tokenizer import TokenizerPair
-from support.random_translators import SMALL_MODELS, family_translator, tokenizers
+from support.random_translators import SMALL_MODELS, small_translator, tokenizers
 
 
 def test_a_page_holds_the_model_and_may_connect_to_nothing() -> None:
     settings = SMALL_MODELS["transformer"]
-    page = model_page(family_translator("transformer"), settings, name="small", sentence="</script>")
+    page = model_page(small_translator("transformer"), settings, name="small", sentence="</script>")
     policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
     assert policy is not None
     assert "connect-src 'none'; worker-src blob:" in policy[1]
@@ -36,7 +36,7 @@ def test_a_page_holds_the_model_and_may_connect_to_nothing() -> None:
 
 
 def test_a_tied_matrix_is_stored_once() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     packed = pack_model(translator, SMALL_MODELS["transformer"])
     parameters = list(translator.model.parameters())
     vectors = sum(weight.numel() for weight in parameters if weight.dim() < 2)
@@ -46,22 +46,23 @@ def test_a_tied_matrix_is_stored_once() -> None:
     assert tensors["output.weight"] == tensors["source_embedding.weight"]
 
 
-@pytest.mark.parametrize(("quantization", "share"), [("float16", 2**-11), ("int8", 0.5 / 127)])
-def test_weights_are_rounded_to_the_precision(quantization: Any, share: float) -> None:
+@pytest.mark.parametrize(("quantization", "relative_error"), [("float16", 2**-11), ("int8", 0.5 / 127)])
+def test_weights_are_rounded_to_the_precision(quantization: Any, relative_error: float) -> None:
     torch.manual_seed(1)
     weights = {"matrix": torch.randn(3, 8), "zeros": torch.zeros(2, 2), "vector": torch.randn(5)}
     rounded = round_weights(weights, quantization)
     assert torch.equal(rounded["vector"], weights["vector"])
     assert torch.equal(rounded["zeros"], weights["zeros"])
     error = (rounded["matrix"] - weights["matrix"]).abs()
-    assert (error <= share * weights["matrix"].abs().amax(dim=1, keepdim=True) * 1.001).all()
+    largest = weights["matrix"].abs().amax(dim=1, keepdim=True)
+    assert (error <= relative_error * largest * 1.001).all()
     assert error.max() > 0
 
 
 def test_other_families_and_every_other_mechanism_are_refused_by_name() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     with pytest.raises(UnsupportedError, match="decoder-only"):
-        pack_model(family_translator("decoder-only"), SMALL_MODELS["decoder-only"])
+        pack_model(small_translator("decoder-only"), SMALL_MODELS["decoder-only"])
     recurrent = set(CATALOGUE) - set(live_file.RECURRENT_MECHANISMS)
     transformer = set(CATALOGUE) - set(live_file.TRANSFORMER_MECHANISMS)
     assert recurrent < transformer
@@ -74,7 +75,7 @@ def test_other_families_and_every_other_mechanism_are_refused_by_name() -> None:
 
 
 def test_a_model_that_is_too_large_is_refused_with_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    translator, settings = family_translator("transformer"), SMALL_MODELS["transformer"]
+    translator, settings = small_translator("transformer"), SMALL_MODELS["transformer"]
     parameters = sum(weight.numel() for weight in translator.model.parameters())
     monkeypatch.setattr(live_file, "MAX_WEIGHT_BYTES", parameters)
     with pytest.raises(UnsupportedError, match=r"too large for a page: .* With --quantization int8 it fits"):
@@ -103,7 +104,7 @@ def test_a_tokenizer_of_another_toolkit_is_refused() -> None:
     class Foreign:
         token_shape = ()
 
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     original = translator.tokenizers
     translator.tokenizers = replace(original, source=Foreign())  # type: ignore[arg-type]
     try:

@@ -24,9 +24,9 @@ from support.random_translators import (
     SENTENCE,
     SMALL_MODELS,
     TARGET,
-    family_translator,
     make_translator,
     picture_translator,
+    small_translator,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from jumok.analysis.live_explanation import LiveExplanation
 
-every_family = pytest.mark.parametrize("name", SMALL_MODELS)
+every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 
 
 def log_probs(explanation: LiveExplanation, source: list[int], target: list[int]) -> np.ndarray:
@@ -47,9 +47,9 @@ def log_probs(explanation: LiveExplanation, source: list[int], target: list[int]
     return scores[torch.arange(len(target) + 1), torch.tensor([*target, END])].numpy()
 
 
-@every_family
+@every_small_model
 def test_erasure_is_the_probability_of_the_sentence_without_the_word(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     erasure = explanation.measures().erasure
     source, target = explanation.source, list(explanation.target.ids)
     assert erasure is not None
@@ -75,9 +75,9 @@ def grown(table: torch.nn.Module, position: int, by: torch.Tensor) -> Iterator[N
     handle.remove()
 
 
-@every_family
+@every_small_model
 def test_gradient_times_input_is_a_finite_difference(name: str) -> None:
-    """Growing one token's embedding by a small share changes the log-probability by that share of it."""
+    """An embedding that grows by a small share adds that share of the measure to the log-probability."""
     translator = make_translator(SMALL_MODELS[name])
     model = translator.model.double()
     explanation = explain(translator, SENTENCE, target=TARGET)
@@ -99,7 +99,7 @@ def test_gradient_times_input_is_a_finite_difference(name: str) -> None:
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "projections", "decoder-only"])
 @pytest.mark.parametrize("cell", [("encoder", 1, 1, 3, 2), ("decoder", 1, 0, 4, 1), ("cross", 0, 1, 2, 5)])
 def test_a_value_norm_is_that_of_the_traced_value(name: str, cell: tuple) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, head, _, key = cell
     steps, model = explanation.steps(*cell), translator.model
@@ -118,15 +118,15 @@ def test_a_value_norm_is_that_of_the_traced_value(name: str, cell: tuple) -> Non
 
 @pytest.mark.parametrize("name", ["bahdanau", "feeding"])
 def test_the_values_of_a_recurrent_model_are_the_encoder_states(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     norms = explanation.measures().value_norms["cross"]
     for key in (0, 3):
         value = explanation.steps("cross", 0, 0, 1, key)["value"]
         assert norms[0, 0, key] == pytest.approx(np.linalg.norm(value), rel=1e-5)
 
 
-def test_measures_hold_under_changes_but_erasure_not_under_changes_of_cells() -> None:
-    translator = family_translator("transformer")
+def test_measures_are_those_of_the_changed_model_and_erasure_is_missing_if_cells_are_changed() -> None:
+    translator = small_translator("transformer")
     silenced = explain(translator, SENTENCE, target=TARGET, edit=Silence("cross", 1, 0))
     plain = explain(translator, SENTENCE, target=TARGET).measures()
     changed = silenced.measures()
@@ -140,7 +140,7 @@ def test_measures_hold_under_changes_but_erasure_not_under_changes_of_cells() ->
 
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only"])
 def test_the_last_layer_predicts_what_the_model_predicts(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, target=TARGET).with_layer_predictions()
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET).with_layer_predictions()
     assert len(explanation.layers) == 3  # the input, and two layers
     for step, candidates in enumerate(explanation.candidates):
         last = explanation.layers[-1][step]
@@ -153,7 +153,7 @@ def test_the_last_layer_predicts_what_the_model_predicts(name: str) -> None:
 
 
 def test_the_first_layer_predicts_from_the_embedding_alone() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     explanation = explain(translator, SENTENCE, target=TARGET).with_layer_predictions()
     model = translator.model
     with torch.inference_mode():
@@ -163,8 +163,8 @@ def test_the_first_layer_predicts_from_the_embedding_alone() -> None:
     assert [step[0].id for step in explanation.layers[0]] == produced.argmax(dim=1).tolist()
 
 
-def test_a_recurrent_model_has_no_layers_to_read() -> None:
-    explanation = explain(family_translator("luong"), SENTENCE, target=TARGET)
+def test_a_recurrent_model_has_no_layer_predictions() -> None:
+    explanation = explain(small_translator("luong"), SENTENCE, target=TARGET)
     with pytest.raises(UnsupportedError, match="Recurrent"):
         explanation.with_layer_predictions()
     complete = complete_explanation(explanation)
@@ -172,8 +172,8 @@ def test_a_recurrent_model_has_no_layers_to_read() -> None:
     assert complete.measured is not None
 
 
-def test_a_complete_explanation_survives_a_file(tmp_path: Path) -> None:
-    explanation = complete_explanation(explain(family_translator("transformer"), SENTENCE))
+def test_a_complete_explanation_survives_a_json_round_trip() -> None:
+    explanation = complete_explanation(explain(small_translator("transformer"), SENTENCE))
     read = explanation_from_json(explanation_to_json(explanation))
     assert explanation.measured is not None
     assert read.measured is not None
@@ -192,7 +192,7 @@ def test_a_complete_explanation_survives_a_file(tmp_path: Path) -> None:
         assert {step for step, tokens in enumerate(layer) if tokens} == shown
 
 
-def test_patches_are_not_words(tmp_path: Path) -> None:
+def test_a_caption_has_no_measures_as_patches_are_not_words(tmp_path: Path) -> None:
     path = tmp_path / "picture.png"
     write_picture(path, half_bright("left", 1))
     explanation = explain(picture_translator(), picture_data_url(path))
@@ -202,6 +202,6 @@ def test_patches_are_not_words(tmp_path: Path) -> None:
 
 def test_too_many_passes_are_refused_before_they_begin() -> None:
     limits = CostLimits(max_total_weights=5000)
-    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
+    explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
     with pytest.raises(DataError, match="in all passes together"):
         explanation.measures()

@@ -48,7 +48,7 @@ def test_the_maps_of_a_caption_are_those_of_the_translator(picture: str) -> None
         atol=1e-6,
     )
     [alignment] = explanation.alignments
-    assert alignment.heads == ((1, 0), (1, 1))  # the last layer's
+    assert alignment.heads == ((1, 0), (1, 1))  # the heads of the last layer
     by_word = {word: patch for patch, word in alignment.links.sure}
     greatest = translator.word_attention(picture, explanation.text).weights[0, 0].argmax(axis=-1)
     assert by_word == dict(enumerate(greatest.tolist()))
@@ -88,13 +88,13 @@ def test_a_caption_has_a_search_effects_steps_and_changes(picture: str) -> None:
     for cell in complete.cells:
         weight = next(step.values for step in cell.steps if step.name == "weight")
         stored = complete.attention[cell.cell.site].weights
-        place = (cell.cell.layer, cell.cell.head, cell.cell.query, cell.cell.key)
-        assert float(weight) == pytest.approx(float(stored[place]), abs=1e-5)
+        index = (cell.cell.layer, cell.cell.head, cell.cell.query, cell.cell.key)
+        assert float(weight) == pytest.approx(float(stored[index]), abs=1e-5)
     painted = explain(picture_translator(), picture, edit=Paint("cross", 1, 0, query=0, key=15, weight=0.9))
     assert painted.attention["cross"].weights[1, 0, 0, 15] == pytest.approx(0.9, abs=1e-5)
 
 
-def test_the_cost_of_a_picture_is_known_before(picture: str) -> None:
+def test_the_cost_of_explaining_a_picture_is_not_underestimated(picture: str) -> None:
     explanation = explain(picture_translator(), picture, target=TARGET)
     counted = count_weights(picture_translator().model, 16, len(explanation.target.ids))
     assert counted >= sum(attention.weights.size for attention in explanation.attention.values())

@@ -1,4 +1,4 @@
-"""The steps of one weight: each follows from those before it, and the last is the model's own value."""
+"""The steps of one weight: each follows from those before it, and they lead to what the model computes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jumok.data.batching import padded_batch
 from jumok.errors import DataError
 from jumok.models.norms import NORMS
 from jumok.models.validate import ATTENTION_NEEDS
-from support.random_translators import SENTENCE, SMALL, TARGET, family_translator, make_translator
+from support.random_translators import SENTENCE, SMALL, TARGET, make_translator, small_translator
 
 if TYPE_CHECKING:
     from jumok.analysis.explanation import Explanation
@@ -57,7 +57,7 @@ def layer_output(translator: Translator, explanation: Explanation, site: str, la
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "projections"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_step_of_a_transformer_follows_from_the_steps_before(name: str, cell: tuple) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, head, query, _ = cell
     steps = explanation.steps(*cell)
@@ -78,7 +78,7 @@ def test_every_step_of_a_transformer_follows_from_the_steps_before(name: str, ce
     np.testing.assert_allclose(steps["added"], steps["query state"] + steps["output"], atol=1e-5)
     last = steps["normed"] if name == "post-norm" else steps["added"]
     np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
-    assert ("mask" in steps) == (site == "decoder")  # where it hides something
+    assert ("mask" in steps) == (site == "decoder")  # only this mask hides something
     if site == "decoder":
         all_allowed = np.ones((len(explanation.attention[site].queries), len(steps["weights"])))
         np.testing.assert_array_equal(steps["mask"], np.tril(all_allowed))
@@ -99,9 +99,9 @@ def test_steps_support_every_kind_of_positions_and_norms(settings: dict, cell: t
     explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, _, query, _ = cell
     steps = explanation.steps(*cell)
-    added = steps["position bias"] if "position bias" in steps else np.zeros_like(steps["scores"])
+    bias = steps["position bias"] if "position bias" in steps else np.zeros_like(steps["scores"])
     product = steps["query"] @ steps["key"] / np.sqrt(len(steps["query"]))
-    assert steps["score"] == pytest.approx(product + added[cell[-1]], rel=1e-4, abs=1e-3)
+    assert steps["score"] == pytest.approx(product + bias[cell[-1]], rel=1e-4, abs=1e-3)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
     last = steps["normed"] if settings.get("norm") == "post" else steps["added"]
     expected = layer_output(translator, explanation, site, layer)[query]
@@ -111,7 +111,7 @@ def test_steps_support_every_kind_of_positions_and_norms(settings: dict, cell: t
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "projections", "decoder-only"])
 @pytest.mark.parametrize("cell", CELLS[1:])
 def test_the_steps_lead_through_the_feed_forward_network_to_the_written_token(name: str, cell: tuple) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, _, query, _ = cell
     steps, model = explanation.steps(*cell), translator.model
@@ -133,7 +133,7 @@ def test_the_steps_lead_through_the_feed_forward_network_to_the_written_token(na
 
 
 def test_the_steps_of_an_encoder_cell_end_at_the_output_of_its_layer() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     explanation = explain(translator, SENTENCE, target=TARGET)
     steps = explanation.steps("encoder", 0, 1, 3, 2)
     after = steps["added"] + steps["feed-forward output"]
@@ -145,7 +145,7 @@ def test_the_steps_of_an_encoder_cell_end_at_the_output_of_its_layer() -> None:
 
 @pytest.mark.parametrize("name", ["bahdanau", "luong", "feeding"])
 def test_the_steps_of_a_recurrent_model_lead_to_the_written_token(name: str) -> None:
-    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     steps = explanation.steps("cross", 0, 0, 3, 2)
     np.testing.assert_array_equal(steps["final state"], steps["output"])
     assert steps["log-probability"] == pytest.approx(explanation.log_probs[3], abs=1e-4)
@@ -165,7 +165,7 @@ def test_the_weight_of_every_mechanism_is_that_of_the_model(kind: str, site: str
 
 @pytest.mark.parametrize("cell", [("encoder", 1, 0, 3, 1), ("decoder", 1, 1, 3, 2), ("cross", 1, 0, 2, 4)])
 def test_the_steps_of_a_decoder_only_model_lead_to_its_weights(cell: tuple) -> None:
-    explanation = explain(family_translator("decoder-only"), SENTENCE, target=TARGET)
+    explanation = explain(small_translator("decoder-only"), SENTENCE, target=TARGET)
     steps = explanation.steps(*cell)
     assert steps["weight"] == pytest.approx(model_weight(explanation, *cell), abs=1e-5)
     source_length = len(explanation.source.ids) + 1
@@ -177,7 +177,7 @@ def test_the_steps_of_a_decoder_only_model_lead_to_its_weights(cell: tuple) -> N
 
 @pytest.mark.parametrize("name", ["bahdanau", "luong", "feeding"])
 def test_the_steps_of_a_recurrent_model_lead_to_its_output_state(name: str) -> None:
-    translator = family_translator(name)
+    translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET)
     for query, key in [(0, 0), (3, 2), (5, 7)]:
         steps = explanation.steps("cross", 0, 0, query, key)
@@ -204,8 +204,8 @@ def test_every_mechanism_shows_its_steps_in_a_recurrent_model(kind: str) -> None
 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau", "decoder-only"])
-def test_steps_under_an_edit_have_both_weights(name: str) -> None:
-    translator = family_translator(name)
+def test_steps_under_an_edit_have_the_weights_before_and_after_it(name: str) -> None:
+    translator = small_translator(name)
     paint = Paint("cross", 0, 0, query=2, key=1, weight=0.9)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=paint)
     steps = explanation.steps("cross", 0, 0, 2, 1)
@@ -217,7 +217,7 @@ def test_steps_under_an_edit_have_both_weights(name: str) -> None:
 
 
 def test_missing_cells_and_steps_are_refused() -> None:
-    explanation = explain(family_translator("transformer"), SENTENCE, target=TARGET)
+    explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET)
     with pytest.raises(DataError, match=r"shape \(2, 2, "):
         explanation.steps("cross", 2, 0, 0, 0)
     with pytest.raises(DataError, match='Did you mean "weights"'):
@@ -227,7 +227,7 @@ def test_missing_cells_and_steps_are_refused() -> None:
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only", "luong"])
 def test_the_stored_example_of_a_site_has_a_weight_near_one_half(name: str) -> None:
     """With a weight of almost 1, the steps from scores to weights would show nothing."""
-    explanation = explain(family_translator(name), SENTENCE, target=TARGET)
+    explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     for steps in explanation.with_steps().cells:
         site, weights = steps.cell.site, explanation.attention[steps.cell.site].weights
         ordinary = weights[:, :, :-1, 1:] if site == "decoder" else weights[:, :, :-1, :-1]

@@ -1,4 +1,4 @@
-"""Writes keras_numbers.json: outputs of Keras' attention layers for known weights and inputs.
+"""Write keras_numbers.json: outputs of Keras' attention layers for known weights and inputs.
 
 Run it by hand, with Keras 3 installed (which the tests do not need):
 
@@ -43,7 +43,7 @@ def case(
 
 
 def without_projections(kind: type, **options) -> dict:
-    """A layer that is called with [query, value] and compares the states themselves."""
+    """The output of a layer without projections for random states; it is called with [query, value]."""
     layer = kind(dtype="float64", **options)
     query, value = numbers((2, 3, 4), 1), numbers((2, 5, 4), 2)
     layer([query, value])

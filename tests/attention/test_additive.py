@@ -93,7 +93,7 @@ def test_normed_starts_with_a_v_of_length_one_over_the_root_of_units():
     torch.testing.assert_close(mechanism.score_vectors().norm(dim=-1), torch.full((3,), 0.25))
     before = mechanism.score_vectors()
     with torch.no_grad():
-        mechanism.energy.mul_(7.0)  # its length does not matter
+        mechanism.energy.mul_(7.0)  # the length of `energy` does not matter
     torch.testing.assert_close(mechanism.score_vectors(), before)
 
 
@@ -140,4 +140,4 @@ def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_e
     torch.testing.assert_close(in_parts.context, at_once.context, atol=1e-14, rtol=0)
     sizes.clear()
     mechanism(query, memory)
-    assert sizes == [7]  # with gradients, which save the hidden layer anyway
+    assert sizes == [7]  # all at once: autograd saves the whole hidden layer anyway

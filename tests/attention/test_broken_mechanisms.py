@@ -98,7 +98,7 @@ class AcceptsFloatMask(ScaledDot):
 
 
 class AcceptsFloatPadding(ScaledDot):
-    """Everything that is not 0 counts as not padding."""
+    """Takes every key whose number in the padding mask is not 0 for a word."""
 
     def prepare(self, keys, values, allowed_keys):
         return self.build_memory(keys, values, None if allowed_keys is None else allowed_keys.bool())

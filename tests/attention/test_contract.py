@@ -106,7 +106,7 @@ def test_an_unknown_name_suggests_the_nearest():
         find_entry("scaled_dot")
 
 
-def test_every_entry_names_its_paper():
+def test_every_entry_has_defaults_a_paper_and_the_supports_of_its_mechanism():
     for entry in CATALOGUE.values():
         assert entry.settings()  # every option has a default
         assert entry.paper
@@ -114,7 +114,7 @@ def test_every_entry_names_its_paper():
 
 
 def test_the_fused_path_is_taken(monkeypatch):
-    """The contract would also hold without it; this test fails if it is no longer used."""
+    """The contract would also hold without the fused kernel; this test fails if nothing calls the kernel."""
     calls = []
     fused = scaled_dot_module.scaled_dot_product_attention
     monkeypatch.setattr(

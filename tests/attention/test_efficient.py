@@ -43,13 +43,13 @@ def test_both_paths_equal_the_formula(monkeypatch, chunk):
     mechanism = Efficient()
     memory = mechanism.prepare(keys, values, allowed)
     explicit = mechanism(query, memory, need_weights=True)
-    for ours, theirs in [
+    for actual, expected in [
         (memory.means, memory.maps() @ values),
         (explicit.weights, weights),
         (explicit.context, context),
         (mechanism(query, memory).context, context),
     ]:
-        torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("padded", [False, True])
@@ -151,12 +151,12 @@ def test_both_causal_paths_equal_the_formula_in_numpy(monkeypatch, queries, keys
     mechanism = Efficient(causal=True)
     memory = mechanism.prepare(keys, values, allowed)
     explicit = mechanism(query, memory, query_offset=query_offset, need_weights=True)
-    for ours, theirs in [
+    for actual, expected in [
         (explicit.weights, weights),
         (explicit.context, context),
         (mechanism(query, memory, query_offset=query_offset).context, context),
     ]:
-        torch.testing.assert_close(ours, theirs, atol=1e-14, rtol=0)
+        torch.testing.assert_close(actual, expected, atol=1e-14, rtol=0)
 
 
 def test_the_last_causal_query_has_the_same_context_as_without_the_causal_mask():
@@ -210,7 +210,7 @@ def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights)
 
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
-    """One query of the first sentence has no key to attend to; none of the third has any."""
+    """All queries of the third sentence and one of the first have no key to attend to."""
     monkeypatch.setattr(efficient_module, "CAUSAL_CHUNK", 2)
     check_gradients(Efficient(causal=True), random_inputs(3, 3), need_weights=need_weights)
 
@@ -221,7 +221,7 @@ def test_gradients_of_halved_chunks_equal_finite_differences():
     check_gradients(Efficient(causal=True), (query, keys, values, allowed))
 
 
-def test_steps_continue_a_padded_memory_and_follow_their_rows():
+def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     """Prepare four keys, reorder the sentences, extend by three: equal to the full pass in that order."""
     query, keys, values, allowed = random_inputs(7, 7)
     allowed[:, 4:] = True  # added keys are never padding

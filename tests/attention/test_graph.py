@@ -77,7 +77,7 @@ def test_causal_layers_roll_out_causally():
     np.testing.assert_allclose(flow.sum(axis=1), np.ones(6))
 
 
-def test_rows_are_renormalised_and_an_empty_row_keeps_its_own_token():
+def test_rows_are_renormalised_and_an_empty_row_has_only_its_residual():
     weights = np.array([[0.0, 0.0], [0.0, 0.5]])
     np.testing.assert_allclose(roll_out([weights]), np.eye(2))
     np.testing.assert_allclose(roll_out([weights], residual=0), [[0, 0], [0, 1]])

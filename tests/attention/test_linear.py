@@ -50,12 +50,12 @@ def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, 
     mechanism = LinearAttention(causal=causal)
     memory = mechanism.prepare(keys, values, allowed)
     explicit = mechanism(query, memory, query_offset=query_offset, need_weights=True)
-    for ours, theirs in [
+    for actual, expected in [
         (explicit.weights, weights),
         (explicit.context, context),
         (mechanism(query, memory, query_offset=query_offset).context, context),
     ]:
-        torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=0)
+        torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -78,13 +78,13 @@ def test_several_full_chunks_equal_the_formula_gradients_included(causal):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
-    """If causal, one query of the first sentence has no key to attend to; none of the third has any."""
+    """All queries of the third sentence and, if causal, one of the first have no key to attend to."""
     monkeypatch.setattr(linear_module, "CAUSAL_CHUNK", 2)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     check_gradients(LinearAttention(causal=causal), random_inputs(3, 3), need_weights=need_weights)
 
 
-def test_steps_continue_a_padded_memory_and_follow_their_rows():
+def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     """Prepare four keys, reorder the sentences, extend by three: equal to the full pass in that order."""
     query, keys, values, allowed = random_inputs(7, 7)
     allowed[:, 4:] = True  # added keys are never padding
@@ -101,7 +101,7 @@ def test_steps_continue_a_padded_memory_and_follow_their_rows():
 
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_one_key_gives_its_value_even_with_tiny_features(need_weights):
-    """A constant in the divisor, or elu + 1 rounded to 0, would be noticed here."""
+    """This fails if a constant is added to the divisor, or if elu + 1 is rounded to 0."""
     query, keys = torch.full((1, 1, 1, 4), -20.0), torch.full((1, 1, 1, 4), -20.0)
     values = torch.tensor([[[[3.0, -5.0]]]])
     mechanism = LinearAttention()

@@ -75,7 +75,7 @@ def test_additive_equals_its_formula_and_takes_two_widths():
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES, ids=["dot", "scaled", "additive", *KERNELS])
-def test_one_query_is_a_row_of_several_and_values_may_have_any_shape(similarity):
+def test_one_query_gives_the_same_as_among_several_and_values_may_have_any_shape(similarity):
     torch.manual_seed(1)
     if isinstance(similarity, AdditiveScore):
         similarity = similarity.double()
@@ -95,7 +95,7 @@ def test_one_query_is_a_row_of_several_and_values_may_have_any_shape(similarity)
 
 @every_kernel
 def test_kernels_equal_those_of_the_book_up_to_a_factor(kernel, formula):
-    """A factor cancels in the weights, so values are compared relative to that at 0."""
+    """A factor cancels in the weights, so each kernel is divided by its value at 0."""
     zero = torch.zeros(1, 1, dtype=torch.float64)
     for distance in (0.0, 0.3, -0.8, 1.0, 1.0001, 2.5):
         ours = kernel(torch.tensor([[distance]], dtype=torch.float64), zero) / kernel(zero, zero)

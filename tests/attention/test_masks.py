@@ -48,7 +48,7 @@ def test_very_low_scores_do_not_unmask_keys():
     assert masked_softmax(scores, torch.tensor([[True, False]])).tolist() == [[1.0, 0.0]]
 
 
-def test_sentences_of_five_eight_and_three_words_in_one_batch():
+def test_the_padding_mask_of_sentences_of_five_eight_and_three_words():
     rows = [
         "".join(".x"[int(allowed)] for allowed in row) for row in padding_mask(torch.tensor([5, 8, 3]), 8)
     ]

@@ -73,7 +73,7 @@ def test_parameters_have_readable_names():
 
 
 def test_a_cache_grows_by_doubling():
-    """n steps allocate O(log n) times and do not change what an earlier length read."""
+    """n steps allocate O(log n) times and do not change an earlier memory."""
     memory = KeyValues(torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 0, 2), length=0)
     addresses, earlier = set(), None
     for step in range(100):
@@ -167,7 +167,7 @@ def test_several_axes_of_two_tensors_with_a_mask_as_in_keras():
     for result, expected in [(attended.context, case["output"]), (attended.weights, case["scores"])]:
         expected = torch.tensor(expected, dtype=torch.float64)
         assert result.shape == expected.shape
-        if result is attended.weights:  # heads after the batch axes
+        if result is attended.weights:  # the axis of heads, after the batch axes, goes last
             result, expected = result.movedim(2, -1), expected.movedim(2, -1)
         torch.testing.assert_close(result[sees_a_key], expected[sees_a_key])
     assert torch.all(attended.context[~sees_a_key] == ours.out.bias)

@@ -113,7 +113,7 @@ def test_rotary_products_depend_on_the_distance_alone():
     assert product(3, 10) == pytest.approx(product(103, 110), abs=1e-10)
     assert product(9, 2) == pytest.approx(product(7, 0), abs=1e-10)
     assert product(4, 4) == pytest.approx((query * key).sum().item(), abs=1e-10)
-    assert abs(product(3, 10) - product(10, 3)) > 1e-3  # before and after are not the same
+    assert abs(product(3, 10) - product(10, 3)) > 1e-3  # a key after the query and a key before it differ
 
 
 def test_rotary_preserves_norm_and_precision_and_works_step_by_step():

@@ -75,7 +75,7 @@ def test_the_offset_shifts_the_positions_of_all_queries(num_queries, num_keys, q
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(causal, need_weights):
-    """If causal, one query of the first sentence has no key to attend to; none of the third has any."""
+    """All queries of the third sentence and, if causal, one of the first have no key to attend to."""
     mechanism = Restricted(neighbours=1, causal=causal)
     check_gradients(mechanism, random_inputs(4, 4), need_weights=need_weights)
 
@@ -103,7 +103,7 @@ def test_no_tensor_grows_faster_than_the_sentence(causal, dropout):
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = Restricted(neighbours=5, causal=True)
-    # Two heads; its own key and five before; width 4.
+    # Two heads; the query's own key and the five before it; width 4.
     assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 6 * 4
 
 

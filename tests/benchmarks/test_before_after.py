@@ -91,7 +91,7 @@ def test_the_trees_take_turns_and_have_separate_caches(
 ) -> None:
     ran = tmp_path / "turns"
     monkeypatch.setenv("TURNS", str(ran))
-    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))  # would be shared
+    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))  # both trees would use this cache
     monkeypatch.setattr(before_after, "QUICK", replace(before_after.QUICK, starts=1))
     measure_only(monkeypatch, startup("greeting, s", "-m", "jumok"))
     environment = dict(os.environ)

@@ -18,7 +18,7 @@ from benchmarks.__main__ import TOPICS
 from benchmarks.measure import Comparison, System, make_result
 from benchmarks.model_flops import TransformerShape, flops_of_pairs, flops_per_target_token
 from benchmarks.page import NOT_MEASURED, PAGE, PAGES, RESULTS, as_text, fill_page
-from benchmarks.serve_load import as_result
+from benchmarks.serve_load import PARTS, as_result
 from benchmarks.serve_load import write as write_serving
 from jumok.config.recipe import TransformerSettings
 from jumok.data.batching import padded_batch
@@ -149,20 +149,18 @@ def test_the_page_of_this_repository_is_filled_from_its_results() -> None:
 
 def test_a_part_of_serving_replaces_only_its_own_earlier_result(tmp_path: Path) -> None:
     path = tmp_path / "serving.json"
-    kill = as_result(
-        "a worker killed under 64 clients",
-        "seconds until back",
-        [("jumok serve", {"seconds until back": 2.0})],
-    )
-    single = [("jumok serve", {"ms": 4.0}), ("the library", {"ms": 3.0})]
-    once, again = (as_result("one short sentence, one client", "ms", rows) for rows in (single, single[:1]))
+    kill_title, kill_measure, _ = PARTS["kill"]
+    kill = as_result(kill_title, kill_measure, [("jumok serve", {kill_measure: 2.0})])
+    single_title, single_measure, _ = PARTS["single"]
+    rows = [("jumok serve", {single_measure: 4.0}), ("the library", {single_measure: 3.0})]
+    single, again = (as_result(single_title, single_measure, part) for part in (rows, rows[:1]))
     write_serving([kill], 0.4, True, path)
-    both = write_serving([once], 0.0, False, path)
-    assert [result["title"] for result in both["results"]] == [once["title"], kill["title"]]
+    both = write_serving([single], 0.0, False, path)
+    assert [result["title"] for result in both["results"]] == [single_title, kill_title]
     assert both["results"][0]["rows"][1]["ratio"] == pytest.approx(0.75)
     assert both["may_have_been_busy"]  # one of the two was measured on a busy machine
     assert not write_serving([again, kill], 0.0, False, path)["may_have_been_busy"]
-    assert "one short sentence" in as_text(json.loads(path.read_text(encoding="utf-8")))
+    assert single_title in as_text(json.loads(path.read_text(encoding="utf-8")))
 
 
 def test_a_table_says_if_the_machine_may_have_been_busy() -> None:

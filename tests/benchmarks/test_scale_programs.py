@@ -1,4 +1,4 @@
-"""The programs of `python -m benchmarks` that measure scale run, on small numbers."""
+"""The programs of `python -m benchmarks` that measure scale run with small numbers."""
 
 from __future__ import annotations
 

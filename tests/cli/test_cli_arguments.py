@@ -29,7 +29,7 @@ if TYPE_CHECKING:
             "check p.tsv --valid v.en v.de --test t.en t.de",
             "check p.tsv --valid v.en --valid v.de --test t.en --test t.de",
         ),
-        # a file that holds both sides stays alone
+        # one file has both sides: the next argument is not its other half
         ("check --valid v.tsv p.en p.de", "check --valid v.tsv p.en p.de"),
         ("check --valid v.csv p.tsv", "check --valid v.csv p.tsv"),
         ("check --valid v.jsonl p.tsv", "check --valid v.jsonl p.tsv"),
@@ -45,9 +45,12 @@ if TYPE_CHECKING:
         # other names of two files, one per side
         ("check p.tsv --valid v.en.gz v.de.gz", "check p.tsv --valid v.en.gz --valid v.de.gz"),
         ("check p.tsv --valid v.en:2 v.de", "check p.tsv --valid v.en:2 --valid v.de"),
+        ("check p.tsv --valid=v.en v.de", "check p.tsv --valid=v.en --valid v.de"),
+        ("check --valid=v.en --valid=v.de p.tsv", "check --valid=v.en --valid=v.de p.tsv"),
+        ("check --valid=v.tsv p.tsv", "check --valid=v.tsv p.tsv"),
         # already repeated
         ("check --valid v.en --valid v.de p.tsv", "check --valid v.en --valid v.de p.tsv"),
-        # a file without its other half stays alone; the reader refuses it
+        # a file without its other half is not changed; the reader refuses it
         ("check p.tsv --valid v.en", "check p.tsv --valid v.en"),
         ("check p.tsv --valid v.en --json", "check p.tsv --valid v.en --json"),
         ("check p.tsv --valid v.en -h", "check p.tsv --valid v.en -h"),
@@ -70,7 +73,7 @@ def test_file_options_are_repeated(typed: str, seen: str) -> None:
 def test_the_name_of_an_existing_file_is_not_split_into_path_and_weight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`v.tsv:2` is then a text, whose translation follows."""
+    """If a file is called `v.tsv:2`, it is no TSV: it is a text, and its translation follows."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "v.tsv:2").write_text("one\n")
     repeated = ["check", "p.tsv", "--valid", "v.tsv:2", "--valid", "v.de"]

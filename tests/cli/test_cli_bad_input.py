@@ -280,7 +280,7 @@ def test_a_folder_that_is_not_a_model_folder(
     assert "Received: pytorch_model.bin" in use(call, arguments, tmp_path / "foreign")
     assert "is a file" in use(call, arguments, tmp_path / "foreign" / "pytorch_model.bin")
     assert f"There is no folder {tmp_path / 'no'}" in use(call, arguments, tmp_path / "no")
-    copied = tmp_path / "copied" / "model"  # of a run folder, without its record
+    copied = tmp_path / "copied" / "model"  # as in a run folder, but without the record of the run
     shutil.copytree(model, copied)
     assert f"Did you mean {copied}?" in use(call, arguments, copied.parent)
 

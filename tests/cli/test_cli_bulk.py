@@ -1,4 +1,4 @@
-"""`translate` and `evaluate` with --workers, --shard and --ray write the bytes of one process."""
+"""`translate` and `evaluate` with --workers, --shard and --ray write the same bytes as one process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def translate_plainly(model: Path, text: Path, *options: str) -> bytes:
 
 
 @pytest.mark.medium
-def test_workers_and_shards_write_the_bytes_of_one_process(model: Path, call: Call, tmp_path: Path) -> None:
+def test_workers_and_shards_write_the_same_bytes_as_one_process(
+    model: Path, call: Call, tmp_path: Path
+) -> None:
     text, out = write_lines(tmp_path / "in.txt", 2400), tmp_path / "out.txt"
     plain = translate_plainly(model, text)
     first = call("translate", model, text, "--out", out, "--workers", "2")
@@ -57,7 +59,7 @@ def test_workers_and_shards_write_the_bytes_of_one_process(model: Path, call: Ca
 
 
 @pytest.mark.medium
-def test_json_and_several_files(model: Path, call: Call, tmp_path: Path) -> None:
+def test_json_and_several_files_are_the_same_with_workers(model: Path, call: Call, tmp_path: Path) -> None:
     texts = [write_lines(tmp_path / "a.txt", 300), write_lines(tmp_path / "b.txt", 20)]
     options = ("--json", "--n-best", "2", "--beam", "3")
     result = call("translate", model, *texts, "--out", tmp_path / "out", "--workers", "1", *options)
@@ -97,7 +99,7 @@ def test_mistakes_are_explained(model: Path, call: Call, tmp_path: Path) -> None
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process started, and theirs."""
+    """The ids of the processes that a process started, and of those that these started."""
     listed = Path(f"/proc/{pid}/task/{pid}/children")
     threads = Path(f"/proc/{pid}/task").glob("*/children") if listed.exists() else []
     found = [int(child) for path in threads for child in path.read_text().split()]
@@ -118,7 +120,7 @@ def start(arguments: list[str | Path], **more: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_and_a_killed_program_cost_only_what_they_had_begun(
+def test_a_killed_worker_and_a_killed_program_lose_only_the_parts_that_they_had_begun(
     model: Path, tmp_path: Path
 ) -> None:
     text, out = write_lines(tmp_path / "in.txt", 30_000), tmp_path / "out.txt"
@@ -138,7 +140,8 @@ def test_a_killed_worker_and_a_killed_program_cost_only_what_they_had_begun(
     assert victim not in workers
     first.kill()
     first.communicate()
-    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 20)  # they end with it
+    # Workers end with the program.
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 20)
     done = num_parts()
     assert 6 <= done < 16
     assert not out.exists()

@@ -56,7 +56,7 @@ def test_pairs_without_faults(call: Call, pairs: Path) -> None:
 @pytest.mark.parametrize(
     "rows",
     [[("one", "eins")], [("one", f"eins {number}") for number in range(40)]],
-    ids=["one", "one source"],
+    ids=["one pair", "one source"],
 )
 def test_a_corpus_too_small_for_a_validation_set_is_reported(
     rows: list[tuple[str, str]], call: Call, tmp_path: Path
@@ -98,7 +98,7 @@ def test_planted_faults_as_json(call: Call, faulty: Path) -> None:
     assert set(PLANTED) <= set(by_title)
     for number, title in enumerate(PLANTED, start=len(GOOD) + 1):
         assert number in [example["line"] for example in by_title[title]["examples"]], title
-        if title != "untranslated":  # it is also in the wrong script, and is counted as skipped there
+        if title != "untranslated":  # also in the wrong script, and counted as skipped for that
             assert (by_title[title]["skipped"] == 0) == (title in KEPT_FAULTS), title
     assert report["pairs"] == len(PLANTED) + len(GOOD)
     assert report["kept"] + sum(report["skipped"].values()) == report["pairs"]

@@ -60,6 +60,15 @@ def test_the_worst_pairs_are_dropped_and_shown(
     assert call("check", tmp_path / "clean.tsv").code == 0
 
 
+def test_the_share_may_stand_before_the_pairs(
+    call: Call, models: list[Path], noisy: Path, tmp_path: Path
+) -> None:
+    """`--keep` has one value here, while that of `jumok train` may name two files."""
+    result = call("clean", "--keep", "80%", noisy, *options(models, tmp_path / "clean.tsv"))
+    assert result.code == 0, result.err
+    assert "kept 16 of 20 pairs" in result.out
+
+
 def test_a_threshold_keeps_pairs_with_at_least_this_score(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
@@ -98,7 +107,7 @@ def test_a_file_that_exists_is_not_replaced(
     assert "exists already" in message
 
 
-def test_kept_and_dropped_pairs_have_a_file_each(
+def test_one_file_for_kept_and_dropped_pairs_is_refused(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "x.tsv"

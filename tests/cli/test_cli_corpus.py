@@ -1,4 +1,4 @@
-"""`jumok corpus`: the built-in corpus as a file that can be read back."""
+"""`jumok corpus`: a built-in corpus as a file that can be read back."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_more_pairs_than_the_grammar_has(call: Call, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(generation, "MAX_FAILED_DRAWS", 500)
     result = call("corpus", "english-korean", "--count", "21")
     printed = result.out.splitlines()[1:]
-    assert 2 <= len(set(printed)) == len(printed) <= 20  # each plain and polite
+    assert 2 <= len(set(printed)) == len(printed) <= 20  # ten scenes, each plain and polite
     message = result.paragraph("corpus")
     assert f"after {len(printed)} distinct ones, 500 draws in a row gave nothing new" in message
     assert "Received: count 21" in message

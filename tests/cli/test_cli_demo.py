@@ -29,7 +29,7 @@ KEYS = {
 
 @pytest.fixture
 def few_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score on fewer pairs: an untrained model is slow on the thousand of the demo."""
+    """Score on fewer pairs: an untrained model is slow on the thousand test pairs of the demo."""
     demo = importlib.import_module("jumok.cli.demo")
     monkeypatch.setattr(demo, "PAIRS", {"train": 300, "valid": 20, "test": 30})
 
@@ -60,7 +60,7 @@ def test_the_demo_writes_its_files_and_is_not_trained_again(call: Call, tmp_path
     assert repeated.code == 0
     assert "this run is already finished" in repeated.out
     new_report = json.loads((out / "report.json").read_text(encoding="utf-8"))
-    # The time that training took, not the time it took to see that it is finished.
+    # The time of the training, not of the command that found it finished.
     assert new_report.pop("train_seconds") == pytest.approx(report.pop("train_seconds"), abs=1)
     assert new_report == report
 

@@ -1,4 +1,4 @@
-"""The display of training: what fits in 80 columns, and what is shown before the first step."""
+"""The display of training: the bar in terminals of several widths, stages, and how a run ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jumok.training.events import Finished, Progress, Stage, StageStarted, Valid
 from support.training_progress import PROGRESS
 
 
-def line(display: TrainingDisplay, width: int) -> str:
+def bar_line(display: TrainingDisplay, width: int) -> str:
     """Return the line of the bar as a terminal of this width shows it."""
     console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
     console.print(display._bar.get_renderable(), end="")
@@ -38,12 +38,12 @@ def make_display(width: int) -> TrainingDisplay:
         (20, ["step 12,345"], ["left"]),
     ],
 )
-def test_the_bar_and_the_time_left_stay_in_a_narrow_terminal(
+def test_a_narrow_terminal_shows_the_bar_and_fewer_facts(
     width: int, shown: list[str], hidden: list[str]
 ) -> None:
     display = make_display(width)
     display.show(PROGRESS)
-    text = line(display, max(width, 50))
+    text = bar_line(display, max(width, 50))
     assert "step 12,345/150,000" in text or width == 20
     assert "━" in text
     for fact in shown:
@@ -56,7 +56,7 @@ def test_the_bar_and_the_time_left_stay_in_a_narrow_terminal(
 def test_a_run_without_an_end_has_no_time_left() -> None:
     display = make_display(80)
     display.show(Progress(**{**_fields(PROGRESS), "steps": None, "seconds_left": None}))
-    text = line(display, 80)
+    text = bar_line(display, 80)
     assert "step 12,345 " in text
     assert "left" not in text
 
@@ -64,21 +64,21 @@ def test_a_run_without_an_end_has_no_time_left() -> None:
 def test_stages_are_shown_while_they_last() -> None:
     display = make_display(80)
     display.show(StageStarted("measuring"))
-    assert "measuring" in line(display, 80)
+    assert "measuring" in bar_line(display, 80)
     display.show(Stage("measuring", "5 ms per update", 12.0))
-    assert line(display, 80) == ""
+    assert bar_line(display, 80) == ""
 
 
 def test_a_validation_keeps_the_bar_and_the_time_left() -> None:
     display = make_display(80)
     display.show(PROGRESS)
     display.show(StageStarted("validating"))
-    text = line(display, 80)
+    text = bar_line(display, 80)
     assert "validating" in text
     assert "2:30:16 left" in text
     display.show(Validated(12_345, 2.0, {"chrf": 3.0}, (), best=True, seconds=1.0))
     display.show(PROGRESS)
-    assert "step 12,345/150,000" in line(display, 80)
+    assert "step 12,345/150,000" in bar_line(display, 80)
 
 
 @pytest.mark.parametrize(

@@ -204,8 +204,8 @@ MESSAGES = {
 }
 
 
-def test_a_memory_has_its_own_places_for_placeholders(call: Call, tmp_path: Path) -> None:
-    """The order of placeholders in the memory is kept, and the model is not asked."""
+def test_placeholders_stand_where_the_memory_has_them(call: Call, tmp_path: Path) -> None:
+    """Placeholders have the order of the memory, and the model translates nothing."""
     memory, source, out = tmp_path / "memory.tmx", tmp_path / "a.json", tmp_path / "b.json"
     memory.write_bytes(write_tmx(MESSAGES.items(), "en", "ko"))
     source.write_text(json.dumps(list(MESSAGES)), encoding="utf-8")
@@ -237,8 +237,8 @@ def test_every_format_takes_placeholders_from_a_memory(
     call: Call, tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
     memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / name, tmp_path / f"out.{name}"
-    pairs = {"%s": "%s", "<b>%s</b>": "<b>%s</b>", "**%s**": "**%s**"}
-    lines = [f"two {code} nine\t아홉 {other} 둘\n" for code, other in pairs.items()]
+    codes = ["%s", "<b>%s</b>", "**%s**"]
+    lines = [f"two {code} nine\t아홉 {code} 둘\n" for code in codes]
     memory.write_text("".join(lines), encoding="utf-8")
     source.write_text(text, encoding="utf-8")
     assert call("translate", MODEL, source, "--out", out, "--memory", memory).code == 0
@@ -373,7 +373,9 @@ def test_of_several_translations_in_a_memory_the_last_counts(call: Call, page: P
     assert "이백사십구" in out.read_text(encoding="utf-8")
 
 
-def test_the_progress_counts_translating_and_aligning(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_text_counts_twice_in_the_progress_translated_and_aligned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(segment_translator, "BLOCK_SENTENCES", 2)
     seen: list[tuple[int, int]] = []
     translate = SegmentTranslator(
@@ -389,7 +391,7 @@ MANY = "".join(f"<p>{digits}.</p>\n" for digits in ("two one", "four nine", "two
 
 
 class TestResuming:
-    """A long document is translated in blocks, which are stored until it is written."""
+    """A long document is translated in blocks, which are stored until the translation is written."""
 
     @pytest.fixture(autouse=True)
     def small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +426,7 @@ class TestResuming:
         assert stopped.code == 130
         assert f"{part}; the same command continues" in " ".join(stopped.err.split())
         assert (out.exists(), part.exists()) == (False, True)
-        part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as a kill in a write leaves it
+        part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as a kill during a write leaves the file
         assert call("translate", MODEL, source, "--out", out).code == 0
         assert blocks == [2, 2, 1, 1]
         assert not part.exists()
@@ -435,7 +437,7 @@ class TestResuming:
     @pytest.mark.parametrize(
         "option", [["--beam", "1"], ["--sentences", "keep"], ["--memory", "m.en-ko.tsv"]]
     )
-    def test_other_options_begin_again_only_if_asked(
+    def test_with_other_options_it_begins_again_only_with_overwrite(
         self, option: list[str], call: Call, source: Path, tmp_path: Path, blocks: list[int],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
@@ -450,7 +452,7 @@ class TestResuming:
         assert sum(blocks[3:]) == 5
         assert sorted(path.name for path in tmp_path.iterdir()) == ["m.en-ko.tsv", "many.html", "out.html"]
 
-    def test_a_file_of_others_is_not_replaced(
+    def test_a_part_file_that_is_not_from_jumok_is_not_replaced(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
     ) -> None:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
@@ -526,7 +528,7 @@ class TestResuming:
         assert call(*command).code == 130
         assert "with another model" in call(*command).paragraph("translate")
 
-    def test_an_edited_document_begins_again_only_if_asked(
+    def test_an_edited_document_is_translated_again_only_with_overwrite(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
     ) -> None:
         call("translate", MODEL, source, "--out", tmp_path / "out.html")
@@ -596,7 +598,9 @@ def test_a_killed_translation_of_a_long_document_continues(call: Call, tmp_path:
 class TestSavedMemory:
     """`--save-memory memory.tmx`: what was translated, for CAT tools and for `--memory`."""
 
-    def test_it_is_read_by_others_and_by_jumok(self, call: Call, page: Path, tmp_path: Path) -> None:
+    def test_the_memory_is_read_by_other_tools_and_by_jumok(
+        self, call: Call, page: Path, tmp_path: Path
+    ) -> None:
         tmx = pytest.importorskip("translate.storage.tmx", reason="needs translate-toolkit")
         out, memory = tmp_path / "out.html", tmp_path / "new" / "memory.tmx"
         result = call("translate", MODEL, page, "--out", out, "--save-memory", memory)
@@ -622,7 +626,7 @@ class TestSavedMemory:
     @pytest.mark.parametrize(
         ("name", "words"), [("memory.tsv", "ends in .tmx"), ("old.tmx", "exists and is not overwritten")]
     )
-    def test_it_is_refused_before_anything_is_translated(
+    def test_an_unsuitable_path_is_refused_before_anything_is_translated(
         self, name: str, words: str, call: Call, page: Path, tmp_path: Path
     ) -> None:
         (tmp_path / "old.tmx").write_bytes(b"mine")

@@ -169,7 +169,7 @@ def test_swapped_sides_are_refused_if_no_file_name_has_a_language(
 
 @pytest.mark.medium
 def test_a_model_knows_which_side_is_its_source(directions: dict[str, Path]) -> None:
-    """German and English have the same script, and no language detector is needed."""
+    """By the loss of both directions: scripts would not tell, as German and English have the same one."""
     pairs = [Pair(*line[:2]) for line in digit_lines(60, seed=4)]
     swapped = [Pair(pair.target, pair.source) for pair in pairs]
     translator = jumok.load(directions["en-de"], engine="torch")

@@ -118,7 +118,7 @@ def test_the_locale_chooses_the_language(variables: dict[str, str], english: boo
 
 
 @pytest.mark.parametrize("locale", ["ko_KR.UTF-8", "ko_KR.does-not-exist"])
-def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
+def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
     done = spawn("trian", JUMOK_LANG="", LC_ALL=locale, PYTHONUTF8="1")
     assert done.returncode == 2
     assert "없는 명령입니다" in done.stderr.decode()
@@ -136,7 +136,7 @@ def test_a_locale_that_is_not_installed_is_enough(locale: str) -> None:
             "문장 쌍 54개, 검증용 6개; 건너뜀: 중복 2개, 빈 문장 1개",
         ),
         ("54 pairs, 270 target tokens", "문장 쌍 54개, 번역문 토큰 270개"),
-        ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 빔 크기 4로 평가"),
+        ("the checkpoint of step 12, scored with beam 4", "스텝 12의 체크포인트, 평가 시 빔 크기 4"),
         ("a tenth of 1 step, at most 4,000", "전체 1스텝의 10분의 1, 최대 4,000"),
         ("a tenth of 900 steps, at most 4,000", "전체 900스텝의 10분의 1, 최대 4,000"),
         (
@@ -219,7 +219,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         (
             "60% of the way from the start model to the average of the last 5 checkpoints up to step 1,200, "
             "scored with beam 4",
-            "시작 모델과 스텝 1,200까지 마지막 체크포인트 5개의 평균 사이의 60% 지점, 빔 크기 4로 평가",
+            "시작 모델과 스텝 1,200까지 마지막 체크포인트 5개의 평균 사이의 60% 지점, 평가 시 빔 크기 4",
         ),
         (
             "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
@@ -249,7 +249,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
     ],
 )
 def test_texts_of_several_parts_are_korean_as_a_whole(text: str, shown: str) -> None:
-    """A template such as "{count} {noun}" took the words of other parts as its own."""
+    """No template, such as "{count} {noun}", takes the words of other parts as its own."""
     choose_language({"JUMOK_LANG": "ko"})
     assert localise_text(text) == shown
     choose_language({})
@@ -264,7 +264,7 @@ def test_texts_of_several_parts_are_korean_as_a_whole(text: str, shown: str) -> 
         b"PK\3\4opendocument.spreadsheet",
     ],
 )
-def test_what_a_binary_file_is_is_said_in_korean(head: bytes) -> None:
+def test_the_kind_of_a_binary_file_is_named_in_korean(head: bytes) -> None:
     advice = encoding_advice(head, head, [], lambda encoding: encoding.codec)
     assert advice == f"It is {name_binary_file(head)}"
     choose_language({"JUMOK_LANG": "ko"})
@@ -339,7 +339,7 @@ def test_json_is_the_same_in_every_language(model: Path, pairs: Path, call: Call
 
 
 @pytest.mark.usefixtures("_korean")
-def test_a_model_is_trained_translated_with_evaluated_and_described(
+def test_training_translating_evaluating_and_info_are_korean(
     tmp_path: Path, pairs: Path, gold_pairs: Path, call: Call
 ) -> None:
     out = tmp_path / "run"
@@ -400,7 +400,7 @@ def test_the_bar_fits_in_korean(width: int, shown: str) -> None:
 
 @pytest.mark.parametrize("width", range(50, 90))
 def test_reasons_of_settings_are_whole_in_korean(width: int) -> None:
-    """rich cut a syllable at the edge of the column for some widths."""
+    """At some widths rich would cut a syllable at the edge of the column."""
     choose_language({"JUMOK_LANG": "ko"})
     console = Console(width=width, file=io.StringIO())
     reason = "the end is known, and scores rise most just before it"

@@ -120,7 +120,7 @@ def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path)
     file = tmp_path / "one.json"
     assert call("look", model, "one two", "--out", file).code == 0
     plain = complete_explanation(explain(jumok.load(model), "one two"))
-    name = model.parent.name if model.name == "model" else model.name  # figures of a page are signed with it
+    name = model.parent.name if model.name == "model" else model.name  # a page signs its figures with it
     explanation = replace(plain, facts={**plain.facts, "name": name})
     assert file.read_text(encoding="utf-8") == explanation_to_json(explanation)
     assert json.loads(explanation_to_json(explanation))["version"] == 2

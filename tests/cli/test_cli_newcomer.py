@@ -98,12 +98,12 @@ def attempt(
     return run
 
 
-def mark(row: Attempt) -> ParameterSet:
+def parameter(row: Attempt) -> ParameterSet:
     name = f"{row.number} {row.command}"
     return pytest.param(row, id=name, marks=[pytest.mark.slow] if row.slow else [])
 
 
-@pytest.mark.parametrize("row", [mark(row) for row in ATTEMPTS])
+@pytest.mark.parametrize("row", [parameter(row) for row in ATTEMPTS])
 def test_an_attempt(row: Attempt, attempt: Callable[..., Result]) -> None:
     result = attempt(row.command, row.stdin)
     said = result.out + result.err
@@ -272,7 +272,7 @@ def test_a_learning_rate_of_1000(attempt: Callable[..., Result], tmp_path: Path)
 def test_ctrl_c_then_translate_then_finish_then_more(
     attempt: Callable[..., Result], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person who has had enough has a model, can end the run, and can give it more steps later."""
+    """After Ctrl-C a person has a model, can end the run, and can give it more steps later."""
     run = tmp_path / "run"
     others = " ".join(f"--set {name}={value}" for name, value in TINY.items() if "steps" not in name)
     update = Worker.update

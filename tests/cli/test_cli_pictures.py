@@ -46,7 +46,8 @@ def test_captions_from_training_to_maps(call: Call, pictures: Path) -> None:
     assert [json.loads(line)["source"] for line in lines] == [str(picture), "", str(picture)]
 
     (pictures / "paths.txt").write_text(f"{picture}\n")
-    bulk = ("--out", pictures / "bulk.txt", "--workers", "1")  # a part would not know that a picture changed
+    # A part file would not notice that a picture changed.
+    bulk = ("--out", pictures / "bulk.txt", "--workers", "1")
     for command, file in (("translate", pictures / "paths.txt"), ("evaluate", captions)):
         refused = call(command, model, file, *bulk)
         assert "Pictures are not translated in parts" in refused.paragraph(command)
@@ -142,7 +143,7 @@ def test_two_systems_are_compared_on_pictures(call: Call, pictures: Path) -> Non
 
 
 @pytest.mark.medium
-def test_a_hostile_picture_stops_training_with_its_name(call: Call, pictures: Path) -> None:
+def test_training_and_check_name_a_truncated_picture(call: Call, pictures: Path) -> None:
     bad = pictures / "halves" / "left" / "bad.png"
     bad.write_bytes((pictures / "halves" / "left" / "000.png").read_bytes()[:45])
     stopped = call("train", pictures / "halves", "--model", "encoder-only", *SMALL, "--out", pictures / "run")

@@ -80,7 +80,7 @@ def test_a_model_is_fine_tuned(call: Call, pairs: Path, model: Path, tmp_path: P
     result = call("train", pairs, "--start-from", model, *keep, "--out", tmp_path / "run", "--steps", "2")
     assert result.code == 0, result.err
     assert f"starting from: {model}: " in result.err
-    assert " to keep (keep.en, keep.de)" in result.err  # less those that are among the new pairs
+    assert " to keep (keep.en, keep.de)" in result.err  # without those that are also among the new pairs
     assert "fine-tuning: chrf of the new pairs " in result.err
     refused = call("train", pairs, "--out", tmp_path / "other", "--freeze", "encoder")
     assert refused.code == 2
@@ -150,7 +150,7 @@ def test_an_unfinished_run_is_continued(call: Call, pairs: Path, unfinished_run:
 # --- the disk ---
 
 
-def full(*_: object) -> NoReturn:
+def raise_disk_full(*_: object) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -158,7 +158,7 @@ def test_a_full_disk_from_the_start(
     call: Call, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        patched.setattr(os, "fsync", raise_disk_full)
         message = call("train", pairs, "--out", tmp_path / "run", *settings()).paragraph("train")
     assert "the disk is full" in message
     assert str(tmp_path / "run") in message
@@ -177,7 +177,7 @@ def test_a_disk_that_fills_up(
     def fills_up(path: Path, data: bytes) -> None:
         if temporary_folder in str(path) and path.suffix == ".json":
             path.write_bytes(data[: len(data) // 2])
-            full()
+            raise_disk_full()
         write(path, data)
 
     with monkeypatch.context() as patched:
@@ -248,7 +248,7 @@ def test_ctrl_c_saves_and_the_same_command_continues(
         message = ""
         for line in process.stderr:
             message += line
-            if "validation loss" in line:  # the first checkpoint comes with it
+            if "validation loss" in line:  # the first checkpoint is saved with the first validation
                 break
         process.send_signal(signal_number)
         message += process.stderr.read()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from support.cli_calls import Call
 
-ODD = [
+ODD_LINES = [
     b"one two",
     b"",
     b"   ",
@@ -45,21 +45,25 @@ def lines_of(out: str) -> list[str]:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["newline", "carriage return"])
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "without a last newline"])
 def test_as_many_lines_out_as_in(end: bytes, ended: bool, call: Call, model: Path) -> None:
-    text = end.join(ODD) + (end if ended else b"")
+    text = end.join(ODD_LINES) + (end if ended else b"")
     result = call("translate", model, stdin=text)
     assert result.code == 0
     assert all(line.startswith("note: ") for line in result.err.splitlines())
     lines = lines_of(result.out)
-    assert len(lines) == len(ODD)
-    assert all(translation == "" for translation, line in zip(lines, ODD, strict=True) if not line.strip())
+    assert len(lines) == len(ODD_LINES)
+    assert all(
+        translation == "" for translation, line in zip(lines, ODD_LINES, strict=True) if not line.strip()
+    )
     assert all(len(line.splitlines()) <= 1 for line in lines)
-    expected = jumok.load(model).translate([line.decode() for line in ODD])
+    expected = jumok.load(model).translate([line.decode() for line in ODD_LINES])
     assert lines == [" ".join(translation.text.splitlines()) for translation in expected]
 
 
-def test_a_file_and_standard_input_give_the_same(call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_file_and_standard_input_give_the_same_translations(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "in.txt"
-    file.write_bytes(b"\n".join(ODD))
+    file.write_bytes(b"\n".join(ODD_LINES))
     assert call("translate", model, file) == call("translate", model, stdin=file.read_bytes())
 
 
@@ -105,8 +109,8 @@ def test_json(call: Call, model: Path) -> None:
 
 
 def test_json_output_has_one_line_per_input_line(call: Call, model: Path) -> None:
-    lines = lines_of(call("translate", model, "--json", "--align", stdin=b"\n".join(ODD)).out)
-    assert [json.loads(line)["source"] for line in lines] == [line.decode() for line in ODD]
+    lines = lines_of(call("translate", model, "--json", "--align", stdin=b"\n".join(ODD_LINES)).out)
+    assert [json.loads(line)["source"] for line in lines] == [line.decode() for line in ODD_LINES]
 
 
 def test_n_best(call: Call, model: Path) -> None:
@@ -225,10 +229,10 @@ def test_options_that_cannot_be_used_are_refused(
 
 @pytest.mark.medium
 def test_translations_in_a_pipe_are_utf8_whatever_the_locale(model: Path) -> None:
-    done = spawn("translate", model, stdin=b"\n".join(ODD), PYTHONIOENCODING="ascii")
+    done = spawn("translate", model, stdin=b"\n".join(ODD_LINES), PYTHONIOENCODING="ascii")
     assert done.returncode == 0
     assert all(line.startswith(b"note: ") for line in done.stderr.splitlines())
-    assert done.stdout.count(b"\n") == len(ODD)
+    assert done.stdout.count(b"\n") == len(ODD_LINES)
     done.stdout.decode("utf-8")
 
 
@@ -270,7 +274,7 @@ def test_a_closed_pipe_is_not_an_error_of_a_translation(model: Path, tmp_path: P
     file = tmp_path / "many.txt"
     file.write_bytes(b"one two three\n" * 3000)
     with subprocess.Popen(
-        program(["translate", model, file, "--beam", "1", "--json"]),  # more than a pipe holds
+        program(["translate", model, file, "--beam", "1", "--json"]),  # it prints more than a pipe holds
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
@@ -311,7 +315,7 @@ def test_torch_instead_of_the_fast_engine_is_reported(
 
 
 def test_the_time_left_follows_from_all_lines_so_far() -> None:
-    assert _time_left(4.0, 2_304, 30_000) == "0:48 left"  # not the speed of the last burst
+    assert _time_left(4.0, 2_304, 30_000) == "0:48 left"  # by the mean speed, not by that of the last lines
     assert _time_left(90.0, 100, 400) == "4:30 left"
     assert _time_left(1.0, 10, 10) == "0:00 left"
     assert _time_left(1.0, 5, None) == _time_left(1.0, 11, 10) == ""

@@ -73,7 +73,7 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
     assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == result
     assert "recurrent-bahdanau" in (out / "report.html").read_text(encoding="utf-8")
 
-    monkeypatch.setattr(subprocess, "Popen", None)  # a second process would fail
+    monkeypatch.setattr(subprocess, "Popen", None)  # to start a process would fail
     code, stdout, stderr = call(*arguments, *SMALL)
     assert code == 0, stderr
     assert stderr.count("already finished") == 2
@@ -87,7 +87,7 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
 
 
 @pytest.mark.medium
-def test_an_interrupted_comparison_saves_and_says_so(tmp_path):
+def test_an_interrupted_comparison_saves_a_checkpoint_and_says_how_to_continue(tmp_path):
     pairs, out = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60)), tmp_path / "out"
     arguments = ["compare", pairs, "--system", "recurrent", "--system", "transformer", "--out", out]
     program = [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, arguments), *SMALL]

@@ -1,4 +1,4 @@
-"""Training, validation and test set of a comparison: nothing leaks, and a repeated command finds the same."""
+"""The three sets of a comparison: nothing leaks, and a repeated command reads the same sets."""
 
 from __future__ import annotations
 

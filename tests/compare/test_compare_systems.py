@@ -22,20 +22,20 @@ STEPS = {"training.steps": 3}
 def test_specs_become_named_overrides_with_the_mechanism_at_its_sites():
     specs = ["recurrent:none", "recurrent:luong-dot", "transformer:efficient", "transformer:restricted"]
     systems = make_systems(specs, settings={**STEPS, "model.width": 32})
-    assert [one.name for one in systems] == [
+    assert [system.name for system in systems] == [
         "recurrent-none",
         "recurrent-luong-dot",
         "transformer-efficient",
         "transformer-restricted",
     ]
-    models = [one.overrides.with_defaults().model for one in systems]
+    models = [system.overrides.with_defaults().model for system in systems]
     assert [model.attention.kind for model in models[:2]] == ["none", "luong-dot"]
     sites = (models[2].encoder_attention, models[2].decoder_attention, models[2].cross_attention)
     assert [site.kind for site in sites] == ["efficient"] * 3
     assert models[3].decoder_attention.kind == "restricted"
     assert models[3].cross_attention.kind == "scaled-dot", "restricted attention cannot be cross-attention"
     assert {model.width for model in models} == {32}
-    assert {one.overrides["training.steps"] for one in systems} == {3}
+    assert {system.overrides["training.steps"] for system in systems} == {3}
 
 
 def test_recipes_are_named_after_their_file_or_their_run_folder(tmp_path):
@@ -45,8 +45,8 @@ def test_recipes_are_named_after_their_file_or_their_run_folder(tmp_path):
     first.write_text('[model]\nfamily = "recurrent"\n[training]\nminutes = 9\n', encoding="utf-8")
     second.write_text("[training]\nsteps = 70\nclip_norm = 0.5\n", encoding="utf-8")
     systems = make_systems(recipes=[first, second], settings=STEPS)
-    assert [one.name for one in systems] == ["big", "my-run"]
-    assert [dict(one.overrides) for one in systems] == [
+    assert [system.name for system in systems] == ["big", "my-run"]
+    assert [dict(system.overrides) for system in systems] == [
         {"model.family": "recurrent", "training.steps": 3},
         {"training.steps": 3, "training.clip_norm": 0.5},
     ]

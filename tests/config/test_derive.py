@@ -126,7 +126,7 @@ def test_heads_divide_the_widths_of_all_sizes_or_of_none() -> None:
         assert len({width % heads == 0 for _, _, width, _, _ in SIZES.values()}) == 1
 
 
-def test_heads_divide_an_odd_width() -> None:
+def test_derived_heads_divide_a_width_that_no_size_has() -> None:
     recipe = derive(Overrides.from_settings({"model": {"width": 90}}), MULTI30K, CPU).recipe
     assert recipe.model.width % recipe.model.heads == 0
 

@@ -44,11 +44,11 @@ def test_an_override_is_not_changed() -> None:
 
 
 def test_the_derived_maximum_fits_into_the_positions_of_the_model() -> None:
-    """All pictures have the same number of patches: captions set the ratio, and the positions bound it."""
+    """All pictures have the same number of patches: captions set the ratio, and the positions limit it."""
     pictures = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 4}
     lengths = token_lengths([(4, 190)], pictures=True)
-    free = derive_search(resolve(Overrides.from_settings(**pictures)), lengths)
-    assert int(4 * free.recipe.search.max_length_ratio) + EXTRA_TOKENS == 247
-    bound = derive_search(resolve(Overrides.from_settings(**pictures)), lengths, max_tokens=200)
-    assert int(4 * bound.recipe.search.max_length_ratio) + EXTRA_TOKENS == 200
-    assert bound.reason_for("search.max_length_ratio").endswith("; the model has positions for 200")
+    unlimited = derive_search(resolve(Overrides.from_settings(**pictures)), lengths)
+    assert int(4 * unlimited.recipe.search.max_length_ratio) + EXTRA_TOKENS == 247
+    limited = derive_search(resolve(Overrides.from_settings(**pictures)), lengths, max_tokens=200)
+    assert int(4 * limited.recipe.search.max_length_ratio) + EXTRA_TOKENS == 200
+    assert limited.reason_for("search.max_length_ratio").endswith("; the model has positions for 200")

@@ -67,7 +67,7 @@ def values_of(annotation: Any, info: FieldInfo) -> st.SearchStrategy[Any]:
 
 def settings_of(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     fields = {name: values_of(info.annotation, info) for name, info in model.model_fields.items()}
-    # Settings without a family are a Transformer's.
+    # A family is always given: without one, the other fields are read as those of a Transformer.
     needed = {"family": fields.pop("family")} if "family" in fields else {}
     return st.fixed_dictionaries(needed, optional=fields)
 
@@ -104,7 +104,7 @@ def test_every_setting_has_its_help() -> None:
             assert setting_help(type(settings), name), f"{section}.{name}"
 
 
-def test_overrides_win_over_nested_settings() -> None:
+def test_settings_by_full_name_win_over_nested_settings() -> None:
     recipe = make_recipe({"model": {"size": "tiny", "width": 64}}, **{"model.width": 128, "search.beam": 1})
     assert (recipe.model.size, recipe.model.width, recipe.search.beam) == ("tiny", 128, 1)
 

@@ -1,4 +1,4 @@
-"""Overrides and recipe are two types; `resolve` makes one of the other and keeps the reasons."""
+"""Overrides are what a person set; `resolve` makes a recipe of them and of derived settings, with reasons."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_mechanism_without_options_is_its_name() -> None:
     assert Overrides.from_settings(**{"model.cross_attention": options})["model.cross_attention"] == options
 
 
-def test_updating_overrides_leaves_the_old_ones_alone() -> None:
+def test_updating_overrides_does_not_change_the_original() -> None:
     first = Overrides.from_settings(**{"training.seed": 1, "model.width": 64})
     second = first.updated({"training.seed": 2, "model.width": None, "model.family": "recurrent"})
     assert dict(second) == {"training.seed": 2, "model.width": 64, "model.family": "recurrent"}
@@ -90,14 +90,14 @@ def test_only_overrides_can_differ_from_a_recipe() -> None:
     assert differences(Overrides(), stored) == []
 
 
-def test_other_values_of_a_recipe_leave_the_rest_alone() -> None:
+def test_with_settings_changes_only_the_given_settings() -> None:
     recipe = make_recipe(**{"training.minutes": 5, "model.cross_attention": {"kind": "bahdanau", "units": 8}})
     changed = with_settings(recipe, {"model.width": 64})
     assert flatten(changed) == {**flatten(recipe), "model.width": 64}
 
 
 def test_no_module_relies_on_pydantic_for_what_was_set() -> None:
-    """A `Recipe` has all of them. The one exception takes a recipe from a caller."""
-    asking = re.compile("exclude_unset|model_fields_set|exclude_defaults")
-    found = [path.name for path in SOURCES.rglob("*.py") if asking.search(path.read_text(encoding="utf-8"))]
+    """A recipe has a value for every setting. The one exception reads what a caller set in a recipe."""
+    options = re.compile("exclude_unset|model_fields_set|exclude_defaults")
+    found = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
     assert found == ["overrides.py"]

@@ -1,4 +1,4 @@
-"""Batches: each pair once per epoch, an order that one integer determines, bounded sizes, little padding."""
+"""Batches: each pair once per epoch, an order that the seed determines, bounded sizes, little padding."""
 
 from __future__ import annotations
 
@@ -261,8 +261,8 @@ def test_padded_batch_of_sources_only_and_of_unequal_counts() -> None:
         padded_batch([[1], [2]], [[1]])
 
 
-def test_planning_a_large_corpus_is_quick() -> None:
-    """100,000 pairs take about 50 ms, a million half a second."""
+def test_the_plan_of_100_000_pairs_has_every_pair() -> None:
+    """This takes about 50 ms; a million pairs take half a second."""
     lengths = np.array(natural_lengths(100_000))
     slots = layout_slots(
         lengths[:, 0], lengths[:, 1], [StoredCorpus("a", 1.0, 0, 100_000)], batch_tokens=4096

@@ -1,4 +1,4 @@
-"""The report finds planted faults, finds none in good text, and training skips exactly what it reports."""
+"""The report finds planted faults and none in good text, and training skips the pairs that it predicts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_good_pairs_have_no_faults(source: str, target: str) -> None:
         ("São João is not far.", "Não é longe de São João – «ÁGUA».", ("en", "pt")),
         ("Where are you going?", "どこに行きますか？", ("en", "ja")),
         ("Where are you going?", "你要去哪里？", ("en", "zh")),
-        ("I want to go.", "می‌خواهم بروم.", ("en", "fa")),  # with a joiner, as it must be
+        ("I want to go.", "می‌خواهم بروم.", ("en", "fa")),  # with a joiner, which Persian needs
         ("Hello, world.", "नमस्ते दुनिया।", ("en", "hi")),
         ("Good morning to you.", "Ќ добро јутро / dobro jutro", ("en", "sr")),
     ],

@@ -1,4 +1,4 @@
-"""The plan of large stores: bijections, each pair once per epoch, any position by itself."""
+"""The plan of large stores: bijections, each pair as often as its weight, batches as in a sorted plan."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_each_pair_is_used_as_often_as_its_weight_in_every_epoch(
             assert rows == 1 or rows * (source[pairs].max() + 1) <= 2 * batch_tokens
 
 
-def test_large_stores_get_this_plan_and_fractional_weights_do_not() -> None:
+def test_large_stores_with_whole_weights_get_this_plan() -> None:
     lengths = np.arange(1, 200) % 17 + 1
     batches = Batches(fake_store(lengths, lengths, [StoredCorpus("a", 1.0, 0, 199)]), batch_tokens=64, seed=3)
     assert isinstance(batches._layout, FeistelLayout)
@@ -89,4 +89,5 @@ def test_large_stores_get_this_plan_and_fractional_weights_do_not() -> None:
     assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(199))
     assert not np.array_equal(*epochs)
     assert not has_whole_weights([StoredCorpus("a", 0.5, 0, 10)])
-    assert store_module.MAX_SORTED_PAIRS == 1_000_000  # published results have fewer pairs
+    # Published results have fewer pairs: their order must stay.
+    assert store_module.MAX_SORTED_PAIRS == 1_000_000

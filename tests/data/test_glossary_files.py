@@ -84,13 +84,13 @@ def test_a_file_that_is_no_glossary_is_refused(tmp_path: Path, name: str, text: 
 
 
 @pytest.mark.parametrize("text", ["cat\t개\n", "cat\t고양이\ndog\t강아지\n"])
-@pytest.mark.parametrize("own", ["utf-8", "cp949"])
+@pytest.mark.parametrize("written_as", ["utf-8", "cp949"])
 def test_a_glossary_may_be_utf_8_beside_a_text_in_another_encoding(
-    tmp_path: Path, text: str, own: str
+    tmp_path: Path, text: str, written_as: str
 ) -> None:
-    """`--encoding cp949` is that of old subtitles; the terms were written yesterday."""
+    """`--encoding cp949` is the encoding of the text, such as old subtitles; the glossary may be newer."""
     path = tmp_path / "terms.tsv"
-    path.write_bytes(text.encode(own))
+    path.write_bytes(text.encode(written_as))
     terms = read_glossary(path, source_language="en", target_language="ko", encoding="cp949").terms
     assert terms == dict(line.split("\t") for line in text.splitlines())
 

@@ -33,7 +33,7 @@ def test_of_distinct_sources_exactly_the_requested_number_is_held_out() -> None:
     assert sum(pair in many for pair in pairs) == 500  # a tenth of all pairs
 
 
-def test_order_does_not_matter_and_growth_retains_most() -> None:
+def test_order_does_not_matter_and_added_pairs_change_little() -> None:
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(3000)]
     hold_out = choose_hold_out(pairs, count=100)
     assert choose_hold_out(pairs[::-1], count=100) == hold_out

@@ -633,7 +633,7 @@ def test_an_archive_with_a_name_that_is_not_utf_8_is_refused(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("gap", [" " * 60_000, " \0" + " " * 60_000])
 def test_spaces_in_a_segment_cost_linear_time(gap: str) -> None:
-    """20,000 of them took 0.3 seconds, and four times as long with twice as many."""
+    """Once 20,000 spaces took 0.3 seconds, and twice as many took four times as long."""
     segment = SegmentText()
     segment.add("a")
     for piece in gap.split("\0"):

@@ -1,4 +1,4 @@
-"""Corpora of pictures: folders of classes, captions in a TSV, and what hostile ones must not reach."""
+"""Corpora of pictures: folders of classes, captions in a TSV, and files that a hostile TSV must not reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large corpora: cleaning by a spool on all cores gives the pairs, counts and store of one process."""
+"""Large corpora: a spool, cleaned on all cores, gives the same pairs, counts and store as one process."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_an_empty_spool_has_no_pairs(tmp_path: Path) -> None:
         open_store(spool.folder)
 
 
-def test_a_private_folder_stays_private(tmp_path: Path) -> None:
+def test_a_private_folder_stays_private_and_a_used_one_is_emptied(tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
     spool = Spool(private)
@@ -179,14 +179,14 @@ def test_a_full_disk_is_named(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.medium
 def test_the_death_of_workers_names_the_pairs_and_ends_with_the_advice(tmp_path: Path) -> None:
-    dies = (
+    dying_worker = (
         "import os; from jumok.system.worker_processes import answer_messages; "
         "answer_messages(lambda message: {} if 'ready' in message else os._exit(1))"
     )
     block = SpooledBlock(tmp_path, 1, 0, first=32_768, read=1_000)
-    for first, found in (({"ready": True}, "on pairs 32,769 to 33,768"), ({}, "ended while it started")):
+    for first, message in (({"ready": True}, "on pairs 32,769 to 33,768"), ({}, "ended while it started")):
         workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
-            dies, count=1, first=first, advice="End other programs."
+            dying_worker, count=1, first=first, advice="End other programs."
         )
-        with pytest.raises(StorageError, match=rf"{found}.* End other programs\.$"):
+        with pytest.raises(StorageError, match=rf"{message}.* End other programs\.$"):
             list(workers.map(iter([(block, {"number": 1})])))

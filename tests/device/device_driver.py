@@ -2,7 +2,7 @@
 
     python device_driver.py BUILD_FOLDER OUT_FOLDER > result.json
 
-It is a process of its own: a process can have only one device of this kind, and torch keeps it forever.
+It is a process of its own: torch registers one such device per process, and never removes it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from support.toy_device import register_toy_device
 if TYPE_CHECKING:
     from jumok.models.model import Model
 
-VOCABULARY = 310
+VOCAB_SIZE = 310
 TOY = DeviceConfig("toy", "fp32")
 SENTENCES = [SENTENCE, "a small river.", TARGET, "the house and the tree near the river"]
 
@@ -86,11 +86,11 @@ class OneBatch:
 def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
     """A model, and a batch for it, on the CPU."""
     torch.manual_seed(3)
-    sides = {"source_vocab_size": VOCABULARY, "target_vocab_size": VOCABULARY, "shared": True}
+    sides = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE, "shared": True}
     generator = torch.Generator().manual_seed(5)
     lengths = [5, 9, 7, 1]
     sources, targets = (
-        [torch.randint(4, VOCABULARY, (length,), generator=generator).tolist() for length in lengths]
+        [torch.randint(4, VOCAB_SIZE, (length,), generator=generator).tolist() for length in lengths]
         for _ in range(2)
     )
     if name in ("captions", "classifier"):
@@ -102,7 +102,7 @@ def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
     if name in ("language model", "encoder-only"):
         batch = padded_batch([[] for _ in targets], targets)
         if name == "encoder-only":
-            batch = mask_tokens(batch, random_uint64_by_sentence(batch), vocab_size=VOCABULARY)
+            batch = mask_tokens(batch, random_uint64_by_sentence(batch), vocab_size=VOCAB_SIZE)
         return model, batch
     return model, padded_batch(sources, targets)
 
@@ -128,7 +128,7 @@ def compare_training(name: str, settings: Any, toy: Any) -> dict[str, Any]:
     model, batch = make_model(name, settings)
     set_dropout(model, 0.0)
     on_toy = TOY.place(copy.deepcopy(model))
-    tied = [len({id(p) for p in m.parameters()}) for m in (model, on_toy)]
+    num_parameters = [len({id(p) for p in m.parameters()}) for m in (model, on_toy)]
     expected, received = gradients(model, batch), gradients(on_toy, batch)
     largest = max(float(gradient.abs().max()) for gradient in expected)
     differences = [float((a - b).abs().max()) for a, b in zip(expected, received, strict=True)]
@@ -138,7 +138,7 @@ def compare_training(name: str, settings: Any, toy: Any) -> dict[str, Any]:
     toy.reset_counts()
     update = worker.update(2, 1e-3)
     return {
-        "parameters": tied,
+        "parameters": num_parameters,
         "devices": sorted({p.device.type for p in on_toy.parameters()}),
         "difference": max(differences) / largest,
         "waits": toy.waits(),
@@ -178,7 +178,7 @@ def compare_translation(name: str) -> dict[str, Any]:
 
 
 def compare_explanations(cpu: Any, toy: Any) -> float:
-    """The largest difference of weights, probabilities, effects and steps, as a share of numbers above 1."""
+    """The largest difference of weights, probabilities, effects and steps; relative to numbers above 1."""
     differences = []
 
     def compare(left: Any, right: Any) -> None:
@@ -201,9 +201,9 @@ def compare_explanations(cpu: Any, toy: Any) -> float:
 
 def compare_text_models() -> dict[str, Any]:
     results = []
-    for place in (False, True):
+    for on_toy in (False, True):
         model, batch = make_model("language model", MORE_MODELS["language model"])
-        model = TOY.place(model) if place else model
+        model = TOY.place(model) if on_toy else model
         text_model = TextModel(model, tokenizers().target, task="language-model", max_tokens=20)
         results.append(
             [
@@ -221,7 +221,7 @@ def compare_text_models() -> dict[str, Any]:
 
 
 def whole_run(folder: Path) -> dict[str, Any]:
-    """Train on the device to the model folder, at once and interrupted; translate with the result."""
+    """Train on the toy device up to the model folder, at once and with an interruption; then translate."""
     factories.device_config = lambda settings: TOY
     settings = {**TINY, "training.steps": 12, "training.validate_every": 6, "training.warmup_steps": 2}
     corpus = digit_corpus(300)

@@ -20,7 +20,7 @@ from support import child_environment
 HERE = Path(__file__).parent
 MAX_DIFFERENCE = 1e-5
 MAX_PEAKED_DIFFERENCE = 1e-4
-"""Of models that translate: their weights are doubled, for peaked attention, which enlarges errors too."""
+"""For models that translate: their weights are doubled to peak attention, which enlarges errors too."""
 MAX_WAITS = 2  # per update: the norm of the gradient, and the losses
 COMPILER = shutil.which("c++") or shutil.which("g++")
 
@@ -51,7 +51,7 @@ def test_gradients_are_those_of_the_cpu(result: Any) -> None:
     assert max(differences.values()) <= MAX_DIFFERENCE, differences
 
 
-def test_all_parameters_are_on_the_device_and_tied_ones_stay_one(result: Any) -> None:
+def test_all_parameters_are_on_the_device_and_tied_parameters_stay_tied(result: Any) -> None:
     for name, facts in result["training"].items():
         assert facts["devices"] == ["toy"], name
         assert facts["parameters"][0] == facts["parameters"][1], name
@@ -59,7 +59,7 @@ def test_all_parameters_are_on_the_device_and_tied_ones_stay_one(result: Any) ->
 
 
 def test_an_update_waits_for_the_device_at_most_twice(result: Any) -> None:
-    """Except with batch norm, which takes the positions that are not padding out of the batch."""
+    """Except with batch norm, which waits for the number of positions that are not padding."""
     waits = {name: facts["waits"] for name, facts in result["training"].items() if name != "batch norm"}
     assert all(sum(counts.values()) <= MAX_WAITS for counts in waits.values()), waits
 

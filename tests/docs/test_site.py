@@ -1,4 +1,4 @@
-"""The site of docs/ is built without a warning, and no page of it needs another host or a script of one."""
+"""The site of docs/ is built without a warning, and no page loads anything from another host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LANGUAGES = {"en": ".", "ko": "ko"}
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("furo", reason="the extra `docs` is not installed")
     folder = tmp_path_factory.mktemp("site")
-    for language, place in LANGUAGES.items():
+    for language, subfolder in LANGUAGES.items():
         command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-c", "docs/site"]
         command += [
             "-d",
@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "-D",
             f"language={language}",
             "docs",
-            str(folder / place),
+            str(folder / subfolder),
         ]
         done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[-3000:]
@@ -53,11 +53,11 @@ def test_both_languages_are_built_and_stay_on_the_site(site: Path) -> None:
 @pytest.mark.medium
 def test_formulas_are_mathml(site: Path) -> None:
     text = (site / "explain" / "before-attention.html").read_text(encoding="utf-8")
-    assert text.count("<mtr>") >= 6  # the lines of the LSTM
+    assert text.count("<mtr>") >= 6  # one per equation of the LSTM
     for page in site.glob("**/explain/*.html"):
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"\\(?:frac|begin|tanh|mathrm|mid)\b|\$<code|\$`", text), page
-        assert "<mi>&</mi>" not in text, page  # a line of aligned formulas that was not understood
+        assert "<mi>&</mi>" not in text, page  # an alignment mark that was taken for a symbol
 
 
 @pytest.mark.medium

@@ -46,7 +46,7 @@ OTHER_WORDS = {
     r"오리진": "출처",
     r"(?<!저)마다의": "별",
 }
-"""Words that have drifted into Korean pages and strings, and the one of the glossary in CONTRIBUTING.md."""
+"""Other Korean words for concepts of the glossary in CONTRIBUTING.md, and the word of the glossary."""
 
 
 def parts(page: Path) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""XLIFF, Android strings and WebVTT; other programs read what is written."""
+"""XLIFF, Android strings, subtitles and PO files; other programs read what is written."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_bold_lands_on_the_aligned_word_in_every_text_format() -> None:
         assert expected in document.write([translation]).decode()
 
 
-def test_a_target_has_one_state_however_it_is_quoted() -> None:
+def test_a_target_has_one_state_however_the_old_one_is_quoted() -> None:
     unit = "<target/></trans-unit>"
     for state in ("state='new'", 'state = "new"'):
         text = XLIFF_1.replace(unit, f"<target {state}/></trans-unit>")
@@ -318,7 +318,7 @@ def test_a_target_has_one_state_however_it_is_quoted() -> None:
     [("trans-unit", ' state="new"'), ("trans-unit", ' state="needs-translation"'), ("segment", "")],
 )
 def test_a_copy_of_the_source_that_is_marked_as_new_is_translated(unit: str, attributes: str) -> None:
-    """Tools copy the source into the target, for translators to write over."""
+    """Tools copy the source into the target, for translators to overwrite."""
     state = "" if attributes else ' state="initial"'
     source = 'Press <g id="1">Save</g>.'
     template = (
@@ -331,10 +331,10 @@ def test_a_copy_of_the_source_that_is_marked_as_new_is_translated(unit: str, att
     assert '>PRESS <g id="1">SAVE</g>.</target>' in written
     assert "new" not in written
     assert "needs" not in written
-    draft = (template % "저장을 누르세요.").encode()  # somebody has begun
+    draft = (template % "저장을 누르세요.").encode()  # a translator has begun
     assert read_document("a.xlf", draft)[1].segments == []
-    named = (template % source).replace(attributes or state, "").encode()  # such as a name
-    assert read_document("a.xlf", named)[1].segments == []
+    unmarked = (template % source).replace(attributes or state, "").encode()  # may be a name
+    assert read_document("a.xlf", unmarked)[1].segments == []
 
 
 SEGMENTED = """<xliff version="1.2"><file source-language="en" target-language="ko"><body><trans-unit id="1">
@@ -375,8 +375,8 @@ def test_translated_segments_of_xliff_1_stay() -> None:
     filled = '<mrk mtype="seg" mid="1">TWO.</mrk>'
     expected = target.replace('<mrk mtype="seg" mid="1"/>', filled).replace("final", "translated")
     assert shout(document).decode() == SEGMENTED % expected
-    [invented] = [document.write([SegmentTranslation("둘 %d.")]).decode()]
-    assert '<mrk mtype="seg" mid="1" comment="needs-review-translation">둘 %d.</mrk>' in invented
+    with_invented = document.write([SegmentTranslation("둘 %d.")]).decode()
+    assert '<mrk mtype="seg" mid="1" comment="needs-review-translation">둘 %d.</mrk>' in with_invented
     done = (SEGMENTED % target.replace("/><mrk", ">둘.</mrk><mrk")).encode()
     assert shout(read_document("a.xlf", done)[1]) == done
 
@@ -402,7 +402,7 @@ def test_protected_words_of_xliff_stay(attribute: str) -> None:
 
 
 @pytest.mark.parametrize("arrow", [" --> ", "-->"])
-def test_cues_without_an_empty_line_between_them(arrow: str) -> None:
+def test_cues_without_an_empty_line_between_them_are_separate_segments(arrow: str) -> None:
     time = f"00:00:01,000{arrow}00:00:02,000\n"
     text = f"1\n{time}one\n1984\n2\n{time}two\n{time}{time}three\n"
     _, document = read_document("a.srt", text.encode())

@@ -68,7 +68,7 @@ def test_plain_text_is_one_segment() -> None:
 
 @pytest.mark.parametrize("name", ["README", "notes.d/readme", "notes.d\\readme", ""])
 def test_a_name_without_a_suffix_is_plain_text(name: str) -> None:
-    """Whatever the names of its folders contain."""
+    """The names of its folders may contain dots."""
     assert find_format(name).suffix == ".txt"
 
 
@@ -101,7 +101,7 @@ def cue(text: str) -> Document:
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_what_is_said_after_an_empty_line_is_translated(line_end: str) -> None:
-    """In SubRip; an empty line of WebVTT ends the subtitle."""
+    """This holds for SubRip; an empty line of WebVTT ends the subtitle."""
     text = f"1\n{TIME}one\n\ntwo\nthree\n\n\n2\n{TIME}four\n\n3\n{TIME}\n\nfive\n\n4".replace("\n", line_end)
     _, document = read_document("a.srt", text.encode())
     assert document.segments == ["one", "two three", "four", "five"]
@@ -201,7 +201,7 @@ def test_lines_of_a_subtitle_are_wrapped_by_visible_length() -> None:
 
 @pytest.mark.parametrize("between", ["\n", "\n\n", "\n \n\n"])
 def test_po_catalogues_fill_empty_entries_only(between: str) -> None:
-    """With any number of empty lines between entries, and with none."""
+    """Entries may have any number of empty lines between them, or none."""
     catalogue = PO_FILE.replace("\n\n", between)
     _, document = read_document("de.po", catalogue.encode())
     assert document.segments == ['Open "it"\n', "file", "files"]
@@ -215,7 +215,7 @@ def test_po_catalogues_fill_empty_entries_only(between: str) -> None:
 
 
 def test_a_language_with_one_plural_form_gets_the_plural() -> None:
-    """As in Korean: the translation of "one file" would be shown for every number of files."""
+    """Korean has one form: the translation of "one file" would be shown for every number of files."""
     catalogue = 'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
     _, document = read_document("ko.po", catalogue.encode())
     expected = catalogue.replace('msgstr[0] ""', 'msgstr[0] "%d 파일"')
@@ -238,11 +238,11 @@ def test_an_entry_with_an_invented_placeholder_is_marked_for_review() -> None:
     ],
 )
 def test_the_header_of_a_catalogue_names_the_language(lines: str) -> None:
-    header = lines + '\n\nmsgid "files"\nmsgstr ""\n'
+    catalogue = lines + '\n\nmsgid "files"\nmsgstr ""\n'
     for declared, expected in (("", "ko"), ("ko_KR", "ko_KR"), ("en", "ko"), ("en_GB", "ko"), ("fr", "fr")):
-        _, document = read_document("ko.po", header.format(declared).encode())
+        _, document = read_document("ko.po", catalogue.format(declared).encode())
         written = document.write([SegmentTranslation("파일")], "ko", "en").decode()
-        assert written == header.format(expected).replace('"files"\nmsgstr ""', '"files"\nmsgstr "파일"')
+        assert written == catalogue.format(expected).replace('"files"\nmsgstr ""', '"files"\nmsgstr "파일"')
 
 
 @pytest.mark.parametrize("begin", ["", "\ufeff"])
@@ -307,7 +307,8 @@ def test_hostile_files_cost_linear_time(name: str, begin: str, unit: str, end: s
         shout(read_document(name, data)[1])
         return time.process_time() - started
 
-    small, large = (min(cost(size) for _ in range(3)) for size in (10_000, 40_000))  # the least disturbed
+    # The minimum is the run that other processes disturbed least.
+    small, large = (min(cost(size) for _ in range(3)) for size in (10_000, 40_000))
     assert large < 8 * small + 0.2
 
 

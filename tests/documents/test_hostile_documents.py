@@ -19,6 +19,7 @@ from support.office_files import make_docx, make_open_document, make_zip, run, s
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# "Billion laughs": every entity is ten times the previous one.
 LAUGHS = (
     '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "ha">'
     + "".join(f'<!ENTITY {new} "{f"&{old};" * 10}">' for old, new in zip("abcdefgh", "bcdefghi", strict=True))
@@ -106,13 +107,14 @@ def test_a_declared_size_that_is_too_small_is_not_exceeded() -> None:
 )
 def test_hostile_paragraphs_cost_linear_time(unit: str, end: str) -> None:
     def cost(count: int) -> float:
-        count = min(count, 150) if unit == "<w:ins>" else count
+        count = min(count, 150) if unit == "<w:ins>" else count  # deeper nesting is refused
         data = make_docx(f"<w:p>{unit * count}{run('one')}{end * count}</w:p>")
         started = time.process_time()
         shout(read_document("a.docx", data)[1])
         return time.process_time() - started
 
-    small, large = (min(cost(count) for _ in range(3)) for count in (1_000, 4_000))  # the least disturbed
+    # The minimum is the run that other processes disturbed least.
+    small, large = (min(cost(count) for _ in range(3)) for count in (1_000, 4_000))
     assert large < 8 * small + 0.2
 
 
@@ -193,7 +195,8 @@ def test_hostile_files_cost_linear_time(name: str, begin: str, unit: str, end: s
             shout(read_document(name, data)[1])
         return time.process_time() - started
 
-    small, large = (min(cost(size) for _ in range(2)) for size in (5_000, 20_000))  # the least disturbed
+    # The minimum is the run that other processes disturbed least.
+    small, large = (min(cost(size) for _ in range(2)) for size in (5_000, 20_000))
     assert large < 8 * small + 0.2
 
 

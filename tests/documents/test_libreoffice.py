@@ -60,7 +60,7 @@ def convert(path: Path, suffix: str) -> Path:
 
 
 def translate(path: Path) -> Path:
-    """Check that the file comes back unchanged if nothing is translated, and return it in capitals."""
+    """Check that the file stays the same if nothing is translated; return the path of a copy in capitals."""
     data = path.read_bytes()
     _, document = read_document(path.name, data)
     assert identity(document) == data

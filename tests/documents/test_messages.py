@@ -15,11 +15,12 @@ from jumok.text.words import word_spans
 from support.office_files import identity, reverse, shout
 
 
-def fill(text: str, change: str = "upper") -> str:
+def shout_message(text: str) -> str:
+    """Return a message with its segments in capitals, aligned word for word."""
     message = Message(text)
     return message.fill(
         [
-            SegmentTranslation(getattr(segment, change)(), [(span, span) for span in word_spans(segment)])
+            SegmentTranslation(segment.upper(), [(span, span) for span in word_spans(segment)])
             for segment in message.segments
         ]
     )
@@ -76,8 +77,8 @@ def fill(text: str, change: str = "upper") -> str:
 )
 def test_placeholders_tags_and_choices_survive(text: str, segments: list[str], filled: str) -> None:
     assert Message(text).segments == segments
-    assert fill(text) == filled
-    assert has_same_placeholders(text, filled) or "plural" in text  # whose forms look like placeholders
+    assert shout_message(text) == filled
+    assert has_same_placeholders(text, filled) or "plural" in text  # forms look like placeholders
 
 
 def test_plural_forms_between_bars_stay_apart() -> None:
@@ -89,7 +90,7 @@ def test_plural_forms_between_bars_stay_apart() -> None:
 
 
 def test_a_translation_with_a_nul_harms_nothing() -> None:
-    """It would look like the mark of a segment, here of itself."""
+    """In a template, a number between two U+0000 marks a segment; 0 would mark this one."""
     assert Message("one").fill([SegmentTranslation(f"a {chr(0)}0{chr(0)} b")]) == "a  0  b"
     _, document = read_document("a.xml", b"<resources><string>one</string></resources>")
     assert b"\0" not in document.write([SegmentTranslation(f"{chr(0)}0{chr(0)}")])
@@ -98,7 +99,7 @@ def test_a_translation_with_a_nul_harms_nothing() -> None:
 def test_a_number_sign_in_a_choice_within_a_plural_stays() -> None:
     text = "{n, plural, other {{who, select, other {# files}}}}"
     assert Message(text).segments == ["files"]
-    assert fill(text) == text.replace("files", "FILES")
+    assert shout_message(text) == text.replace("files", "FILES")
 
 
 def test_a_placeholder_moves_with_its_word() -> None:
@@ -106,7 +107,7 @@ def test_a_placeholder_moves_with_its_word() -> None:
     assert message.segments == ["goes to often"]
     source, target = word_spans("goes to often"), word_spans("자주 간다")
     links = [(source[0], target[1]), (source[2], target[0])]
-    # What begins the message still begins it.
+    # The placeholder at the beginning stays there.
     assert message.fill([SegmentTranslation("자주 간다", links)]) == "{name} {place} 자주 간다"
 
 
@@ -201,8 +202,8 @@ def test_a_string_catalogue_gains_the_language() -> None:
     assert values == {"Hello %@": "HELLO %@", "greeting": "GOOD DAY", "known": "알려진", "noted": "NOTED"}
     assert strings["greeting"]["localizations"]["en"]["stringUnit"]["value"] == "Good day"
     assert (strings["greeting"]["comment"], strings["Secret"]) == ("shown first", {"shouldTranslate": False})
-    added = shout(document, "ko").decode().splitlines()
-    assert [line for line in CATALOGUE.splitlines() if line not in added] == []
+    written = shout(document, "ko").decode().splitlines()
+    assert [line for line in CATALOGUE.splitlines() if line not in written] == []
 
 
 YAML_FILE = """# Messages
@@ -313,7 +314,7 @@ def test_a_strings_file_that_is_not_understood_is_refused() -> None:
 
 
 def test_an_address_is_recognised_in_linear_time() -> None:
-    """With 400 repetitions it took half a second, and eight times as long with twice as many."""
+    """In cubic time, 400 repetitions took half a second and 800 took four."""
     started = time.process_time()
     assert Message("@." * 20_000 + " x").segments
     assert time.process_time() - started < 0.5

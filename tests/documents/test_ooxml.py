@@ -102,7 +102,7 @@ def test_a_document_translated_into_itself_is_the_same_file() -> None:
     assert identity(read_document("a.docx", DOCUMENT)[1]) == DOCUMENT
 
 
-def test_capitals_change_the_text_alone() -> None:
+def test_capitals_change_only_the_text() -> None:
     """Paragraphs are written anew with the same elements in the same order; other parts are unchanged."""
     written = parts_of(shout(read_document("a.docx", DOCUMENT)[1]))
     parts = parts_of(DOCUMENT)
@@ -146,7 +146,7 @@ def test_runs_that_word_split_while_editing_are_joined() -> None:
 @pytest.mark.parametrize("properties", ["", BOLD])
 @pytest.mark.parametrize("kind", ["page", "column", "textWrapping"])
 def test_a_break_of_any_type_ends_a_sentence(kind: str, properties: str) -> None:
-    """It stays between the sentences, also if its run has another format."""
+    """The break stays between the sentences, also if its run has another format."""
     mark = f'<w:br w:type="{kind}"/>'
     run_of_mark = f"<w:r>{f'<w:rPr>{properties}</w:rPr>' if properties else ''}{mark}</w:r>"
     data = make_docx(f"<w:p>{run('I go home.')}{run_of_mark}{run('He reads.')}</w:p>")
@@ -154,13 +154,13 @@ def test_a_break_of_any_type_ends_a_sentence(kind: str, properties: str) -> None
     [segment] = document.segments
     assert split_sentences(segment) == ["I go home.", "He reads."]
     assert identity(document) == data
-    written = "<w:br/>" if kind == "textWrapping" else mark  # the default
+    written = "<w:br/>" if kind == "textWrapping" else mark  # textWrapping is the default
     assert f"I GO HOME.</w:t>{written}<w:t>HE READS." in re.sub(
         "</w:r><w:r>(?:<w:rPr>.*?</w:rPr>)?", "", body(shout(document))
     )
 
 
-def test_a_break_that_says_more_is_written_as_it_is() -> None:
+def test_a_break_with_other_attributes_is_written_as_it_is() -> None:
     mark = '<w:br w:type="textWrapping" w:clear="all"/>'
     data = make_docx(f"<w:p>{run('one')}<w:r>{mark}</w:r>{run('two')}</w:p>")
     assert body(shout(read_document("a.docx", data)[1])).count(mark) == 1
@@ -353,8 +353,8 @@ def test_a_field_in_one_run_is_atomic() -> None:
     ],
 )
 def test_words_in_smart_tags_custom_xml_and_simple_links_move_with_them(opening: str, closing: str) -> None:
-    body = f"<w:p>{run('See ')}{opening}{run('Seoul')}{closing}{run(' now')}</w:p>"
-    _, document = read_document("a.docx", make_docx(body))
+    paragraph = f"<w:p>{run('See ')}{opening}{run('Seoul')}{closing}{run(' now')}</w:p>"
+    _, document = read_document("a.docx", make_docx(paragraph))
     assert document.segments == ["See Seoul now"]
     written = parts_of(reverse(document))["word/document.xml"].decode()
     assert f"{opening}<w:r><w:t>SEOUL</w:t></w:r>{closing}" in written
@@ -378,7 +378,8 @@ def test_the_labels_of_the_data_of_a_chart_are_translated() -> None:
     assert written == CHART.replace("The books", "THE BOOKS").replace("one &amp; two", "ONE &amp; TWO")
 
 
-def test_the_labels_of_a_chart_in_a_workbook_are_those_of_its_cells() -> None:
+def test_the_labels_of_a_chart_in_a_workbook_are_not_translated() -> None:
+    """They are copies of its cells."""
     _, document = read_document("a.xlsx", make_xlsx("<si><t>one</t></si>", **{"charts/chart1": CHART}))
     assert document.segments == ["one"]
 

@@ -72,7 +72,7 @@ def test_every_place_with_text_is_translated_and_nothing_else() -> None:
     assert identity(document) == TEXT
 
 
-def test_capitals_change_the_text_alone() -> None:
+def test_capitals_change_only_the_text() -> None:
     written, parts = parts_of(shout(read_document("a.odt", TEXT)[1])), parts_of(TEXT)
     assert list(written) == list(parts)
     assert (written["mimetype"], written["Pictures/image1.png"]) == (parts["mimetype"], PICTURE)
@@ -112,7 +112,7 @@ def test_formats_links_and_notes_move_with_their_words() -> None:
 def test_the_language_is_declared(language: str, expected: list[str]) -> None:
     styles = parts_of(shout(read_document("a.odt", TEXT)[1], language))["styles.xml"].decode()
     assert all(attribute in styles for attribute in expected)
-    ElementTree.fromstring(styles)  # no attribute is there twice
+    ElementTree.fromstring(styles)  # fails if an attribute occurs twice
 
 
 @pytest.mark.parametrize(("suffix", "kind"), [("odt", "text"), ("odp", "presentation")])

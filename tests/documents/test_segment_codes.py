@@ -1,4 +1,4 @@
-"""Codes of a segment, and where a translation memory has them."""
+"""Codes of a segment, and their places in the target of a translation memory."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_a_segment_with_its_codes_is_the_message(message: str) -> None:
         ("a <b>b <i>c</i></b>", "<b>가 <i>나</b></i>", None),
     ],
 )
-def test_codes_are_taken_over_if_all_are_there(
+def test_codes_are_taken_over_if_the_target_has_all(
     source: str, target: str, pieces: list[str | int] | None
 ) -> None:
     assert take_over(segment_of(source), target) == pieces
 
 
-def test_a_choice_is_no_code_and_a_segment_is_sent_as_a_text() -> None:
+def test_a_choice_is_no_code_and_a_segment_is_pickled_as_a_plain_string() -> None:
     [form, around] = Message("{n, plural, other {# files}} in {place}").segments
     assert isinstance(form, SegmentText)
     assert form.with_codes == "# files"

@@ -85,7 +85,7 @@ class TestSymmetrise:
         [
             ("intersection", "0-0 1-1 4-4"),
             ("union", "0-0 1-1 1-2 2-1 3-5 4-4 5-2"),
-            # 2-1, 1-2 and 3-5 are each next to a link and align a new word; 5-2 is next to none.
+            # 2-1, 1-2 and 3-5 are each next to a link and align a new word; 5-2 is next to no link.
             ("grow-diagonal", "0-0 1-1 1-2 2-1 3-5 4-4"),
             # 5-2 is the only link of source word 5.
             ("grow-diagonal-final", "0-0 1-1 1-2 2-1 3-5 4-4 5-2"),
@@ -100,14 +100,14 @@ class TestSymmetrise:
         assert symmetrise(forward, backward) == backward
 
     @given(LINKS, LINKS)
-    def test_each_method_adds_to_the_one_before(
+    def test_each_method_adds_links_to_those_of_the_method_before(
         self, forward: frozenset[tuple[int, int]], backward: frozenset[tuple[int, int]]
     ) -> None:
         methods = ("intersection", "grow-diagonal", "grow-diagonal-final", "union")
         results = [symmetrise(forward, backward, method) for method in methods]
         assert all(fewer <= more for fewer, more in pairwise(results))
         *_, final, union = results
-        for side in (0, 1):  # both link the same words
+        for side in (0, 1):  # grow-diagonal-final and union link the same words
             assert {link[side] for link in final} == {link[side] for link in union}
 
     def test_an_unknown_method_is_refused(self) -> None:
@@ -121,7 +121,7 @@ def read_alignments(path: Path) -> list[Alignment]:
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="missing optional part: ../shared/data/alignments")
 class TestHansards:
-    """Gold and outputs are English-French and count from 0."""
+    """Gold alignments and the outputs of other programs: English-French, words numbered from 0."""
 
     METHODS = ("intersection", "grow-diagonal", "grow-diagonal-final")
 

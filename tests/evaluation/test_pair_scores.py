@@ -1,4 +1,4 @@
-"""Dual conditional cross-entropy: compared with values computed by hand, and with noise that was put in."""
+"""Dual conditional cross-entropy: compared with values computed by hand, and on pairs with added noise."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def test_the_score_by_hand() -> None:
+def test_scores_equal_those_computed_by_hand() -> None:
     assert PairScore(0.0, 0.0).score == 1.0
     assert PairScore(1.0, 3.0).score == pytest.approx(math.exp(-(2.0 + 2.0)))
     assert PairScore(math.nan, 1.0).score == 0.0

@@ -63,7 +63,7 @@ def test_without_gold_there_is_no_alignment_error() -> None:
 
 
 class CharacterTokenizer:
-    """One token per character of its own script, three per other character, like bytes."""
+    """One token per character of its own script, three per other character, as bytes would be."""
 
     def __init__(self, letters: str) -> None:
         self._letters = letters

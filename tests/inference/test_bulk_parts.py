@@ -1,4 +1,4 @@
-"""Parts of bulk work: blocks as in a stream, names that depend on their content, complete or absent."""
+"""Part files of bulk translation: blocks as in a stream, names that depend on all that affects them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 SETTINGS = BulkSettings("model", "digest", {"engine": "auto"}, {"beam": 4})
 
 
-class UpperCase:
-    """Workers that need no model, finish blocks in reverse order, and count what they did."""
+class UpperCaseWorkers:
+    """Workers that need no model, finish blocks in reverse order, and record which ones they did."""
 
     count = 1
     fallback_reason = ""
@@ -50,7 +50,7 @@ def lines(count: int) -> list[str]:
     return [f"line {number}" for number in range(count)]
 
 
-def run(out: Path, texts: list[str], workers: UpperCase, shard: Shard | None = None) -> BulkJob:
+def run(out: Path, texts: list[str], workers: UpperCaseWorkers, shard: Shard | None = None) -> BulkJob:
     job = BulkJob(texts, out, SETTINGS, shard)
     run_jobs([job], workers, lambda progress: None)
     return job
@@ -96,7 +96,7 @@ def test_blocks_are_sampled_with_seeds_of_their_own() -> None:
     assert SETTINGS.of_block(2) is SETTINGS
 
 
-def test_a_part_that_is_cut_or_changed_is_done_again(tmp_path: Path) -> None:
+def test_a_part_that_is_cut_or_changed_is_treated_as_missing(tmp_path: Path) -> None:
     folder, part = PartFolder(tmp_path / "out"), Part(b"eins\n", 1, [(0, "cut")], 1, 0)
     folder.write("key", part)
     assert folder.read("key") == part
@@ -111,17 +111,17 @@ def test_a_part_that_is_cut_or_changed_is_done_again(tmp_path: Path) -> None:
 def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path: Path, order: list[int]) -> None:
     texts, done = lines(9000), []
     for number in order:
-        workers = UpperCase()
+        workers = UpperCaseWorkers()
         job = run(tmp_path / "out", texts, workers, Shard(number, 3))
         done += workers.done
-    assert sorted(done) == [0, 1, 2, 3, 4, 5]  # each once, although a shard ran twice
+    assert sorted(done) == [0, 1, 2, 3, 4, 5]  # each block once, although a shard ran twice
     assert job.num_parts() == (6, 6)
     job.join()
     assert (tmp_path / "out").read_text() == "".join(f"{text.upper()}\n" for text in texts)
 
 
 def test_a_rerun_does_only_what_is_missing(tmp_path: Path) -> None:
-    texts, first, second = lines(9000), UpperCase(fail_after=2), UpperCase()
+    texts, first, second = lines(9000), UpperCaseWorkers(fail_after=2), UpperCaseWorkers()
     with pytest.raises(StorageError, match="killed"):
         run(tmp_path / "out", texts, first)
     run(tmp_path / "out", texts, second)
@@ -130,9 +130,9 @@ def test_a_rerun_does_only_what_is_missing(tmp_path: Path) -> None:
 
 def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_are_removed(tmp_path: Path) -> None:
     texts = lines(5000)
-    run(tmp_path / "out", texts, UpperCase()).join()
+    run(tmp_path / "out", texts, UpperCaseWorkers()).join()
     texts[3000] = "another line"
-    workers = UpperCase()
+    workers = UpperCaseWorkers()
     job = run(tmp_path / "out", [*texts, "one more"], workers)
     job.join()
     assert sorted(workers.done) == [2, 3]
@@ -141,7 +141,7 @@ def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_are_rem
 
 
 def test_what_another_process_may_be_writing_stays(tmp_path: Path) -> None:
-    job = run(tmp_path / "out", lines(3), UpperCase())
+    job = run(tmp_path / "out", lines(3), UpperCaseWorkers())
     young, old = job.folder.path / "a.part.tmp-1", job.folder.path / "b.part.tmp-2"
     young.touch()
     old.touch()
@@ -155,11 +155,11 @@ def test_files_of_others_in_the_folder_stay(tmp_path: Path) -> None:
     folder = tmp_path / "out.parts"
     folder.mkdir()
     (folder / "video-1.part").write_text("a download")
-    run(tmp_path / "out", lines(3), UpperCase()).join()
+    run(tmp_path / "out", lines(3), UpperCaseWorkers()).join()
     assert (folder / "video-1.part").read_text() == "a download"
 
 
-class WritesMeanwhile(UpperCase):
+class WritesMeanwhile(UpperCaseWorkers):
     """While these workers compute, another process writes the output."""
 
     def __init__(self, out: Path, text: str) -> None:
@@ -172,10 +172,10 @@ class WritesMeanwhile(UpperCase):
 
 
 @dataclass(frozen=True)
-class GivenWorkers(BulkOptions):
-    """Options whose workers are those of a test."""
+class OptionsWithGivenWorkers(BulkOptions):
+    """Options that start the workers of a test."""
 
-    given: BulkWorkers = field(default_factory=UpperCase)
+    given: BulkWorkers = field(default_factory=UpperCaseWorkers)
 
     def start(self, settings: BulkSettings) -> BulkWorkers:
         return self.given
@@ -186,7 +186,7 @@ def test_an_output_that_was_written_meanwhile_is_not_replaced(tmp_path: Path) ->
     text.write_text("one\ntwo\n")
     for written, refused in (("by hand\n", True), ("ONE\n", True), ("ONE\nTWO\n", False)):
         out.unlink(missing_ok=True)
-        options = GivenWorkers("translate", workers=1, given=WritesMeanwhile(out, written))
+        options = OptionsWithGivenWorkers("translate", workers=1, given=WritesMeanwhile(out, written))
         with pytest.raises(StorageError, match="--overwrite") if refused else nullcontext():
             translate_files(SETTINGS, [(text, out)], options, InputLines, overwrite=False)
         assert out.read_text() == written
@@ -195,7 +195,7 @@ def test_an_output_that_was_written_meanwhile_is_not_replaced(tmp_path: Path) ->
 def test_only_an_unchanged_output_of_the_same_settings_is_replaced_without_overwrite(tmp_path: Path) -> None:
     out, other = tmp_path / "out", replace(SETTINGS, n_best=2)
     files = [(tmp_path / "in", out)]
-    job = run(out, lines(3), UpperCase())
+    job = run(out, lines(3), UpperCaseWorkers())
     check_replaceable(files, SETTINGS, overwrite=False)  # there is no output yet
     job.join()
     check_replaceable(files, SETTINGS, overwrite=False)
@@ -208,7 +208,7 @@ def test_only_an_unchanged_output_of_the_same_settings_is_replaced_without_overw
 
 
 def test_equal_blocks_are_translated_once(tmp_path: Path) -> None:
-    texts, workers = ["same"] * (256 + 3 * 2048), UpperCase()
+    texts, workers = ["same"] * (256 + 3 * 2048), UpperCaseWorkers()
     run(tmp_path / "out", texts, workers).join()
     assert sorted(workers.done) == [0, 1]
     assert (tmp_path / "out").read_text() == "SAME\n" * len(texts)
@@ -221,7 +221,7 @@ def test_shards_are_named_by_number_and_total() -> None:
             parse_shard(wrong)
 
 
-def test_a_cluster_has_a_free_core_for_each_actor() -> None:
+def test_there_are_at_most_as_many_actors_as_free_cores() -> None:
     assert count_actors(0, 4, "auto") == 4
     assert count_actors(3, 4, "auto") == 3
     with pytest.raises(UnsupportedError, match=r"--workers 5; free cores at auto: 4\. Take --workers 4"):

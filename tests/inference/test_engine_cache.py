@@ -74,7 +74,7 @@ def test_an_entry_with_a_folder_in_place_of_a_file_is_created_again(own_folder: 
     assert get_or_create({"weights": "a"}, Creator()) == FILES
 
 
-def test_a_broken_link_is_created_again(own_folder: Path) -> None:
+def test_an_entry_that_is_a_broken_link_is_created_again(own_folder: Path) -> None:
     get_or_create({"weights": "a"}, Creator())
     [entry] = entries(own_folder)
     entry.rename(own_folder / "moved")
@@ -136,7 +136,7 @@ def test_unused_entries_are_removed_when_another_is_created(own_folder: Path) ->
     long_ago = time.time() - cache.MAX_UNUSED_SECONDS - 10
     for path in (old, recent):
         os.utime(path, (long_ago, long_ago))
-    get_or_create({"weights": "recent"}, Creator())  # this is a use
+    get_or_create({"weights": "recent"}, Creator())  # counts as a use
     get_or_create({"weights": "new"}, Creator())
     assert not old.exists()
     assert recent.exists()

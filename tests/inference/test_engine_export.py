@@ -1,4 +1,4 @@
-"""Export to CTranslate2: what it can express is verified, what it cannot is refused with the reason."""
+"""Export to CTranslate2: what the engine can run is verified, other models are refused with the reason."""
 
 from __future__ import annotations
 

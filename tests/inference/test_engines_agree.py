@@ -72,7 +72,7 @@ def test_the_engines_agree_on_other_transformers(settings: dict[str, object]) ->
     plan = replace(BASE, beam=3, n_best=2)
     expected, found = (run_search(engine, sources(3), plan) for engine in engines)
     # With tied weights `<pad>` and `<s>` have some probability; only CTranslate2 removes them before the
-    # softmax, so that the other tokens share it.
+    # softmax, which gives their probability to the other tokens.
     tolerance = 0.2 if settings.get("tied") else 2e-4
     for [found_best, *_], [expected_best, *_] in zip(found, expected, strict=True):
         assert found_best.score == pytest.approx(expected_best.score, abs=tolerance)
@@ -115,7 +115,7 @@ def test_no_translation_exceeds_its_own_maximum_length() -> None:
     """CTranslate2 has one maximum length per batch, a plan has one per sentence."""
     model = random_model(vocab_size=VOCAB_SIZE)
     with torch.no_grad():
-        model.output.bias[END] = -1e4  # type: ignore[index]  # it never ends
+        model.output.bias[END] = -1e4  # type: ignore[index]  # no translation ends
     _, converted = both_engines(model)
     plan = SearchPlan(beam=2, max_length_ratio=2.0, extra_tokens=1)
     inputs = sources(1, count=20)
@@ -244,7 +244,7 @@ def test_a_greedy_search_reports_its_tokens_as_it_finds_them(name: str) -> None:
         for seen in partial.values():
             lengths = [len(ids) for ids in seen]
             assert lengths[0] == 1 or not lengths
-            # CTranslate2 searches a sentence that reaches its own maximum length again: from 1 token.
+            # CTranslate2 searches again if a sentence reaches its own maximum length; reports restart at 1.
             assert all(after in (before + 1, 1) for before, after in pairwise(lengths))
 
 
@@ -259,7 +259,7 @@ def test_a_beam_search_reports_no_tokens() -> None:
 
 
 @pytest.mark.parametrize("converted", [False, True])
-def test_a_translator_reports_partial_texts_but_not_of_split_lines(converted: bool) -> None:
+def test_a_translator_reports_partial_texts_but_not_of_split_texts(converted: bool) -> None:
     tokenizers = small_tokenizers()
     size = tokenizers.source.vocab_size
     model = random_model(vocab_size=size)
@@ -268,19 +268,19 @@ def test_a_translator_reports_partial_texts_but_not_of_split_lines(converted: bo
     texts = [*sentences(4), "", " ".join(sentences(12))]
     partial: dict[int, list[str]] = {}
 
-    def on_partial(line: int, text: str) -> None:
-        partial.setdefault(line, []).append(text)
+    def on_partial(text_index: int, text: str) -> None:
+        partial.setdefault(text_index, []).append(text)
 
     found = translator.translate(texts, beam=1, max_length_ratio=1.0, on_partial=on_partial)
     assert len(found[5].parts) > 1
     assert partial.keys() == {0, 1, 2, 3}
-    for line, seen in partial.items():
-        assert seen[-1] == found[line].text.rstrip("\ufffd")
+    for text_index, seen in partial.items():
+        assert seen[-1] == found[text_index].text.rstrip("\ufffd")
         assert len(seen) > 2
 
 
 def test_an_engine_may_be_deleted_right_after_a_search_with_a_callback() -> None:
-    """Its own thread must not be the one that destroys it: the program would abort."""
+    """A thread of the engine must not be the one that destroys it: the program would abort."""
     for _ in range(30):
         _, engine = both_engines(random_model(vocab_size=VOCAB_SIZE))
         reported: list[object] = [engine]  # the callback may own the engine
@@ -296,7 +296,7 @@ def test_an_engine_may_be_deleted_right_after_a_search_with_a_callback() -> None
 
 
 def test_a_coverage_penalty_without_a_beam_falls_back_to_torch_or_is_refused() -> None:
-    """CTranslate2 4.8.4 crashes on it."""
+    """CTranslate2 4.8.4 crashes on this combination."""
     tokenizers = small_tokenizers()
     model = random_model(vocab_size=tokenizers.target.vocab_size)
     plain, converted = both_engines(model)

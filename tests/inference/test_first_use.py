@@ -1,4 +1,4 @@
-"""A model folder of a stranger is loaded by a child process first; a crash there is an ordinary error."""
+"""A child process first loads the model folder of a stranger; its crash becomes an ordinary error."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def unchecked_folder(tmp_path: Path) -> Path:
 
 
 def change_card(folder: Path, name: str | None = None, data: bytes = b"", **recipe: Any) -> None:
-    """Replace a file, or settings, of a model folder and mend its card, as a stranger can."""
+    """Replace a file or settings of a model folder and the entries in its card, as a stranger can."""
     content = json.loads((folder / "jumok.json").read_text())
     del content["checksum"]
     content["created_by"] = "somebody"
@@ -91,7 +91,7 @@ def test_an_unchecked_folder_is_tried_once(unchecked_folder: Path, tried_librari
     first = jumok.load(unchecked_folder)
     assert first.engine.name == "ctranslate2"
     assert tried_libraries == ["SentencePiece", "CTranslate2"]
-    assert len(list(cache_folder().glob("engines/*/model.bin"))) == 1  # the child has stored it
+    assert len(list(cache_folder().glob("engines/*/model.bin"))) == 1  # stored by the child
     again = jumok.load(unchecked_folder)
     assert again.translate([LINE])[0].text == first.translate([LINE])[0].text
     assert tried_libraries == ["SentencePiece", "CTranslate2"]
@@ -109,7 +109,7 @@ def test_the_first_use_of_a_folder_imports_no_torch(unchecked_folder: Path) -> N
     assert run.stdout == "False\n"
 
 
-def test_without_a_list_every_use_is_a_first_use(
+def test_without_a_list_of_checked_folders_every_use_is_a_first_use(
     unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried_libraries: list[str]
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -123,10 +123,10 @@ def test_without_a_list_every_use_is_a_first_use(
 def test_a_crash_is_a_model_folder_error(
     unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    """A real crash of a real child: only what it runs is replaced."""
+    """The child really crashes: only the code that it runs is replaced."""
     crash = f"import os; os.kill(os.getpid(), {int(number)})"
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", crash)
-    for _ in range(2):  # it is not remembered as good
+    for _ in range(2):  # the folder is not remembered as checked
         with pytest.raises(ModelFolderError, match=rf"SentencePiece crashed on it \({number.name}\)"):
             jumok.load(unchecked_folder, engine="torch")
 
@@ -138,7 +138,8 @@ def test_a_crash_of_ctranslate2_is_a_model_folder_error(
     for _ in range(2):
         with pytest.raises(ModelFolderError, match=r"CTranslate2 crashed on it \(SIGABRT\)"):
             jumok.load(unchecked_folder)
-    assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text  # torch does not need it
+    # The engine torch needs no CTranslate2.
+    assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
 
 
 def test_an_exit_code_that_python_does_not_give_is_a_crash(
@@ -150,7 +151,7 @@ def test_an_exit_code_that_python_does_not_give_is_a_crash(
 
 
 def write_picture_model(folder: Path, **source: Any) -> Path:
-    """Write a folder that is not on the list of checked ones; its tokenizer reads 8 × 8 pixels."""
+    """Write a folder that is not on the list of checked folders; its tokenizer reads 8 × 8 pixels."""
     settings = {"kind": "pictures", "size": 8, "patch_size": 2, "colour": "rgb", **source}
     recipe = make_recipe({"source": settings, "model": {"family": "encoder-only"}})
     pictures = PictureTokenizer(size=8, patch_size=2, channels=3)
@@ -256,7 +257,7 @@ def test_a_huge_maximum_length_does_not_make_a_huge_converted_model(unchecked_fo
     translator = jumok.load(unchecked_folder)
     assert translator.engine.name == "ctranslate2"
     [model] = cache_folder().glob("engines/*/model.bin")
-    assert model.stat().st_size < 3_000_000  # was 13 MB: a table of 200,005 positions
+    assert model.stat().st_size < 3_000_000  # without a limit 13 MB: a table of 200,005 positions
     assert len(translator.translate([LINE * 9], max_length_ratio=1.0)) == 1
 
 
@@ -293,7 +294,7 @@ def test_whatever_ctranslate2_raises_the_model_is_converted_again(
     assert len(evicted) == 1
 
 
-def test_a_run_folder_of_a_stranger_is_refused_too(unchecked_folder: Path) -> None:
+def test_a_character_map_in_a_run_folder_is_refused_too(unchecked_folder: Path) -> None:
     """A run folder has the tokenizer without a manifest."""
     pieces = (unchecked_folder / "pieces.model").read_bytes()
     assert read_tokenizers(unchecked_folder, shared=True).shared

@@ -28,7 +28,7 @@ def hand_made() -> AttendedPair:
     first = [
         # s0a  s0b  s1   </s>
         [0.3, 0.3, 0.4, 0.0],  # produces t0: word 0 has the larger sum, word 1 the larger single weight
-        [0.1, 0.0, 0.2, 0.7],  # produces t1a: attends to </s>, which counts for the last word
+        [0.1, 0.0, 0.2, 0.7],  # produces t1a: attends to </s>, whose weight is added to the last word
         [0.3, 0.0, 0.6, 0.1],  # produces t1b
         [0.0, 0.0, 0.0, 1.0],  # produces </s>
     ]
@@ -52,7 +52,7 @@ def test_keys_are_summed_and_queries_averaged() -> None:
     assert links(read_alignment(pair, one_head(0, 1, 1))) == {(1, 0), (0, 1)}
 
 
-def test_the_weight_of_the_end_token_counts_for_the_last_word() -> None:
+def test_the_weight_of_the_end_token_is_added_to_the_last_word() -> None:
     assert links(read_alignment(hand_made(), one_head(0, 1))) == {(1, 0), (1, 1)}
 
 
@@ -76,18 +76,18 @@ def planted(
 ) -> AttendedPair:
     """Return random attention in which the heads of the read-out attend to the aligned source tokens.
 
-    One head always does, several heads do most of the time.
+    A single head does so at every position, several heads at 60% of the positions each.
     """
     source, target = (int(n) for n in generator.integers(4, 20, size=2))
     weights = generator.dirichlet(numpy.ones(source + 1), size=(layers, heads, target + 1))
     order = generator.permutation(max(source, target))
     aligned = order[:target] % source
-    always = len(read_out.heads) == 1
+    is_single = len(read_out.heads) == 1
     for j in range(target):
         for layer, head in read_out.heads:
             row = weights[layer, head, j + read_out.shift]
             row *= 0.5
-            row[aligned[j]] += 0.5 if always or generator.random() < 0.6 else 0.0
+            row[aligned[j]] += 0.5 if is_single or generator.random() < 0.6 else 0.0
     alignment = Alignment(frozenset((int(aligned[j]), j) for j in range(target))) if gold else None
     return AttendedPair(weights, list(range(source)), list(range(target)), alignment)
 
@@ -122,23 +122,23 @@ def test_gold_alignments_take_precedence() -> None:
     assert choose_read_out([*without_gold, *with_gold]) == one_head(2, 3, 1)
 
 
-def test_source_words_choose_as_well_if_gold_alignments_show_that_it_helps() -> None:
+def test_source_words_choose_links_too_if_gold_alignments_show_that_it_helps() -> None:
     weights = numpy.array([[[[0.5, 0.35, 0.05, 0.1], [0.0, 0.1, 0.8, 0.1], [0.1, 0.1, 0.1, 0.7]]]])
-    both = Alignment(frozenset({(0, 0), (1, 0), (2, 1)}))
-    pair = AttendedPair(weights, [0, 1, 2], [0, 1], both)
+    two_to_one = Alignment(frozenset({(0, 0), (1, 0), (2, 1)}))
+    pair = AttendedPair(weights, [0, 1, 2], [0, 1], two_to_one)
     assert links(read_alignment(pair, one_head(0, 0))) == {(0, 0), (2, 1)}
-    assert links(read_alignment(pair, ReadOut(((0, 0),), 0, min_source_weight=0.3))) == set(both.sure)
+    assert links(read_alignment(pair, ReadOut(((0, 0),), 0, min_source_weight=0.3))) == set(two_to_one.sure)
     assert links(read_alignment(pair, ReadOut(((0, 0),), 0, min_source_weight=0.4))) == {(0, 0), (2, 1)}
     chosen = choose_read_out([pair])
-    assert links(read_alignment(pair, chosen)) == set(both.sure)
+    assert links(read_alignment(pair, chosen)) == set(two_to_one.sure)
     assert chosen.min_source_weight is not None
-    one = AttendedPair(weights, [0, 1, 2], [0, 1], Alignment(frozenset({(0, 0), (2, 1)})))
-    assert choose_read_out([one]).min_source_weight is None
+    one_to_one = AttendedPair(weights, [0, 1, 2], [0, 1], Alignment(frozenset({(0, 0), (2, 1)})))
+    assert choose_read_out([one_to_one]).min_source_weight is None
     assert choose_read_out([AttendedPair(weights, [0, 1, 2], [0, 1])]).min_source_weight is None
 
 
 def test_the_choice_minimises_the_alignment_error() -> None:
-    """Against the definition of the error, computed link by link."""
+    """The error is computed by its definition, link by link."""
     generator = numpy.random.default_rng(11)
     samples = []
     for _ in range(12):

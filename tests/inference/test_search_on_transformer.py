@@ -1,4 +1,4 @@
-"""Search with a real Transformer: brute force, forced scores, and the cache of every hypothesis."""
+"""Search with a real Transformer equals brute force, teacher forcing and greedy search."""
 
 from __future__ import annotations
 

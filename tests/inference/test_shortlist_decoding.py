@@ -110,7 +110,7 @@ def test_the_shortlist_limits_every_family(settings: dict[str, Any]) -> None:
 
 
 def test_translations_with_a_prefix_are_not_limited() -> None:
-    """On both engines, also after searches with other shortlists."""
+    """This holds for both engines, also after searches with other shortlists."""
     model = random_model(vocab_size=VOCAB_SIZE)
     prefixes = [[20, 21], [22], [23, 10], [11], [12, 20], [13]]
     unlimited = run_search(TorchEngine(model), sources(1), PLAN, prefixes=prefixes)

@@ -74,7 +74,7 @@ class EchoState:
 
 
 class Echo:
-    """Produces its source, token by token, and attends to what it produces."""
+    """Copies its source, token by token, and attends to the token that it copies."""
 
     has_cross_attention = True
     device = torch.device("cpu")
@@ -148,7 +148,7 @@ def test_a_line_without_words_has_an_empty_translation(tokenizers: TokenizerPair
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u3000", " \u00a0", "\t"])
-def test_a_space_that_the_tokenizer_has_not_seen_is_an_ordinary_one(
+def test_a_space_that_the_tokenizer_has_not_seen_is_read_as_an_ordinary_one(
     tokenizers: TokenizerPair, space: str
 ) -> None:
     translator = echo_translator(tokenizers)
@@ -173,7 +173,7 @@ def test_invisible_characters_are_not_read(tokenizers: TokenizerPair) -> None:
 
 
 def test_spaces_that_the_tokenizer_has_seen_are_read_as_they_are() -> None:
-    """French writes a no-break space before an exclamation mark: such a model keeps its scores."""
+    """French has a no-break space before "!": a model trained on such text must read it unchanged."""
     lines = [f"the house\u00a0{mark} no" for mark in "!?" * 50]
     tokenizer = train_tokenizer(lines, TextSettings(), vocab_size=290)
     translator = echo_translator(TokenizerPair(tokenizer, tokenizer, shared=True))
@@ -484,12 +484,12 @@ def test_what_was_cut_or_repeated_is_noted(tokenizers: TokenizerPair) -> None:
     [tagged] = translator.translate(["<b>the old</b> house."])
     assert any("has tags, which are translated as text" in note for note in tagged.notes)
     stuck = echo_translator(tokenizers)
-    stuck.model.step = lambda state, last: always(stuck.model, state, last)  # type: ignore[method-assign]
+    stuck.model.step = lambda state, last: repeat_first_token(stuck.model, state, last)  # type: ignore[method-assign]
     [translation] = stuck.translate(["the old house"], beam=1)
     assert "repeats itself" in translation.notes[0]
 
 
-def always(model: Echo, state: EchoState, last_tokens: Tensor) -> tuple[LogProbs, EchoState]:
+def repeat_first_token(model: Echo, state: EchoState, last_tokens: Tensor) -> tuple[LogProbs, EchoState]:
     """Produce the first token of the source again and again."""
     scores = torch.zeros(len(last_tokens), model.vocab_size)
     scores.scatter_(1, state.source[:, :1], 8.0)
@@ -501,18 +501,18 @@ def test_terms_are_placed_and_the_rest_stays_as_it_is(tokenizers: TokenizerPair)
     translator = echo_translator(tokenizers)
     terms = Glossary({"house": "hut", "river": "river"})
     texts = ["the old house. A river sees a house!", "a small tree.", "the tree near {name}"]
-    [both, none, kept] = translator.translate(texts, glossary=terms)
-    assert both.text == "the old hut. A river sees a hut!"
-    assert both.parts == (
+    [with_terms, without_terms, with_placeholder] = translator.translate(texts, glossary=terms)
+    assert with_terms.text == "the old hut. A river sees a hut!"
+    assert with_terms.parts == (
         ("the old house.", "the old hut."),
         ("A river sees a house!", "A river sees a hut!"),
     )
-    assert both.alignment.sure >= {(2, 2), (8, 8)}
-    assert none == translator.translate(texts)[1]
-    assert kept.text == "the tree near {name}"
+    assert with_terms.alignment.sure >= {(2, 2), (8, 8)}
+    assert without_terms == translator.translate(texts)[1]
+    assert with_placeholder.text == "the tree near {name}"
 
 
-def test_a_sentence_that_is_translated_again_has_the_notes_of_its_new_translation(
+def test_a_sentence_that_lost_a_placeholder_and_is_translated_again_has_the_new_notes(
     tokenizers: TokenizerPair,
 ) -> None:
     text = "see {" + "x" * 60 + "} now"
@@ -522,7 +522,7 @@ def test_a_sentence_that_is_translated_again_has_the_notes_of_its_new_translatio
     assert (whole.text, whole.notes) == (text, ())
 
 
-def test_a_sentence_that_is_translated_again_keeps_prefix_beam_and_sampling(
+def test_a_sentence_that_lost_a_placeholder_is_translated_again_with_prefix_beam_and_sampling(
     tokenizers: TokenizerPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     translator = echo_translator(tokenizers)
@@ -534,19 +534,23 @@ def test_a_sentence_that_is_translated_again_keeps_prefix_beam_and_sampling(
         return search(sources, plan, **options)
 
     monkeypatch.setattr(translator.engine, "search", recorded)
-    lost = "{" + "x" * 60 + "}"
-    text = f"see {lost} now"
+    placeholder = "{" + "x" * 60 + "}"
+    text = f"see {placeholder} now"
     [translation] = translator.translate([text], prefix="the old", beam=2, max_length_ratio=0.1)
     assert translation.text.startswith("the old")
-    assert lost in translation.text
+    assert placeholder in translation.text
     sampling = Sampling(top_k=1, seed=3)
-    assert lost in translator.translate([text], sampling=sampling, max_length_ratio=0.1)[0].text
-    assert [(plan.beam, how) for plan, how in searches] == [(2, None)] * 2 + [(4, sampling)] * 2
+    assert placeholder in translator.translate([text], sampling=sampling, max_length_ratio=0.1)[0].text
+    assert [(plan.beam, used) for plan, used in searches] == [(2, None)] * 2 + [(4, sampling)] * 2
 
 
-def test_alternatives_that_are_translated_again_stay_different(tokenizers: TokenizerPair) -> None:
-    lost = "{" + "x" * 60 + "}"
-    [translation] = echo_translator(tokenizers).translate([f"see {lost} now"], n_best=3, max_length_ratio=0.1)
+def test_alternatives_that_lost_a_placeholder_and_are_translated_again_stay_different(
+    tokenizers: TokenizerPair,
+) -> None:
+    placeholder = "{" + "x" * 60 + "}"
+    [translation] = echo_translator(tokenizers).translate(
+        [f"see {placeholder} now"], n_best=3, max_length_ratio=0.1
+    )
     texts = [translation.text, *(text for text, _ in translation.alternatives)]
     assert len(set(texts)) == len(texts) > 1
-    assert all(lost in text for text in texts)
+    assert all(placeholder in text for text in texts)

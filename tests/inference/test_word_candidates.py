@@ -1,4 +1,4 @@
-"""The probability of each word, and other words at a place of a translation."""
+"""The probability of each word, and other words at one position of a translation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def translator(request: pytest.FixtureRequest) -> Translator:
     return loaded
 
 
-def test_the_words_of_a_translation_and_its_end_have_its_whole_probability(translator: Translator) -> None:
+def test_the_probabilities_of_words_and_end_multiply_to_that_of_the_translation(
+    translator: Translator,
+) -> None:
     text = translator.translate([SENTENCE])[0].text
     [probabilities] = word_probabilities(translator, [Pair(SENTENCE, text)])
     assert len(probabilities) == len(split_words(text))
@@ -53,16 +55,16 @@ def test_log_probabilities_do_not_depend_on_the_batch(translator: Translator) ->
 
 
 def test_candidates_begin_with_the_prefix_and_are_distinct_words_in_order(translator: Translator) -> None:
-    first_words = split_words(translator.translate([SENTENCE])[0].text)
-    for place in (0, 1):
-        prefix = " ".join(first_words[:place])
+    best_words = split_words(translator.translate([SENTENCE])[0].text)
+    for position in (0, 1):
+        prefix = " ".join(best_words[:position])
         candidates = word_candidates(translator, SENTENCE, prefix, count=4)
         assert 1 < len(candidates) <= 4
         assert len({candidate.word for candidate in candidates}) == len(candidates)
         for candidate in candidates:
             words = split_words(candidate.text)
-            assert words[: place + 1] == [*first_words[:place], candidate.word]
-            assert candidate.probability == candidate.probabilities[place]
+            assert words[: position + 1] == [*best_words[:position], candidate.word]
+            assert candidate.probability == candidate.probabilities[position]
             assert len(candidate.probabilities) == len(words)
         probabilities = [candidate.probability for candidate in candidates]
         assert probabilities == sorted(probabilities, reverse=True)

@@ -1,14 +1,14 @@
 """Make models with transformers and Marian, and ask them for the numbers that jumok must reproduce.
 
-This program runs in an environment of its own, which has transformers, torch, sentencepiece, numpy and
-pymarian and need not have jumok:
+This program runs in an environment of its own, which has transformers, torch, sentencepiece, numpy,
+pymarian and, for `run`, ctranslate2. It needs no jumok:
 
     python foreign_toolkits.py make OUT PAIRS.tsv [--size tiny]     five models: folders, and zips of them
     python foreign_toolkits.py answer OUT PAIRS.tsv                 what their own toolkits compute with them
     python foreign_toolkits.py run OUT PAIRS.tsv                    what transformers computes with an export
 
 The tiny models and their answers (--lines 20) are stored beside the tests. test_foreign_toolkits.py makes the
-others, if JUMOK_TOOLKITS is the path of the environment's Python.
+full ones, if JUMOK_TOOLKITS is the path of the environment's Python.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def learn_sentencepiece(lines: list[str], pieces: int, *, rule: str, marian: boo
 def write_tokenizer(
     folder: Path, rows: list[list[str]], pieces: int, style: str, rule: str
 ) -> dict[str, int]:
-    """source.spm, target.spm and vocab.json; rare pieces are missing from the vocabulary, as in life."""
+    """Write source.spm, target.spm and vocab.json, which lacks rare pieces, as in real models."""
     import sentencepiece
 
     seen: collections.Counter[str] = collections.Counter()
@@ -139,7 +139,7 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
         optimiser.zero_grad()
         with torch.no_grad():
             model.model.shared.weight[pad] = 0  # decoding begins with a zero vector
-    model.eval().half().float()  # what float16 holds, so that every copy has the same numbers
+    model.eval().half().float()  # rounded to float16, so that every copy has the same numbers
     model.generation_config = GenerationConfig(
         bad_words_ids=[[pad]],
         num_beams=4,
@@ -154,7 +154,7 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
     model.half().save_pretrained(folder)
     if style == "tc-big":  # as PyTorch files are: a pickle, with a copy of the shared matrix
         (folder / "model.safetensors").unlink()
-        # Not the position tables: transformers would take them in half precision from there.
+        # Without the position tables: transformers would read them from this file in half precision.
         kept = {name: tensor.half() for name, tensor in state.items() if "embed_" not in name}
         torch.save(kept, folder / "pytorch_model.bin")
     (folder / "README.md").write_text(
@@ -348,8 +348,8 @@ def answer_marian(folder: Path, rows: list[list[str]], *, built_in: bool) -> dic
         processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "source.spm"))
         lines = [" ".join(processor.encode(text, out_type=str)) for text in texts]
     answers = []
-    for text, said in zip(texts, translator.translate(lines), strict=True):
-        translation, _, scores = said.partition(" ||| WordScores= ")
+    for text, line in zip(texts, translator.translate(lines), strict=True):
+        translation, _, scores = line.partition(" ||| WordScores= ")
         answers.append([text, translation, [float(score) for score in scores.split()]])
     return {"translations": answers}
 

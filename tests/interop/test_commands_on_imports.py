@@ -28,7 +28,7 @@ STORED = Path(__file__).parent / "stored"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of Marian, with its own positions."""
+    """A model of Marian, with Marian's positions."""
     folder = tmp_path_factory.mktemp("imported") / "model"
     load_imported(STORED / "marian.zip", folder, source_language="en", target_language="ko", code="ko")
     return folder
@@ -146,7 +146,7 @@ def test_every_format_of_export_is_written_or_refused_by_name(
 
 @pytest.mark.medium
 def test_an_imported_model_is_fine_tuned(model: Path, pairs: Path, tmp_path: Path) -> None:
-    """Its loss on its pairs falls, and the result is a model with the same tokenizers."""
+    """The loss on the validation pairs falls, and the tokenizers stay the same."""
     training = tmp_path / "training.en-ko.tsv"
     rows = [f"{pair.source}\t{pair.target}\n" for pair in generate("train", 400)]
     training.write_text("".join(rows), encoding="utf-8")
@@ -163,7 +163,9 @@ def test_an_imported_model_is_fine_tuned(model: Path, pairs: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["classic", "marian"])
-def test_other_commands_name_the_one_that_imports(name: str, tmp_path: Path) -> None:
+def test_loading_a_model_that_is_not_imported_names_the_command_that_imports(
+    name: str, tmp_path: Path
+) -> None:
     with zipfile.ZipFile(STORED / f"{name}.zip") as archive:
         archive.extractall(tmp_path)
     folder = tmp_path / name

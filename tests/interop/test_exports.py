@@ -148,7 +148,7 @@ def test_argos_gets_no_model_whose_texts_it_cannot_prepare(
         EXPORT_FORMATS["argos"](exported)
 
 
-def test_options_that_an_own_export_would_ignore_are_refused(tmp_path: Path) -> None:
+def test_options_that_the_import_of_an_own_export_would_ignore_are_refused(tmp_path: Path) -> None:
     export_model(MODELS / "transformer", tmp_path / "out", "huggingface")
     for name, option in {
         "positions": "--positions",

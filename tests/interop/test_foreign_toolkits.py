@@ -1,8 +1,8 @@
-"""The big comparison with transformers, CTranslate2's converter, Marian and Argos, in their environment.
+"""The big comparison with transformers, CTranslate2, Marian and Argos, in an environment of their own.
 
     JUMOK_TOOLKITS=…/bin/python make test-all ARGS=tests/interop/test_foreign_toolkits.py
 
-That environment has torch, transformers, sentencepiece, numpy, ctranslate2 and pymarian; for the last test
+The environment has torch, transformers, sentencepiece, numpy, ctranslate2 and pymarian; for the last test
 also argostranslate (installed without its dependencies, so its sentence splitter is replaced here).
 """
 
@@ -80,7 +80,7 @@ def test_scores_are_those_of_marian(name: str, models: tuple[Path, dict[str, Any
 
 
 @pytest.mark.parametrize("name", ["own", "imported", "learned"])
-def test_transformers_and_its_converter_compute_an_export(
+def test_transformers_and_ctranslate2_compute_the_same_with_an_export(
     name: str, models: tuple[Path, dict[str, Any]], pairs: Path, tmp_path: Path
 ) -> None:
     folder, lines = MODELS / "transformer", MODELS.parent / "pairs.en-ko.tsv"
@@ -137,7 +137,7 @@ def test_argos_installs_and_translates_an_export(tmp_path: Path) -> None:
         check=False,
     )
     if "No module named 'argostranslate'" in process.stderr:
-        pytest.skip("argostranslate is not installed there")
+        pytest.skip("argostranslate is not installed in the environment of JUMOK_TOOLKITS")
     assert process.returncode == 0, process.stderr[-2000:]
     expected = jumok.load(MODELS / "transformer", engine="torch").translate([text], beam=4)[0].text
     assert process.stdout.strip() == expected

@@ -43,7 +43,7 @@ def unpack(name: str, folder: Path) -> Path:
     return folder / name
 
 
-def refused(package: Path, words: str, error: type[JumokError] = ModelFolderError) -> None:
+def assert_refused(package: Path, words: str, error: type[JumokError] = ModelFolderError) -> None:
     """The import fails with a typed error, and nothing is left."""
     out = package.parent / "refused"
     with pytest.raises(error, match=words):
@@ -80,7 +80,7 @@ def edit_json(path: Path, **values: Any) -> None:
 def test_a_wrong_configuration_is_refused(values: dict[str, Any], words: str, tmp_path: Path) -> None:
     folder = unpack("classic", tmp_path)
     edit_json(folder / "config.json", **values)
-    refused(folder, words, JumokError)
+    assert_refused(folder, words, JumokError)
 
 
 @pytest.mark.parametrize(
@@ -89,13 +89,13 @@ def test_a_wrong_configuration_is_refused(values: dict[str, Any], words: str, tm
 def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
     folder = unpack("classic", tmp_path)
     (folder / name).unlink()
-    refused(folder, name.replace("config.json", "no format that jumok knows|npz"))
+    assert_refused(folder, name.replace("config.json", "no format that jumok knows|npz"))
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("package", ["classic", "tc-big", "marian", "marian-built-in"])
 def test_damaged_files_give_a_model_or_a_typed_error(package: str, tmp_path: Path) -> None:
-    """Each file missing, truncated, and with flipped bytes; no damage escapes as another error."""
+    """Each file is missing, truncated, empty, or has flipped bits; no damage raises another error."""
     folder = unpack(package, tmp_path)
     generator = random.Random(package)
     failures = 0
@@ -139,15 +139,15 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path) -> None:
     folder, proof = unpack("tc-big", tmp_path), tmp_path / "code-ran"
     weights = torch.load(folder / "pytorch_model.bin", weights_only=True)
     torch.save({**weights, "exploit": Exploit(proof)}, folder / "pytorch_model.bin")
-    refused(folder, "weights only")
+    assert_refused(folder, "weights only")
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Exploit(proof)))
-    refused(folder, "weights only")
+    assert_refused(folder, "weights only")
     torch.save([1, 2], folder / "pytorch_model.bin")
-    refused(folder, "named tensors")
+    assert_refused(folder, "named tensors")
     assert not proof.exists()
 
 
-def write_npz(folder: Path, change: Any) -> None:
+def change_npz(folder: Path, change: Any) -> None:
     [path] = folder.glob("*.npz")
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
@@ -185,34 +185,34 @@ def test_a_marian_model_that_jumok_cannot_compute_is_refused_with_the_reason(
     line: str, words: str, tmp_path: Path
 ) -> None:
     folder = unpack("marian", tmp_path)
-    write_npz(folder, with_setting(line))
-    refused(folder, words)
+    change_npz(folder, with_setting(line))
+    assert_refused(folder, words)
 
 
 def test_other_packages_are_refused_with_the_reason(tmp_path: Path) -> None:
     bpe = unpack("marian", tmp_path / "bpe")
     (bpe / "source.bpe").write_text("#version: 0.2\n")
-    refused(bpe, "BPE")
+    assert_refused(bpe, "BPE")
     pointer = unpack("classic", tmp_path / "pointer")
     text = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"
     (pointer / "model.safetensors").write_text(text)
-    refused(pointer, "git-LFS pointer.*hf download")
+    assert_refused(pointer, "git-LFS pointer.*hf download")
     firefox = tmp_path / "firefox" / "model"
     firefox.mkdir(parents=True)
     for name in ("model.enko.intgemm.alphas.bin", "vocab.enko.spm", "lex.50.50.enko.s2t.bin"):
         (firefox / name).write_bytes(b"x")
-    refused(firefox, "binary format")
+    assert_refused(firefox, "binary format")
     empty = tmp_path / "empty" / "model"
     empty.mkdir(parents=True)
-    refused(empty, "no format that jumok knows")
+    assert_refused(empty, "no format that jumok knows")
     pickled = unpack("marian", tmp_path / "pickled")
-    write_npz(
+    change_npz(
         pickled, lambda arrays: {**arrays, "Wemb": np.array([Exploit(tmp_path / "code-ran")], dtype=object)}
     )
-    refused(pickled, "allow_pickle|Object arrays")
-    infinite = unpack("marian", tmp_path / "infinite")
-    write_npz(infinite, lambda arrays: {**arrays, "Wemb": arrays["Wemb"] * np.float32("nan")})
-    refused(infinite, "not finite")
+    assert_refused(pickled, "allow_pickle|Object arrays")
+    not_finite = unpack("marian", tmp_path / "not-finite")
+    change_npz(not_finite, lambda arrays: {**arrays, "Wemb": arrays["Wemb"] * np.float32("nan")})
+    assert_refused(not_finite, "not finite")
     assert not (tmp_path / "code-ran").exists()
 
 
@@ -225,7 +225,7 @@ def test_a_zip_with_a_name_outside_is_refused(name: str, tmp_path: Path) -> None
     package.write_bytes((STORED / "classic.zip").read_bytes())
     with zipfile.ZipFile(package, "a") as archive:
         archive.writestr(zipfile.ZipInfo(name), b"x")
-    refused(package, "leads outside it")
+    assert_refused(package, "leads outside it")
     assert not list(tmp_path.rglob("escaped"))
 
 
@@ -233,18 +233,18 @@ def test_a_zip_bomb_and_a_damaged_zip_are_refused(tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("config.json", b" " * 50_000_000)
-    refused(bomb, "would unpack to")
+    assert_refused(bomb, "would unpack to")
     forged = tmp_path / "forged.zip"
     with zipfile.ZipFile(forged, "w") as archive:
         archive.writestr("config.json", b"{}")
         archive.filelist[0].file_size = archive.filelist[0].compress_size = 10**9
-    refused(forged, "its entries claim 1,000,000,000 bytes, more than")
+    assert_refused(forged, "its entries claim 1,000,000,000 bytes, more than")
     damaged = tmp_path / "damaged.zip"
     damaged.write_bytes((STORED / "classic.zip").read_bytes()[:-100])
-    refused(damaged, "not a zip")
+    assert_refused(damaged, "not a zip")
 
 
-def with_character_map(folder: Path, rules: str) -> None:
+def replace_character_map(folder: Path, rules: str) -> None:
     """Replace source.spm by a SentencePiece model whose character map has these rules."""
     import sentencepiece
 
@@ -263,11 +263,11 @@ def with_character_map(folder: Path, rules: str) -> None:
 
 def test_a_character_map_cannot_make_a_text_far_longer(tmp_path: Path) -> None:
     folder = unpack("classic", tmp_path)
-    with_character_map(folder, f"78\t{' '.join(['78'] * 20)}\n")  # x → 20 times x
+    replace_character_map(folder, f"78\t{' '.join(['78'] * 20)}\n")  # x → 20 times x
     import_package(open_package(folder), folder, tmp_path / "out", ImportChoices())
     assert jumok.load(tmp_path / "out", engine="torch").translate(["xx"])
-    with_character_map(folder, f"78\t{' '.join(['78'] * 5000)}\n")
-    refused(folder, "5,000 bytes of one character, and at most 64")
+    replace_character_map(folder, f"78\t{' '.join(['78'] * 5000)}\n")
+    assert_refused(folder, "5,000 bytes of one character, and at most 64")
 
 
 def test_the_character_map_of_real_models_is_accepted() -> None:
@@ -296,7 +296,7 @@ def test_a_readme_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:
         (tmp_path / "README.md").write_text(text)
         started = time.process_time()
         assert read_licence(open_package(tmp_path)) == licence
-        assert time.process_time() - started < 2  # quadratic: minutes
+        assert time.process_time() - started < 2  # in quadratic time: minutes
     assert read_readme(open_package(tmp_path)) == "Text"
 
 
@@ -305,7 +305,7 @@ def test_a_stored_table_of_other_positions_is_refused(tmp_path: Path) -> None:
     weights = torch.load(folder / "pytorch_model.bin", weights_only=True)
     name = "model.encoder.embed_positions.weight"
     torch.save({**weights, name: torch.randn(512, 16)}, folder / "pytorch_model.bin")
-    refused(folder, "other positions than sinusoids")
+    assert_refused(folder, "other positions than sinusoids")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +321,7 @@ def test_a_stored_table_of_other_positions_is_refused(tmp_path: Path) -> None:
 def test_a_changed_record_of_an_export_is_refused(values: dict[str, Any], words: str, tmp_path: Path) -> None:
     export_model(STORED.parent.parent / "stored" / "models" / "transformer", tmp_path / "out", "huggingface")
     edit_json(tmp_path / "out" / "jumok_export.json", **values)
-    refused(tmp_path / "out", words, JumokError)
+    assert_refused(tmp_path / "out", words, JumokError)
 
 
 def test_marians_vocabularies_and_settings_are_read_although_they_are_not_quite_yaml() -> None:
@@ -337,7 +337,7 @@ def test_marians_vocabularies_and_settings_are_read_although_they_are_not_quite_
 
 
 @pytest.mark.medium
-def test_the_child_process_reports_errors_and_keeps_to_its_time(tmp_path: Path) -> None:
+def test_the_child_process_reports_errors_and_has_a_time_limit(tmp_path: Path) -> None:
     folder = unpack("classic", tmp_path)
     with pytest.raises(ModelFolderError, match=r"longer than 0\.05 seconds"):
         import_model(folder, tmp_path / "out", max_seconds=0.05)
@@ -358,7 +358,7 @@ def test_the_child_process_reports_errors_and_keeps_to_its_time(tmp_path: Path) 
     [(-1, -1, 100), (50, -1, 50), (-1, 70, 70), (200, 300, 100)],
     ids=["no limit", "a lower soft limit", "a lower hard limit", "higher limits"],
 )
-def test_a_limit_of_the_child_process_is_never_raised(
+def test_the_child_process_only_lowers_its_limits(
     soft: int, hard: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = []
@@ -368,7 +368,7 @@ def test_a_limit_of_the_child_process_is_never_raised(
     assert limits == [(expected, hard)]
 
 
-def test_the_limit_of_memory_never_exceeds_that_of_the_computer() -> None:
+def test_the_memory_limit_grows_with_the_package_up_to_the_memory_of_the_computer() -> None:
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     assert import_worker._max_bytes(100) == import_worker.BASE_BYTES + 1200
     assert import_worker._max_bytes(10**15) == import_worker.BASE_BYTES + physical
@@ -376,7 +376,7 @@ def test_the_limit_of_memory_never_exceeds_that_of_the_computer() -> None:
 
 @pytest.mark.medium
 def test_the_memory_of_the_child_process_is_limited(tmp_path: Path) -> None:
-    """An array whose header claims 400 GB."""
+    """The header of an array claims 400 GB."""
     folder = unpack("marian", tmp_path)
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(

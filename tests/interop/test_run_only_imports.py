@@ -1,4 +1,4 @@
-"""Models of CTranslate2 and packages of Argos: they translate as before, and refuse the rest."""
+"""Models of CTranslate2 and packages of Argos: they translate as before; what needs weights is refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def imported(package: Path, out: Path, **choices: str) -> Path:
     return out
 
 
-def refused(package: Path, words: str) -> None:
+def assert_refused(package: Path, words: str) -> None:
     out = package.parent / "refused"
     with pytest.raises(ModelFolderError, match=words):
         import_package(open_package(package), package, out, ImportChoices())
@@ -92,8 +92,8 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
     assert len(jumok.load(folder).translate(["one two three four five six seven eight nine. " * 5])) == 1
 
 
-def test_a_vocabulary_in_another_order_keeps_its_meaning(converted: Path, tmp_path: Path) -> None:
-    """As OpenNMT has it: `<unk> <blank> <s> </s>`, and `.txt` files of old releases."""
+def test_a_vocabulary_of_an_old_release_is_read(converted: Path, tmp_path: Path) -> None:
+    """`<blank>` for `<pad>`, as OpenNMT has it, in a `.txt` file."""
     folder = shutil.copytree(converted, tmp_path / "folder")
     tokens = json.loads((folder / "shared_vocabulary.json").read_text())
     renamed = ["<blank>" if token == "<pad>" else token for token in tokens]
@@ -103,7 +103,7 @@ def test_a_vocabulary_in_another_order_keeps_its_meaning(converted: Path, tmp_pa
 
 
 @pytest.mark.medium
-def test_translate_evaluate_serve_and_info_work(
+def test_import_translate_evaluate_and_info_work(
     converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*arguments: object, stdin: str = "") -> str:
@@ -149,27 +149,27 @@ def test_packages_that_cannot_run_are_refused(converted: Path, tmp_path: Path) -
     no_tokenizer = shutil.copytree(converted, tmp_path / "no-tokenizer")
     (no_tokenizer / "source.spm").unlink()
     (no_tokenizer / "target.spm").unlink()
-    refused(no_tokenizer, r"0 SentencePiece models.*source\.spm and target\.spm")
+    assert_refused(no_tokenizer, r"0 SentencePiece models.*source\.spm and target\.spm")
     (no_tokenizer / "bpe.model").write_text("#version: 0.2\n")
-    refused(no_tokenizer, "BPE of subword-nmt")
+    assert_refused(no_tokenizer, "BPE of subword-nmt")
     short = shutil.copytree(converted, tmp_path / "short")
     tokens = json.loads((short / "shared_vocabulary.json").read_text())
     (short / "shared_vocabulary.json").write_text(json.dumps(tokens[:-1]))
-    refused(short, "its vocabulary .* tokens")
+    assert_refused(short, "its vocabulary .* tokens")
     (short / "shared_vocabulary.json").write_text(json.dumps([*tokens[:-1], tokens[-2]]))
-    refused(short, "a token twice")
+    assert_refused(short, "a token twice")
     several = shutil.copytree(converted, tmp_path / "several")
     config = json.loads((several / "config.json").read_text())
     (several / "config.json").write_text(json.dumps({**config, "decoder_start_token": None}))
-    refused(several, "a token that the user must name")
+    assert_refused(several, "a token that the user must name")
     other = shutil.copytree(converted, tmp_path / "other")
     data = (other / "model.bin").read_bytes()
     (other / "model.bin").write_bytes(data.replace(b"TransformerSpec", b"WhisperSpecific", 1))
-    refused(other, "it is a WhisperSpecific")
+    assert_refused(other, "it is a WhisperSpecific")
     (other / "model.bin").write_bytes(struct.pack("<I", 2) + data[4:])
-    refused(other, "version 2")
+    assert_refused(other, "version 2")
     (other / "model.bin").write_bytes(data + b"x")
-    refused(other, "1 bytes after its end")
+    assert_refused(other, "1 bytes after its end")
 
 
 def test_an_argos_package_with_a_target_prefix_is_refused(tmp_path: Path) -> None:
@@ -181,12 +181,12 @@ def test_an_argos_package_with_a_target_prefix_is_refused(tmp_path: Path) -> Non
             if name.endswith("metadata.json"):
                 data = json.dumps({**json.loads(data), "target_prefix": "__ko__"}).encode()
             new.writestr(name, data)
-    refused(changed, "target_prefix")
+    assert_refused(changed, "target_prefix")
 
 
 @pytest.mark.slow
 def test_damaged_files_give_a_model_or_a_typed_error(converted: Path, tmp_path: Path) -> None:
-    """In the child process: CTranslate2 is C++, and a changed file may end the process that loads it."""
+    """A child process imports: CTranslate2 is C++, and a changed file may end the process that loads it."""
     generator = random.Random(1)
     failures = 0
     for name in ("model.bin", "config.json", "shared_vocabulary.json", "source.spm"):

@@ -48,10 +48,10 @@ def test_a_marian_model_gives_the_scores_of_marian_with_its_own_positions_only(
 
 
 def test_one_model_in_both_layouts_gives_the_same_logits_with_the_same_positions(tmp_path: Path) -> None:
-    folder = load_imported(STORED / "classic.zip", tmp_path / "a", positions="marian")
-    packed = load_imported(STORED / "marian.zip", tmp_path / "b")
+    hugging_face = load_imported(STORED / "classic.zip", tmp_path / "a", positions="marian")
+    marian = load_imported(STORED / "marian.zip", tmp_path / "b")
     pair = ("I go home.", "나는 집에 간다.")
-    assert torch.equal(logits(folder, *pair), logits(packed, *pair))
+    assert torch.equal(logits(hugging_face, *pair), logits(marian, *pair))
     stored = [read_stored_model(tmp_path / name).card for name in "ab"]
     assert [card.facts["licence"] for card in stored] == ["cc-by-4.0", "cc-by-4.0"]
     assert not list(tmp_path.rglob("RAN")), "preprocess.sh was run"

@@ -1,4 +1,4 @@
-"""Glossaries, measured on the demo's model: terms that it has never seen, with the right particles.
+"""Glossaries, measured on the demo's model: terms that the model has never seen, with the right particles.
 
 The 90 sentences have one term each. The reference is the corpus's own translation with the term in it.
 """

@@ -20,7 +20,7 @@ MODEL = PROJECT / "tests" / "stored" / "models" / "transformer"
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel, and with the packages that it needs from this one."""
+    """The interpreter of an environment with the wheel, and with its dependencies from this environment."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(PROJECT)]
     built = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -31,7 +31,7 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [packages] = (folder / "environment" / "lib").glob("python*/site-packages")
     with zipfile.ZipFile(wheel) as archive:  # as pip installs it, without its dependencies
         archive.extractall(packages)
-    # Python does not read .pth files of a folder that another one names: jumok itself is not found there.
+    # Python ignores .pth files in a folder that a .pth file names, so it does not find the sources of jumok.
     (packages / "dependencies.pth").write_text(f"{_dependencies()}\n", encoding="utf-8")
     return folder / "environment" / "bin" / "python"
 

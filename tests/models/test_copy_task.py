@@ -57,8 +57,8 @@ def exact_share(model, generator: torch.Generator) -> float:
     return correct / total
 
 
-def rate(step: int) -> float:
-    """Warm-up, then linear decay to 0: mechanisms with hard edges (window, location) need small rates."""
+def rate_factor(step: int) -> float:
+    """The factor of the learning rate: mechanisms with hard edges (window, location) need small rates."""
     return min(step / WARMUP, (MAX_STEPS - step) / (MAX_STEPS - WARMUP))
 
 
@@ -75,7 +75,7 @@ def test_the_model_learns_to_copy(changes):
         shared=True,
     ).train()
     optimiser = torch.optim.Adam(model.parameters(), lr=2e-3, betas=(0.9, 0.98))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, rate_factor)
     training_random, test_random = (torch.Generator().manual_seed(seed) for seed in (1, 2))
     for step in range(1, MAX_STEPS + 1):
         optimiser.zero_grad()

@@ -72,7 +72,7 @@ def test_without_seed_dropout_masks_follow_the_seed_of_torch():
 
 
 @pytest.mark.parametrize("inactive", [Dropout(0.0), Dropout(0.5).eval()], ids=["probability 0", "eval"])
-def test_without_training_or_share_nothing_is_dropped(inactive):
+def test_in_eval_mode_or_with_probability_0_nothing_is_dropped(inactive):
     assert inactive(STATES) is STATES
     assert torch.equal(inactive.add(STATES, STATES), STATES * 2)
 
@@ -98,6 +98,6 @@ def test_gradients_equal_finite_differences():
     assert torch.autograd.gradcheck(both, (states, output))
 
 
-def test_the_share_must_be_below_one():
+def test_the_probability_must_be_below_one():
     with pytest.raises(RecipeError, match=r"Received: 1\.0"):
         Dropout(1.0)

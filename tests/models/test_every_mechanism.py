@@ -34,7 +34,7 @@ every_mechanism = pytest.mark.parametrize("name", list(dict.fromkeys(name for na
 
 
 def make(name: str, *sites: str, **changes):
-    """A model with the mechanism at these sites; without any, wherever it is supported."""
+    """A model with the mechanism at these sites, or at every site that it supports."""
     torch.manual_seed(5)
     sites = sites or tuple(site for supported, site in SUPPORTED if supported == name)
     mechanisms = {f"{site}_attention": AttentionSettings(kind=name) for site in sites}

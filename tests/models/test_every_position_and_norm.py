@@ -156,7 +156,7 @@ def test_stored_weights_are_the_whole_model(family, kind):
 
 @pytest.mark.parametrize("positions", list(POSITIONS))
 def test_the_encoder_knows_the_order_only_from_its_positions(positions):
-    """Reversing the source changes the states, unless there are no positions: then it is a bag of words."""
+    """Reversing the source changes the states, unless it is a bag of words, without positions."""
     model = make("transformer", positions=positions)
     forward = make_batch([[5, 6, 7, 8]], [[20, 21]])
     backward = Batch(forward.source.flip(1), forward.source_lengths, forward.target, forward.target_lengths)
@@ -187,7 +187,7 @@ def test_batch_norm_in_training_ignores_padding():
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi", "relative-keys", "relative-bias"])
 @pytest.mark.parametrize("mechanism", list(CATALOGUE))
-def test_positions_that_a_mechanism_does_not_support_are_refused(mechanism, positions):
+def test_positions_work_or_are_refused_with_every_mechanism(mechanism, positions):
     missing = CATALOGUE[mechanism].supports.missing(*POSITIONS[positions].needs)
     changes = {"encoder_attention": AttentionSettings(kind=mechanism), "positions": positions}
     if not missing:

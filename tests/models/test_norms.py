@@ -19,8 +19,8 @@ def states(seed: int = 0) -> torch.Tensor:
     return 3 + 2 * torch.randn(4, 5, WIDTH, generator=torch.Generator().manual_seed(seed))
 
 
-def trained(norm: torch.nn.Module) -> torch.nn.Module:
-    """The norm with random gains and shifts."""
+def with_random_parameters(norm: torch.nn.Module) -> torch.nn.Module:
+    """The norm with random gains and biases."""
     torch.manual_seed(1)
     for parameter in norm.parameters():
         torch.nn.init.normal_(parameter)
@@ -32,14 +32,14 @@ def test_every_norm_of_the_recipe_exists():
 
 
 def test_layer_norm_follows_the_formula():
-    inputs, norm = states(), trained(LayerNorm(WIDTH))
+    inputs, norm = states(), with_random_parameters(LayerNorm(WIDTH))
     mean, variance = inputs.mean(-1, keepdim=True), inputs.var(-1, correction=0, keepdim=True)
     expected = (inputs - mean) / (variance + 1e-5).sqrt() * norm.weight + norm.bias
     torch.testing.assert_close(norm(inputs), expected)
 
 
 def test_rms_norm_follows_the_formula_and_torch():
-    inputs, norm = states(), trained(RootMeanSquareNorm(WIDTH))
+    inputs, norm = states(), with_random_parameters(RootMeanSquareNorm(WIDTH))
     expected = inputs / (inputs.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm.weight
     torch.testing.assert_close(norm(inputs), expected)
     theirs = torch.nn.RMSNorm(WIDTH, eps=1e-5)
@@ -55,7 +55,7 @@ def test_norms_of_single_positions_ignore_padding(make):
 
 def test_batch_norm_is_that_of_torch_without_padding():
     """Outputs, gradients and running statistics over several batches; then evaluation."""
-    ours, theirs = trained(BatchNorm(WIDTH)), torch.nn.BatchNorm1d(WIDTH)
+    ours, theirs = with_random_parameters(BatchNorm(WIDTH)), torch.nn.BatchNorm1d(WIDTH)
     with torch.no_grad():
         theirs.weight.copy_(ours.weight)
         theirs.bias.copy_(ours.bias)
@@ -97,7 +97,7 @@ def test_the_contents_of_padding_change_nothing():
 
 
 def test_in_evaluation_a_position_does_not_depend_on_its_batch():
-    norm = trained(BatchNorm(WIDTH))
+    norm = with_random_parameters(BatchNorm(WIDTH))
     norm(states(), NOT_PADDING)
     norm.eval()
     together = norm(states(1), NOT_PADDING)
@@ -105,8 +105,8 @@ def test_in_evaluation_a_position_does_not_depend_on_its_batch():
     torch.testing.assert_close(norm(states(1)[:, 0]), together[:, 0])
 
 
-def test_a_single_position_is_its_own_mean_and_leaves_the_running_mean():
-    norm = trained(BatchNorm(WIDTH))
+def test_a_single_position_is_its_own_mean_and_does_not_change_the_running_mean():
+    norm = with_random_parameters(BatchNorm(WIDTH))
     assert torch.equal(norm(states()[:1, :1])[0, 0], norm.bias)
     assert torch.all(norm.mean == 0)
 

@@ -75,7 +75,7 @@ def test_the_position_of_the_class_token_is_a_zero_vector() -> None:
 
 @pytest.mark.parametrize("kind", SUITABLE)
 def test_every_mechanism_reads_pictures(kind: str) -> None:
-    """A classifier: the state of the class token, a gradient of the projection, maps of 1 + 9 tokens."""
+    """A classifier has the state of the class token, a gradient of the projection, maps of 1 + 9 tokens."""
     options = {"max_keys": 16} if kind == "luong-location" else {}
     settings = make_recipe(
         None,
@@ -114,7 +114,7 @@ def test_every_kind_of_positions_writes_captions(positions: str) -> None:
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 2, 3))
 
 
-def test_a_picture_moved_to_another_place_is_embedded_differently() -> None:
+def test_a_picture_with_moved_patches_has_another_state() -> None:
     settings = EncoderOnlySettings(task="classify", width=16, heads=2, layers=1, feed_forward=16)
     model = build_model(settings, source_vocab_size=0, target_vocab_size=6, shared=False, grid=GRID).eval()
     assert isinstance(model, EncoderOnly)

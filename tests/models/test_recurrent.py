@@ -1,4 +1,4 @@
-"""The recurrent family, teacher forced and step by step, attending before and after the step."""
+"""The recurrent family, teacher forced and step by step, with attention before or after the step."""
 
 from __future__ import annotations
 
@@ -123,21 +123,21 @@ def test_bahdanau_queries_with_the_state_before_the_step_and_luong_with_the_stat
 
 
 def test_input_feeding_feeds_the_context_into_the_next_step():
-    """Knocking out the weights at step 0 changes step 1 only with input feeding."""
+    """Silencing the weights at step 0 changes step 1 only with input feeding."""
 
-    def knock_out(weights, site):
+    def silence_first(weights, site):
         return weights * 0 if site.query_offset == 0 else weights
 
     for feeding in (False, True):
         model = make(attention="luong-general", input_feeding=feeding)
-        state, edited = model.begin(BATCH), model.begin(BATCH, edit=knock_out)
+        state, edited = model.begin(BATCH), model.begin(BATCH, edit=silence_first)
         for step in range(2):
             plain, state = model.step(state, BATCH.target[:, step])
-            knocked, edited = model.step(edited, BATCH.target[:, step])
+            silenced, edited = model.step(edited, BATCH.target[:, step])
         if feeding:
-            assert not torch.allclose(plain.values, knocked.values, atol=1e-6)
+            assert not torch.allclose(plain.values, silenced.values, atol=1e-6)
         else:
-            torch.testing.assert_close(plain.values, knocked.values, atol=1e-6, rtol=0)
+            torch.testing.assert_close(plain.values, silenced.values, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("name", ["none", "bahdanau", "luong-local-p"])

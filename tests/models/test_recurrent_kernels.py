@@ -74,7 +74,7 @@ def train_once(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def use_plain_twins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend that tensors are on another device."""
+    """Run the plain twins, as on another device."""
     for module in (kernels.recurrent, recurrent):
         monkeypatch.setattr(module, "runs_fast_kernels", lambda tensor: False)
 

@@ -104,7 +104,7 @@ ORDERS = {
     "mixes": [[0, 0, 0, 1, 1, 1, 2, 2, 2], [2, 0, 0, 3, 5, 3, 8, 8, 7]],
     "drops": [[0, 0, 1, 1, 2, 2], [0, 1, 4, 5], [3, 2]],
     "hypotheses not adjacent": [[2, 0, 1], [1, 1, 0, 2, 0], [4, 0, 3]],
-    "unequal": [[0, 1, 1, 1, 2], [1, 1, 0, 4], [0, 1, 2]],
+    "unequal numbers": [[0, 1, 1, 1, 2], [1, 1, 0, 4], [0, 1, 2]],
     "stays": [[0, 1, 2], [0, 1, 2]],
     "all finished": [[0, 1], []],
 }
@@ -128,9 +128,9 @@ def test_reordered_rows_continue_their_own_sentence(orders):
             if len(sentence) == 0:
                 assert log_probs.values.shape == (0, VOCAB_SIZE)
                 continue
-            forced = torch.cat([history, torch.full((len(history), 1), END)], dim=1)
-            alone = Batch(BATCH.source[sentence], BATCH.source_lengths[sentence], forced)
-            expected = model.output.log_probs(model(alone)[:, -1])
+            targets = torch.cat([history, torch.full((len(history), 1), END)], dim=1)
+            forced = Batch(BATCH.source[sentence], BATCH.source_lengths[sentence], targets)
+            expected = model.output.log_probs(model(forced)[:, -1])
             torch.testing.assert_close(log_probs.values, expected, atol=1e-4, rtol=0)
 
 
@@ -190,21 +190,21 @@ def test_attention_equals_the_weights_of_the_steps():
 
 
 def test_an_edit_reaches_states_and_steps():
-    """One head of one site is knocked out, teacher forced and step by step."""
+    """One head of one site is silenced, teacher forced and step by step."""
     model = make()
 
-    def knock_out(weights: torch.Tensor, site: AttentionSite) -> torch.Tensor:
+    def silence_head(weights: torch.Tensor, site: AttentionSite) -> torch.Tensor:
         if (site.name, site.layer) != ("cross", 1):
             return weights
         weights = weights.clone()
         weights[:, 0] = 0
         return weights
 
-    plain, edited = model(BATCH), model(BATCH, edit=knock_out)
+    plain, edited = model(BATCH), model(BATCH, edit=silence_head)
     assert not torch.allclose(plain, edited, atol=1e-3)
-    assert torch.all(model.attention(BATCH, edit=knock_out)["cross"][:, 1, 0] == 0)
+    assert torch.all(model.attention(BATCH, edit=silence_head)["cross"][:, 1, 0] == 0)
     with torch.inference_mode():
-        log_probs, _ = model.step(model.begin(BATCH, edit=knock_out), BATCH.target[:, 0])
+        log_probs, _ = model.step(model.begin(BATCH, edit=silence_head), BATCH.target[:, 0])
         torch.testing.assert_close(log_probs.values, model.output.log_probs(edited[:, 0]), atol=1e-4, rtol=0)
 
 

@@ -127,7 +127,7 @@ def test_what_is_not_a_picture_is_refused(tmp_path: Path, name: str, content: by
         read_picture(tmp_path / name, size=8, channels=3)
 
 
-def test_random_damage_is_never_anything_but_a_data_error(tmp_path: Path) -> None:
+def test_random_damage_raises_no_error_other_than_data_error(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     for suffix in ("png", "jpg", "gif", "bmp", "webp", "tif"):
         Image.effect_noise((16, 16), 50).convert("RGB").save(tmp_path / f"a.{suffix}")

@@ -190,7 +190,7 @@ def test_a_nan_weight_has_its_own_colour() -> None:
     assert second.get("fill") == "#ffffff"
 
 
-def test_layers_and_heads_are_averaged_and_the_caption_says_so() -> None:
+def test_layers_and_heads_are_averaged_and_the_drawing_says_so() -> None:
     weights = np.random.default_rng(0).random((2, 3, 1, 2))
     attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
     svg = draw_alignment(attention)
@@ -242,7 +242,7 @@ def test_the_same_map_gives_the_same_bytes() -> None:
 
 
 def test_drawing_needs_no_torch() -> None:
-    code = "import sys, jumok.plots; raise SystemExit('torch' in sys.modules)"
+    code = "import sys, jumok.plots.heat_map; raise SystemExit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -16,7 +16,7 @@ from jumok.plots.page import iframe, live_file_page, served_page, static_page
 
 
 class Scripts(HTMLParser):
-    """The scripts of a page by type, and every address in it."""
+    """The scripts of a page with their types, and every address in it."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ def test_the_address_of_the_documentation_is_in_every_page(
     assert [data_of(page)["docs"] for page in pages] == [address.rstrip("/") + "/"] * 3
 
 
-def test_without_an_address_of_the_documentation_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_address_of_the_documentation_pages_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUMOK_DOCS", raising=False)
     assert [data_of(page) for page in (static_page(["{}"]), served_page({}))] == [
         {"explanations": [{}]},
@@ -110,7 +110,9 @@ def test_without_an_address_of_the_documentation_there_is_none(monkeypatch: pyte
     ]
 
 
-def test_an_address_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_of_the_documentation_with_another_scheme_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("JUMOK_DOCS", "javascript:alert(1)")
     with pytest.raises(DataError, match="JUMOK_DOCS is the address"):
         static_page(["{}"])

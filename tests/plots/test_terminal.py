@@ -53,7 +53,7 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
     assert "\x1b" not in draw_text(alignment_map([[1.0]], source=["\x1b[2J"], target=["\x1b]0;x\x07"]))
 
 
-def test_a_map_without_words_is_drawn() -> None:
+def test_a_map_without_target_words_is_drawn() -> None:
     attention = AttentionMap("cross", np.zeros((1, 1, 0, 2)), (), ("a", "b"))
     assert draw_text(attention).splitlines()[:3] == [" a", " │ b", ""]
 
@@ -66,7 +66,7 @@ def test_the_legend_follows_the_largest_weight() -> None:
     assert "█ ≥ 1.5" in draw_text(alignment_map([[2.0, 0.1]], source="ab", target="c"))
 
 
-@pytest.mark.parametrize(("head", "layer_and_head"), [(None, "(mean of 2 heads)"), (1, "(head 1)")])
-def test_the_legend_names_the_head(head: int | None, layer_and_head: str) -> None:
+@pytest.mark.parametrize(("head", "name"), [(None, "(mean of 2 heads)"), (1, "(head 1)")])
+def test_the_legend_names_the_head(head: int | None, name: str) -> None:
     attention = AttentionMap("cross", np.ones((1, 2, 1, 1)), ("a",), ("b",))
-    assert layer_and_head in draw_text(attention, head=head)
+    assert name in draw_text(attention, head=head)

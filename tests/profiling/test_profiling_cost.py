@@ -40,17 +40,17 @@ def test_an_exponent_is_the_least_squares_fit_if_amounts_are_not_a_power():
 
 
 def test_bytes_are_counted_while_a_tensor_lives():
-    inputs = torch.zeros(1000)  # existed before: does not count
+    inputs = torch.zeros(1000)  # existed before the counter: not counted
     with OperationCounter() as counter:
         first = inputs + 1  # 4,000 bytes
         second = torch.cat([first, first])  # 8,000 more: 12,000
         assert counter.peak_bytes == 12_000
         del first  # 8,000
-        view = second.view(2, 1000)[1].unsqueeze(0).expand(50, 1000)  # nothing
-        second.mul_(2)  # in place: nothing
+        view = second.view(2, 1000)[1].unsqueeze(0).expand(50, 1000)  # no new bytes
+        second.mul_(2)  # in place: no new bytes
         third = inputs * 3  # 12,000
         assert counter.peak_bytes == 12_000
-        del second  # its view still holds it
+        del second  # its view keeps its memory
         fourth = third.double()  # 8,000 more: 20,000
         assert counter.peak_bytes == 20_000
         del view, third, fourth  # 0
@@ -99,13 +99,13 @@ def test_a_convolution_has_the_multiply_adds_of_its_formula():
 
 
 def test_blocks_of_restricted_attention_cost_a_third_more_than_the_band():
-    """A block of r queries is scored against 3r keys; each attends to 2r + 1: 12 and 9 for r = 4."""
+    """A block of r queries is scored against 3r keys; each query attends to 2r + 1: 12 and 9 for r = 4."""
     assert cost_of("restricted", 40).multiply_adds == 2 * 40 * (3 * 4) * 8
     assert PROFILED_LAYERS["restricted"].multiply_adds(SMALL, 40) == 2 * 40 * (2 * 4 + 1) * 8
 
 
 @pytest.mark.parametrize("name", PROFILED_LAYERS)
-def test_chains_grow_only_if_a_position_depends_on_the_one_before(name):
+def test_chains_grow_only_if_a_position_depends_on_the_previous_one(name):
     short, long = (cost_of(name, length).longest_chain for length in (128, 512))
     assert (long > short) == (name in {"recurrent", "linear causal", "efficient causal"})
     if name == "recurrent":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from support.serve_models import make_digits
+from support.serve_models import make_digit_model
 from support.serve_process import serving_in_thread
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """English → German."""
-    return make_digits(tmp_path_factory.mktemp("serve-model"), "en", "de")
+    return make_digit_model(tmp_path_factory.mktemp("serve-model"), "en", "de")
 
 
 @pytest.fixture(scope="session")
 def second_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """German → French."""
-    return make_digits(tmp_path_factory.mktemp("serve-second"), "de", "fr")
+    return make_digit_model(tmp_path_factory.mktemp("serve-second"), "de", "fr")
 
 
 @pytest.fixture(scope="session")

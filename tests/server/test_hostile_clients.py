@@ -362,6 +362,22 @@ def test_a_large_form_does_not_stop_the_other_requests() -> None:
     assert asyncio.run(run()) > 10
 
 
+@pytest.mark.parametrize("content_type", [FORM, "multipart/form-data; boundary=x"])
+def test_a_form_may_have_several_tags(content_type: str) -> None:
+    """Each check box of the page without JavaScript sends its own."""
+    body = b"q=one&tags=%3Ca%3E&tags=%3Cb%3E"
+    if content_type != FORM:
+        parts = [("q", "one"), ("tags", "<a>"), ("tags", "<b>")]
+        texts = (
+            f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}' for name, text in parts
+        )
+        body = "\r\n".join([*texts, "--x--\r\n"]).encode()
+    headers = [(b"content-type", content_type.encode())]
+    scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
+    request = asyncio.run(parse_request(scope, body, Limits(), ThreadSlot()))
+    assert request.by_name == {"q": "one", "tags": ["<a>", "<b>"]}
+
+
 def test_integers_may_be_written_with_a_decimal_point() -> None:
     scope = {"type": "http", "headers": [(b"content-type", b"application/json")], "query_string": b""}
     request = asyncio.run(parse_request(scope, b'{"x": [2.0, 0.5, -1e2, 1e300]}', Limits(), ThreadSlot()))

@@ -411,12 +411,12 @@ def test_check_trusts_keys_that_systemd_passes_to_the_service(
 def test_a_model_with_invalid_language_codes_is_refused(tmp_path: Path, source: str, target: str) -> None:
     from jumok.errors import ModelFolderError
     from jumok.server.language_pairs import read_language_pairs
-    from support.serve_models import DIGITS, make_digits
+    from support.serve_models import DIGITS, make_digit_model
 
     with pytest.MonkeyPatch.context() as patch:
         for code in (source, target):
             patch.setitem(DIGITS, code, DIGITS["en"])
-        folder = make_digits(tmp_path, source, target)
+        folder = make_digit_model(tmp_path, source, target)
     with pytest.raises(ModelFolderError, match="needs two languages"):
         read_language_pairs([folder])
 

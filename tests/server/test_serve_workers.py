@@ -49,7 +49,7 @@ from jumok.server.workers.worker import ServerGoneError, work
 from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import Glossary, TermMatch
-from support.serve_models import make_digits, sentences
+from support.serve_models import make_digit_model, sentences
 from support.serve_process import Served, restored_logging, serving, serving_in_thread, wait_until
 
 if TYPE_CHECKING:
@@ -1346,7 +1346,7 @@ def test_a_reload_with_models_in_another_order_is_refused(
     model: Path, second_model: Path, tmp_path: Path
 ) -> None:
     """The languages are the same, but models are addressed by index."""
-    other = make_digits(tmp_path / "other", "de", "en")
+    other = make_digit_model(tmp_path / "other", "de", "en")
     folders = [tmp_path / name for name in ("first", "second", "third")]
     for folder, original in zip(folders, (model, second_model, other), strict=True):
         shutil.copytree(original, folder)

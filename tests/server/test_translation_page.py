@@ -20,7 +20,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from jumok.text.words import split_words
 from support.page_browser import FLAGS, find_browser
-from support.serve_models import make_digits, sentences
+from support.serve_models import make_digit_model, sentences
 from support.serve_process import serving_in_thread
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """English → German with a tag, and German → French."""
-    first = make_digits(tmp_path_factory.mktemp("first"), "en", "de", tag="<polite>")
-    second = make_digits(tmp_path_factory.mktemp("second"), "de", "fr")
+    first = make_digit_model(tmp_path_factory.mktemp("first"), "en", "de", tag="<polite>")
+    second = make_digit_model(tmp_path_factory.mktemp("second"), "de", "fr")
     with serving_in_thread(tmp_path_factory.mktemp("server"), first, second) as served:
         served.post("/v1/translate", {"q": "one", "source": "en", "target": "de", "words": True})
         yield served
@@ -229,7 +229,7 @@ def test_nothing_is_sent_while_a_syllable_is_composed(open_page: Callable[..., P
 
 
 def test_a_stale_or_failed_translation_is_grey(tmp_path: Path, browser: Browser) -> None:
-    model = make_digits(tmp_path / "model", "en", "de")
+    model = make_digit_model(tmp_path / "model", "en", "de")
     page = browser.new_page(locale="ko-KR")
     page.set_default_timeout(TIMEOUT_MS)
     grey = re.compile(r"\bstale\b")

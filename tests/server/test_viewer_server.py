@@ -22,7 +22,7 @@ from jumok.errors import DataError
 from jumok.server.viewer.http_server import VIEWER_LIMITS, ViewerServer
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.system.processes import python_command
-from support.random_translators import SENTENCE, family_translator
+from support.random_translators import SENTENCE, small_translator
 from support.serve_process import wait_until
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def serving(service: ExplanationService, **settings: Any) -> Iterator[ViewerServ
 @pytest.fixture(scope="module")
 def server() -> Iterator[ViewerServer]:
     with serving(
-        ExplanationService([NamedTranslator("tiny", family_translator("bahdanau"))], sentence="</script>")
+        ExplanationService([NamedTranslator("tiny", small_translator("bahdanau"))], sentence="</script>")
     ) as running:
         yield running
 
@@ -104,17 +104,17 @@ def test_the_page_lists_its_models_and_may_not_be_framed(server: ViewerServer) -
 def test_a_request_gets_a_response(server: ViewerServer) -> None:
     status, response = post(server, "explain", REQUEST, Origin=f"http://127.0.0.1:{server.port}")
     assert status == 200
-    assert response["target"]["text"] == family_translator("bahdanau").translate([SENTENCE])[0].text
+    assert response["target"]["text"] == small_translator("bahdanau").translate([SENTENCE])[0].text
 
 
 def test_partial_translations_are_streamed(server: ViewerServer) -> None:
     partials: list[str] = []
     sentence = f"{SENTENCE} {SENTENCE}"
-    expected = explain(family_translator("bahdanau"), sentence, on_partial=partials.append)
+    expected = explain(small_translator("bahdanau"), sentence, on_partial=partials.append)
     assert len(partials) > 1
     body = json.dumps({"sentence": sentence}).encode()
     headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
-    tokenizer = family_translator("bahdanau").tokenizers.target
+    tokenizer = small_translator("bahdanau").tokenizers.target
     ids = expected.target.ids
     replayed = [tokenizer.decode(ids[:length]) for length in range(1, len(ids) + 1)]
     for texts in (partials, replayed):  # a cached translation is replayed

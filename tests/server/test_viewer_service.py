@@ -22,6 +22,7 @@ from jumok.errors import DataError, UnsupportedError
 from jumok.pictures.reading import picture_data_url, write_picture
 from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from jumok.text.sentences import text_spans
 from jumok.training.events import Saved
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
@@ -32,9 +33,10 @@ from support.random_translators import (
     SENTENCE,
     SMALL_MODELS,
     TARGET,
-    family_translator,
+    make_translator,
     picture_classifier,
     picture_translator,
+    small_translator,
 )
 from support.serve_process import wait_until
 
@@ -49,20 +51,20 @@ def request(service: ExplanationService, operation: str, **fields: Any) -> Any:
 
 
 def service_of(name: str) -> ExplanationService:
-    return ExplanationService([NamedTranslator(name, family_translator(name))])
+    return ExplanationService([NamedTranslator(name, small_translator(name))])
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_without_changes_the_text_is_that_of_translate(name: str) -> None:
     response = request(service_of(name), "explain", sentence=SENTENCE)
-    assert response["target"]["text"] == family_translator(name).translate([SENTENCE])[0].text
+    assert response["target"]["text"] == small_translator(name).translate([SENTENCE])[0].text
     assert explanation_from_json(json.dumps(response)).text == response["target"]["text"]
 
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau"])
 def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     """The log-probability under a painted weight is that of the model with the same edit by hand."""
-    translator = family_translator(name)
+    translator = small_translator(name)
     change = {"kind": "paint", "site": "cross", "layer": 0, "head": 0, "query": 1, "key": 2, "weight": 0.75}
     response = request(service_of(name), "explain", sentence=SENTENCE, target=TARGET, changes=[change])
 
@@ -90,6 +92,19 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     assert response["before"]["log_prob"] != pytest.approx(expected, abs=1e-4)
 
 
+def test_each_part_of_a_sentence_that_is_too_long_is_explained() -> None:
+    [settings, *_] = SMALL_MODELS.values()
+    translator = make_translator(settings, max_source_tokens=12)
+    service = ExplanationService([NamedTranslator("model", translator)])
+    sentence = "the old house sees a small tree, and the small tree sees the old house and a river. A river."
+    parts = translator.translate([sentence])[0].parts
+    assert len(parts) > len(text_spans(sentence))
+    for index in (0, len(parts) - 1):
+        response = request(service, "explain", sentence=sentence, index=index)
+        assert response["whole_text"]["parts"] == [{"source": source, "text": text} for source, text in parts]
+        assert (response["source"]["text"], response["target"]["text"]) == parts[index]
+
+
 def test_a_forced_candidate_begins_the_translation() -> None:
     service = service_of("transformer")
     plain = request(service, "explain", sentence=SENTENCE)
@@ -100,7 +115,7 @@ def test_a_forced_candidate_begins_the_translation() -> None:
 
 
 def test_steps_and_effects_are_those_of_the_explanation() -> None:
-    service, translator = service_of("transformer"), family_translator("transformer")
+    service, translator = service_of("transformer"), small_translator("transformer")
     cell = {"site": "cross", "layer": 1, "head": 1, "query": 0, "key": 2}
     response = request(service, "steps", sentence=SENTENCE, cell=cell)
     assert {name: response[name] for name in cell} == cell
@@ -117,7 +132,7 @@ def test_steps_and_effects_are_those_of_the_explanation() -> None:
 
 def test_weights_have_four_decimals() -> None:
     response = request(service_of("transformer"), "explain", sentence=SENTENCE)
-    exact = explain(family_translator("transformer"), SENTENCE)
+    exact = explain(small_translator("transformer"), SENTENCE)
     for site, attention in exact.attention.items():
         assert np.allclose(unpack_weights(response["attention"][site]), attention.weights, atol=3e-5)
     assert np.allclose(unpack_weights(response["roll_out"]["encoder"]), exact.roll_out("encoder"), atol=3e-5)
@@ -164,20 +179,20 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
     """Once, a request of 4 KB took 4.5 GB, because the translation was limited in characters only."""
     service = service_of("transformer")
     # This counts and caches its heads, which takes a forward pass over an empty pair.
-    count_weights(family_translator("transformer").model, 1, 1)
+    count_weights(small_translator("transformer").model, 1, 1)
 
     def compute(*_: Any, **__: Any) -> None:
         raise AssertionError("the model has computed something")
 
-    monkeypatch.setattr(family_translator("transformer").model, "forward", compute)
-    monkeypatch.setattr(family_translator("transformer").model, "attention", compute)
+    monkeypatch.setattr(small_translator("transformer").model, "forward", compute)
+    monkeypatch.setattr(small_translator("transformer").model, "attention", compute)
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
     with pytest.raises(DataError, match=rf"[\d,]+ attention weights; at most 4,000,000 .* {tokens}"):
         request(service, operation, **{"sentence": SENTENCE, "cell": cell, **fields})
 
 
 def test_the_cache_keeps_only_some_of_several_large_explanations() -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     limits = CostLimits(max_weights=3 * count_weights(translator.model, 8, 10))
     service = ExplanationService([NamedTranslator("tiny", translator)], limits=limits)
     for target in ("a", "a a", "a a a", *("a " * 9 + word for word in ("tree", "house", "river", "home"))):
@@ -192,7 +207,7 @@ def test_an_answer_that_is_too_large_is_not_sent(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_page_with_the_model_in_it_is_written_if_its_settings_are_known() -> None:
-    model = NamedTranslator("mine", family_translator("bahdanau"), SMALL_MODELS["bahdanau"])
+    model = NamedTranslator("mine", small_translator("bahdanau"), SMALL_MODELS["bahdanau"])
     service = ExplanationService([model])
     [card] = service.page_data()["live"]["models"]
     assert card["can_be_saved"]
@@ -225,12 +240,12 @@ def test_the_response_repeats_the_changes_of_the_request() -> None:
 
 def test_several_models_are_selected_by_index() -> None:
     names = ["transformer", "bahdanau"]
-    service = ExplanationService([NamedTranslator(name, family_translator(name)) for name in names])
+    service = ExplanationService([NamedTranslator(name, small_translator(name)) for name in names])
     cards = service.page_data()["live"]["models"]
     assert [card["facts"]["family"] for card in cards] == ["transformer", "recurrent"]
     for index, name in enumerate(names):
         response = request(service, "explain", model=index, sentence=SENTENCE)
-        assert response["target"]["text"] == family_translator(name).translate([SENTENCE])[0].text
+        assert response["target"]["text"] == small_translator(name).translate([SENTENCE])[0].text
 
 
 @pytest.fixture(scope="module")
@@ -287,7 +302,7 @@ def test_a_run_shows_a_head_over_its_validation_set(run: Path) -> None:
 def test_the_newest_model_of_a_run_translates_its_validation_sentences(run: Path) -> None:
     """Also if the page shows another model."""
     monitor = RunMonitor(run)
-    service = ExplanationService([NamedTranslator("other", family_translator("luong"))], run=monitor)
+    service = ExplanationService([NamedTranslator("other", small_translator("luong"))], run=monitor)
     response = request(service, "sentences", sentences=3)
     rows, (pairs, available) = response["sentences"], monitor.validation_pairs(3)
     assert [row["source"] for row in rows] == [pair.source for pair in pairs]
@@ -356,7 +371,7 @@ def test_a_run_without_a_model_has_no_list(run: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "luong"])
 def test_measures_and_layers_are_those_of_the_explanation(name: str) -> None:
-    service, translator = service_of(name), family_translator(name)
+    service, translator = service_of(name), small_translator(name)
     explanation = explain(translator, SENTENCE)
     response, expected = request(service, "measures", sentence=SENTENCE), explanation.measures()
     assert expected.erasure is not None
@@ -379,7 +394,7 @@ def test_the_explanation_has_the_training_facts_of_the_model(run: Path) -> None:
         **{name: facts[name] for name in ("learning_rate", "warmup")},
     }
     assert 0 < facts["learning_rate"] < 1
-    assert "training" not in explain(family_translator("transformer"), SENTENCE).facts
+    assert "training" not in explain(small_translator("transformer"), SENTENCE).facts
 
 
 def test_an_unfinished_line_of_metrics_is_ignored(run: Path, tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 """Make the folders next to this file with jumok of commit d625b24.
 
-They were made once and must not change: folders of a later jumok do not show that those of an older one load.
-This script uses the public interface and the setting names of that commit. To run it again, use its source
-(`git worktree add OLD d625b24`):
+The folders were made once and must not change: folders of a later jumok would not show that old ones load.
+This script uses the public interface and the setting names of that commit. To run it again, use the source of
+that commit (`git worktree add OLD d625b24`):
 
     PYTHONPATH=OLD/src OMP_NUM_THREADS=1 python tests/stored/make_folders.py
 
-It changes to its own folder and uses relative paths only, so that no absolute path is stored.
+The script changes to its own folder and uses relative paths only, so that no absolute path is stored.
 
     pairs.en-ko.tsv  text.en.txt     training data: digits as words; digits that count up or down
     models/NAME/                     model folders
@@ -338,7 +338,7 @@ def certain_line(translators: dict[str, jumok.Translator], source: str) -> dict[
 
 
 def require_independence_of_batches(name: str, lines: list[dict[str, Any]]) -> None:
-    """Exit if the translation of a line depends on the others in its batch."""
+    """Exit if the translation of a line depends on the other lines in its batch."""
     for engine in ("torch", "ctranslate2"):
         if (translator := load(name, engine)) is None:
             continue

@@ -213,7 +213,7 @@ def assert_resumed_and_finished(name: str, moved: Path, call: Call) -> None:
 @pytest.mark.medium
 @pytest.mark.parametrize("name", INTERRUPTED_RUNS)
 def test_a_stored_run_resumes_and_finishes(name: str, moved: Path, call: Call) -> None:
-    """The same command resumes it, without settings, and without the model that `encoder_from` names."""
+    """The same command resumes the run, without settings, and without the model that `encoder_from` names."""
     result = call("train", moved / PAIRS.name, "--out", moved / "half-way" / name)
     assert result.code == 0, result.err
     assert_resumed_and_finished(name, moved, call)

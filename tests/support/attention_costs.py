@@ -10,7 +10,7 @@ from jumok.attention import padding_mask
 
 
 class LargestTensor(TorchDispatchMode):
-    """Counts the elements of the largest tensor that an operation reads or writes; views do not count."""
+    """Records the number of elements of the largest tensor that operations read or write, except views."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +25,7 @@ class LargestTensor(TorchDispatchMode):
 
 
 def largest_tensor(mechanism, length, **options):
-    """The largest tensor of self-attention over one sentence of that length, forward and backward."""
+    """The size of the largest tensor of self-attention over one sentence, forward and backward."""
     states = torch.randn(1, 2, length, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
     with LargestTensor() as recorded:
         memory = mechanism.prepare(states, states, torch.ones(1, length, dtype=torch.bool))
@@ -34,10 +34,10 @@ def largest_tensor(mechanism, length, **options):
 
 
 def largest_step_tensor(mechanism, length):
-    """The largest tensor of one decoding step after that many positions."""
+    """The size of the largest tensor of one decoding step after `length` positions."""
     states = torch.randn(1, 2, length + 2, 4, generator=torch.Generator().manual_seed(0))
     memory = mechanism.prepare(states[:, :, :length], states[:, :, :length], None)
-    # The first step doubles the capacity of the memory, so the measured one does not have to.
+    # The first step doubles the capacity of the memory, so the measured step does not.
     memory = mechanism.extend(memory, states[:, :, -2:-1], states[:, :, -2:-1])
     last = states[:, :, -1:]
     with LargestTensor() as recorded:
@@ -52,7 +52,7 @@ def random_inputs(queries, keys, *, seed=0):
     sizes = [(3, 2, queries, 4), (3, 2, keys, 4), (3, 2, keys, 5)]
     drawn = [torch.randn(size, generator=random, dtype=torch.float64) for size in sizes]
     allowed = padding_mask(torch.tensor([keys, keys - keys // 3, 0]), keys)
-    # The first sentence is padded at the start unless it has one key: its first causal query has no key.
+    # The first sentence is padded at the start unless it has one key, so its first causal query has no key.
     allowed[0, 0] = keys == 1
     return *drawn, allowed
 

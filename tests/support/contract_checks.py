@@ -1,7 +1,8 @@
 """The attention contract of docs/design.md, one function per promise, for any attention.
 
 A check takes a `Subject` (how to make the attention, and in which precision) and a `Case` (sizes, masks and
-random states). It raises AssertionError if the promise is broken.
+random states). It raises AssertionError if the promise is broken. The two paths of an attention are its
+computations with and without requested weights.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Subject:
 
     @classmethod
     def of(cls, kind: type[Mechanism], dtype: torch.dtype = torch.float64, **options: object) -> Subject:
-        """The mechanism in the heads of an attention."""
+        """The subject that is a multi-head attention with this mechanism."""
 
         def make(*, heads: int, causal: bool, dropout: nn.Module | None) -> Attention:
             shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
@@ -96,9 +97,9 @@ CASES = [
 def prepare_masked(
     subject: Subject, attention: Attention, keys: Tensor, allowed: Tensor
 ) -> tuple[Memory, dict[str, Tensor], Tensor]:
-    """A memory, the mask of the call, and both masks combined, (batch, 1, query, key).
+    """A memory, the mask as an argument of the call, and what they allow together, (batch, 1, query, key).
 
-    A mechanism that supports no mask per query gets one for all queries, as padding.
+    A mechanism that supports no mask per query gets one mask for all queries: padding of the memory.
     """
     if subject.supports("mask"):
         return attention.prepare(keys, keys), {"allowed": allowed}, allowed
@@ -179,7 +180,7 @@ def masks_broadcast(subject: Subject, case: Case) -> None:
 
 
 def masks_are_bool(subject: Subject, case: Case) -> None:
-    """A mask of numbers is refused: one path would add them to the scores, and another would not."""
+    """A mask of numbers is refused: one path would add them to the scores, the other would not."""
     if not subject.supports("mask"):
         return
     attention = subject.attention(case)
@@ -371,9 +372,9 @@ def edits(subject: Subject, case: Case) -> None:
     assert offsets == [5]
     torch.testing.assert_close(edited.context, plain.context, **subject.tolerance)
     for need_weights in (False, True):
-        knocked = attention(query, memory, edit=lambda weights, _: weights * 0, need_weights=need_weights)
-        assert torch.all(knocked.context == 0)
-    assert torch.all(knocked.weights == 0)
+        silenced = attention(query, memory, edit=lambda weights, _: weights * 0, need_weights=need_weights)
+        assert torch.all(silenced.context == 0)
+    assert torch.all(silenced.weights == 0)
 
 
 def weights_before_dropout(subject: Subject, case: Case) -> None:
@@ -394,7 +395,7 @@ def weights_before_dropout(subject: Subject, case: Case) -> None:
 
 
 def beams_share_a_memory(subject: Subject, case: Case) -> None:
-    """Rows that share one memory get the same as from a copy each, in any order."""
+    """Rows that share one memory get the same result as with a copy per row, in any order."""
     attention = subject.attention(case)
     query, keys, _ = case.inputs(subject)
     memory = attention.prepare(keys, keys, padding_mask(case.lengths(), case.keys))
@@ -417,7 +418,7 @@ def beams_share_a_memory(subject: Subject, case: Case) -> None:
 
 
 def bias_is_added(subject: Subject, case: Case) -> None:
-    """A bias that is the same for every key changes nothing; a very low one removes a key."""
+    """A bias that is the same for every key changes nothing; a very low bias removes a key."""
     if not subject.supports("bias"):
         return
     attention = subject.attention(case)

@@ -111,7 +111,7 @@ def tokenizers(kind: str = "unigram", *, byte_fallback: bool = True, shared: boo
 
 @functools.cache
 def translator(name: str) -> Translator:
-    """Return a model without saturated attention, in which rounding would decide ties."""
+    """Return a random translator; its attention is not saturated, so that rounding decides no tie."""
     torch.manual_seed(7)
     pair = tokenizers(shared=name != "relative-bias")
     model: Any = build_for_tokenizers(MODELS[name], pair)

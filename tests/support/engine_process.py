@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 ENGINE = Path(jumok.plots.__file__).parent / "engine.js"
 DRIVER = Path(__file__).parent / "run_engine.mjs"
-# So few requests at a time that their answers fit into the pipe, and neither side waits for the other.
+# So few requests at a time that their answers fit into the pipe, and neither process blocks.
 CHUNK = 8
 
 

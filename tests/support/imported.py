@@ -23,7 +23,7 @@ from jumok.text.tokenizer_files import tokenizers_from_files
 from jumok.types import END
 
 MODELS = Path(__file__).parent.parent / "stored" / "models"
-MAX_TOKENS = 30  # as foreign_toolkits.py has it
+MAX_TOKENS = 30  # the same as in tests/interop/foreign_toolkits.py
 
 
 def learned_positions_model(folder: Path, *, max_positions: int = 40) -> Path:
@@ -41,7 +41,7 @@ def learned_positions_model(folder: Path, *, max_positions: int = 40) -> Path:
 
 
 def load_imported(package: Path, out: Path, **choices: str) -> jumok.Translator:
-    """Import in this process, which is faster than in one of its own."""
+    """Import a package without a child process, which would take longer, and load the model."""
     import_package(open_package(package), package, out, ImportChoices(**choices))
     return jumok.load(out, engine="torch")
 
@@ -55,7 +55,7 @@ def logits(translator: jumok.Translator, source: str, target: str) -> torch.Tens
 
 
 def columns_of(translator: jumok.Translator, names: list[str]) -> list[int]:
-    """Ids by name. Of two tokens `<s>` the last counts: a model's own `<s>` is an ordinary token."""
+    """The ids of these tokens. Of two `<s>` it is the last: a model's own `<s>` is an ordinary token."""
     tokenizer = translator.tokenizers.target
     ids = {name: id_ for id_, name in enumerate(tokenizer.tokens(range(tokenizer.vocab_size)))}
     return [ids[name] for name in names]
@@ -91,8 +91,8 @@ def largest_score_difference(
     """The largest difference of a token's log-probability from Marian's.
 
     `tokenized`: Marian's translations are tokens with spaces between them. They are plain text if Marian
-    splits text itself. Then a translation counts only if jumok splits it into as many tokens as Marian
-    scored; most are.
+    splits text itself. Then a translation is compared only if jumok splits it into as many tokens as
+    Marian scored, as is true of most.
     """
     largest, compared = 0.0, 0
     tokenizers = translator.tokenizers

@@ -22,9 +22,9 @@ class Firefox:
     """A headless Firefox with an empty profile and no way into the network."""
 
     def __init__(self, profile: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
         preferences = {
             "marionette.port": port,
             "network.proxy.type": 1,  # all requests go to a proxy that is not there
@@ -63,7 +63,7 @@ class Firefox:
         return self._send("WebDriver:ExecuteScript", {"script": script, "args": arguments or []})["value"]
 
     def call(self, function: str, argument: Any) -> Any:
-        """Return what an asynchronous function returns in the page."""
+        """Return what an asynchronous function returns in the page, or its error as text."""
         then = "const [argument, done] = arguments; (%s)(argument).then(done, (error) => done(String(error)))"
         script = then % function
         return self._send("WebDriver:ExecuteAsyncScript", {"script": script, "args": [argument]})["value"]

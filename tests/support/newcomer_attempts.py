@@ -47,7 +47,7 @@ FILES: dict[str, bytes] = {
     "utf16.tsv": tsv(KOREAN, "utf-16"),
     "utf16le_nobom.tsv": tsv(KOREAN, "utf-16-le"),
     "cp949.tsv": tsv(KOREAN, "cp949"),
-    "cp949_fixed.tsv": GOOD.decode().encode("cp949").decode("latin1").encode(),
+    "mojibake.tsv": GOOD.decode().encode("cp949").decode("latin1").encode(),
     "bom.tsv": b"\xef\xbb\xbf" + GOOD,
     "nul.tsv": GOOD + b"a\0b\tc\n",
     "mixed.tsv": GOOD + tsv([("bad", "나쁜 줄")], "cp949"),
@@ -137,12 +137,12 @@ CHECKS = [
     Attempt(29, "check ok.tsv.gz", 0, ("400 pairs",)),
     Attempt(30, "check fake.tsv.gz", 2, ("cannot be decompressed",)),
     Attempt(31, "check short.en short.ko", 2, ("do not have the same number of lines", "30 lines")),
-    Attempt(32, "check cp949_fixed.tsv", 1, ("refused: no pair is left", "mojibake")),
-    Attempt(33, "check cp949_fixed.tsv --from en --to ko", 1, ("mojibake",)),
+    Attempt(32, "check mojibake.tsv", 1, ("refused: no pair is left", "mojibake")),
+    Attempt(33, "check mojibake.tsv --from en --to ko", 1, ("mojibake",)),
     Attempt(151, "check -", 0, ("standard input: 400 pairs",), stdin=FILES["small.tsv"]),
     Attempt(153, "check small.tsv ten.tsv nul.tsv", 0, ("small.tsv: 400 pairs", "ten.tsv: 10 pairs")),
     Attempt(154, "check small.tsv:2.5", 0, ("weight 2.5",)),
-    # The translator at a company.
+    # Attempts of a translator at a company.
     Attempt(0, "check semicolon.csv", 0, ("400 pairs", "separated by a semicolon")),
     Attempt(0, "check wide.csv", 0, ("columns 'en' and 'ko' of 6", "source en")),
     Attempt(0, "check wide.csv --columns 2,3", 0, ("columns 2 and 3 of 6",)),
@@ -321,7 +321,7 @@ SHELL = [
     ShellAttempt(58, "COLUMNS=20 jumok train --help", ("Usage: jumok train",)),
 ]  # fmt: skip
 
-# What other tests do in full.
+# Attempts that tests of other files make.
 COVERED: dict[int, str] = {
     43: "tests/cli/test_cli_newcomer.py::test_no_sentence_of_a_line_is_lost",
     45: "tests/cli/test_cli_translate.py::test_a_closed_pipe_is_not_an_error_of_a_translation",
@@ -363,7 +363,7 @@ FAULTS: dict[str, str] = {
     "B5": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 2, 14, 15, 20, swapped.en-ko.tsv
     "B6": "tests/server/test_serve_workers.py::"
     "test_a_port_that_another_server_took_while_it_loads_is_reported_at_once",
-    "B7": "tests/cli/test_cli_display.py::test_the_bar_and_the_time_left_stay_in_a_narrow_terminal",
+    "B7": "tests/cli/test_cli_display.py::test_a_narrow_terminal_shows_the_bar_and_fewer_facts",
     "B8": "tests/cli/test_cli_translate.py::test_the_time_left_follows_from_all_lines_so_far",
     "C1": "tests/data/test_measured_points.py::test_the_nearest_points_are_quoted",
     "C2": "tests/training/test_run.py::test_a_time_budget_that_is_too_short_is_reported",

@@ -41,13 +41,14 @@ def word_part(root: str, content: str) -> str:
 
 
 def run(text: str, properties: str = "") -> str:
+    """Return a run: a stretch of a Word paragraph with one format."""
     properties = f"<w:rPr>{properties}</w:rPr>" if properties else ""
     space = ' xml:space="preserve"' if text != text.strip() else ""
     return f"<w:r>{properties}<w:t{space}>{text}</w:t></w:r>"
 
 
 def make_docx(body: str, **more: str | bytes) -> bytes:
-    """Return a document; `header1="…"` adds a part of word/."""
+    """Return a document; `header1="…"` adds the part word/header1.xml."""
     parts: dict[str, str | bytes] = {
         "[Content_Types].xml": f"{XML}<Types/>",
         "word/document.xml": word_part("document", f"<w:body>{body}</w:body>"),

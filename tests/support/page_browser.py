@@ -34,7 +34,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# An element of each panel that is there only if the panel shows something, for a model with attention.
+# Per panel, an element that exists only if the panel shows something of a model with attention.
 PANELS = {
     "attention": "[role=application]",
     "steps": "article h4",
@@ -42,7 +42,7 @@ PANELS = {
 }
 HEADS = "td canvas"
 SENTENCE = "I go home."
-"""What the page of one model opens with (the fixture `address`)."""
+"""The sentence of the page of one model when it opens (the fixture `address`)."""
 
 
 def find_browser() -> str | None:
@@ -93,7 +93,7 @@ def serving(service: ExplanationService) -> Iterator[str]:
 
 
 def wait_for_responses(page: Page) -> None:
-    """Wait until no request is pending. The page sends the next one, if any, before it is drawn again."""
+    """Wait until no request is pending. The page sends the next request, if any, before it is drawn again."""
     two_frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
     page.evaluate(two_frames)
     page.locator("body[data-pending='0']").wait_for(state="attached")
@@ -125,12 +125,12 @@ def assert_accessible(page: Page, axe: str) -> None:
     assert serious == [], serious
 
 
-def assert_every_panel_shows(page: Page, *, attends: bool = True, axe: str = "") -> None:
-    for panel, part in PANELS.items():
+def assert_every_panel_has_content(page: Page, *, attends: bool = True, axe: str = "") -> None:
+    for panel, element in PANELS.items():
         page.locator(f"#tab-{panel}").click()
         expect(page.locator("[data-word=source-0]")).to_be_visible()
         if attends or panel == "beam":
-            expect(page.locator("#panel").locator(part).first).to_be_visible()
+            expect(page.locator("#panel").locator(element).first).to_be_visible()
             if panel == "attention":
                 expect(page.locator(HEADS).first).to_be_visible()
         else:

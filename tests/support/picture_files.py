@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SIDE = 8
+SIZE = 8
 
 
 def half_bright(side: str, brightness: int) -> NDArray[np.uint8]:
     """A grey picture of 8 × 8 pixels, one half of which is bright."""
-    pixels = np.full((SIDE, SIDE, 1), 20 + brightness % 20, np.uint8)
-    half = slice(0, SIDE // 2) if side in ("left", "top") else slice(SIDE // 2, SIDE)
+    pixels = np.full((SIZE, SIZE, 1), 20 + brightness % 20, np.uint8)
+    half = slice(0, SIZE // 2) if side in ("left", "top") else slice(SIZE // 2, SIZE)
     if side in ("left", "right"):
         pixels[:, half] = 150 + brightness % 100
     else:

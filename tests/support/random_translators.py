@@ -65,7 +65,7 @@ def make_translator(settings: Any, **options: Any) -> Translator:
     return Translator(model, tokenizers(), search=search, facts=facts, **options)
 
 
-# Not a family of its own: for tests of what depends on the shapes of heads.
+# For tests of what depends on the widths of heads.
 OTHER_MODELS = {
     "projections": TransformerSettings(
         encoder_layers=2,
@@ -80,23 +80,23 @@ OTHER_MODELS = {
 
 
 @functools.cache
-def family_translator(name: str) -> Translator:
+def small_translator(name: str) -> Translator:
     return make_translator((SMALL_MODELS | OTHER_MODELS)[name])
 
 
-# Pictures of 8 × 8 grey pixels, as `picture_files.py` writes them, in 4 × 4 patches.
-PICTURES = PictureTokenizer(size=8, patch_size=2, channels=1)
+# Pictures of 8 × 8 grey pixels, as in `picture_files.py`, in a grid of 4 × 4 patches of 2 × 2 pixels.
+PICTURE_TOKENIZER = PictureTokenizer(size=8, patch_size=2, channels=1)
 
 
 @functools.cache
 def picture_translator() -> Translator:
     """A translator from pictures to captions, with random weights."""
     torch.manual_seed(7)
-    pair = TokenizerPair(PICTURES, tokenizers().target, shared=False)
+    pair = TokenizerPair(PICTURE_TOKENIZER, tokenizers().target, shared=False)
     settings = TransformerSettings(encoder_layers=2, decoder_layers=2, **SMALL)
     size = pair.target.vocab_size
     model = build_model(
-        settings, source_vocab_size=0, target_vocab_size=size, shared=False, grid=PICTURES.grid
+        settings, source_vocab_size=0, target_vocab_size=size, shared=False, grid=PICTURE_TOKENIZER.grid
     )
     search = SearchSettings(beam=3, max_length_ratio=0.5)
     return Translator(model, pair, search=search, facts=ModelFacts(target_language="de"))
@@ -110,9 +110,9 @@ def picture_classifier() -> PictureClassifier:
     settings = EncoderOnlySettings(layers=2, task="classify", **SMALL)
     size = classes.vocab_size
     model = build_model(
-        settings, source_vocab_size=0, target_vocab_size=size, shared=False, grid=PICTURES.grid
+        settings, source_vocab_size=0, target_vocab_size=size, shared=False, grid=PICTURE_TOKENIZER.grid
     )
-    return PictureClassifier(model, PICTURES, classes)
+    return PictureClassifier(model, PICTURE_TOKENIZER, classes)
 
 
 @torch.inference_mode()

@@ -17,7 +17,7 @@ DIGITS = {
 }
 
 
-def make_digits(folder: Path, source: str, target: str, tag: str = "") -> Path:
+def make_digit_model(folder: Path, source: str, target: str, tag: str = "") -> Path:
     """Make a model folder with random weights, whose sources may begin with a tag."""
     import torch
 

@@ -1,4 +1,4 @@
-"""A server in its own process or in a thread of this one, and plain requests to it."""
+"""A server in its own process or in a thread of the test's process, and plain requests to it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Served:
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
     def wait_for(self, event: str, count: int = 1) -> list[dict[str, Any]]:
-        """Wait until the log has so many of these events, and return them."""
+        """Wait until the log has `count` of these events, and return them."""
 
         def logged() -> list[dict[str, Any]]:
             return [line for line in self.events() if line.get("event") == event]
@@ -112,7 +112,7 @@ class Served:
         return logged()
 
     def worker_pids(self) -> list[int]:
-        """Return the workers that are alive."""
+        """Return the process ids of the workers that are alive."""
         return [
             line["pid"]
             for line in self.events()

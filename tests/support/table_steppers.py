@@ -69,7 +69,7 @@ class TableStepper:
 
 
 class AttendingTableStepper(TableStepper):
-    """The same with random attention, different in every state."""
+    """A table stepper with random attention, different in every state."""
 
     def step_with_attention(
         self, state: TableState, last_tokens: Tensor

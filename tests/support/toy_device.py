@@ -1,4 +1,4 @@
-"""Builds and registers the device of `toy_device.cpp`, for this process: `torch.device("toy")`."""
+"""Build the device of `toy_device.cpp` and register it in this process: `torch.device("toy")`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["register_toy_device"]
 
 
 def register_toy_device(build_folder: Path) -> Any:
-    """Return the extension: `waits()` by what was waited for, `uploads()`, `reset_counts()`."""
+    """Return the extension: `waits()` (operation → number of waits), `uploads()` and `reset_counts()`."""
     build_folder.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("MAX_JOBS", "1")
     torch.utils.rename_privateuse1_backend("toy")

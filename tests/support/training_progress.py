@@ -1,4 +1,4 @@
-"""The progress that tests of the display show: numbers as wide as they come."""
+"""The progress that tests of the display show: numbers with as many digits as in long runs."""
 
 from __future__ import annotations
 

@@ -90,6 +90,20 @@ def test_at_step_0_the_model_is_the_start_model(start: Path, tmp_path: Path) -> 
     assert "sha256" in reasons["fine_tuning.start_from"]
 
 
+def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
+    """Its two vocabularies may both be smaller than the setting says: nothing is learnt again."""
+    pairs = corpus_of_pairs(digit_pairs(200), source="en", target="de", name="digits")
+    separate = {"text.shared": False, "text.vocab_size": 400}
+    list(training_events(pairs, out=tmp_path / "start", **{**TINY, **STEPS, **separate}))
+    model = shutil.copytree(tmp_path / "start" / "model", tmp_path / "copied")
+    events = tune(model, tmp_path / "run")
+    started = only(events, Started)[0]
+    size = read_card(model).recipe.text.vocab_size
+    assert started.recipe.text.vocab_size == size
+    assert [one.value for one in started.derived_settings if one.name == "text.vocab_size"] == [size]
+    assert "requested" not in stage(events, "learning vocabulary")
+
+
 def test_the_learning_rate_is_a_tenth_and_few_passes_are_the_default(start: Path, tmp_path: Path) -> None:
     corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de")
     events = training_events(corpus, out=tmp_path / "run", start_from=start)

@@ -23,7 +23,7 @@ from jumok.training.validation.snapshots import cross_attention_map, pick_snapsh
 from jumok.training.validation.translation import TranslationValidation
 from support.cycles import SMALL, write_cycles
 from support.digits import TINY, digit_corpus, digit_pairs
-from support.random_translators import family_translator, tokenizers
+from support.random_translators import small_translator, tokenizers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -189,5 +189,5 @@ def test_the_largest_map_takes_at_most_1200_bytes() -> None:
     text = "the old house sees a small tree and the river knows home near a tree"
     ids = tokenizer.encode(text)[:16]
     sentence = TokenizedSentence.from_ids(tokenizer.decode(ids), ids, tokenizer)
-    attention = cross_attention_map(family_translator("transformer").model, sentence, sentence)
+    attention = cross_attention_map(small_translator("transformer").model, sentence, sentence)
     assert len(json.dumps(snapshot_to_json([], attention))) < 1200

@@ -15,7 +15,7 @@ from jumok.analysis.explainer import ExplanationOptions, explain
 from jumok.analysis.live_file import model_page
 from support.engine_models import MODELS, translator
 from support.marionette import Firefox
-from support.page_browser import assert_every_panel_shows, wait_for_responses
+from support.page_browser import assert_every_panel_has_content, wait_for_responses
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ def test_a_model_runs_in_the_page_without_a_network(open_page: OpenPage, tmp_pat
     page.get_by_label("Search", exact=True).select_option("greedy")
     greedy = explain(original, "a river knows", options=ExplanationOptions(beam=1))
     expect(page.get_by_test_id("translation")).to_have_text(greedy.text)
-    assert_every_panel_shows(page)
+    assert_every_panel_has_content(page)
     page.locator("#tab-steps").click()
     page.get_by_label("Query", exact=True).select_option("1")  # what is chosen reaches the worker
     wait_for_responses(page)

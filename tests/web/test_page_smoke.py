@@ -13,8 +13,14 @@ from playwright.sync_api import expect
 from jumok.analysis.explainer import explain
 from jumok.analysis.explanation_files import save_explanation
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
-from support.page_browser import PANELS, MonitoredPage, assert_every_panel_shows, serving, wait_for_responses
-from support.random_translators import SENTENCE, family_translator
+from support.page_browser import (
+    PANELS,
+    MonitoredPage,
+    assert_every_panel_has_content,
+    serving,
+    wait_for_responses,
+)
+from support.random_translators import SENTENCE, small_translator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,21 +36,21 @@ pytestmark = [pytest.mark.medium, pytest.mark.web]
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_a_saved_page_shows_every_panel(open_page: OpenPage, tmp_path: Path, language: str) -> None:
     file = tmp_path / "page.html"
-    save_explanation(explain(family_translator("transformer"), SENTENCE), file)
+    save_explanation(explain(small_translator("transformer"), SENTENCE), file)
     page = open_page(f"{file.as_uri()}#language={language}")
     expect(page.locator("html")).to_have_attribute("lang", language)
     expect(page.locator("[role=tab]")).to_have_count(len(PANELS))
-    assert_every_panel_shows(page)
+    assert_every_panel_has_content(page)
 
 
 def test_a_live_page_translates_what_is_typed_and_shows_every_panel(open_page: OpenPage) -> None:
-    models = [NamedTranslator(name, family_translator(name)) for name in ("transformer", "bahdanau")]
+    models = [NamedTranslator(name, small_translator(name)) for name in ("transformer", "bahdanau")]
     with serving(ExplanationService(models, sentence=SENTENCE)) as address:
         page = open_page(address)
         page.get_by_label("Sentence", exact=True).fill("a river")
         expect(page.locator("[data-word=source-1]")).to_have_text("river")
         expect(page.get_by_test_id("translation")).not_to_be_empty()
-        assert_every_panel_shows(page)
+        assert_every_panel_has_content(page)
         page.locator("#tab-compare").click()
         expect(page.get_by_role("application").first).to_be_visible()
         wait_for_responses(page)

@@ -23,14 +23,14 @@ from jumok.config.recipe import (
 )
 from jumok.models.validate import ATTENTION_NEEDS
 from jumok.plots.page import static_page
-from support.page_browser import HEADS, PANELS, assert_every_panel_shows
+from support.page_browser import HEADS, PANELS, assert_every_panel_has_content
 from support.random_translators import (
     SENTENCE,
     SMALL,
     SMALL_MODELS,
     WORDS,
-    family_translator,
     make_translator,
+    small_translator,
     tokenizers,
 )
 
@@ -81,9 +81,9 @@ def every_model() -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_every_family_shows_every_panel(open_page: OpenPage, tmp_path: Path, name: str) -> None:
-    page = open_page(save(tmp_path, family_translator(name)))
+    page = open_page(save(tmp_path, small_translator(name)))
     expect(page.locator("[role=tab]")).to_have_count(len(PANELS))
-    assert_every_panel_shows(page)
+    assert_every_panel_has_content(page)
     page.locator("#tab-attention").click()
     sites = page.get_by_role("combobox", name="Attention")
     for site in sites.locator("option").all():
@@ -96,14 +96,14 @@ def test_every_mechanism_shows_every_panel(open_page: OpenPage, tmp_path: Path) 
     page = open_page(save(tmp_path, *(make_translator(settings) for settings in models.values())))
     for index, name in enumerate(models):
         page.get_by_label("Model", exact=True).select_option(index=index)
-        assert_every_panel_shows(page, attends=name != "recurrent none")
+        assert_every_panel_has_content(page, attends=name != "recurrent none")
 
 
 def test_two_saved_models_are_compared(open_page: OpenPage, tmp_path: Path) -> None:
     named = [
         explanation_to_json(replace(explanation, facts={**explanation.facts, "name": name}))
         for name in ("first", "second")
-        for explanation in [explain(family_translator("transformer"), SENTENCE)]
+        for explanation in [explain(small_translator("transformer"), SENTENCE)]
     ]
     file = tmp_path / "page.html"
     file.write_text(static_page(named), encoding="utf-8")
@@ -124,9 +124,9 @@ def test_an_explanation_of_another_version_shows_an_error(open_page: OpenPage, t
 def test_weights_are_shown_to_four_decimals_in_the_table_and_at_a_cell(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
-    page = open_page(save(tmp_path, family_translator("bahdanau")) + "#panel=map&show=head")
+    page = open_page(save(tmp_path, small_translator("bahdanau")) + "#panel=map&show=head")
     page.locator("#map-part").get_by_text("The weights as a table").click()
-    weights = explain(family_translator("bahdanau"), SENTENCE).words("cross").weights[0, 0]
+    weights = explain(small_translator("bahdanau"), SENTENCE).words("cross").weights[0, 0]
     rows = [row.locator("td").all_inner_texts() for row in page.locator("#map-part details tbody tr").all()]
     shown = [[float(cell) for cell in row] for row in rows]
     assert shown == [pytest.approx(row, abs=0.0001) for row in weights.tolist()]
@@ -156,7 +156,7 @@ def test_the_position_bias_of_scores_is_one_of_the_steps(
 
 
 def test_every_view_shows_the_effect_of_silencing_its_heads(open_page: OpenPage, tmp_path: Path) -> None:
-    translator = family_translator("transformer")
+    translator = small_translator("transformer")
     page = open_page(save(tmp_path, translator))
     plain = explain(translator, SENTENCE)
     for address, silence in (
@@ -179,7 +179,7 @@ def test_every_view_shows_the_effect_of_silencing_its_heads(open_page: OpenPage,
 def test_several_pages_fit_into_one_notebook(open_page: OpenPage, tmp_path: Path) -> None:
     """A notebook shows the HTML of each cell; every page has its own iframe and its own state."""
     cells = [
-        show_explanation(explain(family_translator(name), sentence))._repr_html_()
+        show_explanation(explain(small_translator(name), sentence))._repr_html_()
         for name, sentence in [("transformer", SENTENCE), ("bahdanau", f"{SENTENCE} {SENTENCE}")]
     ]
     notebook = tmp_path / "notebook.html"
@@ -217,7 +217,7 @@ def test_a_page_of_60_tokens_6_layers_and_8_heads_is_small(
     save_explanation(explanation, file)
     assert file.stat().st_size < 1_500_000
     page = open_page(file.as_uri())
-    assert_every_panel_shows(page, axe=axe)
+    assert_every_panel_has_content(page, axe=axe)
     page.locator("#tab-attention").click()
     expect(page.locator(HEADS)).to_have_count(48)
 

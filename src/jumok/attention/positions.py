@@ -126,11 +126,12 @@ class NoPositions(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.register_buffer("zero", torch.zeros(1, width), persistent=False)
+        self.width = width
+        self.register_buffer("zero", torch.tensor([[0.0]]), persistent=False)
 
     def forward(self, length: int, *, offset: int = 0) -> Tensor:
         """Zeros, (length, width)."""
-        return self.zero.expand(length, -1)
+        return self.zero.expand(length, self.width)
 
 
 def grid_sinusoids(rows: int, columns: int, width: int, *, dtype: torch.dtype = torch.float32) -> Tensor:

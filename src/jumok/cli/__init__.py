@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jumok.cli.arguments import RENAMED_OPTIONS, complete_ray_option, rename_options, repeat_file_options
+from jumok.cli.arguments import RENAMED_OPTIONS, complete_ray_option, rename_options
 from jumok.cli.language import choose_language, localise, localise_text
 from jumok.cli.localised_commands import LocalisedCommand, LocalisedGroup, localise_columns
 from jumok.errors import JumokError, RecipeError
@@ -62,8 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     choose_language(os.environ)
     output_was_closed = _reopen_closed_streams()
     _use_utf8()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    given = complete_ray_option(repeat_file_options(given))
+    given = complete_ray_option(list(sys.argv[1:] if arguments is None else arguments))
     command = next((argument for argument in given if not argument.startswith("-")), "")
     try:
         with warnings.catch_warnings():

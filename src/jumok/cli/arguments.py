@@ -1,7 +1,7 @@
 """Arguments that several commands share, and how the command line is rewritten before it is parsed.
 
 `--valid val.en val.de` names two files after one option. typer takes a fixed number of values per option, so
-the arguments are rewritten as `--valid val.en --valid val.de` first.
+each command rewrites its arguments as `--valid val.en --valid val.de` first (`localised_commands.py`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from jumok.errors import RecipeError, RenamedSettingWarning
 from jumok.system.device import Device, Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from jumok.config.recipe import ModelSettings, Recipe
     from jumok.inference.engines.protocol import Engine
 
 MAX_NOTES = 10
 """The number of notes that are printed; a file of a million lines may have one per line."""
-_FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
+FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
+"""Options with one file, or two parallel ones, in commands where they may be repeated."""
 RENAMED_OPTIONS = {
     "--contender": "--system",
     "--longest": "--max-length-ratio",
@@ -120,7 +121,7 @@ def report_notes(notes: Sequence[str], *, total: int | None = None) -> None:
         typer.echo(localise("note: and {more:,} more", more=more), err=True)
 
 
-def repeat_file_options(arguments: list[str]) -> list[str]:
+def repeat_file_options(arguments: list[str], options: Collection[str] = FILE_OPTIONS) -> list[str]:
     """`--valid a.en a.de` → `--valid a.en --valid a.de`; a file that contains both sides stays single.
 
     >>> repeat_file_options(["train", "t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[3:7]
@@ -133,17 +134,21 @@ def repeat_file_options(arguments: list[str]) -> list[str]:
         repeated.append(argument)
         if argument == "--":  # only positional arguments follow, whatever they look like
             return repeated + rest
-        if argument not in _FILE_OPTIONS or not rest:
+        option, equals, first = argument.partition("=")
+        if option not in options or not rest:
             continue
-        first = rest.pop(0)
-        repeated.append(first)
+        if not equals:
+            first = rest.pop(0)
+            repeated.append(first)
         if _has_both_sides(first) or not rest:
             continue
-        if rest[0] == argument:  # already repeated: its value is the second file
+        if rest[0] == option:  # already repeated: its value is the second file
             repeated.extend(rest[:2])
             rest = rest[2:]
+        elif rest[0].startswith(f"{option}="):
+            repeated.append(rest.pop(0))
         elif not rest[0].startswith("-"):
-            repeated.extend([argument, rest.pop(0)])
+            repeated.extend([option, rest.pop(0)])
     return repeated
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from jumok.cli.arguments import FILE_OPTIONS, repeat_file_options
 from jumok.cli.language import is_english, localise, localise_help, localise_text
 from jumok.cli.wrapped_text import fill_columns, unfill_columns
 
@@ -44,6 +45,14 @@ class _LocalisedHelp:
 
 class LocalisedCommand(_LocalisedHelp, TyperCommand):
     """A command of the command line."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments in which a file option may have two files."""
+        repeatable = [
+            name for option in self.params if getattr(option, "multiple", False) for name in option.opts
+        ]
+        files = frozenset(FILE_OPTIONS).intersection(repeatable)
+        return super().parse_args(ctx, repeat_file_options(args, files))
 
 
 class LocalisedGroup(_LocalisedHelp, TyperGroup):

@@ -4,9 +4,10 @@
     markup.segments                                ["I go home."]
     markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
-`segment.py` describes how they move. Inline tags of the output are balanced even if those of the input are
-not, because they are written from a tree. Inline tags nested deeper than MAX_DEPTH are dropped; their text is
-translated. Attributes that people read are segments too, after those of the text (`html_attributes.py`).
+`segment.py` describes how they move. Inline tags of a translated segment are balanced even if those of the
+input are not, because they are written from a tree; text without letters stays as it was written. Inline tags
+nested deeper than MAX_DEPTH are dropped; their text is translated. Attributes that people read are segments
+too, after those of the text (`html_attributes.py`).
 """
 
 from __future__ import annotations
@@ -319,9 +320,10 @@ class _SegmentBuilder:
         self._elements.append((self._last_atomic, self.open))
 
     def open_element(self, token: HtmlToken) -> None:
-        self._begun.append(
-            _Begun(token, len(self._markup), len(self._text), self._length, len(self._elements))
-        )
+        last = self._last_atomic
+        has_space = last is not None and last.space_after
+        sizes = len(self._markup), len(self._text), self._length, len(self._elements)
+        self._begun.append(_Begun(token, *sizes, self._indent, last, has_space))
         self._markup.append(token.raw)
         self.names.push(token.name)
         if len(self.open) < MAX_DEPTH:
@@ -354,7 +356,9 @@ class _SegmentBuilder:
         del self._markup[begun.num_markup :]
         del self._text[begun.num_texts :]
         del self._elements[begun.num_elements :]
-        self._length = begun.length
+        self._length, self._indent = begun.length, begun.indent
+        if begun.last_atomic is not None:
+            begun.last_atomic.space_after = begun.has_space
         self.add_atomic(raw)
 
     def drop(self, raw: str) -> None:
@@ -393,13 +397,17 @@ class _SegmentBuilder:
 
 
 class _Begun(NamedTuple):
-    """The start tag of an inline element, and how much of the segment was before it."""
+    """The start tag of an inline element, and the state of the segment before it."""
 
     token: HtmlToken
     num_markup: int
     num_texts: int
     length: int
     num_elements: int
+    indent: str
+    last_atomic: Element | None
+    has_space: bool
+    """Whether a space followed `last_atomic`."""
 
 
 _REFERENCE_ATTRIBUTE = re.compile(r"""\s(?:epub:type|role)\s*=\s*["']?(?:doc-)?noteref\b""", re.IGNORECASE)

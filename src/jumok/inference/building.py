@@ -57,7 +57,8 @@ class _WithoutWeights(TorchFunctionMode):
     than the machine has. `with torch.device("meta")` would do the same, but there random initialisers and
     the sines of a position table first import torch's compiler, which takes a second. This mode skips the
     initialisers and computes position tables, which are not stored, as usual. An initialiser that is missing
-    in the list below only costs time: stored weights replace the values that it wrote.
+    in the list below only costs time: stored weights replace the values that it wrote. A buffer that is not
+    stored must not come from `torch.empty` or `torch.zeros`; `_assign_weights` refuses it.
     """
 
     _INITIALISERS = (
@@ -91,7 +92,10 @@ def _assign_weights(model: Model, weights: Mapping[str, Tensor]) -> None:
         value = weight.clone()
         values[id(named[name])] = nn.Parameter(value) if isinstance(named[name], nn.Parameter) else value
     model.load_state_dict({name: values[id(tensor)] for name, tensor in named.items()}, assign=True)
-    for module in model.modules():
-        for name, buffer in module.named_buffers(recurse=False):
-            if buffer.is_meta:  # zeros that are not stored
-                setattr(module, name, torch.zeros_like(buffer, device="cpu"))
+    for name, buffer in model.named_buffers():
+        if buffer.is_meta:
+            raise RuntimeError(
+                f"The buffer {name} is not stored, and has no values: while a model is loaded, torch.empty "
+                "and torch.zeros allocate nothing. Store it (persistent=True), or make it with torch.full or "
+                "torch.arange."
+            )

@@ -164,6 +164,10 @@ class Translator:
         tokenizer = self.tokenizers.source
         return tokenizer.encode_batch([tokenizer.normalise_spaces(text) for text in texts])
 
+    def segment_spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the start and end of each segment of a text: of each part that is translated by itself."""
+        return [segment.span for segment in self._segments([text], [""], self.sentences)]
+
     def engine_for(
         self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]
     ) -> Engine:

@@ -37,8 +37,9 @@ _CTRANSLATE2_USAGE = """\
 ```python
 import ctranslate2, sentencepiece
 
-translator = ctranslate2.Translator(FOLDER)
-source, target = (sentencepiece.SentencePieceProcessor(model_file=f"FOLDER/{name}") for name in NAMES)
+folder = "."  # the folder of this file
+translator = ctranslate2.Translator(folder)
+source, target = (sentencepiece.SentencePieceProcessor(model_file=f"{folder}/{name}") for name in NAMES)
 result = translator.translate_batch([PIECES])[0]
 print(target.decode(result.hypotheses[0]))
 ```

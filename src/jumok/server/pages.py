@@ -207,11 +207,13 @@ def _options(codes: list[str], selected: object, ui_language: str) -> str:
     )
 
 
-def _tag_switches(tags: list[str], selected: object, ui_language: str) -> str:
+def _tag_switches(tags: list[str], field: object, ui_language: str) -> str:
+    """Return a check box per tag; `field` is what the form had sent: a tag, several, or anything else."""
+    selected = field if isinstance(field, list) else [field]
     names = {tag: STRINGS[ui_language].get(f"tag-{tag[1:-1].lower()}", tag) for tag in tags}
     return "".join(
         f'<label class="switch" title="{escape(tag)}"><input type="checkbox" name="tags" '
-        f'value="{escape(tag)}"{" checked" * (tag == selected)}>{escape(name)}</label>'
+        f'value="{escape(tag)}"{" checked" * (tag in selected)}>{escape(name)}</label>'
         for tag, name in names.items()
     )
 

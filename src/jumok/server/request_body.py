@@ -19,6 +19,8 @@ from starlette.requests import Request
 from jumok.server.http_errors import bad_request, retry_later
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.types import Message, Receive, Scope
 
     from jumok.server.limits import Limits
@@ -211,7 +213,14 @@ def _parse_urlencoded(data: bytes) -> dict[str, Any]:
         )
     except ValueError:
         raise bad_request("the fields are not encoded as UTF-8, or there are too many") from None
-    return dict(pairs)
+    return _fields_of_form(pairs)
+
+
+def _fields_of_form(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the fields by name. Several check boxes have the name `tags`; of other names the last counts."""
+    fields: dict[str, Any] = dict(pairs)
+    tags = [value for name, value in pairs if name == "tags"]
+    return {**fields, "tags": tags} if len(tags) > 1 else fields
 
 
 async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> RequestFields:
@@ -219,6 +228,7 @@ async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> Request
         return {"type": "http.request", "body": body, "more_body": False}
 
     fields = RequestFields()
+    texts: list[tuple[str, str]] = []
     request = Request({name: value for name, value in scope.items() if name != "app"}, replay)
     try:
         async with request.form(
@@ -230,9 +240,10 @@ async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> Request
                 elif name == "file":  # sent without a file name: plain text
                     fields.file = value.encode("utf-8", "replace")
                 else:
-                    fields.by_name[name] = value
+                    texts.append((name, value))
     except (MultiPartException, ValueError, LookupError):
         raise bad_request("the multipart form is malformed") from None
+    fields.by_name = _fields_of_form(texts)
     return fields
 
 

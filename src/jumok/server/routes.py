@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 
 GET, POST = ["GET"], ["POST"]
 JSON_TYPE = "application/json"
-DISCONNECT_CHECK_SECONDS = 0.05
+SECONDS_BEFORE_WATCHING = 0.05
 """Requests that are answered faster do not watch for a disconnect."""
 
 
@@ -111,30 +111,21 @@ async def _send_stream(response: StreamingResponse, scope: Scope, receive: Recei
 
 async def unless_disconnected(receive: Receive, work: Awaitable[Result]) -> Result:
     """Await `work`; cancel it and raise ClientDisconnectedError if the client disconnects."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    watcher: asyncio.Task[None] | None = None
-    is_disconnected = False
+    loop = asyncio.get_running_loop()
 
     async def watch() -> None:
-        nonlocal is_disconnected
+        await asyncio.sleep(SECONDS_BEFORE_WATCHING)
         await receive()  # the body has been read, so this is the disconnect
-        is_disconnected = True
-        if task is not None:
-            task.cancel()
+        scope.reschedule(loop.time())
 
-    def start_watching() -> None:
-        nonlocal watcher
-        watcher = loop.create_task(watch())
-
-    timer = loop.call_later(DISCONNECT_CHECK_SECONDS, start_watching)
+    scope = asyncio.timeout(None)
+    watcher = loop.create_task(watch())
     try:
-        return await work
-    except asyncio.CancelledError:
-        # Another cancellation, such as that of a shutdown, goes on.
-        if is_disconnected and task is not None and task.uncancel() == 0:
+        async with scope:
+            return await work
+    except TimeoutError:
+        if scope.expired():
             raise ClientDisconnectedError from None
         raise
     finally:
-        timer.cancel()
-        if watcher is not None:
-            watcher.cancel()
+        watcher.cancel()

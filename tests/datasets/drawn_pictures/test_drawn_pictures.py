@@ -1,4 +1,4 @@
-"""Drawn pictures: the same for a seed, with captions that are true, and regions that coverage the things."""
+"""Drawn pictures: the same for a seed, with captions that are true, and regions that cover the things."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_seed_gives_the_same_pictures_and_another_gives_others() -> None:
 
 
 def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
-    """Where a picture differs from its ground, some region covers it; each box is as small as its thing."""
+    """A region covers every pixel that is not background; each box is as small as its thing."""
     for picture in draw_scenes("train", COUNT):
         boxes = picture.regions["en"]
         assert boxes
@@ -43,10 +43,10 @@ def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
             inside = coverage(thing)[top:bottom, left:right] > 0
             assert inside[0].any() and inside[-1].any() and inside[:, 0].any() and inside[:, -1].any()  # noqa: PT018
             covered[top:bottom, left:right] = True
-        ground = np.median(picture.pixels[~covered], axis=0)
-        far_from_ground = np.abs(picture.pixels - ground).max(axis=2) > 30
-        assert not (far_from_ground & ~covered).any()
-        assert (far_from_ground & covered).sum() > 20
+        background = np.median(picture.pixels[~covered], axis=0)
+        is_drawn = np.abs(picture.pixels - background).max(axis=2) > 30
+        assert not (is_drawn & ~covered).any()
+        assert (is_drawn & covered).sum() > 20
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=[shape.english for shape in SHAPES])
@@ -59,11 +59,10 @@ def test_no_shape_reaches_farther_than_max_reach(shape: Shape) -> None:
 
 def test_things_do_not_overlap_and_do_not_touch_the_edge() -> None:
     for picture in draw_scenes("train", COUNT):
-        shares = [coverage(thing) > 0 for thing in picture.things]
-        assert max(np.sum(shares, axis=0).ravel()) == 1
-        edges = np.sum(shares, axis=0)
-        assert not edges[[0, -1]].any()
-        assert not edges[:, [0, -1]].any()
+        num_things = np.sum([coverage(thing) > 0 for thing in picture.things], axis=0)  # (row, column)
+        assert num_things.max() == 1
+        assert not num_things[[0, -1]].any()
+        assert not num_things[:, [0, -1]].any()
 
 
 def test_captions_say_what_is_drawn() -> None:
@@ -85,14 +84,14 @@ def test_captions_say_what_is_drawn() -> None:
                 }
         kinds.add(" ".join(english[:2]) if english[0] == "There" else next(w for w in english if w in WHERE))
         if len(picture.things) == 2 and english[0] == "A":
-            assert _is_true(picture.things, english)
+            assert _are_where_the_caption_says(picture.things, english)
     assert kinds == {"There is", "There are", "above", "below", "left", "right"}
 
 
 WHERE = ("above", "below", "left", "right")
 
 
-def _is_true(things: tuple[Thing, ...], words: list[str]) -> bool:
+def _are_where_the_caption_says(things: tuple[Thing, ...], words: list[str]) -> bool:
     subject, other = things
     across, down = other.x - subject.x, other.y - subject.y
     word = next(word for word in words if word in WHERE)
@@ -110,7 +109,7 @@ def test_korean_nouns_take_the_particle_of_their_last_sound(noun: str, subject: 
     assert subject in words
 
 
-def test_a_split_is_written_as_people_keep_their_own_pictures(tmp_path: Path) -> None:
+def test_a_written_split_is_read_like_any_corpus_of_pictures(tmp_path: Path) -> None:
     write_split(tmp_path, "valid", 12)
     drawn = list(draw_scenes("valid", 12))
     for language in ("en", "ko"):
@@ -122,7 +121,7 @@ def test_a_split_is_written_as_people_keep_their_own_pictures(tmp_path: Path) ->
             picture.regions[language] for picture in drawn
         ]
     classes = [pair.target for pair in open_corpus(tmp_path / "valid-classes").pairs()]
-    assert sorted(classes) == sorted(thing.shape for thing in draw_things("valid", 12))
+    assert sorted(classes) == sorted(picture.shape for picture in draw_things("valid", 12))
     assert all(first <= second for first, second in pairwise(classes))
     with pytest.raises(StorageError, match="already has the split valid"):
         write_split(tmp_path, "valid", 1)

@@ -102,5 +102,5 @@ def test_composition_inverts_decomposition(syllable: str) -> None:
     assert with_final(with_final(syllable, "ㄴ"), final_of(syllable)) == syllable
 
 
-def test_a_word_that_is_not_hangul_counts_as_open() -> None:
+def test_a_word_that_is_not_hangul_has_no_final_sound() -> None:
     assert final_of("TV") == ""

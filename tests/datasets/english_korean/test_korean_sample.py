@@ -89,8 +89,8 @@ def test_no_sentence_is_in_two_splits_not_even_with_the_tag() -> None:
 
 
 @cache
-def held_out(split: str) -> re.Pattern[str]:
-    """Return a pattern that finds a verb and its object if this split reserves the combination."""
+def held_out_regex(split: str) -> re.Pattern[str]:
+    """Return an expression that finds the verbs with objects that this split reserves."""
     alternatives = []
     for verb in TRANSITIVE:
         if verb.after:
@@ -105,13 +105,13 @@ def held_out(split: str) -> re.Pattern[str]:
 
 @pytest.mark.parametrize("split", ["valid", "test"])
 def test_held_out_combinations_never_occur_in_training(split: str) -> None:
-    assert not [pair.source for pair in pairs() if held_out(split).search(pair.source)]
-    num_matches = sum(bool(held_out(split).search(pair.source)) for pair in pairs(split))
-    assert num_matches > 0.05 * len(pairs(split))  # the pattern finds only the simplest ones
+    assert not [pair.source for pair in pairs() if held_out_regex(split).search(pair.source)]
+    num_matches = sum(bool(held_out_regex(split).search(pair.source)) for pair in pairs(split))
+    assert num_matches > 0.05 * len(pairs(split))  # the expression finds only the simplest ones
 
 
 def test_combinations_held_out_for_test_never_occur_in_valid() -> None:
-    assert not [pair.source for pair in pairs("valid") if held_out("test").search(pair.source)]
+    assert not [pair.source for pair in pairs("valid") if held_out_regex("test").search(pair.source)]
 
 
 def test_every_content_word_is_frequent_in_training() -> None:
@@ -244,7 +244,7 @@ def test_korean_has_no_known_mistakes(wrong: str) -> None:
 
 
 def test_elders_take_an_honorific_verb() -> None:
-    """An elder as the topic of a simple sentence requires -시- after it."""
+    """If an elder is the topic of a simple sentence, -시- follows."""
     for pair, words in zip(pairs(), target_words(), strict=True):
         if len(words) < 9 and words[1:2] and any(word.endswith("께서는") for word in words[:2]):
             text = "".join(words[1:])

@@ -1,6 +1,6 @@
 """Sentences make sense and their Korean is natural: causes of nonsense that were found by reading samples.
 
-Each pattern below finds sentences that an earlier grammar generated.
+Each regular expression below finds sentences that an earlier grammar generated.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ NONSENSE = {
     "a chosen accident": r"\bwill (?:lose|break|forget)\b",
     "tigers with fruit": r"\b(?:tiger|lion|fox)s? (?:ate|eats?|is eating|was eating) .*(?:apple|"
     r"banana|orange|tomato|bread)",
-    "late at the end of a month": r"\b(?:late|early) (?:next|last) (?:week|month|year)",
+    "late or early with a week, month or year": r"\b(?:late|early) (?:next|last) (?:week|month|year)",
     "a place for the wrong goods": r"\b(?:buy|buys|bought|sells?|sold|buying|selling) .*(?:bag|chair|"
     r"table|desk|bed|computer|"
     r"television|shirt|coat|skirt|dress|hat|piano|guitar|car|bicycle|milk|juice|meat|fish|phone|"
@@ -72,7 +72,7 @@ NONSENSE = {
     r"push|pick|hug|use)",
     "the wrong stop": r"\bwait\w* for .*(?:bus|train|subway|taxi) at (?:the (?!station)|school)",
     "a chair in spring": r"\bsi?a?ts? on the \w+ (?:in spring|in winter|next year|last year)",
-    "you with a price": r"^(?:<polite> )?You (?:are|were) (?:\w+ )?(?:tired|hungry|thirsty|sad|"
+    "you told how you feel": r"^(?:<polite> )?You (?:are|were) (?:\w+ )?(?:tired|hungry|thirsty|sad|"
     r"lonely|sick)\.",
     "another object that somebody does not": rf"{START}(?!(\w+) [^,]*, but (?i:\1) )[^,]*, but [^,]* "
     r"(?:do|does|did) not ",
@@ -164,12 +164,12 @@ def test_a_trait_is_not_repeated_or_denied(pattern: str) -> None:
 
 # --- comparisons --------------------
 
-TABLES = {
+TABLE_OF_NOUN = {
     row.split()[0].lstrip("~+=").partition("/")[0].replace("_", " ").lower(): name
     for name in ("PEOPLE", "ANIMALS", "FOOD", "CULTURE", "CLOTHES", "THINGS", "PLACES")
     for row in getattr(nouns, name).strip().splitlines()
 } | {"radio": "THINGS", "house": "PLACES"}
-PLURALS = {" ".join(entry.plural): entry.key.lower() for entry in NOUNS}
+KEY_OF_PLURAL = {" ".join(entry.plural): entry.key.lower() for entry in NOUNS}
 SMALL = {"mouse", "bird", "rabbit", "cat", "duck", "fox", "monkey"}
 LARGE = {"horse", "cow", "tiger", "lion", "bear"}
 
@@ -185,13 +185,13 @@ def comparisons() -> tuple[tuple[str, str, str], ...]:
 
 def _noun(phrase: str) -> str:
     words = phrase.lower().split()
-    last = words[-1] if " ".join(words[-2:]) not in (*TABLES, *PLURALS) else " ".join(words[-2:])
-    return PLURALS.get(last, last)
+    last = words[-1] if " ".join(words[-2:]) not in (*TABLE_OF_NOUN, *KEY_OF_PLURAL) else " ".join(words[-2:])
+    return KEY_OF_PLURAL.get(last, last)
 
 
 def test_only_things_of_one_kind_are_compared() -> None:
     assert len(comparisons()) == 4_000
-    assert not [row for row in comparisons() if TABLES[row[0]] != TABLES[row[2]]]
+    assert not [row for row in comparisons() if TABLE_OF_NOUN[row[0]] != TABLE_OF_NOUN[row[2]]]
 
 
 def test_comparisons_agree_with_the_facts() -> None:

@@ -109,12 +109,12 @@ const en = {
 export type AnalysisStrings = typeof en;
 
 const ko: AnalysisStrings = {
-  headWords: "어느 헤드가 어느 단어를 썼는가",
-  headWordsNote: "행은 헤드(레이어 · 헤드), 열은 단어입니다. 파란색이 강할수록 그 헤드가 없을 때 단어의 확률이 낮아지고, 주황색이면 높아집니다.",
+  headWords: "어느 헤드가 어느 단어를 생성했는가",
+  headWordsNote: "행은 헤드(레이어 · 헤드), 열은 단어입니다. 파란색이 진할수록 그 헤드가 없을 때 단어의 확률이 더 낮아지고, 주황색이면 높아집니다.",
   headWordsHint: "행을 선택하면 그 헤드를 볼 수 있습니다.",
   headWordsUnknown: "헤드가 각 단어에 주는 영향은 측정하지 않았습니다.",
   measuringEffects: "각 헤드의 영향을 측정하는 중 …",
-  decisive: "“{word}”에 가장 필요한 헤드는 {head}입니다. 이 헤드가 없으면 확률이 1/{times}로 줄어듭니다.",
+  decisive: "“{word}”에 가장 필요한 헤드는 {head}입니다. 이 헤드가 없으면 이 단어의 확률이 1/{times}로 줄어듭니다.",
   decisiveList: "단어마다 가장 필요한 헤드",
   nobodyDecisive: "“{word}”에 꼭 필요한 헤드는 없습니다.",
   effectTip: "{head} 헤드를 껐을 때",
@@ -155,12 +155,12 @@ const ko: AnalysisStrings = {
   spaceMark: "‘·’는 토큰 앞의 공백입니다.",
   partHere: "여기서 갈라집니다. 같은 앞부분 다음에 모델이 매기는 확률은 {own} {ownShare}, {expected} {expectedShare}입니다.",
   preferred: "모델은 기대한 번역보다 자신의 번역에 {times}배 높은 확률을 매깁니다.",
-  preferredExpected: "모델은 자신의 번역보다 기대한 번역에 {times}배 높은 확률을 매깁니다. 탐색이 찾지 못했을 뿐입니다.",
+  preferredExpected: "모델은 자신의 번역보다 기대한 번역에 {times}배 높은 확률을 매깁니다. 탐색에서 찾지 못했을 뿐입니다.",
   equallyLikely: "모델은 두 번역에 비슷한 확률을 매깁니다.",
   speaksFor: "원문의 각 단어가 어느 쪽을 지지하는가 (단어를 지워 측정, nat)",
   speaksForOwn: "{token} 쪽",
-  readsWrites: "{reads} 읽고 {writes} 쓰기",
-  reads: "{reads} 읽기",
+  readsWrites: "입력 {reads}, 출력 {writes}",
+  reads: "입력 {reads}",
   stages: {
     embed: "임베딩 + 위치",
     state: "레이어 입력",

@@ -32,20 +32,21 @@ export const PANEL_PAGES: Record<Panel, string> = {
   run: "tutorial.md",
 };
 
+/** The keys from `embed` to `predict` are also the names of the stages in steps.ts, whose headings these terms explain. */
 export const GLOSSARY = {
   attention: {
     en: { term: "Attention", text: "How a model decides where to read: for each step it gives every word a weight, and reads the weighted average." },
-    ko: { term: "어텐션", text: "모델이 어디를 읽을지 정하는 방법입니다. 단계마다 모든 단어에 가중치를 주고 가중 평균을 읽습니다." },
+    ko: { term: "어텐션", text: "모델이 어디를 읽을지 정하는 방법입니다. 단계마다 모든 단어에 가중치를 주고 그 가중 평균을 읽습니다." },
     page: "explain/look-up.md",
   },
   weight: {
-    en: { term: "Weight", text: "The share of its attention that a step gives to a word. The weights of a row sum to 1." },
-    ko: { term: "가중치", text: "한 단계가 한 단어에 주는 어텐션의 비율입니다. 한 행의 가중치를 모두 더하면 1입니다." },
+    en: { term: "Weight", text: "The share of its attention that a step gives to a word. In nearly all mechanisms the weights of a row sum to 1." },
+    ko: { term: "가중치", text: "한 단계의 어텐션 가운데 한 단어에 주는 비율입니다. 한 행의 가중치를 모두 더하면 1입니다." },
     page: "explain/look-up.md",
   },
   head: {
     en: { term: "Head", text: "One of several attentions that a layer computes in parallel. Each has projections of its own, so each may look for something else." },
-    ko: { term: "헤드", text: "한 레이어가 병렬로 계산하는 여러 어텐션 중 하나입니다. 사영 행렬이 서로 달라 각자 다른 것을 찾을 수 있습니다." },
+    ko: { term: "헤드", text: "한 레이어에서 병렬로 계산하는 여러 어텐션 중 하나입니다. 헤드마다 사영 행렬이 달라 저마다 다른 것을 찾을 수 있습니다." },
     page: "explain/multi-head.md",
   },
   token: {
@@ -69,8 +70,8 @@ export const GLOSSARY = {
     page: "explain/look-up.md",
   },
   compare: {
-    en: { term: "Score", text: "How well a key fits a query: their scalar product, divided by √d so that it does not grow with the width." },
-    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 두 벡터의 내적이며, 차원과 함께 커지지 않도록 √d로 나눕니다." },
+    en: { term: "Score", text: "How well a key fits a query. In scaled dot-product attention it is their scalar product, divided by √d so that it does not grow with the width." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 두 벡터의 내적이며, 차원이 커져도 함께 커지지 않도록 √d로 나눕니다." },
     page: "explain/scaled-dot.md",
   },
   softmax: {
@@ -119,13 +120,13 @@ export const GLOSSARY = {
     page: "page.md",
   },
   contrast: {
-    en: { term: "Contrast", text: "Two translations with the same beginning: where they part, the model has chosen between two tokens, and their probabilities compare." },
-    ko: { term: "대조", text: "앞부분이 같은 두 번역입니다. 갈라지는 지점에서 모델은 두 토큰 중 하나를 골랐고, 그 확률을 비교할 수 있습니다." },
+    en: { term: "Contrast", text: "Two translations with the same beginning: where they diverge, the model has chosen between two tokens, whose probabilities can be compared." },
+    ko: { term: "대조", text: "앞부분이 같은 두 번역입니다. 갈라지는 지점에서 모델은 두 토큰 중 하나를 골랐으며, 두 토큰의 확률을 비교할 수 있습니다." },
     page: "page.md",
   },
   pin: {
     en: { term: "Pin", text: "The steps that wrote a word are made to read one source word only; the model then goes on by itself. If the new word has more tokens, the others read freely." },
-    ko: { term: "고정", text: "한 단어를 쓴 단계들이 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 씁니다. 새 단어의 토큰이 더 많으면 나머지 토큰은 자유롭게 읽습니다." },
+    ko: { term: "고정", text: "한 단어를 쓴 단계들이 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 씁니다. 새 단어의 토큰이 더 많으면 나머지 토큰을 쓸 때는 모든 단어를 읽을 수 있습니다." },
     page: "page.md",
   },
   alignmentHeads: {
@@ -144,13 +145,13 @@ export const GLOSSARY = {
     page: "explain/decoder-and-training.md",
   },
   searchScore: {
-    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix only what follows it counts: such a score compares with no other." },
-    ko: { term: "점수", text: "탐색이 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 토큰 수의 (길이 벌점)제곱으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 그 뒤에 쓴 토큰만 세므로 다른 점수와 비교할 수 없습니다." },
+    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix, only the log-probability of what follows counts, so such a score cannot be compared with others." },
+    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 ‘토큰 수의 길이 페널티 제곱’으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 그 뒤에 쓴 토큰만 점수에 반영되므로 다른 점수와 비교할 수 없습니다." },
     page: "explain/decoder-and-training.md",
   },
   headProfile: {
     en: { term: "Head profile", text: "One head on many sentences: where it reads on average, and what is lost without it." },
-    ko: { term: "검증 세트에서 본 헤드", text: "헤드 하나를 여러 문장에서 살펴봅니다. 평균적으로 어디를 읽는지, 헤드가 없으면 번역이 얼마나 나빠지는지 보여 줍니다." },
+    ko: { term: "검증 세트에서 본 헤드", text: "헤드 하나를 여러 문장에서 살펴봅니다. 평균적으로 어디를 읽는지, 그 헤드를 끄면 번역이 얼마나 나빠지는지 보여 줍니다." },
     page: "explain/multi-head.md",
   },
 } satisfies Record<string, Entry>;

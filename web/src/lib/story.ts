@@ -1,4 +1,4 @@
-/** The story that is shown when a page is opened for the first time: seven steps for the reader to carry out, and three challenges. */
+/** The story, which the page calls first steps: seven steps for the reader to carry out on the first visit, and three challenges. */
 
 import { isSilenced, type Change } from "./changes";
 import { SITES, type Explanation } from "./format";
@@ -126,13 +126,13 @@ export const STORY: Record<Language, StoryTexts> = {
     done: "완료",
     tryThese: "다음 문제에도 도전해 보세요.",
     solved: "해결",
-    solvedWith: "헤드 {count}개로 해결",
+    solvedWith: "헤드 {count}개를 꺼서 해결",
     headName: "레이어 {layer}의 헤드 {head}번",
     steps: [
       { title: "짧은 문장 하나", text: "이 페이지는 “{sentence}” 문장을 이 컴퓨터에서 번역하면서, 단어를 하나씩 쓸 때 모델이 어디를 읽는지 보여 줍니다.", act: "번역하기" },
       { title: "어순이 바뀝니다", text: "위는 모델이 읽는 문장, 아래는 모델이 쓰는 문장입니다. 선은 어텐션이며 굵을수록 강합니다. 두 언어의 어순이 다르면 선이 엇갈립니다." },
       { title: "단어 가리키기", text: "단어에 마우스를 올리거나 단어를 눌러 보세요. 두 문장과 어텐션 맵, 모든 헤드에서 함께 강조됩니다.", act: "대신 가리키기" },
-      { title: "가장 중요한 헤드 끄기", text: "헤드는 병렬로 계산되는 여러 어텐션 중 하나입니다. {head}이 없으면 모델이 매기는 이 번역의 확률이 {likely}. 아래 헤드들 가운데 테두리로 표시된 작은 맵을 눌러 꺼 보세요. 레이어와 헤드의 번호는 0부터 시작합니다.", act: "끄기" },
+      { title: "가장 중요한 헤드 끄기", text: "헤드는 병렬로 계산되는 여러 어텐션 중 하나입니다. {head}이 없으면 모델이 이 번역에 매기는 확률이 {likely}. 아래 헤드들 가운데 테두리로 표시된 작은 맵을 눌러 꺼 보세요. 레이어와 헤드의 번호는 0부터 시작합니다.", act: "끄기" },
       { title: "번역이 무너집니다", text: "헤드 하나가 꺼지면 다른 헤드가 대신하기도 합니다. 원문을 읽는 헤드를 모두 꺼 보세요. 이제 모델은 원문을 보지 못한 채 씁니다.", act: "모두 끄기" },
       { title: "단어 고정하기", text: "‘실행 취소’로 되돌린 다음, 선의 끝을 다른 단어로 끌어 보세요. 번역문의 그 단어를 쓴 단계들이 이제 그 원문 단어만 읽고, 나머지는 모델이 이어서 씁니다.", act: "하나 고정하기" },
       { title: "이제 직접 해 보세요", text: "원하는 문장을 입력하거나, 입력란을 비우고 예문을 고르세요. 꺼진 헤드는 되돌릴 때까지 꺼져 있습니다." },

@@ -32,7 +32,6 @@ from jumok.analysis.sentence_scores import score_sentences
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.picture_classifier import PictureClassifier
 from jumok.server.viewer.yielding_lock import YieldingLock
-from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +73,8 @@ class CellIndex(Request):
 class ExplainRequest(Request):
     """A text or a picture for a model, the changes, and a prefix or a whole translation.
 
-    Of a text with several sentences, which are translated one by one, the one with this `index` is explained.
+    Of a text that is translated in several segments (sentences, or parts of one that is too long for the
+    model), the one with this `index` is explained.
     Without `beam`, the search is that of the model's recipe; 1 is greedy.
     A model of pictures reads `picture`, a data: URL, instead of the sentence. Only "steps" reads `cell`.
     """
@@ -246,11 +246,11 @@ class ExplanationService:
         return document | self._whole_text(request)
 
     def _whole_text(self, request: ExplainRequest) -> dict[str, Any]:
-        """Return the translations of the whole text and of each sentence; {} if it is only one sentence."""
+        """Return the translations of the whole text and of each segment; {} if it is only one segment."""
         translator = self._models[request.model].translator
         if isinstance(translator, PictureClassifier) or translator.reads_pictures:
             return {}
-        if len(text_spans(request.sentence, translator.sentences)) < 2:
+        if len(translator.segment_spans(request.sentence)) < 2:
             return {}
         [translation] = translator.translate([request.sentence], beam=request.beam)
         parts = [{"source": source, "text": text} for source, text in translation.parts]
@@ -403,7 +403,7 @@ class ExplanationService:
             )
         return explain(
             translator,
-            request.picture if model.reads_pictures else _sentence_of(request, translator),
+            request.picture if model.reads_pictures else _segment_of(request, translator),
             target=request.target,
             options=ExplanationOptions(beam=request.beam),
             prefix=request.prefix,
@@ -419,16 +419,16 @@ def _nan_to_none(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain_first(translator: Translator, text: str, limits: CostLimits) -> LiveExplanation:
-    """Explain the first sentence of a text: checkpoints are compared on one sentence."""
-    return explain(translator, _sentence_of(ExplainRequest(sentence=text), translator), limits=limits)
+    """Explain the first segment of a text: checkpoints are compared on one segment."""
+    return explain(translator, _segment_of(ExplainRequest(sentence=text), translator), limits=limits)
 
 
-def _sentence_of(request: ExplainRequest, translator: Translator) -> str:
-    """Return the sentence of a text that is explained."""
-    spans = text_spans(request.sentence, translator.sentences)
+def _segment_of(request: ExplainRequest, translator: Translator) -> str:
+    """Return the segment of a text that is explained."""
+    spans = translator.segment_spans(request.sentence)
     if request.index >= max(len(spans), 1):
         raise DataError(
-            f"The text has {len(spans)} sentences, counted from 0. Received: index {request.index}."
+            f"The text is translated in {len(spans)} parts, counted from 0. Received: index {request.index}."
         )
     if len(spans) < 2:
         return request.sentence

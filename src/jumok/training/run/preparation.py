@@ -113,7 +113,7 @@ def prepare_run(
     """Prepare the run in the folder. Its `record` is None if it is new."""
     if record is not None and not inputs.pairs:
         folder.check_same_settings(overrides, record)
-        return prepare_from_folder(folder, _with_processes(record, overrides))
+        return prepare_from_folder(folder, _with_requested_processes(record, overrides))
     if not inputs.pairs:
         raise DataError(f"Name the sentence pairs to train on: there is no run in {folder.path} to continue.")
     if record is not None:
@@ -150,14 +150,17 @@ def _prepare_resumed(
     overrides: Overrides,
     inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
-    """Read what the first session prepared; read the files again for what was deleted or is damaged."""
+    """Read what the first session prepared; read the files again if `data/` or the validation pairs are gone.
+
+    A damaged `data/` raises a StorageError; damaged validation pairs are written again.
+    """
     started, recipe = time.perf_counter(), record.recipe
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
     if has_same_sources(folder.sources_file, inputs) and folder.data.exists() and _has_validation(folder):
-        return prepare_from_folder(folder, _with_processes(record, overrides))
+        return prepare_from_folder(folder, _with_requested_processes(record, overrides))
     sentences = yield from _read(inputs, Overrides.from_recipe(recipe), folder, started)
     folder.check_same_sentences(sentences.fingerprint, record)
-    record = _with_processes(record, overrides)
+    record = _with_requested_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     try:
         store = open_store(folder.data)
@@ -196,7 +199,7 @@ def prepare_from_folder(folder: RunFolder, record: RunRecord) -> PreparedRun:
     return PreparedRun(data, record, started, resumed=True)
 
 
-def _with_processes(record: RunRecord, overrides: Overrides) -> RunRecord:
+def _with_requested_processes(record: RunRecord, overrides: Overrides) -> RunRecord:
     """Return the record with another number of processes, which a run with shares allows."""
     if not record.recipe.training.shares or "training.processes" not in overrides:
         return record
@@ -238,9 +241,12 @@ def _prepare_from(
     yield StageStarted("learning vocabulary")
     learning_started = time.perf_counter()
     tokenizers = initial.make_tokenizers(sentences, recipe)
-    size = LearnedVocabSize(resolved, tokenizers.target.vocab_size)
-    yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
-    resolved = size.apply()
+    if any(setting.name == "text.vocab_size" for setting in decided):  # the stored model has all tokenizers
+        yield _store_tokenizers(folder, tokenizers, learning_started)
+    else:
+        size = LearnedVocabSize(resolved, tokenizers.target.vocab_size)
+        yield _store_tokenizers(folder, tokenizers, learning_started, size.reason)
+        resolved = size.apply()
     new_run = _NewRun(folder, sentences, tokenizers, started)
     return (yield from _finish_preparation(new_run, replace(resolved, reasons=(*decided, *resolved.reasons))))
 
@@ -305,7 +311,9 @@ def _learn_classes(sentences: Sentences) -> ClassNames:
     return ClassNames(sorted(held_out | trained))
 
 
-def _store_tokenizers(folder: RunFolder, tokenizers: TokenizerPair, started: float, reason: str) -> Stage:
+def _store_tokenizers(
+    folder: RunFolder, tokenizers: TokenizerPair, started: float, reason: str = ""
+) -> Stage:
     for name, data in tokenizers_to_files(tokenizers).items():
         write_file(folder.path / name, data)
     if isinstance(tokenizers.target, ClassNames):

@@ -120,7 +120,7 @@ def training_events(
             if cluster.rank > 0:
                 follow(cluster)
                 return
-            overrides = _with_processes(overrides, folder, cluster.world_size)
+            overrides = _with_world_size(overrides, folder, cluster.world_size)
         with folder.locked():
             record = folder.record()
             limits = None if record is None else requested_limits(overrides, record)
@@ -140,7 +140,7 @@ def training_events(
                     yield from _train(run, curves)
 
 
-def _with_processes(overrides: Overrides, folder: RunFolder, world_size: int) -> Overrides:
+def _with_world_size(overrides: Overrides, folder: RunFolder, world_size: int) -> Overrides:
     """Return the overrides of a run on the ranks that torchrun has started."""
     record = folder.record() if folder.record_file.exists() else None
     if record is not None and not record.recipe.training.shares:

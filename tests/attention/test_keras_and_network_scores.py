@@ -52,7 +52,7 @@ def test_scores_equal_those_of_keras(name, kind, use_scale):
     attention = SingleHead(mechanism)
     attended = attention(query, attention.prepare(source, source), need_weights=True)
     for ours, theirs in [(attended.weights[:, 0], case["scores"]), (attended.context, case["output"])]:
-        # Keras computes these two layers in single precision.
+        # Keras computes `Attention` and `AdditiveAttention` in single precision.
         torch.testing.assert_close(ours, torch.tensor(theirs, dtype=torch.float64), atol=1e-6, rtol=0)
 
 
@@ -101,7 +101,7 @@ def test_a_score_is_the_network_of_a_query_and_a_key(activation):
 
 
 def test_any_module_can_be_the_network():
-    """A convolution over the features of a pair, as one of many."""
+    """For example a convolution over the features of a query and a key."""
     shape = HeadShape(2, query=4, key=4)
 
     class Convolution(nn.Module):

@@ -1,4 +1,4 @@
-"""Help, version, unknown commands and options, and how fast they answer."""
+"""Help, version, unknown commands and options, how fast help is printed, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from jumok.__main__ import main
 
 class CtrlC:
     def find_spec(self, name, path=None, target=None):
-        if name == moment:
+        if name == interrupted_import:
             os.kill(os.getpid(), signal.SIGINT)
 
-moment = sys.argv.pop(1)
+interrupted_import = sys.argv.pop(1)
 signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore it
 sys.meta_path.insert(0, CtrlC())
 main()
@@ -85,7 +85,7 @@ def test_help_lists_every_command(call: Call) -> None:
 
 
 def test_help_answers_at_once() -> None:
-    """The time of the processor is measured, to which other processes add nothing."""
+    """Processor time is measured: other processes add nothing to it."""
     seconds = []
     for _ in range(5):
         before = os.times()
@@ -128,10 +128,10 @@ def test_help_of_a_command_needs_no_torch(command: str) -> None:
     assert modules & HEAVY == set()
 
 
-@pytest.mark.parametrize("moment", ["jumok.cli", "typer", "jumok.cli.info"])
-def test_ctrl_c_during_the_imports_prints_one_line(moment: str) -> None:
+@pytest.mark.parametrize("module", ["jumok.cli", "typer", "jumok.cli.info"])
+def test_ctrl_c_during_the_imports_prints_one_line(module: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, moment, "info", "model"],
+        [sys.executable, "-c", INTERRUPTED, module, "info", "model"],
         capture_output=True,
         check=False,
         text=True,

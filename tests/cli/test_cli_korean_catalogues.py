@@ -20,7 +20,7 @@ SOURCE = Path(inspect.getfile(jumok)).parent
 WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")
 SHOWS_TEXT = re.compile(
     r"(echo|print|line|status|(?<!Type)Error)$"
-)  # functions; a TypeError is for engineers
+)  # functions that show text; a TypeError is for engineers
 PARTICLES = re.compile(r"\([를가는을이은으]\)")  # 을(를), (으)로: the sentence can be written without them
 
 
@@ -73,8 +73,8 @@ def test_every_message_and_help_text_has_a_translation() -> None:
     assert (literal_ids() | help_ids()) - read_translations("messages").keys() == set()
 
 
-def test_no_message_goes_round_the_translations() -> None:
-    """What is printed or raised has no sentence of its own: it comes from `localise`, or from the library."""
+def test_no_message_bypasses_localise() -> None:
+    """Nothing that is printed or raised is a literal sentence: it comes from `localise` or the library."""
     found = []
     for path in (SOURCE / "cli").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -85,7 +85,7 @@ def test_no_message_goes_round_the_translations() -> None:
 
 
 def literals(node: ast.expr) -> list[ast.Constant]:
-    """Return the strings of an argument; those inside of other calls are theirs."""
+    """Return the literal strings of an argument, without those inside of other calls."""
     if isinstance(node, ast.Constant):
         return [node] if isinstance(node.value, str) else []
     if isinstance(node, ast.JoinedStr):
@@ -100,7 +100,7 @@ def test_no_translation_is_unused() -> None:
 
 
 def test_texts_of_the_library_are_translated_as_they_are_written() -> None:
-    """A text may be a part of a longer one, or end in one: "scored with beam 4" is in a list."""
+    """An entry may be a part of a longer string, and begin or end with a value."""
     written = "\n".join(library_skeletons())
     ids = read_translations("library")
     assert {text for text in ids if skeleton(text).strip("{} ") not in written} == set()

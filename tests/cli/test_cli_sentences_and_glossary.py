@@ -1,4 +1,4 @@
-"""`jumok translate` with several sentences on a line, with a glossary, and what it reports; `jumok cache`."""
+"""Several sentences on a line, a glossary, addresses and notes, in `jumok translate` and `jumok look`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 import jumok
-from jumok.inference.engines.cache import cached_models
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,23 +83,3 @@ def test_look_draws_each_sentence_of_a_text(call: Call, model: Path, tmp_path: P
     assert call("look", model, text, "--sentences", "keep", "--out", tmp_path / "x.svg").code == 0
     with pytest.raises(jumok.DataError, match="One short sentence is explained at a time"):
         jumok.explain(jumok.load(model, engine="torch"), text)
-
-
-def test_the_cache_is_listed_capped_and_cleared(
-    call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
-    assert "0 converted models" in call("cache").out
-    assert call("translate", model, stdin=b"one\n").code == 0
-    listed = call("cache").out
-    assert "1 converted model, " in listed
-    assert str(model.resolve()) in listed
-    assert "1 converted model, " in call("cache", "--max-size", "1G").out.splitlines()[1]
-    removed = call("cache", "--max-size", "10k").out.splitlines()
-    assert removed[0].startswith("removed 1 converted model, ")
-    assert "0 converted models" in removed[1]
-    assert call("translate", model, stdin=b"one\n").code == 0
-    assert "removed 1 converted model" in call("cache", "--clear").out
-    assert cached_models() == []
-    assert "Received: 'much'" in call("cache", "--max-size", "much").paragraph("cache")
-    assert "Leave one out" in call("cache", "--clear", "--max-size", "1G").paragraph("cache")

@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
+from torch import Tensor, nn
 
+from jumok.attention import POSITIONS
 from jumok.config.recipe import make_recipe
 from jumok.errors import ModelFolderError
+from jumok.inference import building
 from jumok.inference.loading import load
 from jumok.models.build import build_model
 from jumok.storage.folders import json_with_checksum, read_json_with_checksum
@@ -17,6 +20,7 @@ from jumok.storage.tensors import module_weights
 from jumok.text.tokenizer_training import train_tokenizer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from jumok.models.model import TranslationModel
@@ -28,10 +32,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "transformer": TRANSFORMER,
     "post-norm": {**TRANSFORMER, "norm": "post", "tied": False, "encoder_attention": "linear"},
     "learned positions": {**TRANSFORMER, "positions": "learned", "norm_kind": "batch"},
-    "rotary": {**TRANSFORMER, "positions": "rotary", "norm_kind": "rms"},
-    "relative keys": {**TRANSFORMER, "positions": "relative-keys"},
-    "no positions": {**TRANSFORMER, "positions": "none"},
-    "relative bias": {**TRANSFORMER, "positions": "relative-bias"},
+    "rms norm": {**TRANSFORMER, "norm_kind": "rms"},
+    **{f"positions {kind}": {**TRANSFORMER, "positions": kind} for kind in POSITIONS},
     "bahdanau": RECURRENT,
     "lstm": {**RECURRENT, "cell": "lstm", "attention": "luong-location"},
     "local": {**RECURRENT, "attention": "luong-local-p", "input_feeding": True},
@@ -70,6 +72,23 @@ def test_every_kind_of_model_can_be_loaded(tmp_path: Path, tokenizer: Tokenizer,
     for key, buffer in saved.named_buffers():  # also those that are not stored
         assert torch.equal(loaded.get_buffer(key), buffer), key
     assert [name for name, _ in loaded.named_parameters()] == [name for name, _ in saved.named_parameters()]
+
+
+class ComputedBuffer(nn.Module):
+    def __init__(self, make: Callable[[], Tensor]) -> None:
+        super().__init__()
+        self.register_buffer("computed", make(), persistent=False)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: torch.empty(3).copy_(torch.arange(3)), lambda: torch.zeros(3).fill_(5), lambda: torch.zeros(3)],
+)
+def test_a_buffer_that_would_lose_its_values_is_refused(make: Callable[[], Tensor]) -> None:
+    with building._WithoutWeights():
+        module = ComputedBuffer(make)
+    with pytest.raises(RuntimeError, match="The buffer computed is not stored, and has no values"):
+        building._assign_weights(module, {})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Runs the commands of the documents in order, in an empty folder.
+"""Runs the commands of each page of the documentation in order, in an empty folder.
 
 Blocks marked `sh` and `python` run, except those below `<!-- not run: reason -->`. Training time and
 number of pairs are reduced. Links to files must not be dead.
 
 In docs/explain each Python block is run separately in this process. A `text` block directly below it is its
-expected output. Training commands there are run only up to the check of their model.
+expected output. Training commands of docs/explain run only up to the check of their model.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROJECT = Path(__file__).parent.parent.parent
-RUN = ("README.md", "docs/tutorial.md", "docs/pictures.md", "docs/models.md", "docs/texts.md")
+PAGES_TO_RUN = ("README.md", "docs/tutorial.md", "docs/pictures.md", "docs/models.md", "docs/texts.md")
 GIVEN = {
     "docs/models.md": {"opus.zip": "tests/interop/stored/classic.zip"},
     "docs/texts.md": {"runs/mine/model": "tests/stored/models/transformer"},
 }
-"""Files and folders that the reader of a document has: name, and where the project has it."""
+"""Files and folders that the reader of a page has: name on the page → path in the project."""
 EXPLAIN = PROJECT / "docs" / "explain"
 EXPLAIN_PAGES = tuple(sorted(f"docs/explain/{path.name}" for path in EXPLAIN.glob("*.md")))
 EXPLAINED = tuple(name for name in EXPLAIN_PAGES if not name.endswith(".ko.md"))
-"""Korean pages, README.ko.md too, have the same code (tests/docs/test_two_languages.py)."""
+"""English pages only: Korean pages have the same code (tests/docs/test_two_languages.py)."""
 LINKED = tuple(
     sorted(str(path.relative_to(PROJECT)) for path in (*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")))
 )
@@ -118,11 +118,11 @@ def run_block(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
     "name",
     [
         pytest.param(name, marks=pytest.mark.slow) if name == "docs/pictures.md" else name
-        for name in RUN
+        for name in PAGES_TO_RUN
         if (PROJECT / name).exists()
     ],
 )
-def test_the_commands_of_a_document_work(name: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
     for given, original in GIVEN.get(name, {}).items():
         copy = shutil.copytree if (PROJECT / original).is_dir() else shutil.copy
         copy(PROJECT / original, tmp_path / given)
@@ -174,7 +174,7 @@ def trimmed(text: str) -> list[str]:
 
 @pytest.fixture
 def clean_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """An empty folder; afterwards restores torch's random state, gradient mode and print options."""
+    """Run in an empty folder; afterwards restore torch's random state, gradient mode and print options."""
     monkeypatch.chdir(tmp_path)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         yield
@@ -248,7 +248,7 @@ def draw_again(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> li
 
 
 def test_pictures_are_up_to_date_and_on_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers may differ in the last digit between processors; everything else must be equal."""
+    """The words must be equal; weights may differ in the last digit between processors."""
     for path in draw_again("draw_pictures.py", tmp_path, monkeypatch):
         stored, new = EXPLAIN / "pictures" / path.name, weights_in(path.read_text(encoding="utf-8"))
         expected = weights_in(stored.read_text(encoding="utf-8"))

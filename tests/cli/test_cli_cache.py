@@ -1,0 +1,34 @@
+"""`jumok cache`: converted models are listed, removed above a size, and cleared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jumok.inference.engines.cache import cached_models
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from support.cli_calls import Call
+
+
+def test_the_cache_is_listed_capped_and_cleared(
+    call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
+    assert "0 converted models" in call("cache").out
+    assert call("translate", model, stdin=b"one\n").code == 0
+    listed = call("cache").out
+    assert "1 converted model, " in listed
+    assert str(model.resolve()) in listed
+    assert "1 converted model, " in call("cache", "--max-size", "1G").out.splitlines()[1]
+    removed = call("cache", "--max-size", "10k").out.splitlines()
+    assert removed[0].startswith("removed 1 converted model, ")
+    assert "0 converted models" in removed[1]
+    assert call("translate", model, stdin=b"one\n").code == 0
+    assert "removed 1 converted model" in call("cache", "--clear").out
+    assert cached_models() == []
+    assert "Received: 'much'" in call("cache", "--max-size", "much").paragraph("cache")
+    assert "Leave one out" in call("cache", "--clear", "--max-size", "1G").paragraph("cache")
