@@ -121,7 +121,7 @@ class ZipDocument:
 
 
 def _copy_part(data: bytes, info: zipfile.ZipInfo, written: zipfile.ZipFile) -> None:
-    """Copy a part of the archive `data` as it is compressed; its name and dates are those of the directory."""
+    """Copy a part of the archive `data` as it is compressed; name and dates are those of the directory."""
     start = _data_start(data, info)
     copied = copy.copy(info)
     copied.flag_bits &= ~8  # sizes are known, and stand before the data
