@@ -212,10 +212,11 @@ class _Explainer:
         )
 
     def _prefix_ids(self, prefix: str | Sequence[int]) -> list[int]:
-        tokenizer = self.translator.tokenizers.target
         if isinstance(prefix, str):
-            return tokenizer.encode(prefix)
-        tokenizer.tokens(prefix)  # refuses ids outside the vocabulary, which have no embedding
+            return self.translator.prefix_ids([prefix])[0]
+        self.translator.tokenizers.target.tokens(
+            prefix
+        )  # refuses ids outside the vocabulary, which have no embedding
         return list(prefix)
 
     def _changes_and_hook(

@@ -76,7 +76,10 @@ class DocumentFormat:
     def suffix(self) -> str:
         return self.suffixes[0]
 
-    def count_syntax_characters(self, data: bytes) -> int:
-        """Return the number of syntax characters, which bounds the time that parsing takes."""
-        parts = [data] if self.unpack is None else self.unpack(data)
-        return sum(sum(map(part.count, self.syntax_characters)) for part in parts)
+    def parsed_parts(self, data: bytes) -> Iterable[bytes]:
+        """Return what is parsed of a file: the file itself, or parts of an archive."""
+        return [data] if self.unpack is None else self.unpack(data)
+
+    def count_syntax_characters(self, part: bytes) -> int:
+        """Return the number of syntax characters of a part, which bounds the time that parsing takes."""
+        return sum(map(part.count, self.syntax_characters))

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 from jumok.documents.document import DocumentFormat, SegmentTranslation
 from jumok.documents.ooxml import OoxmlReader
-from jumok.documents.ooxml_language import set_ooxml_language
+from jumok.documents.ooxml_language import ooxml_language_setter
 from jumok.documents.segment import has_letters
 from jumok.documents.workbook import (
     WORKBOOK_PART,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from zipfile import ZipFile
 
-    from jumok.documents.zip_document import PartWithText
+    from jumok.documents.zip_document import LanguageSetter, PartWithText
 
 _PART_NAMES = {
     "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
@@ -78,7 +78,7 @@ def _read(data: bytes, kind: str) -> ZipDocument:
         computes = kind == "xlsx" and bool(parts) and has_text_results(archive)
     if "[Content_Types].xml" not in names:
         raise DataError(f"This archive is no .{kind} file: it has no part [Content_Types].xml.")
-    return ZipDocument(data, parts, partial(_set_language, computes=computes), notes)
+    return ZipDocument(data, parts, partial(_language_setter, computes=computes), notes)
 
 
 def _read_parts(
@@ -103,10 +103,11 @@ def _natural_order(name: str) -> list[tuple[int, str]]:
     return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
 
 
-def _set_language(name: str, data: bytes, language: str, *, computes: bool) -> bytes:
+def _language_setter(name: str, *, computes: bool) -> LanguageSetter | None:
+    """Like `ooxml_language_setter`; with `computes`, texts that formulas compute are computed on opening."""
     if name == WORKBOOK_PART and computes:
-        return compute_on_load(data)
-    return set_ooxml_language(name, data, language)
+        return lambda data, _: compute_on_load(data)
+    return ooxml_language_setter(name)
 
 
 # --- Charts -------------------------------------------------------------------------------------------------
@@ -170,12 +171,13 @@ def _unpack(data: bytes, kind: str) -> Iterator[bytes]:
     """Yield the parts that are parsed, and those of the workbooks of charts."""
     yield from unpack_parts(data, partial(_is_parsed, kind=kind))
     with open_archive(data) as archive:
-        workbooks = [read_part(archive, name) for name in _workbooks_of_charts(archive)]
-    for workbook in workbooks:
-        try:
-            yield from unpack_parts(workbook, partial(_is_parsed, kind="xlsx"))
-        except DataError:  # it is not translated either
-            continue
+        for name in _workbooks_of_charts(archive):
+            workbook = read_part(archive, name)
+            yield bytes(len(workbook))  # held in memory; what it has of syntax is compressed
+            try:
+                yield from unpack_parts(workbook, partial(_is_parsed, kind="xlsx"))
+            except DataError:  # it is not translated either
+                continue
 
 
 def _format(kind: str, media_type: str) -> DocumentFormat:

@@ -21,6 +21,7 @@ from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from jumok.documents.xml_tree import XmlNode, XmlSource
+    from jumok.documents.zip_document import LanguageSetter
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
 _PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style", "table")}
@@ -142,13 +143,15 @@ def _read(data: bytes, kind: str) -> ZipDocument:
             template = _Reader(read_xml(text, _PREFIXES)).read()
             if template.segments:
                 parts[name] = ArchivePart(template, encoding)
-    return ZipDocument(data, parts, _set_language)
+    return ZipDocument(data, parts, _language_setter)
 
 
-def _set_language(name: str, data: bytes, language: str) -> bytes:
+def _language_setter(name: str) -> LanguageSetter | None:
+    return _set_language if name == "styles.xml" else None
+
+
+def _set_language(data: bytes, language: str) -> bytes:
     """Set the language, the direction and the East Asian font of the default styles."""
-    if name != "styles.xml":
-        return data
     style = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
     return style.sub(lambda found: _set_style_language(found[0], language), data.decode()).encode()
 

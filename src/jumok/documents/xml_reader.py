@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jumok.documents.marked_template import MarkedTemplate, SegmentMark, render_tags
 from jumok.documents.message import is_address
 from jumok.documents.segment import Segment, has_letters
+from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     _AttributeKey = tuple[bool, str]
 
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+MAX_PARAGRAPH_DEPTH = 16
+"""Paragraphs inside each other, as that of a text box is inside another. Office programs nest a few."""
 _NO_ATTRIBUTES: frozenset[str] = frozenset()
 _ATTRIBUTE = re.compile(r"""\s([^\s=<>"'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _FILE_NAME = re.compile(
@@ -54,6 +57,7 @@ class XmlReader(ABC):
         self.source = source
         self.template = MarkedTemplate()
         self._markup_of: dict[XmlNode, str] = {}  # of the paragraphs that have been read
+        self._depth = 0  # of the paragraph that is being read, in others
         self._mark_of_value: dict[str, str] = {}  # of attributes
 
     @abstractmethod
@@ -136,9 +140,13 @@ class XmlReader(ABC):
         return found[0][:start] + self._mark_of_value[raw] + found[0][end:]
 
     def _read_paragraph(self, node: XmlNode) -> str:
+        if self._depth == MAX_PARAGRAPH_DEPTH:  # the markup of each is held in memory, with those inside it
+            raise DataError(f"The file has text boxes nested more than {MAX_PARAGRAPH_DEPTH} deep.")
+        self._depth += 1
         content = self.read_content(node)
         if content is None:
             content = self.raw_content(node)
+        self._depth -= 1
         start, end = self._start_tag(node), self.source.raw(node.content_end, node.end)
         return start + content + end
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -72,12 +73,12 @@ class Translation:
         record: dict[str, Any] = {
             "source": self.source,
             "text": self.text,
-            "score": round(self.score, 5),
+            "score": _finite(self.score),
             "tokens": list(self.tokens),
         }
         if self.alternatives:
             record["alternatives"] = [
-                {"text": text, "score": round(score, 5)} for text, score in self.alternatives
+                {"text": text, "score": _finite(score)} for text, score in self.alternatives
             ]
         if self.notes:
             record["notes"] = list(self.notes)
@@ -95,3 +96,8 @@ def _words_of_part(part: str, start: int, words: Sequence[Span]) -> list[int]:
             word += 1
         indices.append(word)
     return indices
+
+
+def _finite(score: float) -> float | None:
+    """Return a score as JSON has it: there, infinity is no number."""
+    return round(score, 5) if math.isfinite(score) else None

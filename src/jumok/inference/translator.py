@@ -164,6 +164,13 @@ class Translator:
         tokenizer = self.tokenizers.source
         return tokenizer.encode_batch([tokenizer.normalise_spaces(text) for text in texts])
 
+    def prefix_ids(self, prefixes: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of the given beginnings of translations.
+
+        Spaces at their end are left out: they would be a token, and no token of a word follows that.
+        """
+        return self.tokenizers.target.encode_batch([prefix.rstrip() for prefix in prefixes])
+
     def segment_spans(self, text: str) -> list[tuple[int, int]]:
         """Return the start and end of each segment of a text: of each part that is translated by itself."""
         return [segment.span for segment in self._segments([text], [""], self.sentences)]
@@ -173,7 +180,7 @@ class Translator:
     ) -> Engine:
         """Return the engine that `translate` uses: `self.engine`, or torch if it cannot run the search."""
         plan = self._plan(1, sampling, search)
-        return self._engine_for(sampling, plan, len(self.tokenizers.target.encode(prefix)))
+        return self._engine_for(sampling, plan, len(self.prefix_ids([prefix])[0]))
 
     def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix_length: int) -> Engine:
         # The maximum for any text, not for these texts, so that a stream runs on one engine.
@@ -380,7 +387,7 @@ class Translator:
         else:
             spans = [(i, *span) for i, text in enumerate(texts) for span in text_spans(text, sentences)]
             encoded = self.source_ids([texts[i][start:end] for i, start, end in spans])
-        prefix_ids = self.tokenizers.target.encode_batch(prefixes) if any(prefixes) else []
+        prefix_ids = self.prefix_ids(prefixes) if any(prefixes) else []
         segments: list[Segment] = []
         previous_index = -1
         for (text_index, start, end), ids in zip(spans, encoded, strict=True):

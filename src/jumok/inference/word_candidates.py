@@ -65,7 +65,7 @@ def word_candidates(
     """
     if not sentence.strip():
         return []
-    [source], prefix_ids = translator.source_ids([sentence]), translator.tokenizers.target.encode(prefix)
+    [source], [prefix_ids] = translator.source_ids([sentence]), translator.prefix_ids([prefix])
     limit = min(MAX_TOKENS, translator.max_source_tokens)
     _check_length("sentence", len(source), limit)
     _check_length("prefix", len(prefix_ids), limit)

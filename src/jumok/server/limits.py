@@ -25,6 +25,8 @@ class Limits:
     """Bytes of all bodies together whose requests are being read or answered."""
     max_file_syntax_characters: int = 100_000
     """Tags, entities and line ends of a file, counted before it is parsed: each costs microseconds."""
+    max_file_parsed_bytes: int = 16 * 2**20
+    """Bytes of what is parsed of a file, without compression."""
     header_timeout: float = 10.0
     """For a client to send the headers of a request."""
     body_timeout: float = 20.0
@@ -37,6 +39,8 @@ class Limits:
     """The queue is full with this many sentences or characters; one client may fill two thirds of it."""
     request_timeout: float = 60.0
     """A request that cannot be answered in this time is refused at once, or ends with 503."""
+    thread_timeout: float = 15.0
+    """For a large request to wait for the thread that reads and writes documents."""
     batch_timeout: float = 30.0
     """For a worker to answer a batch: half the time for a request, so that another worker can still try."""
     explanation_timeout: float = 20.0

@@ -67,7 +67,7 @@ class Service:
         self.metrics = Metrics()
         self.download_cache = DownloadCache(limits)
         self.queue = WorkQueue(limits, workers=settings.workers)
-        self.thread_slot = ThreadSlot()
+        self.thread_slot = ThreadSlot(limits.thread_timeout)
         self.pipeline = TranslationPipeline(self.queue, limits, self.thread_slot)
         load_message = {
             "kind": "load",

@@ -19,6 +19,7 @@ from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_js
 from jumok.server.pipeline import TranslatedText, to_candidates
 from jumok.server.routes import POST, Endpoint
 from jumok.server.workers.pending import Question, TranslateOptions
+from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
@@ -59,6 +60,9 @@ async def find_candidates(request: ApiRequest) -> Response:
     pair = single_model(request, fields.source, fields.target)
     check_size([fields.q, fields.prefix], service)
     check_tags(fields.tags, [(pair,)], service)
+    num_sentences = len(text_spans(fields.q, pair.sentences))
+    if num_sentences > 1:
+        raise HTTPException(409, f"q has {num_sentences} sentences. Send the sentence of the word alone.")
     sentence = " ".join((*fields.tags, fields.q))
     parameters = {"sentence": sentence, "prefix": fields.prefix, "count": fields.count}
     question = Question("candidates", parameters, sentence + fields.prefix)

@@ -115,7 +115,9 @@ async def translate(request: ApiRequest) -> Response:
     n_best = fields.alternatives + 1
     if fields.format == "html":
         service.pipeline.check_room(request.client_id, sum(map(len, texts)))
-        markups = [await service.thread_slot.run_if_large(len(text), read_markup, text) for text in texts]
+        markups = await service.thread_slot.run_if_large(
+            sum(map(len, texts)), lambda: [read_markup(text) for text in texts]
+        )
         ranked = await _translate_html(request, markups, plan, n_best)
     else:
         translated = await service.pipeline.translate_all(
@@ -158,17 +160,14 @@ async def _translate_html(
     options = TranslateOptions(n_best, align=True)
     service, client = request.service, request.client_id
     translated = iter(await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries))
-    results = []
-    for markup, of_markup, path in zip(markups, by_markup, plan.pivot_paths, strict=True):
-        translated_segments = list(islice(translated, len(of_markup)))
-        num_ranks = n_best if path else 1
-        num_characters = num_ranks * sum(map(len, of_markup))
-        results.append(
-            await service.thread_slot.run_if_large(
-                num_characters, _fill_ranked, markup, translated_segments, num_ranks
-            )
-        )
-    return results
+
+    def fill() -> list[list[str]]:
+        return [
+            _fill_ranked(markup, list(islice(translated, len(of_markup))), n_best if path else 1)
+            for markup, of_markup, path in zip(markups, by_markup, plan.pivot_paths, strict=True)
+        ]
+
+    return await service.thread_slot.run_if_large(n_best * sum(map(len, segments)), fill)
 
 
 def _fill_ranked(markup: HtmlMarkup, translated: Sequence[TranslatedText], num_ranks: int) -> list[str]:
@@ -233,11 +232,14 @@ async def read_file(request: ApiRequest) -> FileToTranslate:
     content, service = request.content, request.service
     fields = TranslateFileRequest.read(request, file=content.file)
     service.pipeline.check_room(request.client_id, len(fields.file))
-    max_syntax_characters = service.limits.max_file_syntax_characters
+    limits = service.limits
 
     def read() -> tuple[DocumentFormat, Document, list[str]]:
         document_format, document = read_document(
-            content.file_name, fields.file, max_syntax_characters=max_syntax_characters
+            content.file_name,
+            fields.file,
+            max_syntax_characters=limits.max_file_syntax_characters,
+            max_parsed_bytes=limits.max_file_parsed_bytes,
         )
         return document_format, document, document.segments
 
