@@ -1,4 +1,4 @@
-"""`/v1/candidates`: other words at a position of a translation, each with the translation it leads to."""
+"""`/v1/candidates`: other words at one place in a translation, each with the translation that follows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CandidatesRequest(ApiModel):
     source: Language
     target: Language
     prefix: str = Field("", max_length=MAX_PREFIX_CHARACTERS)
-    """The beginning of the translation, up to that position."""
+    """The translation up to the word to replace."""
     count: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives)] = DEFAULT_COUNT
     tags: Tags = ()
 

@@ -34,7 +34,7 @@ def is_run_folder(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunModel:
-    """A model of a run, and the step of its checkpoint; None for the finished model."""
+    """A model of a run, and the step of its checkpoint (None for the finished model)."""
 
     translator: Translator
     step: int | None

@@ -119,5 +119,5 @@ def _relative_work(key: BatchKey, terms: bool) -> float:
     options = key.options
     work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
     passes = (options.align or terms) + options.words  # each hypothesis is aligned, its words are scored
-    # Without its addresses, a sentence is translated again.
+    # A sentence whose translation lacks an address is translated again.
     return (2 * work if terms else work) + 0.4 * options.n_best * passes
