@@ -47,11 +47,11 @@ def make_job(
 
 
 def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:
-    """Read a translation memory: any file of pairs. Of several translations of a text, the last counts.
+    """Read a translation memory: any file of pairs. Of several translations of a text, the last is used.
 
-    It is the newest: tools append. Pairs without a translation are left out: tools store them for what is
-    still to be translated. So are those whose translation has lost a placeholder. A memory need not have the
-    encoding of the documents.
+    The last is the newest: tools append. Pairs without a translation are left out: tools store them for what
+    is still to be translated. Pairs whose translation has lost a placeholder are left out too. A memory need
+    not have the encoding of the documents.
     """
     from jumok.data.corpora import open_further_corpora  # start-up
 
@@ -80,7 +80,7 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
 
 
 def _report_replaced(path: Path, memory: Mapping[str, str], replaced: Mapping[str, str]) -> None:
-    """Say which texts have several translations, and which one counts."""
+    """Say which texts have several translations, and which one is used."""
     if replaced:
         source, earlier = next(iter(replaced.items()))
         note = localise(

@@ -150,7 +150,7 @@ class _Reader(XmlReader):
     def __init__(self, source: XmlSource, kind: str, *, keep: frozenset[str] = frozenset()) -> None:
         super().__init__(source)
         self._labels = _LABELS[kind]
-        self._keep = keep
+        self._keep = keep  # texts that are not translated
 
     def is_paragraph(self, node: XmlNode) -> bool:
         if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it

@@ -1,9 +1,9 @@
 """XLIFF 1.2 and 2.x: units without a translation are filled in; the others stay.
 
 A target that copies the source is filled in if its state says that it is untranslated ("new"). In XLIFF 1.2,
-a unit may be divided into segments (`<mrk mtype="seg">` in seg-source): each is filled in by itself. There a
-new translation has the state "translated", or "needs-review-translation" if its placeholders are not those of
-the source. Units and groups with translate="no" stay as they are.
+a unit may be divided into segments (`<mrk mtype="seg">` in seg-source), each of which is filled in by itself.
+A new translation in XLIFF 1.2 has the state "translated", or "needs-review-translation" if its placeholders
+are not those of the source. Units and groups with translate="no" stay as they are.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Reader(XmlReader):
         return None if new is None else self._put_target(node, target, new)
 
     def _opening(self, node: XmlNode, target: XmlNode | None) -> str:
-        """Return the start tag of the target, which may be missing; it has the prefix of its unit."""
+        """Return the start tag of the target. A target that is missing gets the prefix of its unit."""
         if target is not None:
             return self.source.opening(target)
         prefix = re.match(r"<([\w.-]+:)?", self.source.raw(node.start, node.content_start))
@@ -103,7 +103,7 @@ class _Reader(XmlReader):
         return "".join(pieces) if marks else None
 
     def _put_target(self, node: XmlNode, target: XmlNode | None, mark: str) -> str:
-        """Return the content of a unit with this target, which follows the source if there was none."""
+        """Return the content of a unit with a new target: in place of the old one, or after the source."""
         raw = self.source.raw
         if target is not None:
             return raw(node.content_start, target.start) + mark + raw(target.end, node.content_end)

@@ -94,7 +94,7 @@ class Service:
         return sorted({tag for pair in self.language_pairs.text_pairs for tag in self.tags(pair)})
 
     async def reload(self) -> None:
-        """Reload models, keys and glossaries without dropping a request; if one is invalid, change nothing."""
+        """Reload models, keys and glossaries without dropping a request; change nothing if one is invalid."""
         async with self._reload_lock:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)
