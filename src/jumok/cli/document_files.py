@@ -40,9 +40,9 @@ def make_job(
     """Return the job that documents are translated with. `load_options`: how the model was loaded."""
     remembered = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
-    others = {name: value for name, value in options.items() if name != "glossary"}
+    other_options = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
-    key = make_key(translator.facts.digest, others, terms, remembered, encoding, load_options)
+    key = make_key(translator.facts.digest, other_options, terms, remembered, encoding, load_options)
     return DocumentJob(options, remembered, encoding, key)
 
 
@@ -218,16 +218,16 @@ def _translate_in_order(
             failures.append(refusal)
             continue
         try:
-            one = _translate_one(translator, path, target, job, label, overwrite=overwrite)
+            segment_translator = _translate_one(translator, path, target, job, label, overwrite=overwrite)
         except DataError as error:
             if len(plan.files) == 1:
                 raise
             failures.append(str(error))
             continue
-        num_from_memory += one.num_from_memory
-        translated |= one.translated
+        num_from_memory += segment_translator.num_from_memory
+        translated |= segment_translator.translated
         if progress is not None:
-            progress.add(str(target), {"source": digest, "translated": one.translated})
+            progress.add(str(target), {"source": digest, "translated": segment_translator.translated})
     if progress is not None and not failures:
         progress.remove()  # with failures, the same command continues after they are repaired
     if job.memory:

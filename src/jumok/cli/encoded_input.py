@@ -56,7 +56,7 @@ def read_document_file(path: Path, encoding: str) -> bytes:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         if (found := find_utf16(data[:_HEAD_BYTES])) is not None and found.codec == "utf-16":
-            return data  # its byte order mark says so, and its translation is UTF-16 too
+            return data  # UTF-16 by its byte order mark; the translation is UTF-16 too
         lines, number = data.split(b"\n"), data.count(b"\n", 0, error.start)
         others = lines[:number] + lines[number + 1 :]
         advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _add_encoding_option)

@@ -46,7 +46,7 @@ def choose_language(environment: Mapping[str, str]) -> None:
 
 
 def use_english() -> None:
-    """Choose English, for JSON: programs read it."""
+    """Choose English, for JSON, which programs read."""
     choose_language({})
 
 

@@ -68,7 +68,7 @@ class LocalisedGroup(_LocalisedHelp, TyperGroup):
 
 
 def localise_columns(text: str) -> str:
-    """Return a help text in the language of the user, for typer, which counts its columns as characters."""
+    """Return a help text in the language of the user, with one character per column for typer's layout."""
     if is_english():
         return text
     return fill_columns(localise_help(unfill_columns(text)))

@@ -81,7 +81,7 @@ class SegmentTranslator:
         self._on_progress = on_progress
         self._num_done = self._num_sentences = 0
         self.part: PartFile | None = None
-        """The blocks of a document that has several, if there is a target."""
+        """The stored blocks, if the document has several and is written to a file."""
         self.translated: dict[str, str] = {}
         """Sentences, and segments that the memory had, with their translations."""
         self.num_from_memory = 0

@@ -324,7 +324,9 @@ def _without_stray_punctuation(of_words: Sequence[Ancestors], wordy: Sequence[bo
     }
 
     def touching(indices: Iterable[int]) -> dict[int, set[Element]]:
-        """Return the elements of each word; of punctuation, only those that reach it from the last word."""
+        """Return the elements of each word; of punctuation, those that reach it from the word before it in
+        `indices`.
+        """
         found: dict[int, set[Element]] = {}
         previous: set[Element] = set()
         for index in indices:

@@ -268,7 +268,7 @@ class _Vocabularies:
                 f"its decoder begins with {start or 'a token that the user must name'!r}, no special token",
                 "jumok runs models of CTranslate2 with one target language.",
             )
-        # The converter of transformers' MarianMT leaves add_source_eos out: its tokenizer appends `</s>`.
+        # CTranslate2's converter sets no add_source_eos: transformers' tokenizer of MarianMT appends `</s>`.
         is_marian = "decoder/start_from_zero_embedding" in variables
         table_sizes = [
             v.shape[0] for name, v in variables.items() if name.endswith("position_encodings/encodings")

@@ -203,7 +203,7 @@ def _setting_of_bias(name: str) -> str:
 
 
 def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> dict[str, bool]:
-    """Return for each setting whether the model has its biases: by its card, or as one is not zero."""
+    """Return whether the model has each kind of bias: its card says so, or one of them is not zero."""
     used = {"model.attention_bias": settings.attention_bias, "model.output_bias": settings.output_bias}
     for name, tensor in weights.items():
         if (setting := _setting_of_bias(name)) and bool(tensor.any()):

@@ -193,7 +193,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being answered. The head of one may have arrived in part."""
+        """Whether no request is being answered. The head of the next one may have arrived in part."""
         return self.cycle is None or self.cycle.response_complete
 
     def _close_if_idle(self) -> None:

@@ -24,7 +24,8 @@ class Limits:
     max_total_body_bytes: int = 128 * 2**20
     """Bytes of all bodies together whose requests are being read or answered."""
     max_file_syntax_characters: int = 100_000
-    """Tags, entities and line ends of a file, counted before it is parsed: each costs microseconds."""
+    """Characters of a file that begin tags, entities and the like or end lines; each takes microseconds to
+    parse. They are counted before parsing."""
     header_timeout: float = 10.0
     """For a client to send the headers of a request."""
     body_timeout: float = 20.0
@@ -42,7 +43,7 @@ class Limits:
     explanation_timeout: float = 20.0
     """For a worker to answer a request about attention, which is not tried again."""
     requests_per_minute: int = 3_000
-    """Per key, or per address if the server has no keys; 0: no limit."""
+    """Per key; if the server has no keys, per IPv4 address or IPv6 /64 network. 0: no limit."""
     max_cached_files: int = 100
     max_cached_file_bytes: int = 64 * 2**20
     """Bytes of all translated files together that wait in memory to be downloaded."""

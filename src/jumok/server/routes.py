@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 GET, POST = ["GET"], ["POST"]
 JSON_TYPE = "application/json"
 SECONDS_BEFORE_WATCHING = 0.05
-"""Requests that are answered faster do not watch for a disconnect."""
+"""A request that is answered sooner is not watched for a disconnect of its client."""
 
 
 class ApiRequest(Request):

@@ -96,7 +96,7 @@ class LanguagePlan:
 async def find_pivot_paths(
     texts: Sequence[str], source: str, target: str, service: Service, glossary: Any = ""
 ) -> LanguagePlan:
-    """Check both languages, detect the source if it is `auto`, and find the pivot path of each text."""
+    """Check both languages, detect the source if it is `auto`, find the path and glossary of each text."""
     pairs = service.language_pairs
     check_languages(source, target, service)
     if source != AUTO:

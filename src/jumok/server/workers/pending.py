@@ -75,7 +75,7 @@ class BatchKey(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Client:
-    """One holder of a key, or one address if the server has no keys."""
+    """One holder of a key; if the server has no keys, one IPv4 address or IPv6 /64 network."""
 
     last_seen: float
     virtual_time: float

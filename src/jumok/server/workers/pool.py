@@ -234,7 +234,7 @@ class WorkerHandle:
         answer = await self._request(message)
         while answer["kind"] == "partial":
             batch[answer["index"]].update(answer["text"])
-            await asyncio.sleep(0)  # lets the request send it before more arrives
+            await asyncio.sleep(0)  # lets the request send the text before more arrives
             answer = await self._receive()
         return answer
 

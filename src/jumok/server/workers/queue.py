@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 GATHER_SECONDS = 0.003
 FEW_SENTENCES = 16
-"""A free worker waits for more if fewer are waiting. Speed is measured on batches of at least this many."""
+"""A free worker waits for more sentences if fewer are waiting. Speed is measured on batches of at least this
+many, and on batches that take long."""
 MAX_BATCH_SENTENCES = 128
 MAX_BATCH_CHARACTERS = 12_000
 MAX_CANDIDATES = 512

@@ -50,7 +50,7 @@ def text_size(text: str, alphabet: Set[str] | None = None) -> int:
 
 
 class WorkSpeed:
-    """Estimates the seconds that one worker needs. Until anything is measured, everything takes 0 seconds."""
+    """Estimates the seconds that one worker needs: 0 for sentences until their model has been measured."""
 
     def __init__(self) -> None:
         self._of_kind: dict[WorkKind, float] = {}  # letters per second
