@@ -1,7 +1,7 @@
 """Read a model of CTranslate2, or a package of Argos Translate around one. Only CTranslate2 can run it.
 
 CTranslate2's files hold weights in an order and a precision for fast search, often 8-bit integers. An import
-keeps these files; only tokens get other names, so that jumok's engine can run the model with jumok's ids:
+does not change them; only tokens get other names, so that jumok's engine can run the model with jumok's ids:
 
     row of the vocabulary    its own name             jumok's name
     <unk>, </s>, <s>, <pad>  as config.json says      <unk>, </s>, <s>, <pad>

@@ -91,7 +91,7 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Imp
 
 
 def _refuse_choices(package: Package, choices: ImportChoices) -> None:
-    """Refuse choices that the export record has made already."""
+    """Refuse options for what the export record says: languages and positions."""
     options = {
         "--positions": choices.positions != "auto",
         "--from": choices.source_language,

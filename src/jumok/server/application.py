@@ -77,7 +77,7 @@ class Application(HttpApplication):
 
 
 def _routing_error(scope: Scope) -> HTTPException:
-    """Return a 405 with the methods of all routes of a path (Starlette names the first's), or a 404."""
+    """Return a 405 that names the methods of all routes of a path (Starlette: of the first), or a 404."""
     matching = (route for route in ROUTES if route.matches(scope)[0] is not Match.NONE)
     allowed = sorted({method for route in matching for method in route.methods or ()})
     if not allowed:

@@ -1,4 +1,4 @@
-"""`/v1/candidates`: other words at one place in a translation, each with the translation that follows."""
+"""`/v1/candidates`: other words for one place in a translation, each with the whole translation it gives."""
 
 from __future__ import annotations
 

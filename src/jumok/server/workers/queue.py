@@ -60,7 +60,7 @@ TURN_FACTOR = 4.0
 TOO_LARGE_FACTOR = 1.25
 """A request is given up if it will take this many times `max_request_seconds`: estimates are not exact."""
 MAX_CROWDING = 20.0
-"""Larger measurements of `_crowding` are taken for this one."""
+"""The maximum of a measurement of `_crowding`."""
 USABLE_SHARE = 0.9
 """Work is accepted up to this share of what fits into `request_timeout`: estimates are not exact."""
 
