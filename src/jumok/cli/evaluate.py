@@ -146,9 +146,9 @@ def evaluate(
         with disk_errors(out, localise("No other file was written.")):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if baseline_translator is not None:
-        of_baseline = {**scoring, "metrics": ("bleu", "chrf")}
+        baseline_scoring = {**scoring, "metrics": ("bleu", "chrf")}
         work = work and replace(work, loading={**work.loading, "shortlist": False}, suffix=".against")
-        baseline = _evaluate(baseline_translator, against or model, test, search, of_baseline, work)
+        baseline = _evaluate(baseline_translator, against or model, test, search, baseline_scoring, work)
         if baseline is None:
             return
         compared = compare(

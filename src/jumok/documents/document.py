@@ -29,7 +29,7 @@ class SegmentTranslation:
     links: Sequence[SpanLink] = ()
     pieces: Sequence[Piece] | None = None
     """The translation in order: text, and indices of the segment's placeholders and tags (`segment_codes`).
-    None: the links place them."""
+    None: the links place placeholders and tags."""
 
 
 class Document(Protocol):
@@ -49,7 +49,7 @@ class Document(Protocol):
         """Return the file with each segment replaced by its translation, in the order of `segments`.
 
         A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
-        In PO and YAML, what is declared may be another language than that of the texts: there, it is replaced
+        PO and YAML may declare another language than that of their texts: they replace the declared language
         only if it is `source_language`.
         """
         ...

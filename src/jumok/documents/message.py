@@ -183,8 +183,8 @@ def add_message(
 ) -> None:
     """Add text: placeholders and single tags as atomic elements, pairs of tags as elements around their text.
 
-    `decode` returns the text of what is between them; `encode` returns a placeholder or tag as it is written
-    in the file.
+    `decode` decodes the text between placeholders and tags; `encode` returns a placeholder or tag as it is
+    written in the file.
     """
     pieces = (_PLURAL_CODE if in_plural else _CODE).split(text)  # text, code, text, …, text
     codes = pieces[1::2]

@@ -103,7 +103,7 @@ class _Reader(XmlReader):
         return before + new + after
 
     def _opening(self, node: XmlNode, target: XmlNode | None) -> str:
-        """Return the start tag of the target, which may be missing; it has the prefix of its unit."""
+        """Return the start tag of the target. A target that is missing gets the prefix of its unit."""
         if target is not None:
             return self.source.opening(target)
         prefix = re.match(r"<([\w.-]+:)?", self.source.raw(node.start, node.content_start))

@@ -139,7 +139,8 @@ def _data_start(data: bytes, info: zipfile.ZipInfo) -> int:
     header = data[info.header_offset : info.header_offset + 30]
     if not header.startswith(b"PK\3\4") or len(header) < 30:
         raise DataError(f"The file is damaged: the part {info.filename[:60]} has no header.")
-    return info.header_offset + 30 + sum(struct.unpack("<2H", header[26:]))
+    name_length, extra_length = struct.unpack("<2H", header[26:])
+    return info.header_offset + 30 + int(name_length) + int(extra_length)
 
 
 def open_archive(data: bytes) -> zipfile.ZipFile:

@@ -46,7 +46,7 @@ class Limits:
     explanation_timeout: float = 20.0
     """For a worker to answer a request about attention, which is not tried again."""
     requests_per_minute: int = 3_000
-    """Per key, or per address if the server has no keys; 0: no limit."""
+    """Per key; if the server has no keys, per IPv4 address or IPv6 /64 network. 0: no limit."""
     max_cached_files: int = 100
     max_cached_file_bytes: int = 64 * 2**20
     """Bytes of all translated files together that wait in memory to be downloaded."""

@@ -28,7 +28,7 @@ class ThreadSlot:
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run a function in the thread, or raise a BusyError if it is not free in time.
 
-        A thread cannot be cancelled: if its request is, it keeps the slot until it ends.
+        A thread cannot be cancelled: if its request is cancelled, the thread keeps the slot until it ends.
         """
         try:
             async with asyncio.timeout(self._timeout):
@@ -47,7 +47,7 @@ class ThreadSlot:
     async def run_if_large(
         self, num_characters: int, function: Callable[..., Result], *arguments: Any
     ) -> Result:
-        """Run a function that works on so much text: at once if it is short, else in the thread."""
+        """Run a function on text of `num_characters`: at once if the text is short, else in the thread."""
         if num_characters <= MAX_LOOP_CHARACTERS:
             return function(*arguments)
         return await self.run(function, *arguments)

@@ -1,4 +1,4 @@
-"""`/v1/candidates`: other words at a position of a translation, each with the translation it leads to."""
+"""`/v1/candidates`: other words for one place in a translation, each with the whole translation it gives."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CandidatesRequest(ApiModel):
     source: Language
     target: Language
     prefix: str = Field("", max_length=MAX_PREFIX_CHARACTERS)
-    """The beginning of the translation, up to that position."""
+    """The translation up to the word to replace."""
     count: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives)] = DEFAULT_COUNT
     tags: Tags = ()
 

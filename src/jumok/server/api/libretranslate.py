@@ -64,7 +64,7 @@ class TranslateRequest(ApiModel):
     target: Language
     alternatives: Annotated[int, bounded_integer(0, lambda limits: limits.max_alternatives)] = 0
     format: Annotated[Any, WithJsonSchema({"enum": [*TEXT_FORMATS, ""]})] = ""
-    """It is checked after the languages, as LibreTranslate does."""
+    """`translate` checks it after the languages, as LibreTranslate does."""
     glossary: GlossaryField = ""
 
 
@@ -154,9 +154,9 @@ async def _translate_html(
     request: ApiRequest, markups: Sequence[HtmlMarkup], plan: LanguagePlan, n_best: int
 ) -> list[list[str]]:
     """Return the translations of each HTML text, best first, without duplicates."""
-    by_markup = [markup.segments for markup in markups]
-    segments = [segment for segments_of_markup in by_markup for segment in segments_of_markup]
-    paths = [path for path, of_markup in zip(plan.pivot_paths, by_markup, strict=True) for _ in of_markup]
+    by_text = [markup.segments for markup in markups]
+    segments = [segment for text_segments in by_text for segment in text_segments]
+    paths = [path for path, of_text in zip(plan.pivot_paths, by_text, strict=True) for _ in of_text]
     options = TranslateOptions(n_best, align=True)
     service, client = request.service, request.client_id
     translated = iter(await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries))
@@ -164,7 +164,7 @@ async def _translate_html(
     def fill() -> list[list[str]]:
         return [
             _fill_ranked(markup, list(islice(translated, len(of_markup))), n_best if path else 1)
-            for markup, of_markup, path in zip(markups, by_markup, plan.pivot_paths, strict=True)
+            for markup, of_markup, path in zip(markups, by_text, plan.pivot_paths, strict=True)
         ]
 
     return await service.thread_slot.run_if_large(n_best * sum(map(len, segments)), fill)
@@ -195,7 +195,7 @@ async def translate_file(request: ApiRequest) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class FileToTranslate:
-    """The file of a request, and how it is translated."""
+    """The file of a request with its segments, and the pivot path along which they are translated."""
 
     request: ApiRequest
     document_format: DocumentFormat
@@ -260,7 +260,7 @@ async def download_file(request: ApiRequest) -> Response:
     file = request.service.download_cache.get(request.path_params["name"])
     if file is None:
         raise HTTPException(404, "There is no such file, or it has expired.")
-    # A browser must never show it as a page of this server.
+    # A browser must never show the file as a page of this server.
     headers = {
         "Content-Disposition": f'attachment; filename="translated{file.document_format.suffix}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
