@@ -114,7 +114,7 @@ const ko: AnalysisStrings = {
   headWordsHint: "행을 선택하면 그 헤드를 볼 수 있습니다.",
   headWordsUnknown: "헤드가 각 단어에 주는 영향은 측정하지 않았습니다.",
   measuringEffects: "각 헤드의 영향을 측정하는 중 …",
-  decisive: "“{word}”에 가장 필요한 헤드는 {head}입니다. 이 헤드가 없으면 이 단어의 확률이 1/{times}로 줄어듭니다.",
+  decisive: "“{word}”에 가장 필요한 헤드는 {head}입니다. 이 헤드가 없으면 이 단어의 확률이 {times}분의 1로 줄어듭니다.",
   decisiveList: "단어마다 가장 필요한 헤드",
   nobodyDecisive: "“{word}”에 꼭 필요한 헤드는 없습니다.",
   effectTip: "{head} 헤드를 껐을 때",
@@ -135,7 +135,7 @@ const ko: AnalysisStrings = {
   noMap: "따라서 표시할 맵이 없습니다.",
   linesAreWeights: "위의 선은 가중치를 나타냅니다.",
   showDifference: "가중치와의 차이",
-  differenceNote: "칸의 값은 행 안에서 차지하는 비율(절댓값 기준)에서 가중치를 뺀 것입니다. 주황색: 가중치보다 더 중요합니다. 파란색: 덜 중요합니다.",
+  differenceNote: "칸의 값은 행 안에서 차지하는 비율(절댓값 기준)에서 가중치를 뺀 것입니다. 주황색: 가중치로 보이는 것보다 더 중요합니다. 파란색: 덜 중요합니다.",
   missing: {
     "not computed": "이 페이지에는 이 지표가 저장되어 있지 않습니다.",
     "only target to source": "원문의 단어를 지우는 방식이므로 이 지표는 번역문 → 원문에만 있습니다.",

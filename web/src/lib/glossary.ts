@@ -146,7 +146,7 @@ export const GLOSSARY = {
   },
   searchScore: {
     en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix, only the log-probability of what follows is summed, while the number of tokens includes the prefix, so such a score cannot be compared with others." },
-    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 ‘토큰 수의 길이 페널티 제곱’으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 로그 확률은 그 뒤에 쓴 토큰만 더하지만 토큰 수에는 접두부도 들어가므로, 이런 점수는 다른 점수와 비교할 수 없습니다." },
+    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 토큰 수의 거듭제곱(지수는 길이 페널티)으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 로그 확률은 그 뒤에 쓴 토큰만 더하지만 토큰 수에는 접두부도 들어가므로, 이런 점수는 다른 점수와 비교할 수 없습니다." },
     page: "explain/decoder-and-training.md",
   },
   headProfile: {

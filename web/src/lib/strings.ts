@@ -373,7 +373,7 @@ const ko: Strings = {
   letSpeak: "다시 켜기",
   statisticNotes: {
     effect: "그 헤드를 껐을 때 번역 전체의 로그 확률이 얼마나 바뀌는지 보여 줍니다.",
-    entropy: "한 행의 가중치가 얼마나 넓게 퍼져 있는지를 nat 단위로 나타낸 값의 평균입니다. 한 토큰에 모두 몰리면 0이고, 여러 토큰이 나눌수록 커집니다.",
+    entropy: "한 행의 가중치가 얼마나 넓게 퍼져 있는지를 nat 단위로 나타낸 값의 평균입니다. 한 토큰에 모두 몰리면 0이고, 더 많은 토큰에 나뉠수록 커집니다.",
     distance: "행의 토큰과 그 토큰이 읽는 토큰 사이의 거리(위치 수)를 가중 평균한 값입니다.",
     on_special: "행이 {token}에 주는 가중치의 평균입니다. 읽을 것을 찾지 못한 헤드는 이 토큰에 머무는 경우가 많습니다.",
     error: "이 헤드만으로 단어를 정렬했을 때 틀리거나 빠진 연결의 비율입니다. 0이 가장 좋습니다.",
@@ -381,7 +381,7 @@ const ko: Strings = {
   withoutHeads: "{heads} 끄면 모델이 이 번역에 매기는 확률이 {likely}.",
   thisHead: "이 헤드를",
   theseHeads: "이 헤드 {count}개를",
-  lessLikely: "1/{times}로 줄어듭니다",
+  lessLikely: "{times}분의 1로 줄어듭니다",
   moreLikely: "{times}배로 늘어납니다",
   asLikely: "거의 그대로입니다",
   sameNow: "모델이 이 번역에 매기는 확률은 {likely}.",
