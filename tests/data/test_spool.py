@@ -82,7 +82,7 @@ def test_a_spool_keeps_what_one_process_keeps(corpora: list[Corpus], tmp_path: P
         assert spool.choose_hold_out(count) == choose_hold_out(pairs, count=count)
     hold_out = choose_hold_out(pairs, count=50)
     assert list(spool.held_out(hold_out)) == [pair for pair in pairs if pair in hold_out]
-    assert list(spool.every(7)) == pairs[::7]
+    assert list(spool.sample(7)) == pairs[::7]
     folder = spool.folder
     assert folder.exists()
     del spool

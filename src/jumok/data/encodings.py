@@ -68,9 +68,9 @@ def check_encoding(name: str) -> str:
 
 
 def is_utf8(data: bytes, encoding: str) -> bool:
-    """Return whether a text that is said to be in another encoding is UTF-8. Its end may be cut off.
+    """Return whether a text that is said to be in `encoding` is UTF-8. Its end may be cut off.
 
-    Text in another encoding is hardly ever valid UTF-8 by chance.
+    Text in another encoding is hardly ever valid UTF-8 by chance, unless it is ASCII: then this is False.
     """
     if data.isascii() or codecs.lookup(encoding).name.startswith("utf-"):
         return False
