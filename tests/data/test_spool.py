@@ -183,7 +183,7 @@ def test_the_death_of_workers_names_the_pairs_and_ends_with_the_advice(tmp_path:
         "import os; from jumok.system.worker_processes import answer_messages; "
         "answer_messages(lambda message: {} if 'ready' in message else os._exit(1))"
     )
-    block = SpooledBlock(tmp_path, 1, 0, first=32_768, read=1_000)
+    block = SpooledBlock(tmp_path, 1, 0, first=32_768, num_read=1_000)
     for first, message in (({"ready": True}, "on pairs 32,769 to 33,768"), ({}, "ended while it started")):
         workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
             dying_worker, count=1, first=first, advice="End other programs."

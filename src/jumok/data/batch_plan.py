@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-# One random stream per use. The index of `random_uint64` is the epoch; for masking, the position of the batch.
+# One random stream per use. The index in `random_uint64` is the epoch; in masking, the batch's position.
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
 SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens are in a batch

@@ -71,16 +71,16 @@ def should_spool(corpora: Sequence[Corpus]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpooledBlock:
-    """Some pairs of one corpus. `first` is the index of its first pair among those of all corpora."""
+    """`num_read` pairs of one corpus; `first` is the index of the first among the pairs of all corpora."""
 
     folder: Path
     number: int
     corpus: int
     first: int
-    read: int
+    num_read: int
 
     def __str__(self) -> str:
-        return f"pairs {self.first + 1:,} to {self.first + self.read:,}"
+        return f"pairs {self.first + 1:,} to {self.first + self.num_read:,}"
 
     def path(self, kind: str) -> Path:
         return self.folder / f"{self.number:06d}.{kind}"
@@ -209,7 +209,7 @@ class Spool:
         duplicates = self._duplicates()
         for block in self.blocks:
             faults = block.array("faults", "u1")
-            duplicate = duplicates[block.first : block.first + block.read][faults == 0]
+            duplicate = duplicates[block.first : block.first + block.num_read][faults == 0]
             leaked = block.array("leaked", "?")
             keep = ~duplicate & ~leaked
             block.write("keep", keep)
@@ -221,7 +221,7 @@ class Spool:
 
     def _duplicates(self) -> NDArray[np.bool_]:
         """Return which of all pairs that were read are the same as an earlier one."""
-        total = sum(block.read for block in self.blocks)
+        total = sum(block.num_read for block in self.blocks)
         duplicates = np.zeros(total, dtype=bool)
         num_parts = -(-total // MAX_COMPARED_HASHES)
         for part in range(num_parts):
@@ -232,7 +232,7 @@ class Spool:
                     np.flatnonzero(values % np.uint64(num_parts) == part) if num_parts > 1 else slice(None)
                 )
                 hashes.append(values[chosen])
-                numbers.append(np.arange(block.first, block.first + block.read)[chosen])
+                numbers.append(np.arange(block.first, block.first + block.num_read)[chosen])
             compared, number = np.concatenate(hashes), np.concatenate(numbers)
             is_first = np.zeros(len(compared), dtype=bool)
             is_first[np.unique(compared, return_index=True)[1]] = True

@@ -259,7 +259,7 @@ class _Placer:
         return tuple(i for i, (start, end) in enumerate(self._source_words) if start < high and low < end)
 
     def _translating_run(self, match: TermMatch, source_words: Sequence[int]) -> list[int]:
-        """Return the word that translates a term, and its neighbours if they do too."""
+        """Return the word that translates a term, and the neighbours that also translate it."""
         known = self._words_for(match)
         weight_of = {
             j: sum(row[i] for i in source_words)
