@@ -121,7 +121,7 @@ def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -
 def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice | None:
     """Return the two columns that the header of a wider table names: two languages, or source and target.
 
-    None if the first row is no such header.
+    None if the first row is no such header. If `--columns` chooses, only whether there is a header matters.
     """
     names = [cell.strip() for cell in sample[0]]
     if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):
@@ -136,8 +136,8 @@ def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptio
         wanted = (options.source, options.target)
         chosen = [codes.index(code) if code and code in codes else -1 for code in wanted]
         found = [index for index, code in enumerate(codes) if code and codes.index(code) == index]
-        if min(chosen) < 0 and len(found) == 2:
-            chosen = found
+        if min(chosen) < 0 and (len(found) == 2 or (len(found) > 2 and options.columns)):
+            chosen = found[:2]
         elif min(chosen) < 0 and len(found) > 2:
             raise DataError(
                 f"{table.file.name} has columns in several languages: {', '.join(names[i] for i in found)}. "
