@@ -161,7 +161,7 @@ class Inspector:
         return {
             Fault.REPLACED: side.count(REPLACEMENT) > 0,
             Fault.CONTROL: side.count(CONTROL) > 0,
-            Fault.ZERO_WIDTH: side.count(*_zero_width(scripts)) > 0,
+            Fault.ZERO_WIDTH: side.count(*_zero_width_classes(scripts)) > 0,
             Fault.WRONG_SCRIPT: self._wrong_script(side, scripts),
             Fault.MOJIBAKE: _matches(_MOJIBAKE, side) | _two_byte_mojibake(side),
             Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _empty_mask(side),
@@ -243,7 +243,7 @@ def _scripts_of(code: str) -> tuple[str, ...]:
     return LANGUAGES[code].scripts if code in LANGUAGES else ()
 
 
-def _zero_width(scripts: tuple[str, ...]) -> tuple[int, ...]:
+def _zero_width_classes(scripts: tuple[str, ...]) -> tuple[int, ...]:
     """Return the classes of faulty characters: joiners too, unless the script uses them (Arabic, Indic)."""
     joiners_are_faults = bool(scripts) and _SCRIPTS_WITHOUT_JOINERS.issuperset(scripts)
     return (ZERO_WIDTH, JOINER) if joiners_are_faults else (ZERO_WIDTH,)
