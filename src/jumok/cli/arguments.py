@@ -187,10 +187,10 @@ def rename_options(arguments: list[str]) -> list[str]:
 
 
 def _has_both_sides(name: str) -> bool:
-    from jumok.data.readers import holds_pairs, split_weight  # start-up
+    from jumok.data.readers import has_pair_suffix, split_weight  # start-up
 
     path, _ = split_weight(name)
-    return path == "-" or holds_pairs(path)
+    return path == "-" or has_pair_suffix(path)
 
 
 def format_family(model: ModelSettings) -> str:

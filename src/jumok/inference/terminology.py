@@ -14,8 +14,8 @@ from jumok.inference.translation_notes import is_note_on
 from jumok.text.glossary import find_protected
 from jumok.text.term_placement import (
     WordEvidence,
+    evidence_of_links,
     has_all_terms,
-    links_as_weights,
     lost_protected,
     place_terms_in_sentence,
     term_notes,
@@ -171,7 +171,7 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
         maps = translator.word_attentions(pairs)
     except UnsupportedError:
         lengths = [(len(split_words(pair.source)), len(split_words(pair.target))) for pair in pairs]
-        return [links_as_weights(diagonal_links(*both), *both, by_position=True) for both in lengths]
+        return [evidence_of_links(diagonal_links(*both), *both, by_position=True) for both in lengths]
     return [WordEvidence(weights.tolist(), sorted(alignment.sure)) for weights, alignment in maps]
 
 

@@ -28,8 +28,8 @@ from jumok.text.glossary import find_protected
 from jumok.text.protected_strings import may_have_protected
 from jumok.text.sentences import replace_sentences, text_spans
 from jumok.text.term_placement import (
+    evidence_of_links,
     has_all_terms,
-    links_as_weights,
     place_terms_in_sentence,
     term_notes,
 )
@@ -496,7 +496,7 @@ def _place_terms(
         if not has_all_terms(candidate.text, matches):
             lengths = len(split_words(sentence)), len(split_words(candidate.text))
             links = candidate.links or diagonal_links(*lengths)
-            evidence = links_as_weights(links, *lengths, by_position=not candidate.links)
+            evidence = evidence_of_links(links, *lengths, by_position=not candidate.links)
             terms = place_terms_in_sentence(sentence, candidate.text, evidence, matches)
             notes = (*candidate.notes, *term_notes(terms))
             candidate = Candidate(terms.text, candidate.score, terms.links, notes)
