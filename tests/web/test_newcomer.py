@@ -68,23 +68,33 @@ def shown_changes(page: Page) -> list[str]:
 def test_the_slider_of_a_weight_stays_under_the_pointer_that_holds_it(
     open_page: OpenPage, address: str, width: int
 ) -> None:
-    page = opened(open_page, address, viewport={"width": width, "height": 900})
-    place = line_place(page, 1)
-    page.mouse.click(place["x"], place["y"])
-    slider = "[data-testid=line-editor] input"
-    before = box(page, slider)
-    weight = float(page.locator(slider).input_value())
-    y = before["y"] + before["height"] / 2
-    page.mouse.move(before["x"] + 8 + (before["width"] - 16) * weight, y)
-    page.mouse.down()
-    for share in (0.5, 0.2, 0.02, 0.7):
-        page.mouse.move(before["x"] + 8 + (before["width"] - 16) * share, y)
+    """Also where the translation becomes another one, with longer words, or wraps."""
+    long = "I go home and you read a book."
+    page = opened(
+        open_page, address, view=f"sentence={quote(long)}", viewport={"width": width, "height": 900}
+    )
+    slider = page.locator("[data-testid=line-editor] input")
+    translations = set()
+    for row in range(3):
+        page.locator(f"[data-word=target-{row}]").click()
+        slider.scroll_into_view_if_needed()
+        before: Any = slider.bounding_box()
+        y = before["y"] + before["height"] / 2
+        page.mouse.move(before["x"] + 8 + (before["width"] - 16) * float(slider.input_value()), y)
+        page.mouse.down()
+        for share in (0.5, 0.2, 0.02, 0.9):
+            page.mouse.move(before["x"] + 8 + (before["width"] - 16) * share, y)
+            wait_for_responses(page)
+            assert slider.bounding_box() == before
+            assert float(slider.input_value()) == pytest.approx(share, abs=0.03)
+            translations.add(page.get_by_test_id("translation").inner_text())
+        page.mouse.up()
         wait_for_responses(page)
-        assert box(page, slider) == before
-        assert float(page.locator(slider).input_value()) == pytest.approx(share, abs=0.03)
-    page.mouse.up()
-    wait_for_responses(page)
-    assert shown_changes(page)[0].startswith("Weight")
+        assert shown_changes(page)[0].startswith("Weight")
+        page.get_by_role("button", name="Undo all").click()
+        wait_for_responses(page)
+        page.keyboard.press("Escape")
+    assert len(translations) > 1
 
 
 def test_a_finger_drags_a_line_and_scrolls_where_no_line_is(open_page: OpenPage, address: str) -> None:
