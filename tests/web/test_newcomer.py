@@ -1,4 +1,4 @@
-"""What a newcomer stumbled over on the page, in a real browser: held sliders, touch, printing, saved files, first steps."""
+"""What a newcomer stumbled over: held sliders, touch, printing, saved files, the first steps."""
 
 from __future__ import annotations
 
@@ -47,17 +47,18 @@ def line_place(page: Page, row: int) -> dict[str, float]:
           const path = [...document.querySelectorAll(`[data-line^="${row}-"]`)].at(-1);
           const at = path.getPointAtLength(0.3 * path.getTotalLength());
           const frame = path.ownerSVGElement.getBoundingClientRect();
-          return { x: frame.left + at.x, y: frame.top + at.y, column: Number(path.dataset.line.split("-")[1]) };
+          const column = Number(path.dataset.line.split("-")[1]);
+          return { x: frame.left + at.x, y: frame.top + at.y, column };
         }""",
         row,
     )
-    return place
+    return dict(place)
 
 
 def box(page: Page, selector: str) -> dict[str, float]:
-    found: Any = page.locator(selector).first.bounding_box()
+    found = page.locator(selector).first.bounding_box()
     assert found
-    return found
+    return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}
 
 
 def shown_changes(page: Page) -> list[str]:
