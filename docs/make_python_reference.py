@@ -33,7 +33,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "AttentionMap",
         "Alignment",
     ),
-    "Train": ("train", "training_events", "Overrides", "Pair", "open_corpora", "check_corpora"),
+    "Train": ("train", "training_events", "Overrides", "Recipe", "Pair", "open_corpora", "check_corpora"),
     "Score": ("score",),
     "Other toolkits": ("import_model", "ImportChoices", "export"),
     "Plain text and pictures": (
@@ -133,8 +133,9 @@ def _parameters(parameters: list[inspect.Parameter]) -> list[str]:
 
 
 def _fields(value: type) -> dict[str, str]:
-    """Return the fields of a dataclass with their types."""
-    annotations = inspect.get_annotations(value) if hasattr(value, "__dataclass_fields__") else {}
+    """Return the fields of a dataclass or of settings with their types."""
+    has_fields = hasattr(value, "__dataclass_fields__") or hasattr(value, "model_fields")
+    annotations = inspect.get_annotations(value) if has_fields else {}
     return {name: str(kind) for name, kind in annotations.items() if not name.startswith("_")}
 
 

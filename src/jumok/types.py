@@ -176,7 +176,7 @@ class AttentionMap:
     """The weights of one attention site for one sentence: (layer, head, query, key), with their labels.
 
     `site` is "encoder", "decoder" or "cross". Queries are rows. Arrays are numpy float32, so drawing
-    them needs no torch. Rows sum to 1 unless the mechanism says otherwise.
+    them needs no torch. Rows sum to 1 unless the mechanism says otherwise. `facts` are notes for display.
     """
 
     site: str

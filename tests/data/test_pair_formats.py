@@ -423,6 +423,11 @@ def test_columns_by_language(tmp_path: Path) -> None:
     assert list(backwards.pairs()) == [Pair(SAVE.target, SAVE.source)]
 
 
+def test_columns_by_number_in_a_table_of_several_languages(tmp_path: Path) -> None:
+    content = "Original text,Korean,de,fr\nSave now.,지금 저장하세요.,Speichern.,Enregistrez.\n"
+    assert list(corpus_at(tmp_path / "wide.csv", content, columns="1,2").pairs()) == [SAVE]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

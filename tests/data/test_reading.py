@@ -23,7 +23,7 @@ from jumok.data.corpora import Corpus, corpus_of_pairs, open_corpora, open_corpu
 from jumok.data.encodings import find_utf16, name_binary_file
 from jumok.data.formats.columns import HeaderWarning
 from jumok.data.formats.pair_file import PairFile, ReadOptions
-from jumok.data.readers import PAIR_FORMATS, holds_pairs
+from jumok.data.readers import PAIR_FORMATS, has_pair_suffix
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
 
@@ -526,8 +526,8 @@ def test_a_new_format_is_one_function_and_one_row(tmp_path: Path, monkeypatch: p
     [corpus] = open_corpora([f"{path}:2"], source="de")
     assert list(corpus.pairs()) == [Pair("eins", "one"), Pair("zwei", "two")]
     assert (corpus.source_language, corpus.weight) == ("de", 2.0)
-    assert holds_pairs("words.arrows.gz")
-    assert not holds_pairs("words.arrow")
+    assert has_pair_suffix("words.arrows.gz")
+    assert not has_pair_suffix("words.arrow")
 
 
 @pytest.mark.parametrize(
@@ -535,4 +535,4 @@ def test_a_new_format_is_one_function_and_one_row(tmp_path: Path, monkeypatch: p
     [("p.tsv", True), ("p.TSV.xz", True), ("p.ndjson.zst", True), ("p.tsv.txt", False), ("p.gz", False)],
 )
 def test_the_suffix_says_whether_a_file_holds_pairs(name: str, expected: bool) -> None:
-    assert holds_pairs(name) is expected
+    assert has_pair_suffix(name) is expected

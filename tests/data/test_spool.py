@@ -82,7 +82,7 @@ def test_a_spool_keeps_what_one_process_keeps(corpora: list[Corpus], tmp_path: P
         assert spool.choose_hold_out(count) == choose_hold_out(pairs, count=count)
     hold_out = choose_hold_out(pairs, count=50)
     assert list(spool.held_out(hold_out)) == [pair for pair in pairs if pair in hold_out]
-    assert list(spool.every(7)) == pairs[::7]
+    assert list(spool.sample(7)) == pairs[::7]
     folder = spool.folder
     assert folder.exists()
     del spool
@@ -183,7 +183,7 @@ def test_the_death_of_workers_names_the_pairs_and_ends_with_the_advice(tmp_path:
         "import os; from jumok.system.worker_processes import answer_messages; "
         "answer_messages(lambda message: {} if 'ready' in message else os._exit(1))"
     )
-    block = SpooledBlock(tmp_path, 1, 0, first=32_768, read=1_000)
+    block = SpooledBlock(tmp_path, 1, 0, first=32_768, num_read=1_000)
     for first, message in (({"ready": True}, "on pairs 32,769 to 33,768"), ({}, "ended while it started")):
         workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
             dying_worker, count=1, first=first, advice="End other programs."

@@ -194,6 +194,33 @@ def test_alternatives_and_attention_are_of_the_sentence_at_the_caret(open_page: 
     assert labels.all_inner_texts()[: len(words)] == words
 
 
+def test_the_map_has_room_and_fades_out_where_it_scrolls(open_page: Callable[..., Page]) -> None:
+    page = open_page(viewport={"width": 1200, "height": 900})
+    translate(page, "one two three four five six seven eight nine one two three.")
+    page.locator("#alternatives summary").click()
+    page.locator("#attention summary").click()
+    frame = page.locator("#attention .scroll")
+    expect(frame.locator("td").first).to_be_visible()
+    assert frame.evaluate("frame => frame.scrollWidth <= frame.clientWidth")
+    expect(frame).not_to_have_class(re.compile("cut"))
+    page.set_viewport_size({"width": 390, "height": 800})
+    expect(frame).to_have_class(re.compile("cut"))
+    assert "gradient" in frame.evaluate("frame => getComputedStyle(frame).maskImage")
+    frame.evaluate("frame => { frame.scrollLeft = frame.scrollWidth }")
+    expect(frame).not_to_have_class(re.compile("cut"))
+
+
+def test_a_text_in_the_target_language_has_no_sentence_to_look_at(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "auto")
+    page.select_option("#target", "de")
+    page.fill("#text", "Wo ist der Hund, und warum schläft er nicht?")
+    expect(page.locator("#notice")).to_contain_text("nothing was translated", timeout=TIMEOUT_MS)
+    expect(page.locator("#sentence-view")).to_be_hidden()
+    translate(page, TWO_SENTENCES)
+    expect(page.locator("#sentence-view")).to_be_visible()
+
+
 def test_the_attention_page_opens_on_the_sentence_with_the_same_translation(
     open_page: Callable[..., Page],
 ) -> None:

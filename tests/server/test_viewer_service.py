@@ -380,7 +380,7 @@ def test_measures_and_layers_are_those_of_the_explanation(name: str) -> None:
     for site, norms in expected.value_norms.items():
         assert np.allclose(unpack_weights(response["value_norms"][site]), norms, rtol=1e-3, atol=1e-3)
     layers = request(service, "layers", sentence=SENTENCE)["layers"]
-    count = len(explanation.with_layer_predictions().layers) if explanation.has_layers else 0
+    count = len(explanation.with_layer_predictions().layers) if explanation.has_layer_predictions else 0
     assert len(layers) == count
 
 

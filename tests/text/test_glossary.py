@@ -11,8 +11,8 @@ from jumok.errors import DataError
 from jumok.text.glossary import Glossary, find_protected
 from jumok.text.term_placement import (
     PlacedTerms,
+    evidence_of_links,
     has_all_terms,
-    links_as_weights,
     place_terms_in_sentence,
     term_notes,
 )
@@ -116,7 +116,7 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
     """Place terms by links such as "0-0 1-2", and by a model's words for a term that is its whole input."""
     pairs = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
     matches = Glossary(TERMS).find(source, find_protected(source))
-    evidence = links_as_weights(pairs, len(split_words(source)), len(split_words(translation)))
+    evidence = evidence_of_links(pairs, len(split_words(source)), len(split_words(translation)))
     return place_terms_in_sentence(source, translation, replace(evidence, words_for=words_for), matches)
 
 
@@ -171,7 +171,7 @@ def test_the_words_for_a_term_alone_say_which_word_translates_it_and_where_its_s
     # "this" is linked as well, and 고양이 could be 고양 with a particle.
     source = "This cat is here."
     terms = Glossary({"cat": "야옹이"})
-    evidence = links_as_weights([(0, 0), (1, 0), (1, 1), (2, 2)], 5, 4)
+    evidence = evidence_of_links([(0, 0), (1, 0), (1, 1), (2, 2)], 5, 4)
     known = replace(evidence, words_for={"cat": ["고양이는", "달린다", "."]})
     placed = place_terms_in_sentence(source, "이 고양이 여기 있다.", known, terms.find(source))
     assert placed.text == "이 야옹이 여기 있다."
@@ -201,14 +201,14 @@ def test_a_term_is_not_a_part_of_another_noun() -> None:
     assert not has_all_terms("한국인은 조선에 산다.", [match])
     assert has_all_terms("한국인은 한국에 산다.", [match])
     assert has_all_terms("나는 공부했다.", terms.find("I study."))  # the stem of a verb
-    evidence = links_as_weights([(0, 0), (3, 1), (1, 2)], 5, 4)
+    evidence = evidence_of_links([(0, 0), (3, 1), (1, 2)], 5, 4)
     placed = place_terms_in_sentence(source, "한국인은 조선에 산다.", evidence, [match])
     assert placed.text == "한국인은 한국에 산다."
 
 
 def test_a_term_that_is_placed_by_position_is_reported() -> None:
     matches = Glossary(TERMS).find("The student reads.")
-    evidence = links_as_weights([(1, 0), (2, 1)], 4, 3, by_position=True)
+    evidence = evidence_of_links([(1, 0), (2, 1)], 4, 3, by_position=True)
     placed = place_terms_in_sentence("The student reads.", "학생은 읽는다.", evidence, matches)
     assert (placed.text, placed.guessed) == ("수강생은 읽는다.", ("수강생",))
     [note] = term_notes(placed)

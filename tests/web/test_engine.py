@@ -227,7 +227,7 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
             )
         for live, request in ((plain, {}), (edited, {"changes": changes[-1]})):
             assert_same_measures(engine.ask("measures", sentence=SENTENCE, **request), live.measures())
-        layers = plain.with_layer_predictions().layers if plain.has_layers else ()
+        layers = plain.with_layer_predictions().layers if plain.has_layer_predictions else ()
         assert_same(engine.ask("layers", sentence=SENTENCE)["layers"], layers_to_document(layers))
         for site, packed in document["attention"].items():
             layer, head, query, key = (generator.randrange(count) for count in packed["shape"])

@@ -121,7 +121,7 @@ describe("measures", () => {
 
   it("are drawn with their signs in lines, and saved under their own name", () => {
     const map = measureMap(example(), choice, measures, "erasure")!;
-    expect(linesOf(map, 2, 2).map(({ row, column, weight, negative }) => [row, column, weight, negative])).toEqual([[0, 1, 0.1, true], [0, 0, 0.2, true], [1, 1, 0.4, true]].map(([row, column, weight, negative]) => [row, column, expect.closeTo(weight as number), negative]));
+    expect(linesOf(map, 2, 2).map(({ row, column, weight, negative }) => [row, column, weight, negative])).toEqual([[0, 1, 0.25, true], [0, 0, 0.5, true], [1, 1, 1, true]].map(([row, column, weight, negative]) => [row, column, expect.closeTo(weight as number), negative]));
     expect(mapTable(map, "erasure (nats)")[1]).toEqual(["x", -2, -1, ""]);
     expect(mapData(map)).toEqual({ rows: ["x", "yz", "</s>"], columns: ["a", "bc", "</s>"], values: [[-2, -1, null], [0, -4, null], [0, 0, null]] });
     expect(mapData(makeMap(example(), choice)!).weights).toHaveLength(3);

@@ -5,7 +5,7 @@ import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
 import { computeLayout } from "../src/lib/heatmap";
 import { boxAt, labelMiddles, linesOf } from "../src/lib/lines";
-import { mapFrom } from "../src/lib/maps";
+import { joinTokens, mapFrom } from "../src/lib/maps";
 import { fill, likelihood, times } from "../src/lib/numbers";
 import { parsePreferences } from "../src/lib/preferences";
 import { localise } from "../src/lib/problems";
@@ -75,6 +75,17 @@ describe("lines", () => {
       [0, 0, true],
       [1, 1, true],
     ]);
+  });
+
+  it("of nats are as strong as their share of the largest number, and missing where nothing matters", () => {
+    const nats = (...values: number[]) => linesOf({ ...mapFrom(Float32Array.from(values), ["a", "b"], ["x", "y"]), quantity: "nats" }, 2, 2).map(({ row, column, weight, negative }) => [row, column, Number(weight.toFixed(2)), negative]);
+    expect(nats(0.5, -0.25, 0.02, 0.1)).toEqual([[1, 1, 0.2, false], [0, 1, 0.5, true], [0, 0, 1, false]]);
+    expect(nats(20, 0, 0, 0)).toEqual([[0, 0, 1, false]]);
+    expect(nats(0.001, -0.002, 0, 0)).toEqual([]);
+  });
+
+  it("name their ends without the marks of spaces around them", () => {
+    expect([joinTokens(["·책", "을", "·"], [0, 1, 2]), joinTokens(["·a", "·b"], [0, 1]), joinTokens(["·"], [0]), joinTokens([], [3])]).toEqual(["책을", "a·b", "·", "?"]);
   });
 
   it("end at the nearest word within reach", () => {

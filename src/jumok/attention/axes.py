@@ -47,8 +47,8 @@ def attend_over_axes(
     """
     queries = _flatten(states, axes)
     keys = queries if source is None else _flatten(_checked_source(source, states, axes), axes)
-    full = (*queries.batch, attention.heads, *queries.lengths, *keys.lengths)  # the shape of the weights
-    flat = (len(queries.states), attention.heads, queries.states.shape[1], keys.states.shape[1])
+    weights_shape = (*queries.batch, attention.heads, *queries.lengths, *keys.lengths)
+    flat_shape = (len(queries.states), attention.heads, queries.states.shape[1], keys.states.shape[1])
     keys_shape = (*keys.batch, *keys.lengths)
     memory = attention.prepare(
         keys.states,
@@ -58,10 +58,10 @@ def attend_over_axes(
     attended: Attended = attention(
         queries.states,
         memory,
-        allowed=None if allowed is None else _broadcast(allowed, full).reshape(flat),
+        allowed=None if allowed is None else _broadcast(allowed, weights_shape).reshape(flat_shape),
         edit=None
         if edit is None
-        else lambda weights, offset: edit(weights.reshape(full), offset).reshape(flat),
+        else lambda weights, offset: edit(weights.reshape(weights_shape), offset).reshape(flat_shape),
         need_weights=need_weights,
     )
     output_shape = attended.context.shape[2:]
@@ -69,7 +69,8 @@ def attend_over_axes(
     order = _order(states, axes)
     inverse = [order.index(axis) for axis in range(len(order))]
     context = context.permute(*inverse, *range(len(order), context.dim()))
-    return Attended(context, None if attended.weights is None else attended.weights.reshape(full))
+    weights = None if attended.weights is None else attended.weights.reshape(weights_shape)
+    return Attended(context, weights)
 
 
 def _order(states: Tensor, axes: tuple[int, ...]) -> list[int]:

@@ -93,7 +93,7 @@ class AttentionSite:
 
 
 class Edit(Protocol):
-    """Rewrites weights between softmax and dropout: knock-out, forced alignment, freezing."""
+    """Rewrites weights between softmax and dropout: silences a head, paints or pins weights."""
 
     def __call__(self, weights: Tensor, site: AttentionSite, /) -> Tensor:
         """Return the weights (row, head, query, key) to use instead of these."""

@@ -44,7 +44,7 @@ SMALLEST_TOTAL = math.exp(-40)
 
 @dataclass(frozen=True, slots=True)
 class MapSums:
-    """For each feature, the two sums over keys that give its map's mean value. Keys of -∞ do not count.
+    """For each feature, the two sums over keys that give its map's mean value. Keys of -∞ add nothing.
 
     Exponentials are relative to the largest key h, so that none overflows; neither the means nor their
     gradient depend on h.

@@ -104,7 +104,7 @@ def _features(states: Tensor) -> Tensor:
     return torch.exp(states.clamp(max=0.0)) + torch.relu(states)
 
 
-def _with_one(values: Tensor) -> Tensor:
+def _append_one(values: Tensor) -> Tensor:
     return pad(values, (0, 1), value=1.0)  # (batch, head, key, value width + 1)
 
 
@@ -116,7 +116,7 @@ def _sum(features: Tensor, values: Tensor) -> Tensor:
 def _sum_in_chunks(keys: Tensor, values: Tensor) -> Tensor:
     """Σ φ(k) (v, 1)ᵀ from keys k and values v."""
     chunks = zip(split_chunks(keys), split_chunks(values), strict=True)
-    sums = [_sum(_features(chunk_keys), _with_one(chunk_values)) for chunk_keys, chunk_values in chunks]
+    sums = [_sum(_features(chunk_keys), _append_one(chunk_values)) for chunk_keys, chunk_values in chunks]
     return torch.stack(sums).sum(dim=0)
 
 
@@ -131,7 +131,7 @@ def _causal_sums(query_features: Tensor, key_values: KeyValues, offset: int) -> 
     before = _sum_in_chunks(all_keys[:, :, :offset], all_values[:, :, :offset])
     # The keys at the queries' own positions; beyond the last key `_chunks` pads with features of 0.
     own_keys, own_values = (part[:, :, offset : offset + queries] for part in (all_keys, all_values))
-    parts = (query_features, _features(own_keys), _with_one(own_values))
+    parts = (query_features, _features(own_keys), _append_one(own_values))
     query, keys, values = (_chunks(part, queries, size) for part in parts)
     sums = torch.cat([before[:, :, None], _sum(keys, values)[:, :, :-1]], dim=2).cumsum(dim=2)
     within_chunk = (query @ keys.transpose(-2, -1)).tril()  # (batch, head, chunk, query, key)

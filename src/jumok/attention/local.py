@@ -63,7 +63,7 @@ class LuongLocalM(_Local):
 
     A target may be longer than its source. Its last queries, whose window would lie beyond the source, use
     the window around the last key: p is at most S − 1. In causal attention every query has a key at its own
-    position, so p is never cut off.
+    position, so this limit never applies.
     """
 
     supports = Supports(left_padding=False, widths=True)

@@ -7,9 +7,9 @@ A `Mechanism` decides how a head attends; the paper's is scaled dot product. The
 matrix products even if queries, keys and values are the same states: on a CPU one product of three times the
 width takes the same time, and its gradients would have to be concatenated again.
 
-The widths are free except that queries and keys share one, and so do the values and the input of W_O. Heads
-may share keys and values in groups (Ainslie et al. 2023, "GQA"); one group for all heads is multi-query
-attention (Shazeer 2019, "Fast Transformer decoding").
+The widths are free, except that queries are as wide as keys, and that the input of W_O is as wide as the
+values of all heads. Heads may share keys and values in groups (Ainslie et al. 2023, "GQA"); one group for all
+heads is multi-query attention (Shazeer 2019, "Fast Transformer decoding").
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class MarianPositions(SinusoidalPositions):
-    """Marian's sinusoids, for models that it trained. Its ports to other toolkits use the paper's."""
+    """Marian's sinusoids, for models that Marian trained. Their ports to other toolkits use the paper's."""
 
     formula = staticmethod(marian_sinusoids)
 

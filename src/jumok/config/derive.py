@@ -52,8 +52,8 @@ REPETITIVE_MIN_USES_PER_WORD, REPETITIVE_MAX_DISTINCT_WORDS = 150, 5_000
 REPETITIVE_DROPOUT, REPETITIVE_TOKENS_PER_WORD, REPETITIVE_SMOOTHING, REPETITIVE_LAYERS = 0.0, 0.7, 0.02, 2
 # The rate for batches of 4,096 tokens and a width of 128; it falls with the width and with smaller batches.
 LEARNING_RATE_AT_128, LEARNING_RATE_WIDTH_EXPONENT, LEARNING_RATE_BATCH_EXPONENT = 4.5e-3, 1.2, 0.3
-# 1 - β₂ of Adam for updates of 4,096 tokens or more: the paper's .98. It is proportional to the tokens of
-# smaller updates, in which a rare word is seldom seen, so the average covers the same number of tokens.
+# 1 - β₂ of Adam for updates of 4,096 tokens or more (the paper's β₂ is 0.98). For smaller updates, in which a
+# rare word is seldom seen, it is proportional to their tokens, so that the average covers as many tokens.
 ADAM_DECAY_AT_4096 = 0.02
 BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
 # A few minutes are better spent on many small updates than on few large ones.
@@ -170,7 +170,7 @@ def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> R
 
 
 def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int | None = None) -> Resolved:
-    """Derive the maximum length of a translation: somewhat more than that of the longest target.
+    """Derive the maximum length of a translation, per source token: somewhat above the highest of all pairs.
 
     A search that goes wrong repeats itself up to this length, so the maximum should be low. It is derived
     only for models that translate. `max_tokens`: how many tokens of a translation the model has positions
@@ -251,12 +251,12 @@ def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
     elif "source.patch_size" not in overrides:
         patch = min((n for n in range(1, size + 1) if size % n == 0), key=lambda side: abs(side - patch))
     typical = f"a typical picture has {facts.picture_side:,} pixels on its longer side"
-    rows = f"{size // patch} × {size // patch} patches"
+    grid = f"{size // patch} × {size // patch} patches"
     colour = ("grey", "they are grey") if facts.grey_pictures else ("rgb", "they have colours")
     return [
         DerivedSetting("source.kind", "pictures", "the corpus has pictures"),
         DerivedSetting("source.size", size, typical),
-        DerivedSetting("source.patch_size", patch, rows),
+        DerivedSetting("source.patch_size", patch, grid),
         DerivedSetting("source.colour", *colour),
         DerivedSetting("text.shared", False, "only the target is text"),
     ]

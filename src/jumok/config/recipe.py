@@ -2,8 +2,8 @@
 
 What a person set is another type, `Overrides`; `resolve.py` turns it into a recipe. What is not set is
 derived from the corpus and the machine (`derive.py`); the default of a field is used only if there is nothing
-to derive it from. The docstring below a field is its help text in `--help` and in the commented
-`recipe.toml`.
+to derive it from. The docstring below a field is its comment in `recipe.toml`, and the help of its option if
+it has one (`setting_help`).
 """
 
 from __future__ import annotations
@@ -410,6 +410,8 @@ class SearchSettings(Settings):
 
 
 class Recipe(Settings):
+    """All settings by section, each with a value: `recipe.model.width`. A recipe cannot be changed."""
+
     languages: LanguageSettings = LanguageSettings()
     source: SourceSettings = SourceSettings()
     text: TextSettings = TextSettings()

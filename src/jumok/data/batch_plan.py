@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-# One random stream per use. The index is the epoch; for masking, the position of the batch.
+# One random stream per use. The index in `random_uint64` is the epoch; in masking, the batch's position.
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
 SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens are in a batch
 # Each length up to these is a class of its own; above, classes are a quarter to an eighth of the length apart
 # (target) or half that (source). Coarser classes mix batches better and pad more: on Multi30k with 4,096
-# tokens these pad 6 %, and three in five pairs that share a batch are in different batches in the next epoch.
+# tokens these pad 6 %, and two pairs of one batch are in different batches of the next epoch in three of five
+# cases.
 MAX_EXACT_TARGET, MAX_EXACT_SOURCE = 8, 16
 
 

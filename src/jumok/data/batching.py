@@ -8,8 +8,8 @@ position N therefore reads what the uninterrupted run reads from N on. `batch_pl
 
 With token sampling (subword regularisation) a sentence is segmented differently in each epoch, so its length
 is known only when it is used. Batches are then planned for longer sentences, by a factor that is measured on
-a sample of the corpus. A segmentation that would still exceed the batch is replaced by the best one, so that
-sampling changes neither `per_epoch` nor the limit of `batch_tokens`.
+a sample of the corpus. A segmentation that would still exceed the batch is replaced by the best one. So every
+epoch has the same number of batches, and `batch_tokens` limits them as it does without sampling.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
-_STRETCH_SAMPLE = 256  # pairs that are segmented at random to measure how much longer they become
+_STRETCH_SAMPLE = 256  # at least this many pairs, if there are as many, show how much longer sentences become
 _STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are not longer than planned
 
 

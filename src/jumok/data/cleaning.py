@@ -79,7 +79,7 @@ class Cleaner:
 
     def blocks(self, corpus: Corpus, dropped: Counter[str] | None = None) -> Iterator[InspectedBlock]:
         """Yield all pairs of a corpus with their faults; `dropped` counts what the reader dropped."""
-        # The faults of sentences cannot be found in pictures, so a corpus of them has only a target here.
+        # A picture has none of the faults of a sentence, so only the target is inspected.
         only_target = corpus.plain or corpus.pictures
         inspector = Inspector(
             corpus.source_language, corpus.target_language, self.limits, only_target=only_target

@@ -209,7 +209,8 @@ def open_further_corpora(
 ) -> list[Corpus]:
     """Open corpora beside the training pairs: validation and test sets, old pairs, a translation memory.
 
-    Columns and an encoding that they do not have are ignored.
+    If they cannot be opened with both `columns` and `encoding`, they are opened with one of the two, or with
+    neither.
     """
     for reading in _reading_options(columns, encoding):
         try:

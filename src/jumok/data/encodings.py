@@ -68,9 +68,9 @@ def check_encoding(name: str) -> str:
 
 
 def is_utf8(data: bytes, encoding: str) -> bool:
-    """Return whether a text that is said to be in another encoding is UTF-8. Its end may be cut off.
+    """Return whether a text that is said to be in `encoding` is UTF-8. Its end may be cut off.
 
-    Text in another encoding is hardly ever valid UTF-8 by chance.
+    Text in another encoding is hardly ever valid UTF-8 by chance, unless it is ASCII: then this is False.
     """
     if data.isascii() or codecs.lookup(encoding).name.startswith("utf-"):
         return False
@@ -85,18 +85,18 @@ def is_utf8(data: bytes, encoding: str) -> bool:
 
 
 def encoding_advice(
-    head: bytes, bad_line: bytes, others: Sequence[bytes], use: Callable[[Encoding], str]
+    head: bytes, bad_line: bytes, others: Sequence[bytes], how_to_read: Callable[[Encoding], str]
 ) -> str:
     """Return what the bytes probably are and what to do.
 
     `head` is the beginning of the file, `bad_line` the first line that is not UTF-8, `others` further lines;
-    `use` says how to read the input in an encoding.
+    `how_to_read` says how to read the input in an encoding.
     """
     if kind := name_binary_file(head):
         return f"It is {kind}"
     encoding = find_utf16(head)
     if encoding is not None:
-        return f"It looks like {encoding.title}: {use(encoding)}"
+        return f"It looks like {encoding.title}: {how_to_read(encoding)}"
     if _control_share(head) > _MAX_CONTROL_SHARE:
         return "It is binary data, not text. Is it the right file?"
     bad_lines = [bad_line, *(line for line in others if not _decodes_as_utf8(line))]
@@ -108,7 +108,7 @@ def encoding_advice(
         return f"The lines around it are UTF-8, so do not convert the file: repair or delete that line{also}."
     if encoding is None:
         return "jumok cannot tell which encoding it has. Find out where the file comes from, and convert it."
-    return f"It looks like {decoded}. If that reads right, {use(encoding)}"
+    return f"It looks like {decoded}. If that reads right, {how_to_read(encoding)}"
 
 
 def _decodes_as_utf8(line: bytes) -> bool:

@@ -136,7 +136,7 @@ class Inspector:
         self.only_target = only_target
         self._scripts = [_scripts_of(code) for code in (source_language, target_language)]
         self._same_language = bool(source_language) and source_language == target_language
-        self._directions: tuple[str, str] | None = None  # the scripts of most sources and targets
+        self._usual_scripts: tuple[str, str] | None = None  # of most sources, and of most targets
         self.expected_ratio: float | None = None
         """How many characters a target has per character of its source; None: not known yet."""
 
@@ -161,7 +161,7 @@ class Inspector:
         return {
             Fault.REPLACED: side.count(REPLACEMENT) > 0,
             Fault.CONTROL: side.count(CONTROL) > 0,
-            Fault.ZERO_WIDTH: side.count(*_zero_width(scripts)) > 0,
+            Fault.ZERO_WIDTH: side.count(*_zero_width_classes(scripts)) > 0,
             Fault.WRONG_SCRIPT: self._wrong_script(side, scripts),
             Fault.MOJIBAKE: _matches(_MOJIBAKE, side) | _two_byte_mojibake(side),
             Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _empty_mask(side),
@@ -171,16 +171,16 @@ class Inspector:
     def find_swapped(self, block: BlockCharacters) -> NDArray[np.bool_]:
         """Return which pairs are in the opposite direction of most pairs, by the two commonest scripts.
 
-        If languages are known, such a pair is in the wrong script.
+        If a language is known, nothing is found here: such a pair has the fault `WRONG_SCRIPT`.
         """
         totals = block.source.script_totals() + block.target.script_totals()
         if any(self._scripts) or self.only_target or len(totals) < 2:
             return _empty_mask(block.source)
-        if self._directions is None:
+        if self._usual_scripts is None:
             first, second = (script for script, _ in totals.most_common(2))
             is_forward = _in_scripts(block, first, second).sum() >= _in_scripts(block, second, first).sum()
-            self._directions = (first, second) if is_forward else (second, first)
-        source_script, target_script = self._directions
+            self._usual_scripts = (first, second) if is_forward else (second, first)
+        source_script, target_script = self._usual_scripts
         return _in_scripts(block, target_script, source_script)
 
     def _too_long(self, side: Characters) -> NDArray[np.bool_]:
@@ -193,10 +193,12 @@ class Inspector:
     def learn_ratio(self, sources: Sequence[str], targets: Sequence[str]) -> float:
         """Return the expected ratio of lengths, from this block if it is the first."""
         if self.expected_ratio is None:
-            self._ratio_of(BlockCharacters(classify_characters(sources), classify_characters(targets)))
+            self._learn_ratio_from(
+                BlockCharacters(classify_characters(sources), classify_characters(targets))
+            )
         return self.expected_ratio or 1.0
 
-    def _ratio_of(self, block: BlockCharacters) -> float:
+    def _learn_ratio_from(self, block: BlockCharacters) -> float:
         if self.expected_ratio is None:
             scripts = [
                 known[0] if known else side.main_script()
@@ -207,7 +209,8 @@ class Inspector:
 
     def _odd_ratio(self, block: BlockCharacters) -> NDArray[np.bool_]:
         slack = self.limits.ratio_slack
-        ratio = (block.target.lengths + slack) / (block.source.lengths * self._ratio_of(block) + slack)
+        expected = block.source.lengths * self._learn_ratio_from(block)
+        ratio = (block.target.lengths + slack) / (expected + slack)
         both_sides = (block.source.lengths > 0) & (block.target.lengths > 0)
         limit = self.limits.max_length_ratio
         odd: NDArray[np.bool_] = both_sides & ((ratio > limit) | (ratio < 1 / limit))
@@ -240,7 +243,7 @@ def _scripts_of(code: str) -> tuple[str, ...]:
     return LANGUAGES[code].scripts if code in LANGUAGES else ()
 
 
-def _zero_width(scripts: tuple[str, ...]) -> tuple[int, ...]:
+def _zero_width_classes(scripts: tuple[str, ...]) -> tuple[int, ...]:
     """Return the classes of faulty characters: joiners too, unless the script uses them (Arabic, Indic)."""
     joiners_are_faults = bool(scripts) and _SCRIPTS_WITHOUT_JOINERS.issuperset(scripts)
     return (ZERO_WIDTH, JOINER) if joiners_are_faults else (ZERO_WIDTH,)

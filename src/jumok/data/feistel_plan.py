@@ -117,7 +117,7 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
     sizes = np.array([counts[value] for value in distinct[ranked].tolist()], dtype=np.int64)
     class_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     order = np.empty(class_starts[-1], np.uint32)
-    next_free = class_starts[:-1].copy()  # slot of each class
+    next_free = class_starts[:-1].copy()  # the next free slot of each class
     for pairs, classes in _chunks(store, stretch):
         ranks = rank_of[np.searchsorted(distinct, classes)]
         sorted_chunk = np.argsort(ranks, kind="stable")
@@ -152,14 +152,14 @@ def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64
 def _form_batches(
     class_starts: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64], batch_tokens: int
 ) -> NDArray[np.int64]:
-    """Return where each batch begins, as `batch_plan` does; batches within a class are counted at once."""
+    """Return where each batch begins, as in `batch_plan`; the batches within a class are computed at once."""
     total, starts, start = int(class_starts[-1]), [np.zeros(1, np.int64)], 0
     while start < total:
         length_class = int(np.searchsorted(class_starts, start, side="right")) - 1
         window = max(1, batch_tokens // int(target[length_class]))
         rows = max(1, min(window, SOURCE_TOKENS_FACTOR * batch_tokens // int(source[length_class])))
         remaining = int(class_starts[length_class + 1]) - start
-        if remaining >= window:  # batches that begin with a window of this class alone
+        if remaining >= window:  # `batch_plan` would see only slots of this class in its window
             full = (remaining - window) // rows + 1
             ends = start + rows * np.arange(1, full + 1, dtype=np.int64)
         else:

@@ -75,7 +75,9 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
         raise DataError(f"{file.name} is not a text file: it is {kind}")
     start = head[:_HEAD_BYTES]
     if len(start) >= _MIN_BYTES_TO_FIND_UTF16 and (encoding := find_utf16(start)):
-        raise DataError(f"{file.name} is not UTF-8 text. It looks like {encoding.title}: {_use(encoding)}")
+        raise DataError(
+            f"{file.name} is not UTF-8 text. It looks like {encoding.title}: {_how_to_read(encoding)}"
+        )
     return head, blocks
 
 
@@ -119,14 +121,14 @@ def _decode(file: InputFile, data: bytes, line: int, offset: int, newline: bytes
         number, column = before.count(newline), error.start - (before.rfind(newline) + 1)
         lines = data.split(newline)
         head = data[:_HEAD_BYTES] if offset == 0 else b""
-        advice = encoding_advice(head, lines[number], lines[:number] + lines[number + 1 :], _use)
+        advice = encoding_advice(head, lines[number], lines[:number] + lines[number + 1 :], _how_to_read)
         raise DataError(
             f"{file.name} is not UTF-8 text: on line {line + number:,}, byte {column + 1:,} is "
             f"0x{data[error.start]:02X} (offset {offset + error.start:,} in the file). {advice}"
         ) from None
 
 
-def _use(encoding: Encoding) -> str:
+def _how_to_read(encoding: Encoding) -> str:
     return f"add --encoding {encoding.codec} (in Python: encoding={encoding.codec!r})."
 
 

@@ -133,12 +133,12 @@ def _read_captions(file: InputFile, dropped: Counter[str]) -> Iterator[NumberedP
                 f"{where} should have a picture, its caption and perhaps regions, separated by tabs. "
                 f"Received: {line[:80]!r}."
             )
-        path = _inside(folder, root, cells[0], where)
+        path = _path_inside(folder, root, cells[0], where)
         regions = _parse_regions(cells[2], where) if len(cells) == 3 else ()
         yield number, Pair(str(path), cells[1], picture=Picture(_digest(path, where), regions))
 
 
-def _inside(folder: Path, root: Path, name: str, where: str) -> Path:
+def _path_inside(folder: Path, root: Path, name: str, where: str) -> Path:
     """Return the path of a picture; refuse one outside the folder of its TSV."""
     try:
         resolved = (root / name).resolve()

@@ -76,7 +76,7 @@ def find_pair_format(file: InputFile) -> OpenPairs | None:
     return PAIR_FORMATS.get(suffix)
 
 
-def holds_pairs(name: str) -> bool:
+def has_pair_suffix(name: str) -> bool:
     """Return whether the suffix is in `PAIR_FORMATS`; .txt is not, although a .txt may hold a table."""
     return PurePath(without_compression(name)).suffix.lower() in PAIR_FORMATS
 

@@ -9,12 +9,15 @@ each pair, hash it, and write the pairs without faults to the disk. Duplicates a
 a fraction of the hashes at a time, so that memory does not grow with the corpus; of equal pairs the first is
 kept, as `cleaning.py` does in one process. Hashes are blake2b, which is the same in every process.
 
-    000017.text       source, tab, target and line end of each pair without faults of its own
+    of every pair that was read:
+    000017.faults     0, or 1 + index of the first fault that skips the pair
+    000017.hashes     hash of the pair
+
+    of every pair without faults of its own:
+    000017.text       source, tab, target and line end
     000017.lengths    (pair, 2) bytes of the source and of the target
-    000017.faults     of every pair that was read: 0, or 1 + index of the first fault that skips it
-    000017.hashes     of every pair that was read
     000017.keys       hash of the source without case and punctuation, for the hold-out
-    000017.leaked     whether that source is in a validation or test set
+    000017.leaked     whether that source is in a corpus of `exclude`
     000017.keep       whether the pair is kept, for training or to be held out: no duplicate, not leaked
 """
 
@@ -68,16 +71,16 @@ def should_spool(corpora: Sequence[Corpus]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpooledBlock:
-    """Some pairs of one corpus. `first` is the index of its first pair among those of all corpora."""
+    """`num_read` pairs of one corpus; `first` is the index of the first among the pairs of all corpora."""
 
     folder: Path
     number: int
     corpus: int
     first: int
-    read: int
+    num_read: int
 
     def __str__(self) -> str:
-        return f"pairs {self.first + 1:,} to {self.first + self.read:,}"
+        return f"pairs {self.first + 1:,} to {self.first + self.num_read:,}"
 
     def path(self, kind: str) -> Path:
         return self.folder / f"{self.number:06d}.{kind}"
@@ -120,7 +123,7 @@ class SpooledBlock:
             [data[start + middle + 1 : end].decode("utf-8", "surrogatepass") for start, middle, end in spans],
         )
 
-    def lines(self) -> Iterator[memoryview]:
+    def kept_bytes(self) -> Iterator[memoryview]:
         """Yield the bytes of the kept pairs, in order and in runs as long as possible."""
         data, ends = memoryview(self.path("text").read_bytes()), self.ends()
         kept = np.concatenate([[False], self.kept(), [False]]).astype(np.int8)
@@ -206,7 +209,7 @@ class Spool:
         duplicates = self._duplicates()
         for block in self.blocks:
             faults = block.array("faults", "u1")
-            duplicate = duplicates[block.first : block.first + block.read][faults == 0]
+            duplicate = duplicates[block.first : block.first + block.num_read][faults == 0]
             leaked = block.array("leaked", "?")
             keep = ~duplicate & ~leaked
             block.write("keep", keep)
@@ -218,7 +221,7 @@ class Spool:
 
     def _duplicates(self) -> NDArray[np.bool_]:
         """Return which of all pairs that were read are the same as an earlier one."""
-        total = sum(block.read for block in self.blocks)
+        total = sum(block.num_read for block in self.blocks)
         duplicates = np.zeros(total, dtype=bool)
         num_parts = -(-total // MAX_COMPARED_HASHES)
         for part in range(num_parts):
@@ -229,7 +232,7 @@ class Spool:
                     np.flatnonzero(values % np.uint64(num_parts) == part) if num_parts > 1 else slice(None)
                 )
                 hashes.append(values[chosen])
-                numbers.append(np.arange(block.first, block.first + block.read)[chosen])
+                numbers.append(np.arange(block.first, block.first + block.num_read)[chosen])
             compared, number = np.concatenate(hashes), np.concatenate(numbers)
             is_first = np.zeros(len(compared), dtype=bool)
             is_first[np.unique(compared, return_index=True)[1]] = True
@@ -242,7 +245,7 @@ class Spool:
             if corpus in (None, block.corpus):
                 yield from map(Pair, *block.texts(block.kept()))
 
-    def every(self, stride: int) -> Iterator[Pair]:
+    def sample(self, stride: int) -> Iterator[Pair]:
         """Yield one of every `stride` clean pairs, beginning with the first."""
         seen = 0
         for block in self.blocks:

@@ -206,11 +206,11 @@ def _starts_with_vowel(word: str) -> bool:
     return word[0] in "aeiouéè"
 
 
-def _with_article(noun: Noun, article: int, at: int) -> list[French]:
-    """The French definite article and noun; `article` and `at` are the indices of both in English."""
+def _with_article(noun: Noun, article_index: int, noun_index: int) -> list[French]:
+    """The French definite article and noun, given the indices of both words in English."""
     if _starts_with_vowel(noun.french):
-        return [French(f"l'{noun.french}", (at,), (article,))]
-    return [French("la" if noun.feminine else "le", (article,)), French(noun.french, (at,))]
+        return [French(f"l'{noun.french}", (noun_index,), (article_index,))]
+    return [French("la" if noun.feminine else "le", (article_index,)), French(noun.french, (noun_index,))]
 
 
 def _is_something(random: Random) -> tuple[list[str], list[French]]:
@@ -266,9 +266,9 @@ def _agreement(random: Random) -> tuple[list[str], list[French]]:
     (month, in_french), year = random.choice(MONTHS), str(random.randint(1950, 2020))
     english = f"The {document.english} on the {region.english} {domain.english} {area.english} was"
     return [*english.split(), event.english, "in", month, year], [
-        *_with_article(document, article=0, at=1),
+        *_with_article(document, article_index=0, noun_index=1),
         French("sur", (2,)),
-        *_with_article(area, article=3, at=6),
+        *_with_article(area, article_index=3, noun_index=6),
         French(domain.agreeing_with(area), (5,)),
         French(region.agreeing_with(area), (4,)),
         French("a", (7,)),
@@ -286,7 +286,7 @@ def _never_perfect(random: Random) -> tuple[list[str], list[French]]:
     english = f"The {rule.english} will never be {first.english} , but its {part.english} should be"
     son = "sa" if part.feminine and not _starts_with_vowel(part.french) else "son"
     return [*english.split(), second.english], [
-        *_with_article(rule, article=0, at=1),
+        *_with_article(rule, article_index=0, noun_index=1),
         French("ne", (), (3,)),
         French("sera", (2, 4)),
         French("jamais", (3,)),

@@ -246,7 +246,7 @@ def _block_embeddings(
 def _patch_embedding(
     settings: BlockSettings, grid: PatchGrid, *, class_token: bool = False
 ) -> PatchEmbedding:
-    """The embedding of pictures; sinusoidal positions are two-dimensional there."""
+    """The embedding of pictures; its sinusoidal positions are two-dimensional."""
     leading = int(class_token)
     positions: nn.Module
     if settings.positions == "sinusoidal":

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 from torch import Tensor, nn
 
-from jumok.models.model import OutputLayer, TranslationModel, keeps_all_rows, target_inputs
+from jumok.models.model import OutputLayer, TranslationModel, is_identity_order, target_inputs
 from jumok.models.probe import Probe, batch_rows
 from jumok.models.transformer import EncoderBlock, target_not_padding
 from jumok.types import PAD, Batch, LogProbs
@@ -136,7 +136,7 @@ class DecoderOnly(TranslationModel):
         return log_probs, after, _left_aligned(weights, state.num_padding)
 
     def reorder(self, state: DecoderOnlyState, order: Tensor) -> DecoderOnlyState:
-        if keeps_all_rows(order, len(state.sentence)):
+        if is_identity_order(order, len(state.sentence)):
             return state
         return replace(
             state,

@@ -99,7 +99,7 @@ def target_inputs(batch: Batch) -> Tensor:
     return batch.target[:, :-1]
 
 
-def keeps_all_rows(order: Tensor, rows: int) -> bool:
+def is_identity_order(order: Tensor, rows: int) -> bool:
     """Whether reordering `rows` rows by `order` changes nothing."""
     return len(order) == rows and torch.equal(order, torch.arange(rows, device=order.device))
 

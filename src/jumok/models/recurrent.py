@@ -14,8 +14,9 @@ the whole sentence. The vector that predicts the next token (r or h̃) has the w
 the output may be tied to them. If the decoder attends after the step and without input feeding, no state
 depends on attention: all steps of a training sentence run in one call. Otherwise they run one by one.
 
-In training on the CPU, the kernels of `models/kernels` run the layers and Bahdanau's decoder. The code here
-is the plain twin of the decoder's kernel; decoding, edits, attention maps and other mechanisms use it too.
+In training on the CPU in fp32, the kernels of `models/kernels` run the layers and Bahdanau's decoder. The
+code here is the plain twin of the decoder's kernel; decoding, edits, attention maps and other mechanisms use
+it too.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from jumok.models.kernels.bahdanau import run_decoder
 from jumok.models.kernels.device import runs_fast_kernels
 from jumok.models.kernels.dropout import Dropout
 from jumok.models.kernels.recurrent import encode_layer, run_layer
-from jumok.models.model import OutputLayer, TranslationModel, keeps_all_rows, target_inputs
+from jumok.models.model import OutputLayer, TranslationModel, is_identity_order, target_inputs
 from jumok.models.probe import Probe, batch_rows
 from jumok.models.shared_sources import share_sources
 
@@ -100,12 +101,12 @@ class RecurrentEncoder(nn.Module):
         The final state of the backward direction is the one at the first token.
         """
         final_state = states
-        for index, layer in enumerate(_cells(self.layers)):
+        for index, layer in enumerate(_recurrent_layers(self.layers)):
             states, final_state = encode_layer(layer, self.dropout(states) if index else states, lengths)
         return states, final_state
 
 
-def _cells(layers: nn.ModuleList) -> list[nn.RNNBase]:
+def _recurrent_layers(layers: nn.ModuleList) -> list[nn.RNNBase]:
     return [layer for layer in layers if isinstance(layer, nn.RNNBase)]
 
 
@@ -164,7 +165,7 @@ class RecurrentDecoder(nn.Module, ABC):
 
     @abstractmethod
     def forward(
-        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+        self, tokens: Tensor, state: DecoderState, memories: Sequence[Memory], *, position: int, probe: Probe
     ) -> tuple[Tensor, DecoderState]:
         """Embedded tokens (row, step, embedding) -> vectors that predict the next tokens, and the next state.
 
@@ -174,7 +175,9 @@ class RecurrentDecoder(nn.Module, ABC):
     def _run_layers(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
         """Run the layers over (row, step, inputs): the top states (row, step, width), and the next state."""
         states, after = inputs, []
-        for index, (layer, before) in enumerate(zip(_cells(self.layers), state.layers, strict=True)):
+        for index, (layer, before) in enumerate(
+            zip(_recurrent_layers(self.layers), state.layers, strict=True)
+        ):
             states, final_state = run_layer(layer, self.dropout(states) if index else states, before)
             after.append(final_state)
         return states, replace(state, layers=tuple(after))
@@ -185,10 +188,10 @@ class NoAttention(RecurrentDecoder):
 
     def __init__(self, sizes: DecoderSizes) -> None:
         super().__init__(sizes)
-        self.read_out = nn.Linear(sizes.width, sizes.embedding)
+        self.read_out = nn.Linear(sizes.width, sizes.embedding)  # W_r. Stored models have it under this name.
 
     def forward(
-        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+        self, tokens: Tensor, state: DecoderState, memories: Sequence[Memory], *, position: int, probe: Probe
     ) -> tuple[Tensor, DecoderState]:
         states, state = self._run_layers(tokens, state)
         return self.dropout(torch.tanh(self.read_out(states))), state
@@ -200,16 +203,17 @@ class AttendBefore(RecurrentDecoder):
     def __init__(self, sizes: DecoderSizes, attention: Attention) -> None:
         super().__init__(sizes, extra_inputs=sizes.encoder_width)
         self.attention = attention
+        # W_r. Stored models have it under this name; it is not the read-out of word alignments.
         self.read_out = nn.Linear(sizes.width + sizes.encoder_width + sizes.embedding, sizes.embedding)
 
     def forward(
-        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+        self, tokens: Tensor, state: DecoderState, memories: Sequence[Memory], *, position: int, probe: Probe
     ) -> tuple[Tensor, DecoderState]:
-        source, score = sources[0], self._kernel_score(probe)
+        source, score = memories[0], self._kernel_score(probe)
         use_kernel = torch.is_grad_enabled() and runs_fast_kernels(tokens)
         if use_kernel and score is not None and isinstance(source, KeyValues) and source.beams is None:
             states, contexts, layers = run_decoder(
-                _cells(self.layers), score, tokens, state.layers, source, self.dropout
+                _recurrent_layers(self.layers), score, tokens, state.layers, source, self.dropout
             )
             state = replace(state, layers=layers)
         else:
@@ -249,12 +253,12 @@ class AttendAfter(RecurrentDecoder):
         self.combine = nn.Linear(sizes.encoder_width + sizes.width, sizes.embedding)
 
     def forward(
-        self, tokens: Tensor, state: DecoderState, sources: Sequence[Memory], *, position: int, probe: Probe
+        self, tokens: Tensor, state: DecoderState, memories: Sequence[Memory], *, position: int, probe: Probe
     ) -> tuple[Tensor, DecoderState]:
         log = _AttentionLog(probe)
         if not self.input_feeding:
             states, state = self._run_layers(tokens, state)
-            contexts = log.attend(self.attention, states, sources[0], position)
+            contexts = log.attend(self.attention, states, memories[0], position)
             log.record()
             return self._combine(contexts, states), state
         outputs = []
@@ -262,7 +266,7 @@ class AttendAfter(RecurrentDecoder):
             feed = torch.zeros_like(tokens[:, 0]) if state.input_feed is None else state.input_feed
             inputs = torch.cat([tokens[:, step : step + 1], feed[:, None]], dim=2)
             top, state = self._run_layers(inputs, state)
-            context = log.attend(self.attention, top, sources[0], position + step)
+            context = log.attend(self.attention, top, memories[0], position + step)
             outputs.append(self._combine(context, top))
             state = replace(state, input_feed=outputs[-1][:, 0])
         log.record()
@@ -309,7 +313,7 @@ class RecurrentState:
     """The decoding state. Each source is stored once and shared by the rows that translate it."""
 
     decoder: DecoderState
-    sources: tuple[Memory, ...]  # one memory, or none without attention
+    memories: tuple[Memory, ...]  # one memory, or none without attention
     sentence: Tensor  # (row,) int64: the sentence, in the batch given to `begin`, that each row translates
     position: int
     edit: Edit | None
@@ -340,8 +344,8 @@ class Recurrent(TranslationModel):
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> RecurrentState:
         source = source.to(self.device)
-        state, sources = self._encode(source)
-        return RecurrentState(state, sources, sentence=batch_rows(source), position=0, edit=edit)
+        state, memories = self._encode(source)
+        return RecurrentState(state, memories, sentence=batch_rows(source), position=0, edit=edit)
 
     def step(self, state: RecurrentState, last_tokens: Tensor) -> tuple[LogProbs, RecurrentState]:
         return self._step(state, last_tokens, Probe(rows=state.sentence, edit=state.edit))
@@ -350,7 +354,7 @@ class Recurrent(TranslationModel):
         self, state: RecurrentState, last_tokens: Tensor
     ) -> tuple[LogProbs, RecurrentState, Tensor]:
         """Like `step`, plus the attention to the source: (row, source)."""
-        if not state.sources:
+        if not state.memories:
             raise UnsupportedError(
                 "The coverage penalty needs attention to the source, and this model has none. "
                 "Set search.coverage_penalty to 0, or train with another model.attention."
@@ -361,11 +365,11 @@ class Recurrent(TranslationModel):
 
     def reorder(self, state: RecurrentState, order: Tensor) -> RecurrentState:
         rows = len(state.sentence)
-        if keeps_all_rows(order, rows):
+        if is_identity_order(order, rows):
             return state
         return RecurrentState(
             state.decoder.select(order),
-            share_sources(state.sources, rows, order),
+            share_sources(state.memories, rows, order),
             state.sentence[order],
             state.position,
             state.edit,
@@ -376,16 +380,16 @@ class Recurrent(TranslationModel):
     ) -> tuple[LogProbs, RecurrentState]:
         tokens = self.target_embedding(last_tokens[:, None])  # (row, 1, embedding)
         states, after = self.decoder(
-            tokens, state.decoder, state.sources, position=state.position, probe=probe
+            tokens, state.decoder, state.memories, position=state.position, probe=probe
         )
         log_probs = self.output.next_log_probs(states[:, 0])
         return log_probs, replace(state, decoder=after, position=state.position + 1)
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        state, sources = self._encode(batch)
+        state, memories = self._encode(batch)
         tokens = self.target_embedding(target_inputs(batch))  # (batch, target - 1, embedding)
         states: Tensor
-        states, _ = self.decoder(tokens, state, sources, position=0, probe=probe)
+        states, _ = self.decoder(tokens, state, memories, position=0, probe=probe)
         return states
 
     def _encode(self, batch: Batch) -> tuple[DecoderState, tuple[Memory, ...]]:

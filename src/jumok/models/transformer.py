@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from torch import Tensor, nn
 
 from jumok.attention import Attention, Edit, Memory, padding_mask
-from jumok.models.model import OutputLayer, TranslationModel, keeps_all_rows, target_inputs
+from jumok.models.model import OutputLayer, TranslationModel, is_identity_order, target_inputs
 from jumok.models.probe import Probe, batch_rows
 from jumok.models.shared_sources import share_sources
 
@@ -204,7 +204,7 @@ class Transformer(TranslationModel):
 
     def reorder(self, state: TransformerState, order: Tensor) -> TransformerState:
         rows = len(state.sentence)
-        if keeps_all_rows(order, rows):
+        if is_identity_order(order, rows):
             return state
         caches = tuple(cache.select(order) for cache in state.caches)
         sources = share_sources(state.sources, rows, order)

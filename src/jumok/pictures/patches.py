@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def cut_patches(picture: NDArray[np.uint8], patch_size: int) -> NDArray[np.uint8]:
-    """Cut a picture (height, width, channel), whose sides are multiples of `patch_size`: (patch, value)."""
+    """Return the patches (patch, value) of a picture (height, width, channel).
+
+    Its sides are multiples of `patch_size`.
+    """
     height, width, channels = picture.shape
     rows, columns = height // patch_size, width // patch_size
     tiles = picture.reshape(rows, patch_size, columns, patch_size, channels)

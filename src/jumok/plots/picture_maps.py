@@ -73,15 +73,15 @@ def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
 
 
 def _maps(attention: AttentionMap, grid: PatchGrid) -> NDArray[np.float64]:
-    """The weights as shares of each query's greatest, (query, row, column); NaN becomes 0."""
+    """The weights divided by the greatest weight of their query, (query, row, column); NaN becomes 0."""
     weights = np.nan_to_num(flat_grid(attention).weights)
     if weights.shape[1] != len(grid):
         raise DataError(
             f"A map over a picture needs one weight per patch. Received: {weights.shape[1]} weights, "
             f"{grid.rows} × {grid.columns} patches."
         )
-    top = weights.max(axis=1, keepdims=True, initial=0.0)
-    shares = weights.clip(min=0) / np.where(top > 0, top, 1.0)
+    greatest = weights.max(axis=1, keepdims=True, initial=0.0)
+    shares = weights.clip(min=0) / np.where(greatest > 0, greatest, 1.0)
     return np.asarray(shares.reshape(len(weights), grid.rows, grid.columns))
 
 

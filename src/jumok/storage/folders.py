@@ -6,7 +6,7 @@ and size of every other file and has a checksum of itself, so verification finds
 
     write_folder(final, files, failure_note=…)  atomic; a full disk and the like raise a StorageError
     new_folder(final, failure_note=…)           the same as a context manager, for files that are appended to
-    verify_folder(folder) -> files              compares every file; a ModelFolderError names a damaged one
+    verify_folder(folder) -> files              a ModelFolderError names a file that is not as listed
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _sync_new_name(path: Path, failure_note: str) -> None:
-    """Flush the name of a file or folder that was just renamed. Even if this fails, it is complete."""
+    """Flush the new name of a file or folder, which is complete even if this fails."""
     try:
         _sync_folder(path.parent)
     except OSError as error:
@@ -271,7 +271,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def read_regular_file(path: Path, *, max_bytes: int) -> bytes:
-    """Read a regular file; refuse symbolic links, devices, pipes and larger files.
+    """Read a regular file; refuse symbolic links, devices, pipes, and files of more than `max_bytes`.
 
     A ModelFolderError means that the file is damaged, a StorageError that it cannot be read at the moment.
     """
@@ -325,8 +325,8 @@ def read_listed_file(folder: Path, name: str, entry: object) -> bytes:
 class OpenFile:
     """A regular file that can be read again, also after its folder was replaced or removed.
 
-    Unix keeps such a file until nobody has it open. Windows would refuse to replace the folder instead, so
-    there it is not opened.
+    Unix keeps such a file until nobody has it open. Windows would refuse to replace a folder with an open
+    file, so on Windows the file is not opened, and `read` returns None.
     """
 
     def __init__(self, path: Path) -> None:

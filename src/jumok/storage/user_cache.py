@@ -1,4 +1,4 @@
-"""The user's cache folder: converted models, and the list of model folders that were checked.
+"""The user's cache folder: converted models, and the list of checked models (`inference/first_use.py`).
 
     $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok (macOS, Windows: the system's cache folder)
       engines/        converted models (`inference/engines/cache.py`)
@@ -42,7 +42,7 @@ def cache_folder() -> Path:
 
 
 def private_folder(name: str, *, make: bool = False) -> Path:
-    """Return a folder in the cache folder. Raise a StorageError if others may write to either of them.
+    """Return a folder in the cache folder. Raise a StorageError if others may write to one of the two.
 
     `make` creates what is missing, for this user alone; otherwise the returned folder may not exist.
     """

@@ -16,7 +16,7 @@ from jumok.system.processes import python_command
 
 MIN_SPEED_UP = 1.3  # of matrix products; the rest of an update does not get faster
 MAX_ERROR = 0.02  # the largest error of a matrix product, divided by its largest element
-TIMEOUT_SECONDS = 60.0  # of the child, which usually takes two
+TIMEOUT_SECONDS = 60.0  # of the child, which usually takes two seconds
 PROBE_CODE = """
 import json, time, torch
 torch.set_num_threads(1)

@@ -71,8 +71,8 @@ def choose_device(
 ) -> DeviceConfig:
     """Return the device and the precision; raise if this machine does not have what was requested.
 
-    `index` is that of the accelerator, if there are several. `minutes` is the planned training time:
-    before a long training, it is measured whether bf16 is faster on the CPU.
+    `index` is that of the accelerator, if there are several. `minutes` is the planned training time: before
+    a long training on the CPU, a probe measures whether bf16 is faster.
     """
     if device not in DEVICES or precision not in PRECISIONS:
         raise UnsupportedError(

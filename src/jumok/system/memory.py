@@ -1,7 +1,7 @@
 """Keep freed memory in the process instead of returning it to the kernel.
 
 A step of training or of a search frees and allocates the same large tensors over and over. By default glibc
-returns large blocks to the kernel at once, which has to clear every page again for the next step.
+returns large blocks to the kernel at once, and the kernel has to clear every page again for the next step.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ Item = TypeVar("Item")
 
 
 class WorkerProcesses(Generic[Item]):
-    """`count` processes. Each gets `first` when it starts, and must answer it.
+    """`count` processes of `cores` threads each. A process gets `first` when it starts, and must answer it.
 
     `advice` ends the message of the error if workers die: what to do if memory is short, and what is kept.
     """

@@ -4,7 +4,8 @@
     jumok → jumok           a term that is not translated
 
 A term in lower case is found in any case; one with capital letters only as it is written ("US" is not "us").
-Terms are whole words; a Korean one may be followed by particles. Of terms that overlap, the longest counts.
+Terms are whole words; a Korean one may be followed by particles. Of terms that begin at the same word, the
+longest is found, and none that overlaps it.
 Addresses and placeholders (`https://…`, `name@host`, `{name}`, `%s`) are never translated.
 """
 
@@ -78,7 +79,7 @@ class Glossary:
         return f"Glossary({len(self.terms):,} terms)"
 
     def find(self, sentence: str, protected: Sequence[TermMatch] = ()) -> list[TermMatch]:
-        """Return the terms of a sentence in order; none overlaps another or one that is `protected`."""
+        """Return the terms of a sentence and the `protected` matches, in order; no two of them overlap."""
         sentence, offsets = plain_offsets(sentence)
         lower = sentence.lower()
         if len(lower) != len(sentence):  # one letter becomes two: İ

@@ -107,7 +107,7 @@ class JointVocabularyTokenizer(TokenTable):
 
     @cached_property
     def _seen_spaces(self) -> frozenset[str]:
-        """Those that are known, also because the SentencePiece model replaces them by known ones."""
+        """The special characters that the tokenizer knows, or that SentencePiece replaces by known ones."""
 
         def is_seen(character: str) -> bool:
             ids = self.encode(f"a{character}a")

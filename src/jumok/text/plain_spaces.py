@@ -38,7 +38,7 @@ def plain_spaces(text: str, seen: frozenset[str] = frozenset()) -> str:
 
 
 def plain_offsets(text: str) -> tuple[str, list[int]]:
-    """Return the text with plain spaces, and for each of its offsets, its end too, the one in `text`."""
+    """Return the text with plain spaces, and the offset in `text` of each of its offsets and of its end."""
     if not _SPECIAL.search(text):
         return text, list(range(len(text) + 1))
     characters: list[str] = []

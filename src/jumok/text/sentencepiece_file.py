@@ -1,6 +1,6 @@
 """The pieces of a SentencePiece model, for programs that encode text without SentencePiece.
 
-It reads the fields of the protocol buffer that encoding depends on:
+This module reads the fields of the protocol buffer that encoding depends on:
 
     ModelProto:      1 pieces     2 trainer_spec        3 normalizer_spec
     SentencePiece:   1 piece      2 score               3 type

@@ -4,8 +4,8 @@
     교사가 도서관에 간다.                   the stem of 학생이 is replaced, and 이 becomes 가
 
 Which word translates a term is known from attention between words, and from the words that the model writes
-for the term alone ("student." → 학생은 …), which also say where the stem ends. Terms are not forced into the
-search: after a word that it has never seen, a small model often continues with nonsense.
+when the term is its whole input ("student." → 학생은 …), which also say where the stem ends. Terms are not
+forced into the search: after a word that it has never seen, a small model often continues with nonsense.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class WordEvidence:
     """What is known about the words of a sentence and of its translation.
 
     `weights` are (target word, source word): attention, or 1 for a link. `links` are those of the word
-    alignment. `words_for` has the words that the model writes for a term alone, by the term in lower case.
-    With `by_position`, nothing is known, and words are linked by their positions.
+    alignment. `words_for`: a term in lower case → the words that the model writes when the term is its whole
+    input. With `by_position`, nothing is known, and words are linked by their positions.
     """
 
     weights: Sequence[Sequence[float]]
@@ -105,10 +105,10 @@ def term_notes(placed: PlacedTerms) -> list[str]:
     ]
 
 
-def links_as_weights(
+def evidence_of_links(
     links: Sequence[Link], num_source_words: int, num_target_words: int, *, by_position: bool = False
 ) -> WordEvidence:
-    """Return what word links alone say."""
+    """Return the evidence of word links alone: a weight of 1 per link."""
     linked = set(links)
     weights = [[float((i, j) in linked) for i in range(num_source_words)] for j in range(num_target_words)]
     return WordEvidence(weights, links, by_position=by_position)
@@ -259,7 +259,7 @@ class _Placer:
         return tuple(i for i, (start, end) in enumerate(self._source_words) if start < high and low < end)
 
     def _translating_run(self, match: TermMatch, source_words: Sequence[int]) -> list[int]:
-        """Return the word that translates a term, and its neighbours if they do too."""
+        """Return the word that translates a term, and the neighbours that also translate it."""
         known = self._words_for(match)
         weight_of = {
             j: sum(row[i] for i in source_words)
@@ -268,7 +268,7 @@ class _Placer:
         }
         candidates = {j: weight for j, weight in weight_of.items() if weight >= MIN_WEIGHT}
         known_candidates = [j for j in candidates if self._stem_of(j, known)]
-        if not candidates:  # the word that the model writes first for the term alone translates it here too
+        if not candidates:  # the first word that the model writes for the term as its whole input
             named = [j for j in weight_of if self._stem_of(j, known[:1])]
             return [max(named, key=weight_of.__getitem__)] if named else []
         best = max(known_candidates or candidates, key=candidates.__getitem__)

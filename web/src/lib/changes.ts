@@ -3,7 +3,7 @@
  * The fields are those of the Python classes in src/jumok/analysis/changes.py; tests/analysis/test_change_schema.py compares them. */
 
 import { isSite, type Explanation, type Site } from "./format";
-import { tokenLabels, tokensOf } from "./maps";
+import { joinTokens, tokenLabels, tokensOf } from "./maps";
 import type { Strings } from "./strings";
 
 export interface Silence {
@@ -132,10 +132,9 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   const target = explanation.before?.target ?? explanation.target;
   const [rows, columns] = tokenLabels({ ...explanation, target }, change.site);
   const scope = [text.site[change.site], change.layer === null ? text.allLayers : `${text.layer} ${change.layer}`, change.head === null ? text.allHeads : `${text.head} ${change.head}`].join(", ");
-  const joined = (labels: string[], indices: number[]) => indices.map((index) => labels[index] ?? index).join("").replace(/^·/, "");
   if (change.kind === "silence") return `${text.silence}: ${scope}`;
   if (change.kind === "paint") return `${text.paint}: ${rows[change.query]} → ${columns[change.key]} = ${change.weight.toFixed(2)} (${scope})`;
-  const ends = `${joined(rows, change.queries)} → ${joined(columns, change.keys)}`;
+  const ends = `${joinTokens(rows, change.queries)} → ${joinTokens(columns, change.keys)}`;
   const share = change.weight ?? 1;
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }

@@ -249,7 +249,14 @@ export interface PageData {
   explanations?: Explanation[];
   /** Of a page that was saved from a live one. */
   run?: StoredRun;
-  live?: { models: ModelCard[]; run: boolean; sentence: string; picture?: string };
+  live?: {
+    models: ModelCard[];
+    run: boolean;
+    sentence: string;
+    picture?: string;
+    /** The view that a live file was saved with, as in an address. */
+    view?: string;
+  };
   /** The address of the documentation site, which panels and terms link to; without it, the names of its files are shown. */
   docs?: string;
 }

@@ -41,7 +41,7 @@ export const GLOSSARY = {
   },
   weight: {
     en: { term: "Weight", text: "The share of its attention that a step gives to a word. In nearly all mechanisms the weights of a row sum to 1." },
-    ko: { term: "가중치", text: "한 단계의 어텐션 가운데 한 단어에 주는 비율입니다. 한 행의 가중치를 모두 더하면 1입니다." },
+    ko: { term: "가중치", text: "한 단계의 어텐션 가운데 한 단어에 주는 비율입니다. 거의 모든 메커니즘에서 한 행의 가중치를 모두 더하면 1입니다." },
     page: "explain/look-up.md",
   },
   head: {
@@ -71,7 +71,7 @@ export const GLOSSARY = {
   },
   compare: {
     en: { term: "Score", text: "How well a key fits a query. In scaled dot-product attention it is their scalar product, divided by √d so that it does not grow with the width." },
-    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 두 벡터의 내적이며, 차원이 커져도 함께 커지지 않도록 √d로 나눕니다." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 스케일드 닷 프로덕트 어텐션에서는 두 벡터의 내적이며, 차원이 커져도 함께 커지지 않도록 √d로 나눕니다." },
     page: "explain/scaled-dot.md",
   },
   softmax: {
@@ -145,8 +145,8 @@ export const GLOSSARY = {
     page: "explain/decoder-and-training.md",
   },
   searchScore: {
-    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix, only the log-probability of what follows counts, so such a score cannot be compared with others." },
-    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 ‘토큰 수의 길이 페널티 제곱’으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 그 뒤에 쓴 토큰만 점수에 반영되므로 다른 점수와 비교할 수 없습니다." },
+    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix, only the log-probability of what follows is summed, while the number of tokens includes the prefix, so such a score cannot be compared with others." },
+    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 토큰 수의 거듭제곱(지수는 길이 페널티)으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 로그 확률은 그 뒤에 쓴 토큰만 더하지만 토큰 수에는 접두부도 들어가므로, 이런 점수는 다른 점수와 비교할 수 없습니다." },
     page: "explain/decoder-and-training.md",
   },
   headProfile: {

@@ -1,8 +1,8 @@
 /** The lines between a sentence and its translation: which are drawn, and where. */
 
-import { strengthOf, type AttentionMap } from "./maps";
+import { fullStrength, strengthOf, type AttentionMap } from "./maps";
 
-/** Lines of a smaller weight are not drawn. */
+/** Lines of a smaller strength are not drawn. */
 export const MIN_WEIGHT = 0.08;
 
 export interface Line {
@@ -31,11 +31,12 @@ export interface Point {
 /** The lines between words, the weakest first. Special tokens have none. */
 export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWords: number): Line[] {
   const lines: Line[] = [];
+  const full = fullStrength(map);
   for (let row = 0; row < numTargetWords; row++) {
     let best: Line | null = null;
     for (let column = 0; column < numSourceWords; column++) {
       const value = map.values[row * map.columns + column];
-      const weight = strengthOf(map, value);
+      const weight = strengthOf(value, full);
       if (!(weight >= MIN_WEIGHT)) continue;
       const line = { row, column, weight, negative: value < 0, strongest: false };
       lines.push(line);

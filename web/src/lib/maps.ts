@@ -81,6 +81,12 @@ export function tokenLabels(explanation: Explanation, site: Site): [string[], st
   return [rows, columns];
 }
 
+/** The tokens at these positions as text, without the marks of the spaces around them. */
+export function joinTokens(labels: readonly string[], positions: readonly number[]): string {
+  const joined = positions.map((position) => labels[position] ?? "?").join("");
+  return joined.replace(/^·+(?=.)|(?<=.)·+$/gu, "");
+}
+
 /** One head of a site, (query, key). */
 export function headWeights(packed: Packed, layer: number, head: number): Float32Array {
   const [, heads, queries, keys] = packed.shape;
@@ -274,9 +280,19 @@ export function formatCell(map: AttentionMap, index: number): string {
 /** The nats at the ends of their scale, for every sentence and model: a probability that is 22,000 times smaller. */
 export const MAX_NATS = 10;
 
-/** How strong a line of this number is, from 0 to 1. */
-export function strengthOf({ quantity }: Pick<AttentionMap, "quantity">, value: number): number {
-  return Math.min(1, Math.abs(value) / (quantity === "nats" ? MAX_NATS : 1));
+/** Where every number is smaller than this, in nats, nothing matters, and there are no lines. */
+const MIN_NATS = 0.01;
+
+/** The number of the strongest line: 1 for weights and shares; of nats the largest of the map, because a gradient is often far smaller than an erasure. */
+export function fullStrength({ quantity, values }: Pick<AttentionMap, "quantity" | "values">): number {
+  if (quantity !== "nats") return 1;
+  const largest = values.reduce((maximum, value) => Math.max(maximum, Math.abs(value)), 0);
+  return largest < MIN_NATS ? MAX_NATS : largest;
+}
+
+/** How strong a line of this number is, from 0 to 1, if a line of the number `full` has the full strength. */
+export function strengthOf(value: number, full: number): number {
+  return Math.min(1, Math.abs(value) / full);
 }
 
 export function isSigned({ quantity }: Pick<AttentionMap, "quantity">): boolean {

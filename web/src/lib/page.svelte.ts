@@ -106,8 +106,8 @@ class Page {
   target = $state("");
   /** Whether each model's own translation is compared, or that of the first. */
   ownTargets = $state(false);
-  /** The sentence and the given translation of the last request; the fields may already have others. */
-  requested = $state.raw({ sentence: "", target: "" });
+  /** What the last request asked for, which the address has; the fields and the changes may already be those of the next one. */
+  requested = $state.raw<Edit & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
   past = $state.raw<Edit[]>([]);
   future = $state.raw<Edit[]>([]);
   /** The partial translation while the model produces it. */
@@ -141,6 +141,8 @@ class Page {
 
   /** Whether the answer belongs to another sentence or model than the current ones. */
   stale = $derived(this.#isStale());
+  /** Whether the answer is that to what is typed and changed now. */
+  isUpToDate = $derived(this.#isUpToDate());
 
   /** Measures that were fetched for the explanation that is shown, and for which request. */
   #fetched = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
@@ -148,7 +150,7 @@ class Page {
   measures = $derived<Measures | null>(this.explanation?.measures ?? (this.explanation && this.#fetched.key === this.#measureKey(this.explanation) ? this.#fetched.measures : null));
 
   /** Views with different keys are different entries of the browser's history. */
-  historyKey = $derived(JSON.stringify([this.panel, this.modelIndex, this.requested, this.index]));
+  historyKey = $derived(JSON.stringify([this.panel, this.modelIndex, this.requested.sentence, this.requested.target, this.requested.index]));
 
   #controller = new AbortController();
   /** The state before the current move of a line or slider; null if nothing is being moved. */
@@ -194,6 +196,7 @@ class Page {
     this.docs = data.docs ?? "";
     this.storySeen = !!remembered.storySeen;
     this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2;
+    if (data.live?.view && location.hash.length < 2) history.replaceState(null, "", `#${data.live.view}`);
     this.readAddress();
     addEventListener("hashchange", () => {
       this.readAddress();
@@ -297,6 +300,11 @@ class Page {
     return !!request && (request.sentence !== current.sentence || request.picture !== current.picture || request.model !== current.model);
   }
 
+  #noteRequest(): void {
+    const { sentence, target, index, changes, prefix } = this;
+    this.requested = { sentence, target, index, changes, prefix };
+  }
+
   /** Request an explanation from the selected model. A new request aborts the previous one.
    * While a line moves, the effects of heads, which take longer, are not measured. */
   async requestExplanation(): Promise<void> {
@@ -304,7 +312,7 @@ class Page {
     this.#controller.abort();
     const { signal } = (this.#controller = new AbortController());
     this.problem = "";
-    this.requested = { sentence: this.sentence, target: this.target };
+    this.#noteRequest();
     if (!(this.readsPictures ? this.picture : this.normalisedSentence)) {
       [this.answer, this.edge] = [undefined, null];
       [this.busy, this.partial] = [false, null];
@@ -334,6 +342,7 @@ class Page {
   async #revert({ changes, prefix }: ExplainRequest): Promise<void> {
     const answered = this.stale || !this.answer ? undefined : this.#requests.get(this.answer);
     [this.changes, this.prefix] = [answered?.changes ?? [], answered?.prefix ?? []];
+    this.#noteRequest();
     this.past = this.past.filter((edit) => !this.#isCurrent(edit));
     if (answered) return;
     this.answer = undefined;
@@ -433,7 +442,7 @@ class Page {
   forgetSentence(): void {
     const remaining = ({ changes }: Edit): Edit => ({ changes: independentOfSentence(changes), prefix: [] });
     this.#gesture = null;
-    Object.assign(this, { index: 0, edge: null, ...remaining(this) });
+    Object.assign(this, { index: 0, edge: null, pointed: NOTHING_POINTED, ...remaining(this) });
     const differs = (edit: Edit, i: number, list: Edit[]) => JSON.stringify(edit) !== JSON.stringify(list[i + 1] ?? remaining(this));
     this.past = this.past.map(remaining).filter(differs);
     this.future = [];
@@ -551,12 +560,12 @@ class Page {
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
     this.target = parameters.get("target") ?? "";
-    this.requested = { sentence: this.sentence, target: this.target };
     Object.assign(this, { past: [], future: [], edge: null });
     this.index = index("index", 0);
     this.prefix = indices(list("forced"));
     this.beam = BEAMS.find((beam) => beam === index("beam", 0)) ?? 0;
     this.changes = parseChanges(parameters.get("changes") ?? "[]");
+    this.#noteRequest();
   }
 
   /** The address of the current view, without defaults. */
@@ -586,10 +595,10 @@ class Page {
     if (this.appearance !== "system") parameters.set("theme", this.appearance);
     if (this.live && this.requested.sentence) parameters.set("sentence", this.requested.sentence);
     if (this.live && this.requested.target) parameters.set("target", this.requested.target);
-    if (this.live && this.index) parameters.set("index", String(this.index));
+    if (this.live && this.requested.index) parameters.set("index", String(this.requested.index));
     if (this.beam) parameters.set("beam", String(this.beam));
-    if (this.prefix.length) parameters.set("forced", this.prefix.join(","));
-    if (this.changes.length) parameters.set("changes", JSON.stringify(this.changes));
+    if (this.requested.prefix.length) parameters.set("forced", this.requested.prefix.join(","));
+    if (this.requested.changes.length) parameters.set("changes", JSON.stringify(this.requested.changes));
     return `#${parameters}`;
   }
 }

@@ -2,7 +2,7 @@
 
 import { fetchLiveFile } from "./api";
 import { hasModel } from "./file_model.svelte";
-import type { Explanation, StoredRun } from "./format";
+import type { Explanation, PageData, StoredRun } from "./format";
 
 /** Whether this page has a model in it, and so is a live file itself. */
 export const hasModelInside = hasModel;
@@ -27,17 +27,35 @@ function toHtml(root: HTMLElement): string {
   return `<!doctype html>\n${root.outerHTML}\n`;
 }
 
+/** JSON that can stand in a script element. */
+function toJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll("<", "\\u003c");
+}
+
 export function frozenPage(explanations: Explanation[], run: StoredRun | null, docs: string): string {
   const root = emptyPage();
   for (const id of ENGINE_PARTS) root.querySelector(`#${id}`)?.remove();
   const policy = root.querySelector("meta[http-equiv]");
   policy?.setAttribute("content", (policy.getAttribute("content") ?? "").replace(/connect-src [^;]*(; worker-src [^;]*)?/, FILE_POLICY));
   const data = root.querySelector("#jumok-data");
-  if (data) data.textContent = JSON.stringify({ explanations, ...(run && { run }), ...(docs && { docs }) }).replaceAll("<", "\\u003c");
+  if (data) data.textContent = toJson({ explanations, ...(run && { run }), ...(docs && { docs }) });
   return toHtml(root);
 }
 
-/** A page with the model in it: this one, if it has it, else one that the server writes. */
-export async function livePage(model: number, sentence: string): Promise<string> {
-  return hasModel ? toHtml(emptyPage()) : (await fetchLiveFile(model, sentence)).html;
+/** What a reader of the file has settings of their own for, or what the file does not have. */
+const NOT_OF_THE_VIEW = ["language", "theme", "model"];
+
+/** Store the sentence of a live file, and the view (the hash of an address) in which it opens. */
+export function withView(html: string, sentence: string, address: string): string {
+  const view = new URLSearchParams(address.replace(/^#/, ""));
+  for (const name of NOT_OF_THE_VIEW) view.delete(name);
+  return html.replace(/(<script\b[^>]*\bid="jumok-data"[^>]*>)([^]*?)(<\/script>)/, (_, start: string, text: string, end: string) => {
+    const data = JSON.parse(text) as PageData;
+    return `${start}${toJson({ ...data, live: data.live && { ...data.live, sentence, view: String(view) } })}${end}`;
+  });
+}
+
+/** A page with the model in it: this one, if it has it, else one that the server writes. It opens in the view of this address. */
+export async function livePage(model: number, sentence: string, address: string): Promise<string> {
+  return withView(hasModel ? toHtml(emptyPage()) : (await fetchLiveFile(model, sentence)).html, sentence, address);
 }

@@ -1,6 +1,6 @@
 /** The story, which the page calls first steps: seven steps for the reader to carry out on the first visit, and three challenges. */
 
-import { isSilenced, type Change } from "./changes";
+import { independentOfSentence, isSilenced, type Change } from "./changes";
 import { SITES, type Explanation } from "./format";
 import type { Language } from "./strings";
 
@@ -50,6 +50,11 @@ export const DONE: ((scene: Scene) => boolean)[] = [
   ({ sentence, example }) => sentence.trim() !== "" && sentence.trim() !== example,
 ];
 
+/** Whether these changes are those that a challenge began with, or what another sentence leaves of them: then the reader has solved nothing. */
+export function isGiven(changes: readonly Change[], given: readonly Change[]): boolean {
+  return [given, independentOfSentence(given)].some((known) => JSON.stringify(known) === JSON.stringify(changes));
+}
+
 /** How many heads these changes silence. */
 export function numSilenced({ explanation, changes }: Scene): number {
   return SITES.flatMap((site) => {
@@ -66,7 +71,7 @@ export const CHALLENGES: ((scene: Scene) => boolean)[] = [
   // A word that the unchanged translation has once is written twice.
   ({ explanation }) => !!explanation?.before && explanation.target.words.some((word) => /\p{L}/u.test(word) && count(explanation.target.words, word) > Math.max(1, count(explanation.before!.target.words, word))),
   // Silenced heads alone change the text. How many it takes depends on the model and the sentence: the fewest are counted.
-  ({ explanation, changes }) => !!explanation?.before && changes.every(({ kind }) => kind === "silence") && explanation.before.target.text !== explanation.target.text,
+  ({ explanation, changes }) => !!explanation?.before && changes.length > 0 && changes.every(({ kind }) => kind === "silence") && explanation.before.target.text !== explanation.target.text,
   // The model is made to say something shorter.
   ({ explanation }) => !!explanation?.before && explanation.target.words.length < explanation.before.target.words.length,
 ];

@@ -37,3 +37,12 @@ export function attentionTable(explanation: Explanation, theme: Theme): HTMLElem
   table.append(body);
   return table;
 }
+
+/** A frame in which a wide table scrolls. It has the class `cut` while more of the table is to the right. */
+export function scrollingFrame(table: HTMLElement, label: string): HTMLElement {
+  const frame = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
+  const mark = () => frame.classList.toggle("cut", frame.scrollLeft + frame.clientWidth < frame.scrollWidth - 1);
+  frame.addEventListener("scroll", mark);
+  new ResizeObserver(mark).observe(frame);
+  return frame;
+}

@@ -242,7 +242,7 @@ export class TranslationPage implements SentenceHost {
     byId("notice").textContent = isFinished ? [this.#describe(this.#routing), this.#lacksWords ? string("no-words") : ""].filter(Boolean).join(" · ") : this.#isComposing && isStale ? string("composing") : "";
     byId<HTMLButtonElement>("copy").disabled = !this.sentences.length && !this.#after;
     byId("tint-legend").hidden = !isFinished || !this.sentences.some(({ shown }) => shown.words.length) || !byId<HTMLInputElement>("tint").checked;
-    if (isFinished && this.sentences.length) this.#select(this.#caretSentence());
+    if (isFinished && this.sentences.length && !this.#isUntranslated(this.#routing)) this.#select(this.#caretSentence());
     else this.#view.hide();
     byId("spoken").textContent = isFinished ? this.result : "";
   }
@@ -251,10 +251,15 @@ export class TranslationPage implements SentenceHost {
     return joinSentences(this.sentences, this.#after);
   }
 
+  /** Whether the text is in the target language already, and was not translated. */
+  #isUntranslated({ detectedLanguage }: Routing): boolean {
+    return detectedLanguage?.language === this.#target.value;
+  }
+
   #describe({ detectedLanguage, pivot }: Routing): string {
     return [
       ...(detectedLanguage ? [string("detected") + languageName(detectedLanguage.language)] : []),
-      ...(detectedLanguage && detectedLanguage.language === this.#target.value ? [string("untranslated")] : []),
+      ...(this.#isUntranslated({ detectedLanguage }) ? [string("untranslated")] : []),
       ...(pivot?.length ? [string("through") + pivot.map(languageName).join(", ")] : []),
     ].join(" · ");
   }

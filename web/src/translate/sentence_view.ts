@@ -1,6 +1,6 @@
 /** The selected sentence: its other translations, and its attention. Each is requested when it is opened. */
 
-import { attentionTable, readExplanation } from "./attention";
+import { attentionTable, readExplanation, scrollingFrame } from "./attention";
 import { button, byId, make } from "./dom";
 import { post } from "./server";
 import { currentTheme, onLanguage, preferences, settings, string } from "./settings";
@@ -122,6 +122,6 @@ export class SentenceView {
     const explanation = readExplanation(await (await post("/v1/explain", request, signal)).json());
     const table = attentionTable(explanation, currentTheme());
     if (!table) return [make("p", { class: "note" }, string("no-attention"))];
-    return [make("p", { class: "note" }, `${string("attention-note")} ${string("attention-caption")}`), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": string("attention-caption") }, table)];
+    return [make("p", { class: "note" }, `${string("attention-note")} ${string("attention-caption")}`), scrollingFrame(table, string("attention-caption"))];
   }
 }

@@ -45,7 +45,7 @@ _NOT_A_SENTENCE = re.compile(r"[\d\s.,:;#/+%()-]*|\w+://\S+|CC[ -]BY\b.*", re.IG
 
 
 class HeaderWarning(UserWarning):
-    """A first line was taken as a header although only one of its languages is known."""
+    """A first line was taken as a header although jumok does not know all languages that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ColumnChoice:
     """The chosen columns, counted from 0. `width` 0: two columns, or three with an alignment."""
 
     source: int = 0
@@ -81,9 +81,13 @@ def open_table(table: Table, options: ReadOptions) -> PairFile:
     filled = [row for row in sample if any(row)]
     if not filled:
         if sample:  # blank lines are empty pairs; cleaning counts them
-            return PairFile(partial(_read, table, Choice()), note=table.note)
+            return PairFile(partial(_read, table, ColumnChoice()), note=table.note)
         raise no_pairs_error(table.file)
-    choice = _requested(table, filled, options) if options.columns else _find(table, filled, options)
+    choice = (
+        _requested_columns(table, filled, options)
+        if options.columns
+        else _find_columns(table, filled, options)
+    )
     notes = "; ".join(filter(None, (choice.note, table.note)))
     return PairFile(partial(_read, table, choice), choice.languages, notes)
 
@@ -91,70 +95,70 @@ def open_table(table: Table, options: ReadOptions) -> PairFile:
 # --- which columns ---
 
 
-def _find(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice:
+def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice:
     """Return the columns that hold the pairs; raise if that is not clear."""
     first, width = sample[0], max(map(len, sample)) if table.ragged else len(sample[0])
     languages = header_languages(first)
     if languages is not None:
         _warn_about_unknown_codes(table.file, first)
         if first[0].strip().casefold() in _TARGET_NAMES:
-            return Choice(1, 0, width, header=True, note="the first column is the target")
-        return Choice(header=True, languages=languages, width=width if table.ragged else 0)
+            return ColumnChoice(1, 0, width, header=True, note="the first column is the target")
+        return ColumnChoice(header=True, languages=languages, width=width if table.ragged else 0)
     named = _columns_in_header(table, sample, options)
     if named is not None:
         return named
     if width <= 2 and not (width == 1 and table.ragged):
-        return Choice(width=width if table.ragged else 0)
+        return ColumnChoice(width=width if table.ragged else 0)
     if width == 3 and not table.ragged and all(len(row) < 3 or _is_alignment(row[2]) for row in sample):
-        return Choice()
+        return ColumnChoice()
     texts = [index for index in range(width) if _is_text_column(sample, index, width, ragged=table.ragged)]
     if len(texts) == 2:
         note = f"columns {texts[0] + 1} and {texts[1] + 1} of {width}: the others are not text"
-        return Choice(texts[0], texts[1], width, note=note)
+        return ColumnChoice(texts[0], texts[1], width, note=note)
     raise _choose_error(table, first, width)
 
 
-def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice | None:
+def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice | None:
     """Return the two columns that the header of a wider table names: two languages, or source and target.
 
-    None if the first row is no such header.
+    None if the first row is no such header. If `--columns` chooses, only whether there is a header matters.
     """
     names = [cell.strip() for cell in sample[0]]
     if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):
         return None
     folded = [name.casefold() for name in names]
-    pair = [next((i for i, name in enumerate(folded) if name in known), -1) for known in _COLUMN_NAMES]
+    chosen = [next((i for i, name in enumerate(folded) if name in known), -1) for known in _COLUMN_NAMES]
     codes = [language.code if (language := find_language(name)) else "" for name in names]
     for index in range(len(codes)):  # a column of numbers called `id` is not Indonesian
         if len(sample) > 1 and not _is_text_column(sample[1:], index, len(names), ragged=True):
             codes[index] = ""
-    if min(pair) < 0:
+    if min(chosen) < 0:
         wanted = (options.source, options.target)
-        pair = [codes.index(code) if code and code in codes else -1 for code in wanted]
+        chosen = [codes.index(code) if code and code in codes else -1 for code in wanted]
         found = [index for index, code in enumerate(codes) if code and codes.index(code) == index]
-        if min(pair) < 0 and len(found) == 2:
-            pair = found
-        elif min(pair) < 0 and len(found) > 2:
+        if min(chosen) < 0 and (len(found) == 2 or (len(found) > 2 and options.columns)):
+            chosen = found[:2]
+        elif min(chosen) < 0 and len(found) > 2:
             raise DataError(
                 f"{table.file.name} has columns in several languages: {', '.join(names[i] for i in found)}. "
                 "Choose two with --from and --to, or with --columns "
                 f"{names[found[0]]},{names[found[1]]}."
             )
-    if min(pair) < 0:
+    if min(chosen) < 0:
         return None
-    return _named_choice(names, pair[0], pair[1])
+    return _named_choice(names, chosen[0], chosen[1])
 
 
 _COLUMN_NAMES = (_SOURCE_NAMES, _TARGET_NAMES)
 
 
-def _named_choice(names: list[str], source: int, target: int) -> Choice:
+def _named_choice(names: list[str], source: int, target: int) -> ColumnChoice:
     codes = [language.code if (language := find_language(names[i])) else "" for i in (source, target)]
     note = f"columns {names[source]!r} and {names[target]!r} of {len(names)}"
-    return Choice(source, target, len(names), header=True, languages=(codes[0], codes[1]), note=note)
+    return ColumnChoice(source, target, len(names), header=True, languages=(codes[0], codes[1]), note=note)
 
 
-def _requested(table: Table, sample: list[list[str]], options: ReadOptions) -> Choice:
+def _requested_columns(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice:
     """Return the columns that `--columns` names; raise if the table does not have them."""
     wanted = [name.strip() for name in options.columns.split(",")]
     if len(wanted) != 2 or not all(wanted) or wanted[0] == wanted[1]:
@@ -171,7 +175,7 @@ def _requested(table: Table, sample: list[list[str]], options: ReadOptions) -> C
     languages = header_languages(chosen)
     note = f"columns {indices[0] + 1} and {indices[1] + 1} of {width}"
     header = languages is not None or _columns_in_header(table, sample, options) is not None
-    return Choice(indices[0], indices[1], width, header, languages or ("", ""), note)
+    return ColumnChoice(indices[0], indices[1], width, header, languages or ("", ""), note)
 
 
 def _column_index(table: Table, wanted: str, names: list[str], width: int) -> int:
@@ -270,7 +274,7 @@ def header_languages(cells: list[str]) -> tuple[str, str] | None:
 # --- pairs ---
 
 
-def _read(table: Table, choice: Choice, dropped: Counter[str]) -> Iterator[NumberedPair]:
+def _read(table: Table, choice: ColumnChoice, dropped: Counter[str]) -> Iterator[NumberedPair]:
     header = choice.header
     for number, cells in table.rows(dropped):
         if header:
@@ -288,7 +292,9 @@ def _read(table: Table, choice: Choice, dropped: Counter[str]) -> Iterator[Numbe
             yield number, _aligned_pair(table, number, cells, dropped)
 
 
-def _chosen_pair(table: Table, choice: Choice, number: int, cells: list[str], dropped: Counter[str]) -> Pair:
+def _chosen_pair(
+    table: Table, choice: ColumnChoice, number: int, cells: list[str], dropped: Counter[str]
+) -> Pair:
     if table.ragged:
         cells = cells + [""] * (choice.width - len(cells))
     elif len(cells) != choice.width:

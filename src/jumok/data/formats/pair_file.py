@@ -41,7 +41,7 @@ OpenPairs = Callable[[InputFile, ReadOptions], PairFile]
 
 
 def make_pair(source: str, target: str, dropped: Counter[str]) -> Pair:
-    """Return a pair without spaces at the edges of its sentences; `dropped` counts them."""
+    """Return a pair without spaces at the edges of its sentences; `dropped` counts a pair that had some."""
     stripped_source, stripped_target = source.strip(), target.strip()
     if len(stripped_source) != len(source) or len(stripped_target) != len(target):
         dropped[EDGE_SPACE] += 1

@@ -88,7 +88,7 @@ def _one_line(text: str) -> str:
 
 
 def _entries(file: InputFile, dropped: Counter[str]) -> Iterator[_Entry]:
-    """Yield the entries. One ends where a comment, a context or a msgid follows its msgstr."""
+    """Yield the entries. One ends where a blank line, a comment, a context or a msgid follows its msgstr."""
     entry, name = _Entry(), ""
     for number, line in enumerate(read_lines(file, dropped), start=1):
         stripped = line.strip()

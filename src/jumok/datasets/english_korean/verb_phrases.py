@@ -2,7 +2,7 @@
 
 English has three parts, because a subject or an adverb may be between them: `front` (the auxiliary), `middle`
 (not, never) and `main`. Korean is a sequence of eojeols. The words of both languages have roles ("verb",
-"not", "will", "helper" …) by which they are aligned.
+"not", "will", "helper", "how" …) by which they are aligned.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _finite_verb(lexeme: Verb | Adjective, mode: Mode) -> tuple[VerbForms, str, 
     return lexeme.forms, role, _following(lexeme)
 
 
-_CONNECTOR_ROLES = {"how": "between", "going": "helper"}
+_CONNECTOR_ROLES = {"how": "how", "going": "helper"}
 
 
 def _main_words(lexeme: Verb | Adjective, form: str) -> tuple[RoleWord, ...]:
@@ -300,7 +300,9 @@ def _with_helper(
         ]
         return eojeols, _ALLOWED, ("helper",), False
     eojeols = [RoleEojeol(conjugate(base, mode.join), _VERB, ("connector", "auxiliary"))]
-    eojeols += [RoleEojeol(text, _BETWEEN[text], ("verb", "helper", "connector")) for text in mode.between]
+    eojeols += [
+        RoleEojeol(text, _ROLES_BETWEEN[text], ("verb", "helper", "connector")) for text in mode.between
+    ]
     helper, roles = mode.stem, _HELPER
     if mode.name == "want" and not first_or_second_person:  # others: 가고 싶어 한다
         eojeols.append(RoleEojeol("싶어", ("helper",), ("verb", "connector")))
@@ -312,7 +314,8 @@ def _with_helper(
     return eojeols, helper, roles, negative
 
 
-_BETWEEN = {"수": ("helper",), "안": ("not",), "것을": ("verb",), "적이": ("helper",), "줄": ("between",)}
+# The roles of the words in `Mode.between`.
+_ROLES_BETWEEN = {"수": ("helper",), "안": ("not",), "것을": ("verb",), "적이": ("helper",), "줄": ("how",)}
 
 # The function of the last word, and its ending in each tense; a second part is a separate word.
 _FINALS: dict[str, dict[str, tuple[str, str]]] = {

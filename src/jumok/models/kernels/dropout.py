@@ -31,7 +31,10 @@ _generator: ContextVar[numpy.random.SFC64 | None] = ContextVar("_generator", def
 
 @contextmanager
 def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
-    """Within this block, masks on the CPU follow from seed, step, rank and the masks drawn before."""
+    """Within this block, masks on the CPU follow from seed, step, rank and the masks drawn before.
+
+    If updates are divided into shares, `rank` is the index of the share.
+    """
     entropy = numpy.random.SeedSequence([seed, step, rank] if rank else [seed, step])
     token = _generator.set(numpy.random.SFC64(entropy))
     try:

@@ -58,7 +58,10 @@ def encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Te
 
 
 def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Sort the rows by length here: if torch sorted them, it would wait for the device at the end."""
+    """Run torch's layer over packed sequences.
+
+    The rows are sorted by length here: if torch sorted them, it would wait for the device at the end.
+    """
     lengths, order = torch.sort(lengths, descending=True)
     restored = torch.empty_like(order).scatter_(0, order, torch.arange(len(order))).to(inputs.device)
     packed = pack_padded_sequence(inputs.index_select(0, order.to(inputs.device)), lengths, batch_first=True)
@@ -69,7 +72,10 @@ def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tu
 
 
 def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """For the backward direction, reverse each sentence within its length; padding stays last."""
+    """Run both directions forwards: the backward one reads each sentence reversed within its length.
+
+    So padding comes last in both directions.
+    """
     rows, steps, _ = inputs.shape
     positions = torch.arange(steps, device=inputs.device)[:, None]  # (step, 1)
     not_padding = positions < lengths  # (step, row)

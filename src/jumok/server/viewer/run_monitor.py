@@ -10,6 +10,7 @@ from jumok.errors import DataError
 from jumok.inference.building import build_for_tokenizers
 from jumok.inference.loading import load, training_facts
 from jumok.inference.translator import ModelFacts, Translator
+from jumok.storage.model_folder import read_card
 from jumok.storage.tensors import load_module_weights
 from jumok.text.tokenizer_files import read_tokenizers
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from jumok.config.recipe import ModelSettings
     from jumok.models.model import TranslationModel
     from jumok.training.run.run_folder import RunRecord
-    from jumok.types import Pair
+    from jumok.types import Pair, ReadOut
 
 __all__ = ["RunMonitor", "is_run_folder"]
 
@@ -34,7 +35,7 @@ def is_run_folder(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunModel:
-    """A model of a run, and the step of its checkpoint; None for the finished model."""
+    """A model of a run, and the step of its checkpoint (None for the finished model)."""
 
     translator: Translator
     step: int | None
@@ -62,7 +63,7 @@ class RunMonitor:
 
     @property
     def settings(self) -> ModelSettings | None:
-        """The settings of the model that the run trains, or None if it does not translate."""
+        """The settings of the model that the run trains; None if that is no translator, or not known yet."""
         record = self._record()
         return None if record is None else record.recipe.model
 
@@ -108,6 +109,7 @@ class RunMonitor:
             cast("TranslationModel", model),
             tokenizers,
             search=recipe.search,
+            read_out=self._read_out(record),
             max_source_tokens=recipe.training.max_sentence_tokens,
             facts=ModelFacts(
                 recipe.languages.source,
@@ -115,6 +117,10 @@ class RunMonitor:
                 {} if record.plan.phases else training_facts(recipe, step, record.plan.revisions),
             ),
         )
+
+    def _read_out(self, record: RunRecord) -> ReadOut | None:
+        """Return the read-out of the finished model, so that checkpoints show the same heads; None before."""
+        return read_card(self.folder.model).read_out if self.folder.is_finished(record) else None
 
     def _record(self) -> RunRecord | None:
         """Return the run's record, or None if there is none yet or the model does not translate."""

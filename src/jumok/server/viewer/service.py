@@ -114,7 +114,7 @@ class CheckpointRequest(Request):
 
 
 class FileRequest(Request):
-    """A live file with this model; `sentence` is translated when it opens."""
+    """A live file with this model; `sentence` is translated when the file opens."""
 
     model: int = Field(0, ge=0)
     sentence: str = Field("", max_length=MAX_CHARACTERS)
@@ -124,7 +124,7 @@ class FileRequest(Request):
 class NamedTranslator:
     """A translator, or a classifier of pictures, and its name on the page.
 
-    With its `settings`, those of the recipe's `model`, the page can be saved with the model in it.
+    `settings` are those of the recipe's `model`; without them, the page cannot be saved with the model in it.
     """
 
     name: str
@@ -157,8 +157,8 @@ class NamedTranslator:
 class ExplanationService:
     """Answers a page's requests about models and a run, one at a time; long requests yield to waiting ones.
 
-    The last `cache_size` explanations are cached, or fewer large ones: steps and effects are requested for
-    the one that is shown. A request beyond `limits` is refused before a model computes anything.
+    The last `cache_size` explanations are cached, or fewer large ones: the page requests steps and effects
+    of the explanation that it shows. A request beyond `limits` is refused before a model computes anything.
     """
 
     def __init__(
@@ -212,13 +212,13 @@ class ExplanationService:
         """Return the response as JSON.
 
         `on_partial` receives {"partial": text} for each partial translation of "explain", and
-        {"progress": [done, total]} during long operations. An exception in it ends the work.
+        {"progress": [done, total]} during long operations. If it raises an exception, the work ends.
         """
         with self._lock.hold():
             if operation == "explain":
                 response = self._explain(body, on_partial)
             elif operation in self._long_operations:
-                response = self._long_operations[operation](body, self._between_parts(on_partial))
+                response = self._long_operations[operation](body, self._progress_callback(on_partial))
             else:
                 response = self._operations[operation](body)
         answer = json.dumps(response, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
@@ -229,7 +229,7 @@ class ExplanationService:
             )
         return answer
 
-    def _between_parts(self, on_partial: OnPartial | None) -> OnProgress:
+    def _progress_callback(self, on_partial: OnPartial | None) -> OnProgress:
         """Return what long work calls between its parts: it reports progress and yields to other requests."""
 
         def on_progress(done: int, total: int) -> None:
@@ -257,7 +257,7 @@ class ExplanationService:
         return {"whole_text": {"text": translation.text, "parts": parts, "index": request.index}}
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
-        explanation = self._translation(body).with_effects()
+        explanation = self._live_explanation(body).with_effects()
         document = explanation_to_document(explanation, weights=False)
         effects, token_effects = (
             {site: tables[name] for site, tables in document["statistics"].items()}
@@ -270,14 +270,14 @@ class ExplanationService:
         }
 
     def _measures(self, body: bytes) -> dict[str, Any]:
-        return measures_to_document(self._translation(body).measures())
+        return measures_to_document(self._live_explanation(body).measures())
 
     def _layers(self, body: bytes) -> dict[str, Any]:
-        explanation = self._translation(body)
-        layers = explanation.with_layer_predictions().layers if explanation.has_layers else ()
+        explanation = self._live_explanation(body)
+        layers = explanation.with_layer_predictions().layers if explanation.has_layer_predictions else ()
         return {"layers": layers_to_document(layers)}
 
-    def _translation(self, body: bytes) -> LiveExplanation:
+    def _live_explanation(self, body: bytes) -> LiveExplanation:
         explanation = self._explanation(_parse(ExplainRequest, body))
         if not isinstance(explanation, LiveExplanation):
             raise UnsupportedError("This is measured on a translation. Received: a classifier.")

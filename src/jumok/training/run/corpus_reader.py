@@ -259,7 +259,7 @@ class SpoolReader(CorpusReader):
         spool = Spool.read(self._work, self.corpora, exclude=self.valid, with_keys=not self.valid)
         self.spool, self.num_pairs, self._has_alignments = spool, spool.kept, spool.has_alignments
         for block in spool.blocks:
-            for lines in block.lines():
+            for lines in block.kept_bytes():
                 self._digest.update(lines)
         self._count_skipped(spool.skipped)
 
@@ -267,7 +267,7 @@ class SpoolReader(CorpusReader):
         return iter(()) if self.spool is None else self.spool.pairs()
 
     def every(self, stride: int) -> Iterator[Pair]:
-        return iter(()) if self.spool is None else self.spool.every(stride)
+        return iter(()) if self.spool is None else self.spool.sample(stride)
 
     def split(self, count: int) -> Split:
         if self.spool is None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from jumok.data.cleaning import Cleaner
 from jumok.data.corpora import open_corpora, open_further_corpora, open_texts
 from jumok.data.hold_out import choose_hold_out, sentence_key
-from jumok.data.readers import holds_pairs
+from jumok.data.readers import has_pair_suffix
 from jumok.data.store import CorpusPairs, hash_tokenizers, open_store
 from jumok.errors import DataError, JumokError
 from jumok.inference.loading import load
@@ -100,7 +100,7 @@ class Collector:
 
     def given_replay(self, files: Sequence[str], exclude: set[str]) -> tuple[list[Pair], bool]:
         """Return the pairs of the files, and whether they are translations by the start model."""
-        if len(files) == 1 and not holds_pairs(files[0]):
+        if len(files) == 1 and not has_pair_suffix(files[0]):
             language = self.languages.source or None
             [text] = open_texts(files, language=language, encoding=self.inputs.encoding)
             return self.translated((pair.target for pair in text.pairs()), exclude), True
@@ -175,7 +175,7 @@ def collect_old_pairs(collector: Collector, sentences: Sentences, settings: Fine
 
 
 def _unseen(keep: Sequence[Pair], sentences: Sentences) -> tuple[Pair, ...]:
-    """Return the pairs to keep that are not among the new pairs: no training pair shows what is forgotten."""
+    """Return the pairs to keep whose sources are not trained on: only these show what is forgotten."""
     unseen = tuple(_without_sources_of(sentences, keep))
     if not unseen:
         raise DataError(

@@ -64,7 +64,7 @@ def does_somebody(scene: Scene) -> Sentence:
     """Do you like cats?"""
     action = any_action(scene)
     tense = _asked_tense(scene, action.verb)
-    # "Will you open the door?" asks for it instead of asking about it, so "you" is excluded.
+    # "Will you open the door?" is a request and not a question, so "you" is excluded.
     would_be_request = tense == "future" and (action.verb, action.entry) not in _PLANS
     if would_be_request:
         scene.used.add("you")

@@ -1,0 +1,280 @@
+"""What a newcomer stumbled over: held sliders, touch, printing, saved files, the first steps."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from support.page_browser import SENTENCE, save_file, wait_for_responses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+    from jumok.inference.translator import Translator
+
+    OpenPage = Callable[..., Page]
+
+pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+PIN = {"kind": "pin", "site": "cross", "layer": None, "head": None, "queries": [1], "keys": [0], "weight": 1}
+ALL_SILENT = {"kind": "silence", "site": "cross", "layer": None, "head": None}
+
+
+def opened(open_page: OpenPage, address: str, **options: Any) -> Page:
+    """Open a view, without the first steps, and wait for its answers."""
+    hash_ = options.pop("view", "panel=attention")
+    page = open_page(f"{address}#{hash_}", **options)
+    wait_for_responses(page)
+    return page
+
+
+def changed(*changes: dict[str, Any]) -> str:
+    return f"changes={quote(json.dumps(changes))}"
+
+
+def line_place(page: Page, row: int) -> dict[str, float]:
+    """Return a place on the strongest line of a word of the translation, and that line's source word."""
+    place: Any = page.evaluate(
+        """row => {
+          const path = [...document.querySelectorAll(`[data-line^="${row}-"]`)].at(-1);
+          const at = path.getPointAtLength(0.3 * path.getTotalLength());
+          const frame = path.ownerSVGElement.getBoundingClientRect();
+          const column = Number(path.dataset.line.split("-")[1]);
+          return { x: frame.left + at.x, y: frame.top + at.y, column };
+        }""",
+        row,
+    )
+    return dict(place)
+
+
+def box(page: Page, selector: str) -> dict[str, float]:
+    found = page.locator(selector).first.bounding_box()
+    assert found
+    return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}
+
+
+def shown_changes(page: Page) -> list[str]:
+    return page.locator(".changes li span").all_inner_texts()
+
+
+@pytest.mark.parametrize("width", [390, 800, 1200, 1920])
+def test_the_slider_of_a_weight_stays_under_the_pointer_that_holds_it(
+    open_page: OpenPage, address: str, width: int
+) -> None:
+    """Also where the translation becomes another one, with longer words, or wraps."""
+    long = "I go home and you read a book."
+    page = opened(
+        open_page, address, view=f"sentence={quote(long)}", viewport={"width": width, "height": 900}
+    )
+    slider = page.locator("[data-testid=line-editor] input")
+    translations = set()
+    for row in range(3):
+        page.locator(f"[data-word=target-{row}]").click()
+        slider.scroll_into_view_if_needed()
+        before: Any = slider.bounding_box()
+        y = before["y"] + before["height"] / 2
+        page.mouse.move(before["x"] + 8 + (before["width"] - 16) * float(slider.input_value()), y)
+        page.mouse.down()
+        for share in (0.5, 0.2, 0.02, 0.9):
+            page.mouse.move(before["x"] + 8 + (before["width"] - 16) * share, y)
+            wait_for_responses(page)
+            assert slider.bounding_box() == before
+            assert float(slider.input_value()) == pytest.approx(share, abs=0.03)
+            translations.add(page.get_by_test_id("translation").inner_text())
+        page.mouse.up()
+        wait_for_responses(page)
+        assert shown_changes(page)[0].startswith("Weight")
+        page.get_by_role("button", name="Undo all").click()
+        wait_for_responses(page)
+        page.keyboard.press("Escape")
+    assert len(translations) > 1
+
+
+def test_a_finger_drags_a_line_and_scrolls_where_no_line_is(open_page: OpenPage, address: str) -> None:
+    viewport = {"width": 390, "height": 600}
+    page = opened(open_page, address, viewport=viewport, has_touch=True, is_mobile=True)
+    session = page.context.new_cdp_session(page)
+
+    def swipe(start: tuple[float, float], end: tuple[float, float]) -> None:
+        for step in range(14):
+            kind = "touchStart" if not step else "touchEnd" if step == 13 else "touchMove"
+            x, y = (a + (b - a) * min(step, 12) / 12 for a, b in zip(start, end, strict=True))
+            points = [] if kind == "touchEnd" else [{"x": x, "y": y, "radiusX": 8, "radiusY": 8, "force": 1}]
+            session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+            page.wait_for_timeout(30)
+        page.wait_for_timeout(300)
+        wait_for_responses(page)
+
+    place = line_place(page, 1)
+    other = box(page, f"[data-word=source-{1 if place['column'] != 1 else 0}]")
+    swipe((place["x"], place["y"]), (other["x"] + other["width"] / 2, other["y"] + other["height"] / 2))
+    assert shown_changes(page)[0].startswith("Pin")
+    assert page.evaluate("scrollY") == 0
+    pair = box(page, ".pair")
+    swipe((pair["x"] + pair["width"] - 4, pair["y"] + 60), (pair["x"] + pair["width"] - 4, pair["y"] - 90))
+    assert page.evaluate("scrollY") > 0
+    assert len(shown_changes(page)) == 1
+
+
+def test_typing_a_sentence_solves_no_challenge_of_the_first_steps(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    for _ in range(5):
+        story.get_by_role("button", name="Next").click()
+    page.get_by_role("button", name="Pin one for me").click()
+    wait_for_responses(page)
+    story.get_by_role("button", name="Next").click()
+    page.get_by_label("Sentence", exact=True).press_sequentially(" You sleep.", delay=30)
+    wait_for_responses(page)
+    expect(story.locator("li")).to_have_count(3)
+    expect(story.locator("li.solved")).to_have_count(0)
+
+
+def test_printed_steps_have_their_names_formulas_and_bars(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, view="panel=steps")
+    expect(page.locator(".step h4").first).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.locator(".step h4").first).to_be_visible()
+    expect(page.locator(".step .formula").first).to_be_visible()
+    expect(page.locator("header").first).to_be_hidden()
+    bar = page.locator(".track i").first
+    assert bar.evaluate("bar => getComputedStyle(bar).printColorAdjust") == "exact"
+
+
+def test_a_printed_page_has_the_heads_on_narrow_paper_and_no_slider(
+    open_page: OpenPage, address: str
+) -> None:
+    page = opened(open_page, address)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 740, "height": 960})
+    expect(page.locator("td .picture canvas").first).to_be_visible()
+    expect(page.get_by_test_id("head-words").locator("canvas")).to_be_visible()
+    page.emulate_media(media="screen")
+    page.locator("#tab-beam").click()
+    expect(page.get_by_role("slider", name="Step")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(page.locator("#step")).to_be_hidden()
+
+
+@pytest.mark.parametrize("view", ["panel=attention", "panel=attention&view=lines"])
+@pytest.mark.parametrize("measure", ["gradient", "erasure", "norm"])
+def test_every_measure_has_lines(open_page: OpenPage, address: str, measure: str, view: str) -> None:
+    page = opened(open_page, address, view=f"{view}&measure={measure}")
+    expect(page.locator("path.line").first).to_be_attached()
+    words = page.locator("[data-word^=target-]").count()
+    assert page.locator("path.line").count() >= words / 2
+    if "lines" in view:
+        expect(page.locator("#map-part svg line").first).to_be_attached()
+
+
+def test_a_live_file_that_is_saved_again_has_its_sentence_and_its_changes(
+    open_page: OpenPage, live: str, tmp_path: Path
+) -> None:
+    page = opened(open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}&{changed(PIN)}")
+    for name in ("first", "second"):
+        file = tmp_path / f"{name}.html"
+        file.write_bytes(save_file(page, "With the model in it"))
+        saved = open_page(file.as_uri())
+        wait_for_responses(saved)
+        expect(saved.get_by_label("Sentence", exact=True)).to_have_value(
+            page.get_by_label("Sentence", exact=True).input_value()
+        )
+        assert shown_changes(saved) == shown_changes(page)
+        page = saved
+        page.get_by_label("Sentence", exact=True).fill("You sleep.")
+        expect(page.locator("[data-word=source-1]")).to_have_text("sleep")
+        wait_for_responses(page)
+        page.locator("td .picture").first.click()
+        wait_for_responses(page)
+    page.reload()
+    wait_for_responses(page)
+    expect(page.get_by_label("Sentence", exact=True)).to_have_value("You sleep.")
+
+
+@pytest.mark.parametrize("viewport", [(1200, 700), (390, 760)])
+def test_the_head_that_the_first_steps_ask_for_is_in_view_with_the_request(
+    open_page: OpenPage, address: str, viewport: tuple[int, int]
+) -> None:
+    page = open_page(address, viewport={"width": viewport[0], "height": viewport[1]})
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    for _ in range(3):
+        story.get_by_role("button", name="Next").click()
+    expect(page.locator("td.suggested .picture")).to_be_in_viewport(ratio=0.99)
+    expect(story.get_by_role("heading")).to_be_in_viewport()
+    page.locator("td.suggested .picture").click()
+    wait_for_responses(page)
+    assert shown_changes(page)[0].startswith("Silence")
+
+
+def test_checkpoints_of_a_run_are_shown_with_the_heads_of_its_model(
+    open_page: OpenPage, live: str, translator: Translator
+) -> None:
+    assert translator.read_out
+    heads = ", ".join(f"{layer}·{head}" for layer, head in translator.read_out.heads)
+    page = opened(open_page, live, view=f"panel=run&sentence={quote(SENTENCE)}")
+    note = page.get_by_text("Word alignments are read from these heads")
+    expect(note).to_have_text(re.compile(rf"\(layer·head\): {heads}$"))
+    caption = page.locator("div.attention > .note").inner_text()
+    assert caption.startswith("Cross-attention")
+
+
+def test_back_leads_to_a_sentence_with_its_pin(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, view=f"sentence={quote(SENTENCE)}&{changed(PIN)}")
+    pinned = shown_changes(page)
+    assert len(pinned) == 1
+    page.get_by_label("Sentence", exact=True).fill("You sleep.")
+    expect(page.locator("[data-word=source-1]")).to_have_text("sleep")
+    wait_for_responses(page)
+    assert shown_changes(page) == []
+    page.go_back()
+    expect(page.locator("[data-word=source-1]")).to_have_text("go")
+    wait_for_responses(page)
+    assert shown_changes(page) == pinned
+
+
+def test_the_light_of_point_for_me_ends_with_the_step_and_with_the_sentence(
+    open_page: OpenPage, address: str
+) -> None:
+    page = open_page(address)
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    lit = page.locator(".pair .pointed")
+    for button in ("Next", "Skip"):
+        while not story.get_by_role("button", name="Point for me").count():
+            story.get_by_role("button", name="Next").click()
+        story.get_by_role("button", name="Point for me").click()
+        expect(lit).to_have_count(1)
+        story.get_by_role("button", name=button).click()
+        expect(lit).to_have_count(0)
+        if button == "Next":
+            story.get_by_role("button", name="Skip").click()
+            page.get_by_role("button", name="First steps").click()
+
+
+def test_heads_that_are_silenced_already_are_not_said_to_matter_little(
+    open_page: OpenPage, address: str
+) -> None:
+    page = opened(open_page, address, view=changed(ALL_SILENT))
+    effect = page.locator("#map-part .effect")
+    expect(effect).to_contain_text("silenced already")
+    expect(effect).not_to_contain_text("likely")
+
+
+def test_nothing_but_what_changed_moves_when_a_word_is_pinned(open_page: OpenPage, address: str) -> None:
+    """The numbers below the pair keep their height: the note on scores is with the changes."""
+    page = opened(open_page, address, viewport={"width": 1200, "height": 900})
+    height = box(page, ".under")["height"]
+    page.goto(f"{page.url.split('#')[0]}#sentence={quote(SENTENCE)}&{changed(PIN)}")
+    wait_for_responses(page)
+    expect(page.locator(".bar")).to_contain_text("scores count only what follows")
+    assert box(page, ".under")["height"] == height
