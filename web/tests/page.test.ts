@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { firstChangedStep, independentOfSentence, isSilenced, partlyPinned, releaseWeight, setWeight, silence, toggleHead, weightSetAt, type Change, type Edge } from "../src/lib/changes";
+import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, partlyPinned, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
 import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
 import { computeLayout } from "../src/lib/heatmap";
@@ -66,6 +66,23 @@ describe("lines", () => {
     expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
     expect([pinned([0]), pinned([1, 2, 3]), pinned([5]), pinned([1], "encoder")]).toEqual([[], [], [], []]);
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
+  });
+
+  it("are named by the words of the translation in which they were chosen", () => {
+    const sentence = (text: string) => ({ text, ids: [], tokens: text.split(" ").map((word) => `▁${word}`), words: text.split(" "), word_of_token: text.split(" ").map((_, i) => i) });
+    const source = sentence("I read a book");
+    const [before, between, after] = ["나는 책을 읽었다", "나는 재미있는 학생은 재미있는 책을 읽었다", "나는 간다"].map(sentence);
+    const at = (target: TokenizedSentence, changes: Change[]) => ({ source, target, before: { target: before }, changes, ended: true }) as unknown as Explanation;
+    const shown = at(between, []);
+    const cut = setWeight([], scopedEdge("cross", { layer: null, head: null }, [4], [3], shown), 0);
+    expect(cut).toEqual([{ kind: "pin", site: "cross", layer: null, head: null, queries: [4], keys: [3], weight: 0, words: ["책을", "book"] }]);
+    for (const target of [before, between, after]) expect(describeChange(cut[0], at(target, cut), LANGUAGES.en)).toBe("Cut: 책을 → book (Target → source, all layers, all heads)");
+    expect(parseChanges(JSON.stringify(cut))).toEqual(cut);
+    expect(parseChanges(JSON.stringify([{ ...cut[0], words: ["a"] }]))).toEqual([]);
+    expect(edgeWords(shown, { site: "decoder", queries: [2], keys: [1] })).toEqual(["학생은", "나는"]);
+    expect([between, after].map((target) => isWithoutEffect(cut[0], at(target, cut)))).toEqual([false, true]);
+    const { words, ...unnamed } = cut[0] as Extract<Change, { kind: "pin" }>; // of Python: the rows of the translation before
+    expect(describeChange({ ...unnamed, queries: [1] }, at(after, []), LANGUAGES.en)).toContain("책을 → book");
   });
 
   it("are drawn from a weight on, the strongest of each word marked", () => {
