@@ -87,7 +87,11 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     assert (saved["measure"], saved["unit"], saved["heads"]) == ("erasure", "nats", None)
     assert "weights" not in saved
     assert saved["values"][0] == pytest.approx([*row.tolist(), None], abs=1e-5)
-    assert save_file(page, "CSV").decode("utf-8-sig").startswith("erasure (nats),")
+    comments, header = read_comments(save_file(page, "CSV"))
+    assert header.startswith("erasure (nats),")
+    assert (comments["model"], comments["source"], comments["changes"]) == ("mine", SENTENCE, "none")
+    assert (saved["model"], saved["changes"]) == ("mine", [])
+    assert not {"layer", "head", "combination"} & set(saved)  # they mean nothing for the whole model
     figure = save_file(page, "SVG").decode()
     assert "Erasure (nats)" in figure
     page.get_by_label("Minus the weight").check()
@@ -97,6 +101,13 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     assert numbers(first) == pytest.approx((shares - own).tolist(), abs=1e-3)
     assert sum(numbers(first)) == pytest.approx(0, abs=1e-3)
     assert json.loads(save_file(page, "JSON"))["minus_weight"] is True
+
+
+def read_comments(file: bytes) -> tuple[dict[str, str], str]:
+    """Return the comments before the table of a CSV file, and the table's header."""
+    lines = file.decode("utf-8-sig").splitlines()
+    comments = [line.removeprefix("# ").split(": ", 1) for line in lines if line.startswith("# ")]
+    return {name: text for name, text in comments}, lines[len(comments)]
 
 
 def numbers(cells: Locator) -> list[float]:

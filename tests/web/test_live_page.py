@@ -170,7 +170,9 @@ def test_every_panel_is_saved_as_svg_png_and_json(open_page: OpenPage, live: str
     assert float(drawn.get("width", 0)) > 100
     assert save_file(page, "PNG").startswith(b"\x89PNG")
     assert json.loads(save_file(page, "JSON"))
-    table = list(csv.reader(save_file(page, "CSV").decode("utf-8-sig").splitlines()))
+    lines = save_file(page, "CSV").decode("utf-8-sig").splitlines()
+    table = list(csv.reader(line for line in lines if not line.startswith("# ")))
+    assert any(line.startswith("# date: ") for line in lines)
     assert len(table) > 1
     assert len({len(row) for row in table}) == 1
 

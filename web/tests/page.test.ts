@@ -10,7 +10,7 @@ import { fill, likelihood, times } from "../src/lib/numbers";
 import { parsePreferences } from "../src/lib/preferences";
 import { localise } from "../src/lib/problems";
 import { LANGUAGES } from "../src/lib/strings";
-import { mapTable, toCsv } from "../src/lib/tables";
+import { choiceData, mapTable, originComments, originOf, toCsv } from "../src/lib/tables";
 import { unfamiliarWords } from "../src/lib/unfamiliar";
 
 const SHAPE = [2, 3];
@@ -131,7 +131,21 @@ describe("texts", () => {
 
   it("are quoted in a table, and are no formulas", () => {
     expect(toCsv([["a,b", 'say "x"'], [0.5, "=1+1"]])).toBe('"a,b","say ""x"""\r\n0.5,\'=1+1\r\n');
+    expect(toCsv([["#1", "b"]], { model: "mine", changes: "Cut: a → b; \n Pin" })).toBe('# model: mine\r\n# changes: Cut: a → b; Pin\r\n"#1",b\r\n');
     expect(mapTable(mapFrom(Float32Array.of(0.5, 0.25), ["a"], ["x", "y"]), "weight")).toEqual([["weight", "x", "y"], ["a", 0.5, 0.25]]);
+  });
+
+  it("of files say what the numbers are of", () => {
+    const sentence = (text: string) => ({ text, ids: [], tokens: [text], words: [text], word_of_token: [0] });
+    const changed = { source: sentence("a"), target: sentence("x"), forced: 0, changes: [all], before: null, alignments: [{ heads: [[1, 2]] }], attention: { cross: { shape: [2, 3, 1, 1] } } } as unknown as Explanation;
+    expect(originOf(changed, "mine")).toEqual({ model: "mine", source: "a", target: "x", changes: [all], forced: 0, date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) });
+    expect(originComments(changed, "mine", LANGUAGES.en).changes).toBe("Silence: Target → source, all layers, all heads");
+    expect(originComments({ ...changed, changes: [] }, "mine", LANGUAGES.en).changes).toBe("none");
+    const choice = { site: "cross" as const, combination: "read-out" as const, layer: -1, head: 0, words: true, specials: true };
+    expect(choiceData(changed, choice)).toEqual({ site: "cross", combination: "read-out", heads: [[1, 2]], words: true, specials: true });
+    expect(choiceData(changed, { ...choice, combination: "head" })).toMatchObject({ layer: 0, head: 0, heads: [[0, 0]] });
+    expect(choiceData(changed, { ...choice, combination: "mean" })).toMatchObject({ layer: "all" });
+    expect(choiceData(changed, choice, true)).toEqual({ site: "cross", heads: null, words: true, specials: true });
   });
 
   it("of refusals are in the language of the page, and speak of no Python", () => {

@@ -1,7 +1,7 @@
 /** Texts of effects, measures, "why not this?", the steps and the engineer's lists, in English and Korean. */
 
 import type { Missing, Measure } from "./measures";
-import type { Stage } from "./steps";
+import type { StageName } from "./steps";
 import type { Language } from "./strings";
 
 const en = {
@@ -68,7 +68,17 @@ const en = {
     residual: "Add to the state",
     feedForward: "Feed-forward",
     predict: "Logits and the word",
-  } as Record<Stage, string>,
+    embedding: "Embedding",
+    recurrentState: "States: s and h",
+    recurrentProject: "Query s, key and value h",
+    additive: "Compare: v · tanh(W_q s + W_k h)",
+    dot: "Compare: s · h",
+    general: "Compare: s · W h",
+    byPosition: "Compare by position",
+    features: "Compare: features of q and k",
+    score: "Compare",
+    recurrentOutput: "New state and output",
+  } as Record<StageName, string>,
   perDimension: "Each dimension's part of q · k",
   largestParts: "Largest parts",
   dimension: "dimension",
@@ -172,6 +182,16 @@ const ko: AnalysisStrings = {
     residual: "잔차 더하기",
     feedForward: "피드포워드",
     predict: "로짓과 단어",
+    embedding: "임베딩",
+    recurrentState: "상태: s와 h",
+    recurrentProject: "쿼리 s, 키와 밸류 h",
+    additive: "비교: v · tanh(W_q s + W_k h)",
+    dot: "비교: s · h",
+    general: "비교: s · W h",
+    byPosition: "위치에 따른 비교",
+    features: "비교: q와 k의 특징",
+    score: "비교",
+    recurrentOutput: "새 상태와 출력",
   },
   perDimension: "q · k에 대한 차원별 기여",
   largestParts: "가장 큰 기여",

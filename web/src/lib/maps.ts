@@ -317,6 +317,12 @@ export function queryOverHeads(explanation: Explanation, choice: Choice, row: nu
   return { ...mapFrom(values, labels, columnLabels, isRounded(packed)), columnAxis, empty };
 }
 
+/** The indices of models in the order in which they are compared: the chosen one is the first. */
+export function comparisonOrder(count: number, chosen: number): number[] {
+  const all = Array.from({ length: count }, (_, i) => i);
+  return [...all.filter((i) => i === chosen), ...all.filter((i) => i !== chosen)];
+}
+
 /** The sum of several rows, as a map of one row. A column has no number where none of the rows has one. */
 export function sumOfRows(map: AttentionMap, rows: number[]): AttentionMap {
   const total = new Float32Array(map.columns);
