@@ -5,7 +5,7 @@ import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
 import { computeLayout } from "../src/lib/heatmap";
 import { boxAt, labelMiddles, linesOf } from "../src/lib/lines";
-import { mapFrom } from "../src/lib/maps";
+import { comparisonOrder, mapFrom } from "../src/lib/maps";
 import { fill, likelihood, times } from "../src/lib/numbers";
 import { parsePreferences } from "../src/lib/preferences";
 import { localise } from "../src/lib/problems";
@@ -94,6 +94,11 @@ describe("lines", () => {
     ]);
   });
 
+  it("of several models are compared with those of the chosen one", () => {
+    expect(comparisonOrder(3, 0)).toEqual([0, 1, 2]);
+    expect(comparisonOrder(3, 2)).toEqual([2, 0, 1]);
+  });
+
   it("end at the nearest word within reach", () => {
     const boxes = [{ left: 0, right: 10, top: 0, bottom: 10 }, undefined, { left: 20, right: 30, top: 0, bottom: 10 }];
     expect(boxAt(boxes, { x: 5, y: 5 }, 8)).toBe(0);
@@ -153,6 +158,7 @@ describe("texts", () => {
     expect(localise(long, LANGUAGES.en)).not.toContain("Python");
     expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
     expect(localise('The attention "cross" of this sentence has no layer 7: there are 2, counted from 0.', LANGUAGES.ko)).toContain("레이어 7번이 없습니다");
+    expect(localise("Not a valid request: sentence: String should have at most 1000 characters.", LANGUAGES.ko)).toBe("글이 너무 깁니다. 한 번에 1000자까지 읽습니다.");
     expect(localise("another", LANGUAGES.ko)).toBe("another");
   });
 

@@ -8,7 +8,7 @@ import type { Explanation } from "../src/lib/format";
 import { docsAddress, docsFile, GLOSSARY, PANEL_PAGES } from "../src/lib/glossary";
 import type { SentenceScore } from "../src/lib/format";
 import { parsePreferences } from "../src/lib/preferences";
-import { DASHES, runLines, trainingLoss } from "../src/lib/metrics";
+import { DASHES, lastUpdate, runLines, trainingLoss } from "../src/lib/metrics";
 import { exportedCell, SENTENCE_COLUMNS, sortSentences, type SentenceColumn } from "../src/lib/sentences";
 import { CHALLENGES, decisiveCrossHead, DONE, FEWEST, numSilenced, STORY, type Scene } from "../src/lib/story";
 import { toCsv } from "../src/lib/tables";
@@ -91,6 +91,7 @@ it("each of several runs has a dash of its own, and each metric a colour", () =>
   const run = (name: string) => ({ name, metrics: [{ kind: "train", step: 5, loss: 0.3 }] });
   const lines = runLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
   expect(lines.map(({ name, run }) => [name, run])).toEqual([["training", undefined], ["training, b", 0], ["training, c", 2]]);
+  expect(lastUpdate([run("a").metrics, [{ kind: "validation", step: 7 }, {}]])).toBe(7);
   expect(DASHES[0]).not.toBe(DASHES[2]);
   expect(new Set(DASHES).size).toBe(DASHES.length);
 });

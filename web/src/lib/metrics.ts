@@ -33,6 +33,11 @@ export function trainingLoss(lines: MetricsLine[]): [number, number][] {
   return perplexities.length ? perplexities.map(([step, perplexity]) => [step, Math.log(perplexity)]) : metricPoints(lines, "train", "loss");
 }
 
+/** The last update of several runs. */
+export function lastUpdate(runs: MetricsLine[][]): number {
+  return runs.flat().reduce((last, { step }) => (typeof step === "number" ? Math.max(last, step) : last), 1);
+}
+
 /** A line of a chart over the updates of a run. */
 export interface ChartLine {
   name: string;
