@@ -236,7 +236,9 @@ def test_a_row_of_the_new_translation_can_be_changed() -> None:
 def test_a_change_that_names_its_words_stays_when_its_step_is_not_written_any_more() -> None:
     named = Pin("cross", queries=(99,), keys=(1,), words=("책을", "book"))
     explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, edit=named)
-    assert explanation.target.ids == explain(small_translator("transformer"), SENTENCE, target=TARGET).target.ids
+    assert (
+        explanation.target.ids == explain(small_translator("transformer"), SENTENCE, target=TARGET).target.ids
+    )
     assert change_to_json(named)["words"] == ["책을", "book"]
     assert "words" not in change_to_json(Pin("cross", queries=(9,), keys=(1,)))
 

@@ -246,6 +246,38 @@ def test_the_first_steps_shown_are_of_a_weight_near_one_half(
     assert abs(weight - 0.5) <= max(0.2, closest + 0.01)
 
 
+def test_the_steps_keep_their_cell_under_a_change_of_its_head(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, panel="steps")
+    fields = [
+        page.locator("#panel").get_by_label(name, exact=True) for name in ("Layer", "Head", "Query", "Key")
+    ]
+    before = [field.input_value() for field in fields]
+    page.locator("#panel").get_by_role("button", name="Try it").click()
+    wait_for_responses(page)
+    assert [field.input_value() for field in fields] == before
+    edited = page.get_by_role("heading", name="edited weights")
+    expect(edited).to_have_count(1)
+    saved = json.loads(save_file(page, "JSON"))
+    assert (saved["model"], saved["source"]) == ("mine", SENTENCE)
+    assert saved["changes"][0]["kind"] == "silence"
+    comments, header = read_comments(save_file(page, "CSV"))
+    assert (comments["changes"].split(":")[0], header) == ("Silence", "step,index,value")
+    fields[1].select_option("1" if before[1] == "0" else "0")
+    wait_for_responses(page)
+    expect(edited).to_have_count(0)  # another head is as it was
+
+
+def test_the_steps_of_a_recurrent_model_are_named_by_what_it_computes(open_page: OpenPage, live: str) -> None:
+    page = opened(open_page, live, panel="steps", model="1")
+    stages = page.locator("#panel ol.flow h3")
+    expect(stages.first).to_contain_text("Embedding")
+    titles = " ".join(stages.all_inner_texts())
+    assert "position" not in titles
+    assert "W_O" not in titles
+    assert "q · k" not in titles
+    expect(page.locator(".computed").filter(has_text="eᵢ = v · tanh")).to_have_count(1)
+
+
 def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage, address: str) -> None:
     page = open_page(address)
     wait_for_responses(page)

@@ -80,6 +80,8 @@ describe("lines", () => {
     expect(parseChanges(JSON.stringify(cut))).toEqual(cut);
     expect(parseChanges(JSON.stringify([{ ...cut[0], words: ["a"] }]))).toEqual([]);
     expect(edgeWords(shown, { site: "decoder", queries: [2], keys: [1] })).toEqual(["학생은", "나는"]);
+    const bytes = { ...shown, target: { ...between, tokens: ["▁", "<0xEA>", "다"], words: ["간다"], word_of_token: [0, 0, 0] } };
+    expect([[0, 1, 2], [1, 2]].map((queries) => edgeWords(bytes, { site: "cross", queries, keys: [4] }))).toEqual([["간다", "</s>"], ["<0xEA>다", "</s>"]]);
     expect([between, after].map((target) => isWithoutEffect(cut[0], at(target, cut)))).toEqual([false, true]);
     const { words, ...unnamed } = cut[0] as Extract<Change, { kind: "pin" }>; // of Python: the rows of the translation before
     expect(describeChange({ ...unnamed, queries: [1] }, at(after, []), LANGUAGES.en)).toContain("책을 → book");

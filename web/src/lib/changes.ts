@@ -2,7 +2,7 @@
  *
  * The fields are those of the Python classes in src/jumok/analysis/changes.py; tests/analysis/test_change_schema.py compares them. */
 
-import { isSite, type Explanation, type Site } from "./format";
+import { isSite, type Explanation, type Site, type TokenizedSentence } from "./format";
 import { tokenLabels, tokensOf } from "./maps";
 import type { Strings } from "./strings";
 
@@ -114,10 +114,16 @@ export function scopedEdge(site: Site, scope: { layer: number | null; head: numb
 /** The tokens at some indices as one text. */
 const joined = (labels: string[], indices: readonly number[]) => indices.map((index) => labels[index] ?? index).join("").replace(/^·/, "");
 
-/** The row and the column of an edge as words of a translation. */
+/** The row and the column of an edge as words of a translation: the word itself if it is a whole one (its tokens may be bytes), else tokens. */
 export function edgeWords(explanation: Explanation, { site, queries, keys }: Pick<Edge, "site" | "queries" | "keys">): [string, string] {
   const [rows, columns] = tokenLabels(explanation, site);
-  return [joined(rows, queries).slice(0, MAX_NAME), joined(columns, keys).slice(0, MAX_NAME)];
+  const name = (sentence: TokenizedSentence, labels: string[], indices: readonly number[], first = 0) => {
+    const word = sentence.word_of_token[indices[0] - first] ?? -1;
+    const isWhole = word >= 0 && tokensOf(sentence, word).map((position) => position + first).join() === indices.join();
+    return (isWhole ? sentence.words[word] : joined(labels, indices)).slice(0, MAX_NAME);
+  };
+  const { source, target } = explanation;
+  return [name(site === "encoder" ? source : target, rows, queries), site === "decoder" ? name(target, columns, keys, 1) : name(source, columns, keys)];
 }
 
 const sameIndices = (a: readonly number[], b: readonly number[]) => a.join() === b.join();
