@@ -106,8 +106,8 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
 def read_comments(file: bytes) -> tuple[dict[str, str], str]:
     """Return the comments before the table of a CSV file, and the table's header."""
     lines = file.decode("utf-8-sig").splitlines()
-    comments = [line.removeprefix("# ").split(": ", 1) for line in lines if line.startswith("# ")]
-    return {name: text for name, text in comments}, lines[len(comments)]
+    comments = [line.removeprefix("# ").partition(": ") for line in lines if line.startswith("# ")]
+    return {name: text for name, _, text in comments}, lines[len(comments)]
 
 
 def numbers(cells: Locator) -> list[float]:

@@ -110,7 +110,7 @@ def check_changes(
         named = {"layer": ([change.layer], layers), "head": ([change.head], heads)}
         is_row_limited = not translates or change.site == "encoder"
         limited = [query for query in named_queries if is_row_limited or query not in range(MAX_STEPS)]
-        named |= {"query": (limited, queries)}
+        named |= {"query": (list(limited), queries)}
         if not translates or change.site != "decoder":  # a key of the translation: the causal mask limits it
             named |= {"key": (list(named_keys), keys)}
         for axis, (indices, count) in named.items():
@@ -126,8 +126,8 @@ def check_changes(
 def check_rows(changes: Sequence[Change], num_steps: int) -> None:
     """Refuse changes that name a step which neither the old translation nor the new one has.
 
-    `num_steps` are those of the longer one. A change that was chosen in a translation between these two, under
-    other changes, has `words`: it is accepted, and has no effect if its step is not written any more.
+    `num_steps` are those of the longer one. A change that was chosen in a translation between these two,
+    under other changes, has `words`: it is accepted, and has no effect if its step is not written any more.
     """
     for change in changes:
         if change.site != "encoder" and change.chosen_words is None:

@@ -2,10 +2,10 @@
 
 These classes are the one schema: Python code constructs them, the server validates requests against them, and
 `web/src/lib/changes.ts` has the same fields, which a test compares. Indices are those of an explanation's
-maps; a row of the translation is a step of the search, whatever other changes make that step write. If several
-changes are made one after another, `words` has what a row and a column were when they were chosen: it names
-the change for people, and has no effect. `change_edits.py` applies changes to a model. Nothing here imports torch or numpy: the server's front
-end, which runs no model, imports this module.
+maps; a row of the translation is a step of the search, whatever other changes make that step write. If
+several changes are made one after another, `words` has what a row and a column were when they were chosen:
+it names the change for people, and has no effect. `change_edits.py` applies changes to a model. Nothing here
+imports torch or numpy: the server's front end, which runs no model, imports this module.
 """
 
 from __future__ import annotations

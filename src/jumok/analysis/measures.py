@@ -5,8 +5,8 @@
     erasure    log p(token) without the word − log p(token)       Li et al. 2016, "Understanding … by erasure"
 
 The signs differ: a word that supports the written token has a positive gradient × input and a negative
-erasure. Minus gradient × input is the first-order estimate of what the token loses with the embedding; the page
-shows that estimate, so that both have one sign there: below 0, the word supports.
+erasure. Minus gradient × input is the first-order estimate of what the token loses with the embedding; the
+page shows that estimate, so that both have one sign there: below 0, the word supports.
 
 A weight says where a head reads. What it reads may be short (a small norm), may not matter for the word that
 is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
@@ -52,8 +52,8 @@ class Measures:
     token supports the produced one, to first order."""
     erasure: NDArray[np.float32] | None
     """(step, source word): the change in the log-probability of the produced token when the word is deleted
-    from the sentence. Below 0, the word supports the token. None if attention is changed at single cells, whose
-    indices would name other words."""
+    from the sentence. Below 0, the word supports the token. None if attention is changed at single cells,
+    whose indices would name other words."""
 
 
 def measure(
