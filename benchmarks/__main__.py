@@ -57,8 +57,8 @@ def _arguments() -> argparse.Namespace:
         "topics",
         nargs="*",
         metavar="TOPIC",
-        help=f"{', '.join(TOPICS)}; if none is named, all but the last, which has other data. Modules with "
-        f"their own options: {', '.join(STANDALONE)}",
+        help=f"{', '.join(TOPICS)}; if none is named, all but fine_tuning, which needs other data. "
+        f"Modules with their own options: {', '.join(STANDALONE)}",
     )
     parser.add_argument(
         "--data",

@@ -310,13 +310,13 @@ def serving(bench: Bench, tree: Tree) -> Measures:
         seconds = asyncio.run(
             asyncio.wait_for(load.run(CLIENTS), bench.workload.load_seconds + REQUEST_TIMEOUT)
         )
-    if load.unexpected or load.unanswered or load.not_connected or not load.done:
+    if load.unexpected or load.unanswered or load.not_connected or not load.translated_sentences:
         raise NotMeasuredError(
             f"the {tree.name} tree's server: statuses {dict(load.statuses)}, {load.unanswered} unanswered"
         )
     return {
         "server, one connection, ms": alone,
-        f"server, {CLIENTS} clients, sentences/s": load.done / seconds,
+        f"server, {CLIENTS} clients, sentences/s": load.translated_sentences / seconds,
     }
 
 

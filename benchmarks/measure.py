@@ -63,7 +63,7 @@ class Comparison:
     measure: str
     systems: Sequence[System]
     lower_is_better: bool = False
-    has_ratios: bool = True  # False: all systems are jumok, or the measure is no speed
+    has_ratios: bool = True  # False if the measure is no speed
 
 
 @dataclass(frozen=True, slots=True)

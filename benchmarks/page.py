@@ -19,9 +19,7 @@ __all__ = ["as_markdown", "as_text", "fill_page", "write_page"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 PAGES = tuple(
-    PAGE.with_name(f"{topic}{language}.md")
-    for topic in ("performance", "quality")
-    for language in ("", ".ko")
+    PAGE.with_name(f"{name}{language}.md") for name in ("performance", "quality") for language in ("", ".ko")
 )
 RESULTS = Path(__file__).parent / "results"
 NOT_MEASURED = "Not measured yet."

@@ -6,7 +6,7 @@ PART is `costs`, `fairness` or `faults`, or `all`. The model is an English–Kor
 - costs: finds the largest request that every route accepts, and measures its seconds and the memory of the
   server and its workers above idle.
 - fairness: measures the latency of short sentences, one after the other, alone and beside a greedy client.
-- faults: stops and kills workers under load; counts the requests that were accepted and lost, and measures
+- faults: stops and kills workers under load; counts the requests that get neither 200 nor 503, and measures
   the seconds until /health reports that no worker is ready.
 
 It ends with exit code 1 if a bound of `BOUNDS` is exceeded, or a request fails that should succeed. On a busy
@@ -44,7 +44,7 @@ MULTIPART = "multipart/form-data; boundary=x"
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of request that grows with a number."""
+    """Requests to one path whose body grows with a size; `largest` is the largest size that is tried."""
 
     name: str
     path: str

@@ -30,6 +30,7 @@ class Workbench:
         return self.data_folder
 
     def seconds(self, full: float) -> float:
+        """Return how long to measure: a tenth of `full` for a quick run."""
         return full / 10 if self.quick else full
 
 

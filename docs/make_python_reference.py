@@ -151,7 +151,7 @@ def _members(value: type) -> dict[str, Any]:
 
 
 def _docstring(value: Any) -> str:
-    """Return a docstring; an indented block in it becomes code."""
+    """Return a docstring as Markdown, in which an indented block is code."""
     text = inspect.getdoc(value) or ""
     return text.replace("\\", "\\\\").strip()
 

@@ -1,4 +1,4 @@
-"""Train a start model, or a model that starts from it, and score it on one of the test sets.
+"""Train one system of `topics/fine_tuning.py`, and score it on one of its test sets.
 
 A finished run is not trained again, so scoring it on the second test set takes seconds.
 """
@@ -34,11 +34,12 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
     """Return the model folder of a system, trained if it is not there yet."""
     from jumok.training.run.training_run import train
 
-    run = out / f"{system}-{seed}"
+    suffix = f"{seed}-quick" if quick else str(seed)
+    run = out / f"{system}-{suffix}"
     limit = {"training.steps": START_STEPS} if system == "start" else {"training.epochs": EPOCHS}
     settings: dict[str, Any] = {"training.seed": seed, "training.processes": 1}
     settings |= {"training.steps": 3} if quick else limit
-    if system in ("start", "nothing"):
+    if system in ("start", "scratch"):
         role = "old" if system == "start" else "new"
         settings |= {"model.size": "tiny", "model.encoder_layers": LAYERS, "model.decoder_layers": LAYERS}
         settings |= {"text.vocab_size": VOCAB_SIZE, "training.batch_tokens": BATCH_TOKENS[system]}
@@ -47,7 +48,8 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
         "plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False},
         "ours": {"replay": _files(split, "old"), "keep": _files(split, "old-valid")},
     }
-    start = split.parent / "given" / f"start-{seed}"  # without its run folder, which has the old pairs
+    # A copy outside the run folder, in which `train` would find the old pairs to replay.
+    start = split.parent / "given" / f"start-{suffix}"
     if not start.exists():
         start.parent.mkdir(exist_ok=True)
         shutil.copytree(_train("start", split, out, seed=seed, quick=quick), start)

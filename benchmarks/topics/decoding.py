@@ -27,10 +27,10 @@ __all__ = ["comparisons", "remarks"]
 MEASURE = "tokens/s"
 SENTENCES, LENGTH, BEAMS = 1000, 16, (1, 4)
 SECONDS = 6.0
-BATCHES_CTRANSLATE2, BATCHES_MARIAN = (128, 256, 512, 1024, 2048), (16, 32, 64, 128, 256)
+BATCHES_CTRANSLATE2, BATCHES_MARIANMT = (128, 256, 512, 1024, 2048), (16, 32, 64, 128, 256)
 NUM_BEST_SETTINGS = 2
 TORCH, HUGGING_FACE = "jumok, engine torch", "Hugging Face generate"
-SENTENCES_TO_TUNE_MARIAN = 512
+SENTENCES_TO_TUNE_MARIANMT = 512
 
 
 def comparisons(bench: Workbench) -> list[Comparison]:
@@ -109,15 +109,15 @@ def comparison(
         for engine in ("ctranslate2", "torch")
     ]
     ctranslate2 = tune_ctranslate2(bench, {"model": converted, "tokens": tokens, **common})
-    batch = tune_marian(bench, {"size": size, "tokens": tokens, **common})
-    marian = {"size": size, "tokens": tokens, "sentences": 0, "batch": batch, **common}
+    batch = tune_marianmt(bench, {"size": size, "tokens": tokens, **common})
+    marianmt = {"size": size, "tokens": tokens, "sentences": 0, "batch": batch, **common}
     return Comparison(
         f"{size}, beam {beam}, {LENGTH} tokens per sentence",
         MEASURE,
         [
             *jumok,
             *ctranslate2,
-            System(f"{HUGGING_FACE}, batches of {batch}", "decode_marian", marian),
+            System(f"{HUGGING_FACE}, batches of {batch}", "decode_marianmt", marianmt),
         ],
     )
 
@@ -144,8 +144,8 @@ def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
     return [*best, with_jumoks_vectors]
 
 
-def tune_marian(bench: Workbench, options: dict[str, Any]) -> int:
+def tune_marianmt(bench: Workbench, options: dict[str, Any]) -> int:
     """Return the fastest batch size of `generate`, in sentences."""
-    few = {**options, "sentences": SENTENCES_TO_TUNE_MARIAN, "seconds": 0}
-    sizes = BATCHES_MARIAN[:1] if bench.quick else BATCHES_MARIAN
-    return max(sizes, key=lambda batch: run_and_measure("decode_marian", {**few, "batch": batch})[MEASURE])
+    few = {**options, "sentences": SENTENCES_TO_TUNE_MARIANMT, "seconds": 0}
+    sizes = BATCHES_MARIANMT[:1] if bench.quick else BATCHES_MARIANMT
+    return max(sizes, key=lambda batch: run_and_measure("decode_marianmt", {**few, "batch": batch})[MEASURE])

@@ -27,11 +27,11 @@ MAX_OLD_WORDS, MIN_NEW_WORDS = 8, 12
 NEW_PAIRS, NEW_VALIDATION_PAIRS, NEW_TEST_PAIRS, KEEP_PAIRS = 2000, 300, 500, 800
 START_STEPS, EPOCHS = 3000, 24  # an epoch is a pass over the new pairs, with or without replay
 LAYERS, VOCAB_SIZE = 2, 4000  # short sentences of few words: a small start model learns more per minute
-BATCH_TOKENS = {"start": 1024, "nothing": 512}  # fine-tuning derives 512 for this number of pairs
+BATCH_TOKENS = {"start": 1024, "scratch": 512}  # fine-tuning derives 512 for this number of pairs
 MAX_KEEP_LOSS, MIN_GAIN_IN_SPREADS = 1.0, 3.0
 SYSTEMS = {
     "start": "the start model",
-    "nothing": "from nothing, on the new pairs",
+    "scratch": "from nothing, on the new pairs",
     "plain": "plain fine-tuning",
     "ours": "`--start-from` with `--replay` and `--keep`",
 }

@@ -32,12 +32,14 @@ def comparisons(bench: Workbench) -> list[Comparison]:
     ]
     digits = System("jumok, encoder-only, mean of 3 seeds", "train_digits", common)
     return [
-        Comparison(f"Drawn pictures, classes, {MINUTES:.0f} minutes", "accuracy", [classes]),
+        Comparison(
+            f"Drawn pictures, classes, {MINUTES:.0f} minutes", "accuracy", [classes], has_ratios=False
+        ),
         *(
-            Comparison(f"Drawn pictures, captions, {MINUTES:.0f} minutes", "BLEU", [system])
+            Comparison(f"Drawn pictures, captions, {MINUTES:.0f} minutes", "BLEU", [system], has_ratios=False)
             for system in captions
         ),
-        Comparison("scikit-learn's digits, a fifth held out", "accuracy", [digits]),
+        Comparison("scikit-learn's digits, a fifth held out", "accuracy", [digits], has_ratios=False),
     ]
 
 

@@ -36,9 +36,9 @@ def comparisons(bench: Workbench) -> list[Comparison]:
         return System(f"jumok, engine {engine}", "next_sentence", options)
 
     translate = ("-m", "jumok", "translate", str(model))
-    marian = {"size": "tiny", "tokens": bench.work / "one.json", "sentences": 1, "beam": 4, "length": 8}
+    marianmt = {"size": "tiny", "tokens": bench.work / "one.json", "sentences": 1, "beam": 4, "length": 8}
     (bench.work / "one.json").write_text("[[10, 11, 12, 13]]", encoding="utf-8")
-    _, *hugging_face = module_command("decode_marian", {**marian, "batch": 1, "seconds": 0})
+    _, *hugging_face = module_command("decode_marianmt", {**marianmt, "batch": 1, "seconds": 0})
     return [
         Comparison(
             "one sentence, cold: `echo … | jumok translate`",

@@ -40,7 +40,9 @@ def comparisons(bench: Workbench) -> list[Comparison]:
         eole = {"tokens": write_eole_corpus(run), "family": family, "seconds": seconds}
         systems = [System("jumok", "train_jumok", own)]
         if family == "transformer":
-            systems.append(System("Hugging Face MarianMT", "train_marian", {"run": run, "seconds": seconds}))
+            systems.append(
+                System("Hugging Face MarianMT", "train_marianmt", {"run": run, "seconds": seconds})
+            )
         if find_spec("eole"):
             systems.append(System("eole", "train_eole", eole))
         else:

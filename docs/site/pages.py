@@ -70,7 +70,7 @@ def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def link_panels(app: Sphinx, name: str, source: list[str]) -> None:
-    """Add a link that opens the panel to the paragraph that tells of it."""
+    """Add a link to live.html to the paragraph that names the panel."""
     language, page = app.config.language, name.removeprefix("explain/").removesuffix(KOREAN)
     if page in PANELS:
         up = "../../" if language == "ko" else "../"

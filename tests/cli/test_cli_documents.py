@@ -17,12 +17,14 @@ import pytest
 
 import jumok
 from jumok.cli import segment_translator
+from jumok.cli.language import choose_language
 from jumok.cli.segment_translator import SegmentTranslator
 from jumok.data import corpora
 from jumok.data.formats.tmx_writer import write_tmx
 from jumok.documents import files as document_files
 from jumok.documents.part_file import PartFile
 from support.cli_calls import environment, program, spawn
+from support.office_files import make_xlsx, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +58,27 @@ def test_a_document_is_translated_with_its_markup(call: Call, page: Path, tmp_pa
 def test_without_out_a_document_goes_to_standard_output(page: Path) -> None:
     result = spawn("translate", MODEL, page)
     assert (result.returncode, result.stdout.decode()) == (0, TRANSLATED)
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_cells_that_formulas_need_are_named(
+    language: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUMOK_LANG", language)
+    source, out = tmp_path / "a.xlsx", tmp_path / "b.xlsx"
+    formula = '<worksheet><c r="B1"><f>COUNTIF(A:A,"two")</f></c></worksheet>'
+    source.write_bytes(
+        make_xlsx("<si><t>two</t></si><si><t>four nine.</t></si>", **{"worksheets/sheet1": formula})
+    )
+    result = call("translate", MODEL, source, "--out", out)
+    choose_language({})
+    why = {
+        "en": "note: a.xlsx: These cells are not translated, because formulas compare with them: ",
+        "ko": "알림: a.xlsx: 수식이 비교하는 값이어서 다음 셀은 번역하지 않았습니다: ",
+    }
+    assert (result.code, result.err) == (0, f'{why[language]}"two" (sheet1!B1).\n')
+    strings = parts_of(out.read_bytes())["xl/sharedStrings.xml"].decode()
+    assert "<si><t>two</t></si><si><t>사 구.</t></si>" in strings
 
 
 def test_a_word_document_is_translated_and_declares_its_language(call: Call, tmp_path: Path) -> None:

@@ -36,12 +36,14 @@ def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None
         "encoder-only",
     ]
     assert facts["mechanisms"]["none"]["sites"] == ["recurrent"]
-    # "places" is the old name of "sites".
+    # "places" and "paper" are the old names of "sites" and "description".
     assert all(mechanism["places"] == mechanism["sites"] for mechanism in facts["mechanisms"].values())
+    entries = [entry for group in facts.values() for entry in group.values()]
+    assert all(entry["paper"] == entry["description"] for entry in entries)
     assert "window" in facts["mechanisms"]["luong-local-p"]["options"]
     with_products = [name for name, entry in CATALOGUE.items() if entry.supports.products]
     assert facts["positions"]["rotary"]["mechanisms"] == with_products
-    assert "Zhang & Sennrich 2019" in facts["norms"]["rms"]["paper"]
+    assert "Zhang & Sennrich 2019" in facts["norms"]["rms"]["description"]
 
 
 @pytest.mark.parametrize("family", ["transformer", "decoder-only"])

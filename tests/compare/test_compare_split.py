@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from jumok.compare.split import median_length_source, split_pairs
@@ -10,6 +12,7 @@ from jumok.data.hold_out import sentence_key
 from jumok.errors import DataError, RunFolderError
 from jumok.types import Pair
 from support.digit_lines import digit_lines, write_tsv
+from support.picture_files import write_captions
 
 
 def copies(lines):
@@ -116,6 +119,25 @@ def test_too_few_pairs_are_refused_and_leave_nothing_behind(tmp_path):
     with pytest.raises(DataError, match="Give a set with --valid"):
         split_pairs([str(write_tsv(tmp_path / "p.tsv", digit_lines(6)))], out=out)
     assert list(out.iterdir()) == []
+
+
+def test_a_given_set_without_a_complete_pair_is_refused(tmp_path):
+    pairs = write_tsv(tmp_path / "p.tsv", digit_lines(40))
+    valid = write_tsv(tmp_path / "v.tsv", [("one", "", ""), ("two", "", "")])
+    with pytest.raises(DataError, match=r"no pair of --valid has both sides\. Give another file"):
+        split_pairs([str(pairs)], out=tmp_path / "out", valid=[str(valid)])
+
+
+def test_a_picture_with_several_captions_is_copied_once(tmp_path, monkeypatch):
+    captions = write_captions(tmp_path / "pictures", 10)
+    header, *lines = captions.read_text().splitlines(keepends=True)
+    captions.write_text("".join([header, *lines, *(line.replace("bright", "light") for line in lines)]))
+    copied = []
+    copyfile = shutil.copyfile
+    monkeypatch.setattr(shutil, "copyfile", lambda source, copy: copied.append(copyfile(source, copy)))
+    split = split_pairs([str(captions)], out=tmp_path / "out")
+    assert sum(len(list(open_corpus(path).pairs())) for path in set_files(split)) == 80
+    assert len(copied) == len(set(copied)) == 40
 
 
 def test_the_chosen_sentence_has_the_median_length():

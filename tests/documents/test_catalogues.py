@@ -73,6 +73,55 @@ def test_xliff_2_segments_without_a_translation_are_filled() -> None:
     ElementTree.fromstring(written)
 
 
+def xliff_2(content: str) -> str:
+    return XLIFF_2[: XLIFF_2.index("<unit")] + content + "</file></xliff>"
+
+
+@pytest.mark.parametrize(
+    "attributes", ["", ' state="initial"', " subState='x:y' state = 'initial' id=\"s1\""]
+)
+@pytest.mark.parametrize("target", ["", "<target/>", "<target xml:lang='ko'> </target>"])
+def test_a_segment_of_xliff_2_gets_its_state(attributes: str, target: str) -> None:
+    source = "<source>You have <ph id='1'/> %s files</source>"
+    text = xliff_2(f"<unit id='1'><segment{attributes}>{source}{target}</segment></unit>")
+    _, document = read_document("a.xlf", text.encode())
+    [segment] = document.segments
+    written = shout(document).decode()
+    id_ = ' id="s1"' if "id=" in attributes else ""
+    assert f'<segment{id_} state="translated">{source}<target' in written
+    assert "subState" not in written
+    invented = document.write([SegmentTranslation(f"{segment} %d")]).decode()
+    assert f'<segment{id_} state="initial" subState="jumok:needs-review">' in invented
+    assert read_document("a.xlf", invented.encode())[1].segments == []  # it is not written over
+    ElementTree.fromstring(invented)
+
+
+@pytest.mark.parametrize("state", ["translated", "reviewed", "final"])
+@pytest.mark.parametrize("target", ["", "<target/>", "<target>a word</target>", "<target>낱말</target>"])
+def test_a_finished_segment_of_xliff_2_stays(state: str, target: str) -> None:
+    segment = f'<segment state="{state}" subState="x:y"><source>a word</source>{target}</segment>'
+    text = xliff_2(f"<unit id='1'>{segment}</unit>").encode()
+    _, document = read_document("a.xlf", text)
+    assert (document.segments, shout(document)) == ([], text)
+
+
+def test_translate_is_inherited_and_the_nearest_one_counts() -> None:
+    unit = "<unit{}><segment><source>{}</source></segment></unit>"
+    text = xliff_2(
+        "<group translate='no'>"
+        + unit.format("", "one")
+        + unit.format(" translate='yes'", "two")
+        + "</group>"
+    )
+    _, document = read_document("a.xlf", text.encode())
+    assert document.segments == ["two"]
+    expected = text.replace(
+        "<segment><source>two</source>", '<segment state="translated"><source>two</source>'
+    )
+    expected = expected.replace("two</source>", "two</source><target>TWO</target>")
+    assert shout(document).decode() == expected
+
+
 def test_xliff_in_utf_16_stays_in_utf_16() -> None:
     data = XLIFF_1.replace("UTF-8", "UTF-16").encode("utf-16")
     _, document = read_document("a.xlf", data)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from jumok.documents.document import SegmentTranslation
 from jumok.documents.registry import DocumentTooLargeError, read_document
+from jumok.documents.xml_reader import MAX_PARAGRAPH_DEPTH
 from jumok.errors import DataError
-from support.office_files import make_docx, make_open_document, make_zip, run, shout
+from support.office_files import make_docx, make_epub, make_open_document, make_zip, run, shout, word_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,12 +209,80 @@ def test_what_python_cannot_decode_is_refused() -> None:
         read_document("a.json", b'{"a": ' + b"1" * 5_000 + b"}")
 
 
-def test_a_damaged_part_compressed_with_lzma_is_refused() -> None:
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_compression_that_office_programs_do_not_use_is_refused(method: int) -> None:
+    """16 MB may be 1,000 bytes of bzip2, which then take seconds to compress again."""
     output = BytesIO()
-    with zipfile.ZipFile(output, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("word/document.xml", random.Random(1).randbytes(1_000))
-    data = bytearray(output.getvalue())
-    start = data.index(b"word/document.xml") + len("word/document.xml")
-    data[start + 4 : start + 9] = b"\xff" * 5  # the properties of the compressor
-    with pytest.raises(DataError, match="cannot be inflated"):
-        read_document("a.docx", bytes(data))
+    with zipfile.ZipFile(output, "w", method) as archive:
+        archive.writestr("word/document.xml", "<a/>")
+    with pytest.raises(DataError, match="compressed in a way that office programs do not use"):
+        read_document("a.docx", output.getvalue())
+
+
+def test_parts_without_text_are_copied_as_they_are_compressed() -> None:
+    """Compressing 63 parts of 16 MB again would take a minute."""
+    big = bytes(2**20)
+    output = BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", word_part("document", f"<w:p>{run('hello')}</w:p>"))
+        archive.writestr("word/media/big.bin", big)
+        archive.writestr(zipfile.ZipInfo("word/media/stored.bin"), b"stored")
+    data = output.getvalue()
+    document = read_document("a.docx", data)[1]
+    written = document.write([SegmentTranslation(text.upper()) for text in document.segments])
+    with zipfile.ZipFile(BytesIO(data)) as old, zipfile.ZipFile(BytesIO(written)) as new:
+        assert new.testzip() is None
+        assert new.read("word/media/big.bin") == big
+        assert b"HELLO" in new.read("word/document.xml")
+        before, after = (one.getinfo("word/media/big.bin") for one in (old, new))
+        assert before.compress_size == after.compress_size, "deflated at another level, it would be smaller"
+        assert [one.filename for one in new.infolist()] == [one.filename for one in old.infolist()]
+
+
+def test_parts_that_overlap_are_refused() -> None:
+    output = BytesIO()
+    with zipfile.ZipFile(output, "w") as archive:
+        archive.writestr("word/document.xml", "<a/>" + " " * 1_000)
+    data = output.getvalue()
+    start, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
+    entry = data[start:end]
+    entries = entry + entry.replace(b"document", b"footnote") + entry.replace(b"document", b"endnotes")
+    tail = bytearray(data[end:])
+    tail[8:10] = tail[10:12] = (3).to_bytes(2, "little")
+    tail[12:16] = len(entries).to_bytes(4, "little")
+    with pytest.raises(DataError, match="its parts overlap"):
+        read_document("a.docx", data[:start] + entries + bytes(tail))
+
+
+def test_a_page_of_many_levels_takes_little_memory() -> None:
+    """Each level of a book's page had a copy of all that is inside it."""
+    page = "<div>" * 150 + " " * 2**20 + "</div>" * 150
+    data = make_epub(f"<html xmlns='http://www.w3.org/1999/xhtml'><body>{page}</body></html>")
+    tracemalloc.start()
+    try:
+        read_document("a.epub", data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40 * 2**20
+
+
+def test_paragraphs_inside_each_other_are_limited() -> None:
+    depth = 2 * MAX_PARAGRAPH_DEPTH + 2
+    nested = "<w:p>" * depth + run("a") + "</w:p>" * depth
+    with pytest.raises(DataError, match="nested more than 16 deep"):
+        read_document("a.docx", make_docx(nested))
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.epub", "a.txt"])
+def test_what_is_parsed_is_limited(name: str) -> None:
+    space = " " * (2**20 + 1)
+    data = {
+        "a.docx": make_docx(f"<w:p>{space}</w:p>"),
+        "a.epub": make_epub(f"<html xmlns='http://www.w3.org/1999/xhtml'>{space}</html>"),
+        "a.txt": space.encode(),
+    }[name]
+    with pytest.raises(DocumentTooLargeError, match="more than 1 MB without compression"):
+        read_document(name, data, max_parsed_bytes=2**20)
+    read_document(name, data, max_parsed_bytes=2**21)

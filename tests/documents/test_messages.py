@@ -50,6 +50,27 @@ def shout_message(text: str) -> str:
             "YOU HAVE {n, plural, one {A {kind} FILE} other {FILES}} HERE",
         ),
         ("{n, plural, one {", ["{n, plural, one {"], "{N, PLURAL, ONE {"),
+        (
+            "no apples | one apple | {count} apples",
+            ["no apples", "one apple", "apples"],
+            "NO APPLES | ONE APPLE | {count} APPLES",
+        ),
+        ("car|cars", ["car", "cars"], "CAR|CARS"),
+        (
+            "{0} There are none|[1,19] There are some|[20,*] Many",
+            ["There are none", "There are some", "Many"],
+            "{0} THERE ARE NONE|[1,19] THERE ARE SOME|[20,*] MANY",
+        ),
+        (
+            "<b>one</b> file | files {'|'} more",
+            ["one file", "files more"],
+            "<b>ONE</b> FILE | FILES {'|'} MORE",
+        ),
+        ("{{ name | upper }} says", ["says"], "{{ name | upper }} SAYS"),
+        ("<b>on | off</b>", ["on | off"], "<b>ON | OFF</b>"),
+        ("one | a || b", ["one", "a || b"], "ONE | A || B"),
+        ("of P(a|b) and a || b", ["of P(a|b) and a || b"], "OF P(A|B) AND A || B"),
+        ("See @:the.key-1, or @.lower:{'x'} now", ["See , or now"], "SEE @:the.key-1, OR @.lower:{'x'} NOW"),
         ("https://example.org/a", [], "https://example.org/a"),
         ("%s", [], "%s"),
         ("42", [], "42"),
@@ -59,6 +80,14 @@ def test_placeholders_tags_and_choices_survive(text: str, segments: list[str], f
     assert Message(text).segments == segments
     assert shout_message(text) == filled
     assert has_same_placeholders(text, filled) or "plural" in text  # forms look like placeholders
+
+
+def test_plural_forms_between_bars_stay_apart() -> None:
+    text = '{"apples": "no apples | one apple | {count} apples"}'
+    _, document = read_document("en.json", text.encode())
+    assert identity(document).decode() == text
+    written = document.write([SegmentTranslation(word) for word in ("없음", "a|b", "사과 개")]).decode()
+    assert json.loads(written)["apples"] == "없음 | a b | {count} 사과 개"
 
 
 def test_a_translation_with_a_nul_harms_nothing() -> None:

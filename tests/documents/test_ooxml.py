@@ -403,3 +403,97 @@ def test_comments_of_a_workbook_are_found_where_programs_put_them() -> None:
     assert sorted(document.segments) == ["a < b", "of Excel", "of openpyxl", "one"]
     written = parts_of(shout(document))["xl/threadedComments/threadedComment1.xml"].decode()
     assert written == thread.replace("a &lt; b", "A &lt; B")
+
+
+def test_alternative_texts_and_tooltips_of_word_are_translated() -> None:
+    picture = (
+        '<w:r><w:drawing><wp:docPr xmlns:wp="urn:wp" id="1" name="Picture 1" descr="A dog &amp; a cat"'
+        ' title=\'The animals\'/><pic:cNvPr xmlns:pic="urn:pic" id="0" name="dog.png"'
+        ' descr="C:\\my pictures\\dog.png" title="https://example.org"/></w:drawing></w:r>'
+    )
+    link = f'<w:hyperlink r:id="rId1" w:tooltip="go there">{run("here")}</w:hyperlink>'
+    shape = (
+        '<w:r><w:pict><v:shape id="s1" alt="a drawing" o:title="image" xmlns:o="urn:o"/>'
+        '<v:rect alt="a box"/></w:pict></w:r>'
+    )
+    table = (
+        '<w:tbl><w:tblPr><w:tblCaption w:val="the prices"/></w:tblPr>'
+        f"<w:tr><w:tc><w:p>{run('a cell')}</w:p></w:tc></w:tr></w:tbl>"
+    )
+    data = make_docx(f"<w:p>{run('one ')}{picture}{run('two ')}{link}</w:p><w:p>{shape}</w:p>{table}")
+    _, document = read_document("a.docx", data)
+    assert sorted(document.segments) == sorted(
+        [
+            "A dog & a cat",
+            "The animals",
+            "go there",
+            "a drawing",
+            "a box",
+            "the prices",
+            "a cell",
+            "one two here",
+        ]
+    )
+    assert identity(document) == data
+    written = document_of(reverse(document))
+    ElementTree.fromstring(written)
+    assert """descr="CAT A &amp; DOG A" title='ANIMALS THE'/>""" in written
+    assert 'descr="C:\\my pictures\\dog.png" title="https://example.org"' in written
+    assert f'<w:hyperlink r:id="rId1" w:tooltip="THERE GO">{run("HERE")}</w:hyperlink>' in written
+    assert 'alt="DRAWING A" o:title="image"' in written
+    assert '<w:tblCaption w:val="PRICES THE"/>' in written
+    quoted = document.write([SegmentTranslation('"<\n>"') for _ in document.segments])
+    assert 'descr="&quot;&lt;&#10;&gt;&quot;"' in document_of(quoted)
+    ElementTree.fromstring(document_of(quoted))
+
+
+def test_links_of_a_slide_with_one_tooltip_are_joined() -> None:
+    click = '<a:rPr lang="en-US"><a:hlinkClick r:id="rId1" xmlns:r="urn:r" tooltip="Go there"/></a:rPr>'
+    slide = (
+        f"<p:cNvPr id='2' name='Title 1' descr='a title'/><a:p><a:r>{click}<a:t>Click </a:t></a:r>"
+        f"<a:r>{click}<a:t>here</a:t></a:r><a:r><a:t> now, please, my friend</a:t></a:r></a:p>"
+    )
+    data = make_pptx(slide)
+    _, document = read_document("a.pptx", data)
+    assert document.segments == ["a title", "Go there", "Click here now, please, my friend"]
+    assert identity(document) == data
+    written = parts_of(shout(document))["ppt/slides/slide1.xml"].decode()
+    assert f"<a:r>{click.replace('Go there', 'GO THERE')}<a:t>CLICK HERE</a:t></a:r>" in written
+    assert "descr='A TITLE'" in written
+
+
+def test_tooltips_and_input_messages_of_a_workbook_are_translated() -> None:
+    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+    sheet = (
+        f'<worksheet xmlns="{main}"><dataValidations><dataValidation promptTitle="Hint" prompt="a number"'
+        ' errorTitle="Wrong" error="not a number" sqref="A1"/></dataValidations>'
+        '<hyperlinks><hyperlink ref="A1" tooltip="go there" display="x"/></hyperlinks></worksheet>'
+    )
+    drawing = '<xdr:wsDr xmlns:xdr="urn:xdr"><xdr:cNvPr id="2" name="P" descr="a picture"/></xdr:wsDr>'
+    data = make_xlsx("<si><t>1</t></si>", **{"worksheets/sheet1": sheet, "drawings/drawing1": drawing})
+    _, document = read_document("a.xlsx", data)
+    texts = ["a picture", "Hint", "a number", "Wrong", "not a number", "go there"]
+    assert document.segments == texts
+    assert identity(document) == data
+    written = parts_of(shout(document))
+    for text in texts[1:]:
+        sheet = sheet.replace(f'"{text}"', f'"{text.upper()}"')
+    assert written["xl/worksheets/sheet1.xml"].decode() == sheet
+    assert written["xl/drawings/drawing1.xml"].decode() == drawing.replace("a picture", "A PICTURE")
+
+
+def test_comments_on_slides_are_translated() -> None:
+    main = "http://schemas.openxmlformats.org/presentationml/2006/main"
+    old = f'<p:cmLst xmlns:p="{main}"><p:cm><p:pos x="1"/><p:text>look &amp; see</p:text></p:cm></p:cmLst>'
+    drawing = "http://schemas.openxmlformats.org/drawingml/2006/main"
+    new = (
+        f'<p188:cmLst xmlns:p188="urn:p188" xmlns:a="{drawing}"><p188:txBody><a:p><a:r><a:t>and here</a:t>'
+        "</a:r></a:p></p188:txBody></p188:cmLst>"
+    )
+    parts = {"ppt/comments/comment1.xml": old, "ppt/comments/modernComment_100_0.xml": new}
+    data = make_zip({"[Content_Types].xml": "<Types/>", **parts})
+    _, document = read_document("a.pptx", data)
+    assert sorted(document.segments) == ["and here", "look & see"]
+    written = parts_of(shout(document))
+    assert written["ppt/comments/comment1.xml"].decode() == old.replace("look &amp; see", "LOOK &amp; SEE")
+    assert written["ppt/comments/modernComment_100_0.xml"].decode() == new.replace("and here", "AND HERE")

@@ -15,6 +15,7 @@ from support.office_files import (
     identity,
     make_open_document,
     make_zip,
+    open_document_part,
     parts_of,
     reverse,
     shout,
@@ -114,6 +115,23 @@ def test_the_language_is_declared(language: str, expected: list[str]) -> None:
     ElementTree.fromstring(styles)  # fails if an attribute occurs twice
 
 
+@pytest.mark.parametrize(("suffix", "kind"), [("odt", "text"), ("odp", "presentation")])
+def test_alternative_texts_and_tooltips_of_open_document_are_translated(suffix: str, kind: str) -> None:
+    svg = 'xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
+    body = (
+        f"<text:p>one <draw:frame {svg}><draw:image/><svg:title>The animals</svg:title>"
+        "<svg:desc>a dog &amp; a cat</svg:desc></draw:frame>two "
+        '<text:a xlink:href="x" office:name="n" office:title="go there">link</text:a></text:p>'
+    )
+    data = make_open_document(body, kind=kind)
+    _, document = read_document(f"a.{suffix}", data)
+    assert sorted(document.segments) == ["The animals", "a dog & a cat", "go there", "one two link"]
+    assert identity(document) == data
+    written = parts_of(shout(document))["content.xml"].decode()
+    assert "<svg:title>THE ANIMALS</svg:title><svg:desc>A DOG &amp; A CAT</svg:desc>" in written
+    assert 'office:name="n" office:title="GO THERE">LINK</text:a>' in written
+
+
 def test_slides_and_their_notes_are_translated() -> None:
     page = (
         "<draw:page><draw:frame><draw:text-box><text:p>a slide</text:p></draw:text-box></draw:frame>"
@@ -125,6 +143,29 @@ def test_slides_and_their_notes_are_translated() -> None:
     assert document.segments == ["a slide", "say this"]
     assert identity(document) == data
     assert ">SAY THIS<" in content_of(shout(document))
+
+
+def test_charts_of_open_document_are_translated() -> None:
+    chart = open_document_part(
+        "document-content",
+        "<office:body><office:chart><c:title xmlns:c='urn:chart'><text:p>The books</text:p></c:title>"
+        "<table:table><table:table-cell><text:p>Spring</text:p></table:table-cell></table:table>"
+        "</office:chart></office:body>",
+    )
+    formula = "<math xmlns='http://www.w3.org/1998/Math/MathML'><mi>alpha</mi></math>"
+    cells = open_document_part(
+        "document-content", "<office:spreadsheet><text:p>Open</text:p></office:spreadsheet>"
+    )
+    objects = {"Object 1/content.xml": chart, "Object 2/content.xml": formula, "Object 3/content.xml": cells}
+    data = make_zip(parts_of(make_open_document("<text:p>one</text:p>")) | objects)
+    document_format, document = read_document("a.odt", data)
+    assert sorted(document.segments) == ["Spring", "The books", "one"]
+    assert identity(document) == data
+    written = parts_of(shout(document))["Object 1/content.xml"].decode()
+    assert written == chart.replace("The books", "THE BOOKS").replace("Spring", "SPRING")
+    assert sum(
+        map(document_format.count_syntax_characters, document_format.parsed_parts(data))
+    ) > chart.count("<")
 
 
 def test_a_file_of_another_kind_is_refused() -> None:

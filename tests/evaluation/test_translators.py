@@ -26,7 +26,7 @@ class CopyTranslator:
     """Copies the source and aligns word i with word i."""
 
     target_language = "zh"
-    test_sentences = "keep"
+    sentences_for_scores = "keep"
     model = SimpleNamespace(has_cross_attention=True)
 
     def translate(self, texts: list[str], *, sentences: str, **_: object) -> list[FakeTranslation]:

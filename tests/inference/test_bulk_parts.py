@@ -60,7 +60,7 @@ def test_blocks_are_those_of_a_stream() -> None:
     sizes = block_sizes()
     assert [next(sizes) for _ in range(3)] == [256, 2048, 2048]
     found = list(blocks(lines(5000)))
-    assert [(block.number, block.line, len(block.texts)) for block in found] == [
+    assert [(block.number, block.first_line, len(block.texts)) for block in found] == [
         (0, 1, 256),
         (1, 257, 2048),
         (2, 2305, 2048),

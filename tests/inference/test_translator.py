@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import json
+import math
 import random
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -28,6 +31,7 @@ from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_training import train_tokenizer
 from jumok.text.words import split_words
 from jumok.types import END, Alignment, Batch, LogProbs, Pair, ReadOut
+from support.random_translators import small_translator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,6 +237,26 @@ def test_a_translation_begins_with_its_prefix(tokenizers: TokenizerPair) -> None
         found = echo_translator(tokenizers).translate(lines, prefix=prefixes, beam=beam)
         assert found[0].text.startswith("a small")
         assert [t.text for t in found[1:]] == ["a tree", ""]
+
+
+def test_a_space_at_the_end_of_a_prefix_changes_nothing(tokenizers: TokenizerPair) -> None:
+    translator = echo_translator(tokenizers)
+    assert translator.translate(["the old house"], prefix="a small ") == translator.translate(
+        ["the old house"], prefix="a small"
+    )
+
+
+def test_a_score_that_is_no_number_is_told() -> None:
+    """Weights may be finite and overflow in a product."""
+    translator = copy.deepcopy(small_translator("transformer"))
+    with torch.no_grad():
+        for parameter in translator.model.parameters():
+            parameter.mul_(1e30)
+    [translation] = translator.translate(["the old house"])
+    assert not math.isfinite(translation.score)
+    [note] = translation.notes
+    assert note.startswith('the translation of "the old house" has no score that is a number')
+    assert json.loads(translation.as_json())["score"] is None
 
 
 def test_one_prefix_applies_to_all_lines_that_are_not_empty(tokenizers: TokenizerPair) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import subprocess
+import threading
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ from jumok.server.http_protocol import MAX_PIPELINED
 from jumok.server.limits import Limits
 from jumok.server.request_body import FORM, BodyMemoryBudget, parse_request, read_body
 from jumok.server.thread_slot import ThreadSlot
+from jumok.server.workers.pending import BusyError
 from jumok.system.processes import python_command
 from support.serve_models import sentences
 from support.serve_process import serving_in_thread, wait_until
@@ -360,6 +362,20 @@ def test_a_large_form_does_not_stop_the_other_requests() -> None:
         return turns
 
     assert asyncio.run(run()) > 10
+
+
+def test_a_request_does_not_wait_for_the_thread_for_ever() -> None:
+    async def run() -> None:
+        slot, release = ThreadSlot(0.05), threading.Event()
+        first = asyncio.create_task(slot.run(release.wait))
+        await asyncio.sleep(0.01)
+        with pytest.raises(BusyError, match="The server is busy"):
+            await slot.run(int, "7")
+        release.set()
+        await first
+        assert await slot.run(int, "8") == 8
+
+    asyncio.run(run())
 
 
 @pytest.mark.parametrize("content_type", [FORM, "multipart/form-data; boundary=x"])

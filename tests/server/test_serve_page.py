@@ -113,6 +113,10 @@ def test_candidates_are_other_words_with_the_rest_of_the_translation(served: Ser
         assert words[:2] == [prefix, one["word"]]
         assert one["words"][1]["probability"] == one["probability"]
         assert all(request["q"][slice(*link["source"])] for link in one["alignment"])
+    spaced = served.post("/v1/candidates", {**request, "prefix": f"{prefix} ", "count": 3}).json["candidates"]
+    assert spaced == found, "a space at the end of the prefix changes nothing"
+    two = served.post("/v1/candidates", {**request, "q": "One two three. Four five six seven."})
+    assert (two.status, two.json["error"].startswith("q has 2 sentences.")) == (409, True)
     refused = served.post("/v1/candidates", {**request, "target": "fr"})
     assert (refused.status, "no single model" in refused.json["error"]) == (400, True)
 

@@ -6,6 +6,8 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
+from support.office_files import make_xlsx
+
 if TYPE_CHECKING:
     from support.serve_process import Served
 
@@ -30,6 +32,13 @@ def test_a_word_document_is_translated(served: Served) -> None:
     # This model has learnt nothing; XML cannot contain the control characters that it may produce.
     assert f"<w:t>{''.join(filter(str.isprintable, expected['translatedText']))}</w:t>" in document
     assert "one two three" not in document
+
+
+def test_cells_that_formulas_need_are_named(served: Served) -> None:
+    formula = '<worksheet><c r="B1"><f>COUNTIF(A:A,"one")</f></c></worksheet>'
+    data = make_xlsx("<si><t>one</t></si><si><t>two</t></si>", **{"worksheets/sheet1": formula})
+    [note] = served.post_file("a.xlsx", data, source="en", target="de").json["notes"]
+    assert note.endswith('compare with them: "one" (sheet1!B1).')
 
 
 def test_a_translated_html_page_declares_the_target_language(served: Served) -> None:

@@ -22,6 +22,7 @@ from jumok.errors import DataError, UnsupportedError
 from jumok.pictures.reading import picture_data_url, write_picture
 from jumok.server.viewer.run_monitor import RunMonitor, is_run_folder
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
+from jumok.text.sentences import text_spans
 from jumok.training.events import Saved
 from jumok.training.run.run_folder import RunFolder
 from jumok.training.run.training_run import training_events
@@ -32,6 +33,7 @@ from support.random_translators import (
     SENTENCE,
     SMALL_MODELS,
     TARGET,
+    make_translator,
     picture_classifier,
     picture_translator,
     small_translator,
@@ -88,6 +90,19 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     expected = log_probs.gather(1, batch.target[0, 1:, None]).sum().item()
     assert response["log_prob"] == pytest.approx(expected, abs=1e-3)
     assert response["before"]["log_prob"] != pytest.approx(expected, abs=1e-4)
+
+
+def test_each_part_of_a_sentence_that_is_too_long_is_explained() -> None:
+    [settings, *_] = SMALL_MODELS.values()
+    translator = make_translator(settings, max_source_tokens=12)
+    service = ExplanationService([NamedTranslator("model", translator)])
+    sentence = "the old house sees a small tree, and the small tree sees the old house and a river. A river."
+    parts = translator.translate([sentence])[0].parts
+    assert len(parts) > len(text_spans(sentence))
+    for index in (0, len(parts) - 1):
+        response = request(service, "explain", sentence=sentence, index=index)
+        assert response["whole_text"]["parts"] == [{"source": source, "text": text} for source, text in parts]
+        assert (response["source"]["text"], response["target"]["text"]) == parts[index]
 
 
 def test_a_forced_candidate_begins_the_translation() -> None:
@@ -365,7 +380,7 @@ def test_measures_and_layers_are_those_of_the_explanation(name: str) -> None:
     for site, norms in expected.value_norms.items():
         assert np.allclose(unpack_weights(response["value_norms"][site]), norms, rtol=1e-3, atol=1e-3)
     layers = request(service, "layers", sentence=SENTENCE)["layers"]
-    count = len(explanation.with_layer_predictions().layers) if explanation.has_layers else 0
+    count = len(explanation.with_layer_predictions().layers) if explanation.has_layer_predictions else 0
     assert len(layers) == count
 
 

@@ -73,6 +73,21 @@ def make_pptx(slide: str, notes: str = "") -> bytes:
     )
 
 
+def make_epub(page: str) -> bytes:
+    """Return a book of one page."""
+    return make_zip(
+        {
+            "mimetype": "application/epub+zip",
+            "META-INF/container.xml": '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+            '<rootfiles><rootfile full-path="book.opf"/></rootfiles></container>',
+            "book.opf": '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item href="page.xhtml" '
+            'media-type="application/xhtml+xml"/></manifest></package>',
+            "page.xhtml": page,
+        },
+        stored=("mimetype",),
+    )
+
+
 def make_xlsx(strings: str, **more: str) -> bytes:
     return make_zip(
         {

@@ -285,7 +285,7 @@ def test_weights_are_interpolated() -> None:
 
 
 def test_the_chosen_point_gains_most_among_those_that_lose_little() -> None:
-    start = InterpolatedPoint(0, new=3.2, kept=1.8)
+    start = InterpolatedPoint(0, new_loss=3.2, kept_loss=1.8)
     points = [
         InterpolatedPoint(1, 2.9, 1.85),
         InterpolatedPoint(0.6, 3.0, 1.804),

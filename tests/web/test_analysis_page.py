@@ -377,8 +377,8 @@ def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
 class SlowService(ExplanationService):
     """Long work takes a second more per part, so that it lasts on a fast machine too."""
 
-    def _between_parts(self, on_partial: OnPartial | None) -> OnProgress:
-        on_progress = super()._between_parts(on_partial)
+    def _progress_callback(self, on_partial: OnPartial | None) -> OnProgress:
+        on_progress = super()._progress_callback(on_partial)
 
         def slowly(done: int, total: int) -> None:
             on_progress(done, total)

@@ -227,7 +227,7 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
             )
         for live, request in ((plain, {}), (edited, {"changes": changes[-1]})):
             assert_same_measures(engine.ask("measures", sentence=SENTENCE, **request), live.measures())
-        layers = plain.with_layer_predictions().layers if plain.has_layers else ()
+        layers = plain.with_layer_predictions().layers if plain.has_layer_predictions else ()
         assert_same(engine.ask("layers", sentence=SENTENCE)["layers"], layers_to_document(layers))
         for site, packed in document["attention"].items():
             layer, head, query, key = (generator.randrange(count) for count in packed["shape"])
@@ -289,6 +289,29 @@ def test_each_sentence_of_a_text_is_translated_by_itself() -> None:
             assert answer["source"] == expected["source"]
             assert engine.ask("translate", sentence=text)["text"] == base.translate([text])[0].text
         assert "counted from 0" in engine.refusal("explain", sentence="a tree", index=1)
+
+
+def test_a_sentence_that_is_too_long_is_translated_in_parts() -> None:
+    name = "bahdanau, gru"
+    base = rounded_translator(translator(name), "float16")
+    base.max_source_tokens = 12
+    service = ExplanationService([NamedTranslator(name, base)])
+    texts = [
+        "the old tree sees a small house, a river, and the old house near 학교 knows the tree. A river.",
+        "Yes. the tree knows, 漢字、かな，交じり；文 and... the house; so e.g. the house and the home",
+        "나는학교집에간다학교먹다" * 4 + "e\u0301" * 9,
+    ]
+    with EngineProcess(pack_model(base, MODELS[name])) as engine:
+        for text in texts:
+            count = len(base.segment_spans(text))
+            assert count > len(text_spans(text))
+            for index in (0, count - 1):
+                request = {"sentence": text, "index": index}
+                expected = json.loads(service.handle("explain", json.dumps(request).encode()))
+                answer = engine.ask("explain", **request)
+                assert answer["whole_text"] == expected["whole_text"], text
+                assert answer["source"] == expected["source"]
+            assert engine.ask("translate", sentence=text)["text"] == base.translate([text])[0].text
 
 
 @pytest.mark.slow

@@ -10,11 +10,11 @@ import { parseChanges, type Change } from "../src/lib/changes";
 import type { Explanation } from "../src/lib/format";
 import { makeMap, wordProbabilities } from "../src/lib/maps";
 
-const place = { site: "cross" as const, layer: 0, head: 1, query: 2 };
+const weightRow = { site: "cross" as const, layer: 0, head: 1, query: 2 };
 
 function edited(change: Change, weights: number[]): number[] {
   const row = Float32Array.from(weights);
-  editFromChanges([change])!(row, place);
+  editFromChanges([change])!(row, weightRow);
   return [...row];
 }
 
@@ -45,19 +45,19 @@ describe("changes", () => {
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [2], weight: 0.5 }, [0.75, 0.25, 0])).toEqual([0.375, 0.125, 0.5]);
   });
 
-  it("silences heads after an inner edit", () => {
+  it("silenceHeads sets the rows of the named heads to 0", () => {
     const row = Float32Array.of(0.25, 0.75);
-    silenceHeads("cross", [[0, 1]], null)(row, place);
+    silenceHeads("cross", [[0, 1]], null)(row, weightRow);
     expect([...row]).toEqual([0, 0]);
   });
 
-  it("leaves the tokens before its first query as they are", () => {
+  it("know the first step that they affect", () => {
     expect(firstStep({ kind: "pin", ...scope, queries: [5, 3], keys: [0] })).toBe(3);
     expect(firstStep({ kind: "paint", ...scope, site: "encoder", query: 4, key: 0, weight: 1 })).toBe(0);
     expect(firstStep({ kind: "silence", ...scope })).toBe(0);
   });
 
-  it("refuses cells outside the maps and in the future", () => {
+  it("are refused for cells outside the maps and for keys after the query", () => {
     const maps = { decoder: { shape: [1, 2, 3, 3] as [number, number, number, number], values: new Float32Array(18) } };
     const decoder = { site: "decoder" as const, layer: null, head: null };
     expect(() => checkChanges([{ kind: "silence", ...scope }], maps)).toThrow('no attention "cross"');
@@ -77,7 +77,7 @@ describe("changes", () => {
     expect(() => checkRows([{ ...later, words: ["책을", "book"] }], 9)).not.toThrow();
   });
 
-  it("parses only valid changes of an address", () => {
+  it("are read from an address, if all of them are valid", () => {
     expect(parseChanges('[{"kind":"silence","site":"cross"}]')).toEqual([{ kind: "silence", site: "cross", layer: null, head: null }]);
     for (const text of ["", "{}", '[{"kind":"silence","site":"x"}]', '[{"kind":"paint","site":"cross"}]', '[{"kind":"pin","site":"cross","queries":[-1],"keys":[0]}]']) expect(parseChanges(text)).toEqual([]);
   });
@@ -119,21 +119,21 @@ describe("search", () => {
     expect(best.logProb).toBeCloseTo(Math.log(0.4), 6);
   });
 
-  it("begins with a prefix, whose tokens cost nothing", () => {
+  it("begins with a prefix, whose tokens add 0 to the score", () => {
     const [best] = search(model, SETTINGS, [4, 5]);
     expect(best.ids).toEqual([4, 5]);
     expect([best.score, best.logProb]).toEqual([0, Math.fround(Math.fround(Math.log(0.6)) + Math.fround(Math.log(0.35)))]);
     expect(() => search(model, SETTINGS, [END])).toThrow("no special tokens");
   });
 
-  it("repeats no n-gram if it must not, and writes at least one token", () => {
+  it("repeats no n-gram if the settings forbid it, and writes at least `min_length` tokens", () => {
     const [best] = search(model, { ...SETTINGS, beam: 1, no_repeat_ngram_size: 1 });
     expect(best.ids).toEqual([4, 5]);
     const [first] = search(tableModel({ [BEGIN]: { [END]: 0.9, 4: 0.1 }, 4: { [END]: 1 } }), SETTINGS);
     expect([first.ids, first.score]).toEqual([[4], 0]);
   });
 
-  it("has the largest values first, and the first of equals", () => {
+  it("takes the largest values, of equals the first, and limits the length", () => {
     expect(largest(Float32Array.of(1, 3, 2, 3, -Infinity), 3)).toEqual([1, 3, 2]);
     expect(largest(Float32Array.of(1), 3)).toEqual([0]);
     expect([maxLength(SETTINGS, 5, 0), maxLength(SETTINGS, 5, 20)]).toEqual([8, 21]);
@@ -164,7 +164,7 @@ describe("maps of the page", () => {
     log_probs: [Math.log(0.5), 0],
   } as unknown as Explanation;
 
-  it("add the keys of a word and average its queries", () => {
+  it("add up the weights of a word's keys and average over its queries", () => {
     const map = makeMap(explanation, { site: "cross", combination: "mean", layer: -1, head: 0, words: true, specials: true })!;
     expect([map.rowLabels, map.columnLabels]).toEqual([["x", "</s>"], ["ab", "</s>"]]);
     map.values.forEach((value, i) => expect(value).toBeCloseTo([0.5, 0.5, 1, 0][i], 4));

@@ -61,7 +61,7 @@ describe("effects of heads on words", () => {
     expect(decisiveHead({ ...map, values: new Float32Array(6) }, 1)).toBeNull();
   });
 
-  it("are missing in older pages", () => expect(headWordEffects(example({ statistics: {} }), "cross")).toBeNull());
+  it("are null for older pages, which lack them", () => expect(headWordEffects(example({ statistics: {} }), "cross")).toBeNull());
 });
 
 describe("measures", () => {
@@ -71,14 +71,14 @@ describe("measures", () => {
     erasure: packed([-2, -1, 0, -3, 0, -1, 0, 0], [4, 2]),
   };
 
-  it("multiply weights with norms, and share a row", () => {
+  it("multiply weights by norms, and divide each row by its sum", () => {
     const map = measureMap(example(), { ...choice, words: false }, measures, "norm")!;
     expect([...map.values.subarray(4, 8)].map((share) => share.toFixed(3))).toEqual(["0.000", "0.250", "0.750", "0.000"]);
     const words = measureMap(example(), choice, measures, "norm")!;
     expect([...words.values.subarray(3, 6)]).toEqual([0, 1, 0]);
   });
 
-  it("have the maximum over heads of what each weight adds, not the average", () => {
+  it("multiply by the norms before heads are combined", () => {
     const two = example({ attention: { cross: packWeights([1, 0, 0, 1, 0.5, 0.5, 0, 1], [1, 2, 2, 2]) }, source: { ...example().source, tokens: ["▁a"] }, target: { ...example().target, tokens: ["▁x"] } });
     const norms: Measures = { ...measures, value_norms: { cross: packWeights([1, 1, 1, 3], [1, 2, 2]) } };
     const show = (combination: Choice["combination"]) => [...measureMap(two, { ...choice, words: false, combination, layer: 0 }, norms, "norm")!.values.subarray(0, 2)];
@@ -144,7 +144,7 @@ describe("measures", () => {
     expect(formatCell(tokens, 2)).toBe("–");
   });
 
-  it("differ from the weight by the share that they add to it", () => {
+  it("have as difference map the share of the measure minus the weight", () => {
     const difference = differenceMap(example(), choice, measures, "erasure")!;
     expect(difference.quantity).toBe("difference");
     expect(difference.values[0]).toBeCloseTo(2 / 3 - 1);
@@ -154,7 +154,7 @@ describe("measures", () => {
     expect(differenceMap(example(), tokens, measures, "erasure")!.values[1]).toBeCloseTo(1 / 3);
   });
 
-  it("that are missing have no map", () => {
+  it("that were not computed have no map", () => {
     expect(measureMap(example(), choice, { ...measures, gradient: {} }, "gradient")).toBeNull();
     expect(measureMap(example(), { ...choice, combination: "roll-out" }, measures, "norm")).toBeNull();
   });
@@ -169,7 +169,7 @@ describe("measures", () => {
     expect([[...sum.values], sum.quantity, [...sum.empty!]]).toEqual([[-2, -5, 0], "nats", [0, 0, 1]]);
   });
 
-  it("have one scale of nats for every sentence, and none for what rounds to nothing", () => {
+  it("have one scale of nats for every sentence, and the neutral colour for 0", () => {
     const [small, large, none] = [-0.03, -14.3, 0].map((nats) => natsColour("light", nats, MAX_NATS));
     expect(large).toBe(natsColour("light", -MAX_NATS, MAX_NATS));
     expect(small).not.toBe(large);
@@ -187,7 +187,7 @@ describe("measures", () => {
   });
 });
 
-describe("masked cells", () => {
+describe("cells that the mask hides", () => {
   const causal = example({ attention: { decoder: packWeights([1, 0, 0, 0, 0.5, 0.5, 0, 0, 0.2, 0.3, 0.5, 0, 0.1, 0.2, 0.3, 0.4], [1, 1, 4, 4]) } });
 
   it("have no number: a step cannot read what is written later", () => {
@@ -199,7 +199,7 @@ describe("masked cells", () => {
     expect(mapTable(tokens, "weight")[1]).toEqual(["·x", 1, "", "", ""]);
   });
 
-  it("are not in the other attentions", () => expect(makeMap(example(), choice)!.empty).toBeUndefined());
+  it("are only in the decoder's self-attention", () => expect(makeMap(example(), choice)!.empty).toBeUndefined());
 });
 
 it("the map of a hypothesis names the words of the steps that wrote the translation", () => {
@@ -215,7 +215,7 @@ describe("an expected translation", () => {
   const own = example();
   const expected = example({ target: { ...own.target, text: "x yw", ids: [4, 5, 9], tokens: ["▁x", "▁y", "w"], words: ["x", "yw"] }, log_probs: [-0.1, -0.2, -3, -0.4], log_prob: -3.7 });
 
-  it("parts at the first other token, in the word that has it", () => {
+  it("diverges at the first token that differs, in the word that has this token", () => {
     const { step, tokens, own: left, expected: right, preference } = contrast(own, expected);
     expect(step).toBe(2);
     expect(tokens).toEqual({ own: "z", expected: "w", ownProbability: Math.exp(-0.3), expectedProbability: Math.exp(-3) });
@@ -224,17 +224,17 @@ describe("an expected translation", () => {
     expect(preference).toBeCloseTo(2.7);
   });
 
-  it("that is shorter parts at </s>", () => {
+  it("that is shorter diverges at its </s>", () => {
     const shorter = example({ target: { ...own.target, text: "x", ids: [4], tokens: ["▁x"], words: ["x"], word_of_token: [0] }, log_probs: [-0.1, -5] });
     expect(contrast(own, shorter).tokens).toEqual({ own: "·y", expected: "</s>", ownProbability: Math.exp(-0.2), expectedProbability: Math.exp(-5) });
     expect(contrast(own, shorter).expected.map(({ after }) => after)).toEqual([false]);
   });
 
-  it("that is the same in other tokens does not part", () => {
+  it("that is the same text in other tokens does not diverge", () => {
     expect(contrast(own, example({ target: { ...own.target, ids: [4, 5, 9] } })).step).toBeNull();
   });
 
-  it("is spoken for by the words whose erasure lowers it most", () => {
+  it("has source effects that are positive for words that favour the own translation, negative for words that favour the expected one", () => {
     const measures = (values: number[]): Measures => ({ value_norms: {}, gradient: {}, erasure: packed(values, [4, 2]) });
     const effects = sourceEffects(measures([0, 0, 0, 0, -2, 0, 0, 0]), measures([0, 0, 0, 0, -0.5, -1, 0, 0]), 2)!;
     expect(effects).toEqual([1.5, -1]);

@@ -15,7 +15,7 @@ describe("arrays", () => {
     expect([...linear(inputs, f32(1, 1, 1, 1, 1, 0, 0, 0, 0, 2), f32(0.5, -1), 5)]).toEqual([15.5, 9, 1.5, 1]);
   });
 
-  it("has the softmax of large scores, and its logarithm", () => {
+  it("computes the softmax of large scores, and its logarithm", () => {
     const [scores, logs] = [f32(1000, 1000, -1000), f32(0, Math.log(3))];
     softmax(scores);
     logSoftmax(logs);
@@ -88,12 +88,12 @@ describe("positions", () => {
 });
 
 describe("numbers as text", () => {
-  it("signs them, without a sign for what rounds to zero", () => {
+  it("have a sign, unless they round to zero", () => {
     expect([signed(1.234), signed(-0.5), signed(-0.001)]).toEqual(["+1.23", "−0.50", "0.00"]);
     expect([formatNumber(2), formatNumber(null), formatNumber(-1)]).toEqual(["2.00", "–", "−1.00"]);
   });
 
-  it("has shares in per cent", () => {
+  it("are shares in per cent", () => {
     expect([percent(0.0994), percent(0.0996), percent(1)]).toEqual(["9.9 %", "10 %", "100 %"]);
     expect([percent(0), percent(0.0004), percent(0.0006)]).toEqual(["< 0.1 %", "< 0.1 %", "0.1 %"]);
   });

@@ -27,7 +27,7 @@ describe("silencing heads", () => {
     expect(isSilenced(off, "encoder", 1, 2)).toBe(false);
   });
 
-  it("frees one head of a layer or of all and leaves the others silent", () => {
+  it("can be undone for one head of a silenced layer or site; the others stay silent", () => {
     expect(silenced(toggleHead([all], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
     expect(silenced(toggleHead([{ ...all, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
     expect(silenced(toggleHead([{ ...all, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
@@ -52,7 +52,7 @@ describe("lines", () => {
     expect(weightSetAt([], edge)).toBeNull();
   });
 
-  it("know which changes another sentence keeps, and which tokens stay", () => {
+  it("know which changes stay for another sentence, and the first step that changes affect", () => {
     const changes = setWeight([all], edge, 1);
     expect(independentOfSentence(changes)).toEqual([all]);
     expect(firstChangedStep(changes)).toBe(0);
@@ -60,7 +60,7 @@ describe("lines", () => {
     expect(firstChangedStep([])).toBe(Infinity);
   });
 
-  it("pin the steps that wrote the old word, and it is told if the new one has more tokens", () => {
+  it("report a new word of which a pin holds only some tokens", () => {
     const target = { text: "책을 믿는다.", ids: [5, 6, 7, 8, 9], tokens: ["▁책을", "▁믿", "는", "다", "."], words: ["책을", "믿는다", "."], word_of_token: [0, 1, 1, 1, 2] };
     const pinned = (queries: number[], site: Change["site"] = "cross") => partlyPinned({ target, changes: [{ kind: "pin", site, layer: null, head: null, queries, keys: [0] }] } as unknown as Explanation);
     expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
@@ -87,7 +87,7 @@ describe("lines", () => {
     expect(describeChange({ ...unnamed, queries: [1] }, at(after, []), LANGUAGES.en)).toContain("책을 → book");
   });
 
-  it("are drawn from a weight on, the strongest of each word marked", () => {
+  it("are drawn for weights of MIN_WEIGHT or more, the strongest of each row marked", () => {
     const map = mapFrom(Float32Array.of(0.5, 0.3, 0.2, 0.04, 0.9, 0.06), ["a", "b"], ["x", "y", "</s>"]);
     expect(linesOf(map, 2, 2).map(({ row, column, strongest }) => [row, column, strongest])).toEqual([
       [0, 1, false],
@@ -155,7 +155,7 @@ describe("texts", () => {
     expect(choiceData(changed, choice, true)).toEqual({ site: "cross", heads: null, words: true, specials: true });
   });
 
-  it("of refusals are in the language of the page, and speak of no Python", () => {
+  it("of refusals are in the language of the page, without advice for programmers", () => {
     const long = "This sentence is too long to be explained at once: it has 1,024 tokens, and the model takes 256. Give a shorter sentence, or explain the `parts` of its translation in Python, one by one.";
     expect(localise(long, LANGUAGES.en)).not.toContain("Python");
     expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
@@ -164,9 +164,10 @@ describe("texts", () => {
     expect(localise("another", LANGUAGES.ko)).toBe("another");
   });
 
-  it("of remembered settings are read, and others left out", () => {
+  it("of stored preferences are read; unknown values are left out", () => {
     expect(parsePreferences("ko.dark")).toEqual({ language: "ko", appearance: "dark" });
     expect(parsePreferences("xx.pink")).toEqual({ language: undefined, appearance: undefined });
+    expect(parsePreferences("ko.dark.seen")).toEqual({ language: "ko", appearance: "dark", storySeen: true });
   });
 });
 

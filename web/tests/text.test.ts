@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 
+import { splitLine } from "../src/engine/long_lines";
 import type { StoredTokenizer } from "../src/engine/model_file";
 import { escape, joinLines, normalise, strip, unescape, unescapedOffsets } from "../src/engine/normalisation";
 import { replaceParts, textSpans, type Sentences } from "../src/engine/sentences";
@@ -52,6 +53,26 @@ describe("sentences", () => {
   });
 });
 
+describe("a line that is too long", () => {
+  const words = (text: string) => text.split(/\s+/).length;
+  const characters = (text: string) => [...text].length;
+
+  // The expected parts are those of Python: tests/text/test_long_lines.py.
+  it("is split at sentences, then commas, then spaces", () => {
+    const sentences = ["The first sentence has seven words here.", "Is the second one a question now?", "Yes it is!"];
+    expect(splitLine(sentences.join(" "), words, 9)).toEqual(sentences);
+    expect(splitLine("Dr. Kim told us to wait for a moment. Then the door opened.", words, 11)).toEqual(["Dr. Kim told us to wait for a moment.", "Then the door opened."]);
+    expect(splitLine("one two three, four five six; seven eight", words, 6)).toEqual(["one two three, four five six;", "seven eight"]);
+    expect(splitLine("one two three four five six seven", words, 3)).toEqual(["one two three", "four five six", "seven"]);
+    expect(splitLine("今日は天気がいいです。明日は雨が降るでしょう。", characters, 14)).toEqual(["今日は天気がいいです。", "明日は雨が降るでしょう。"]);
+  });
+
+  it("is split anywhere if it has no spaces, but not before a combining character", () => {
+    expect(splitLine("😀😀e\u0301😀", characters, 3)).toEqual(["😀😀", "e\u0301😀"]);
+    expect(splitLine("e\u0301e\u0301", characters, 1)).toEqual(["e", "\u0301", "e", "\u0301"]);
+  });
+});
+
 describe("words", () => {
   it("splits punctuation off, keeps tags, and splits scripts without spaces", () => {
     expect(splitWords("No, I go <polite> home.")).toEqual(["No", ",", "I", "go", "<polite>", "home", "."]);
@@ -81,6 +102,7 @@ function stored(kind: "unigram" | "bpe", pieces: [string, number, string?][], by
     byte_fallback: byteFallback,
     tokens: [...SPECIAL, ...listed, ...pieces.map(([piece]) => piece)],
     scores: [...SPECIAL, ...listed].map(() => 0).concat(pieces.map(([, score]) => score)),
+    // One letter per token, as model_file.ts lists them: <pad>, <unk>, <s>, </s>, the bytes, the others.
     types: `cucc${"b".repeat(listed.length)}${pieces.map(([, , type]) => type ?? "n").join("")}`,
   };
 }
@@ -88,7 +110,7 @@ function stored(kind: "unigram" | "bpe", pieces: [string, number, string?][], by
 describe("the tokenizer", () => {
   const unigram: [string, number, string?][] = [["▁", -3], ["a", -3], ["b", -3], ["ab", -4], ["▁ab", -5], ["▁<x>", 0, "d"], ["<", -9], ["x", -9], [">", -9]];
 
-  it("finds the most probable segmentation of a unigram model", () => {
+  it("finds the most probable segmentation by a unigram model", () => {
     const tokenizer = new Tokenizer(stored("unigram", unigram));
     expect(tokenizer.tokens(tokenizer.encode("abab b"))).toEqual(["▁ab", "ab", "▁", "b"]);
     expect(tokenizer.encode("")).toEqual([]);

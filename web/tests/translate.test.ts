@@ -1,4 +1,4 @@
-/** The page to translate on: offsets, addresses, events, links between words, history. */
+/** The translation page: offsets, addresses, events, links between words, history. */
 
 import { describe, expect, test } from "vitest";
 
@@ -25,7 +25,7 @@ describe("addresses", () => {
     const input = { source: "en", target: "ko", text };
     expect(read(writeAddress(input))).toEqual(input);
   });
-  test("a text alone, what is no escape sequence, and unknown languages", () => {
+  test("a text without languages, with a % that is no escape, or after unknown languages is read as text", () => {
     expect(read("#I%20go")).toEqual({ text: "I go" });
     expect(read("#100%")).toEqual({ text: "100%" });
     expect(read("#xx/ko/a")).toEqual({ text: "xx/ko/a" });

@@ -24,7 +24,9 @@ def explain_class(classifier: PictureClassifier, path: str, *, candidates: int =
     stored with their probabilities.
     """
     attention = classifier.attention(path)
-    picture = PatchedPicture.from_patches(classifier.pictures.encode(path), classifier.pictures)
+    picture = PatchedPicture.from_patches(
+        classifier.picture_tokenizer.encode(path), classifier.picture_tokenizer
+    )
     [answer] = classifier.classify([path])
     ranked = sorted(answer.probabilities.items(), key=lambda item: -item[1])[:candidates]
     ids = {name: classifier.classes.encode(name)[0] for name, _ in ranked}

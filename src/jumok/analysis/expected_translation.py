@@ -75,8 +75,8 @@ def contrast(
     step = next((i for i, (left, right) in enumerate(zip_longest(*ids)) if left != right), None)
     if step is None:
         return Contrast(own, other, None, None, None)
-    scores = other.bound_model.log_probs(other.target.ids)[step]
-    rank = int((scores > scores[ids[1][step]]).sum())
+    log_probs = other.bound_model.log_probs(other.target.ids)[step]
+    rank = int((log_probs > log_probs[ids[1][step]]).sum())
     effects = None
     if not any(change.cells()[0] for change in own.changes):
         erased = [own.source.tokens_of(word) for word in range(len(own.source.words))]

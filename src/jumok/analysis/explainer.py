@@ -113,7 +113,7 @@ def explain(
         # Rounding in a converted model may lead to another translation, which is the one that users see.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
         if translation.text != explanation.text:
-            # The page must not call it given: nobody gave it. The engine's search is not recorded.
+            # The page must not call this translation given: nobody gave it. Its search is not recorded.
             written = replace(explainer, target=translation.text).explain(source, "", None, None)
             return replace(written, facts={**written.facts, "written_by": translator.engine.name})
     return explanation
@@ -214,10 +214,11 @@ class _Explainer:
         )
 
     def _prefix_ids(self, prefix: str | Sequence[int]) -> list[int]:
-        tokenizer = self.translator.tokenizers.target
         if isinstance(prefix, str):
-            return tokenizer.encode(prefix)
-        tokenizer.tokens(prefix)  # refuses ids outside the vocabulary, which have no embedding
+            return self.translator.prefix_ids([prefix])[0]
+        self.translator.tokenizers.target.tokens(
+            prefix
+        )  # refuses ids outside the vocabulary, which have no embedding
         return list(prefix)
 
     def _changes_and_hook(

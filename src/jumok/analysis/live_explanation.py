@@ -40,7 +40,7 @@ class LiveExplanation(Explanation):
     target_tokenizer: AnyTokenizer = field(kw_only=True, repr=False)
 
     @property
-    def has_layers(self) -> bool:
+    def has_layer_predictions(self) -> bool:
         """Whether each layer's state can be read as a prediction."""
         return isinstance(self.bound_model.model, Transformer | DecoderOnly)
 
@@ -91,8 +91,9 @@ class LiveExplanation(Explanation):
 
     def measures(self) -> Measures:
         """Return how much each word matters: value norms, gradients and erasure."""
-        names_cells = any(change.cells()[0] for change in self.changes)
-        return measure(self.bound_model, self.source, self.target.ids, erases=not names_cells)
+        # Deleting a word would shift the indices of changed cells.
+        changes_cells = any(change.cells()[0] for change in self.changes)
+        return measure(self.bound_model, self.source, self.target.ids, erases=not changes_cells)
 
     def with_measures(self) -> LiveExplanation:
         """Return a copy with `measured`, the result of `measures`."""
@@ -160,7 +161,7 @@ def complete_explanation(explanation: Explanation) -> Explanation:
     if complete.picture is None and complete.measured is None:
         complete = complete.with_measures()
     complete = complete if complete.cells else complete.with_steps()
-    if complete.layers or not complete.has_layers:
+    if complete.layers or not complete.has_layer_predictions:
         return complete
     # A stored page shows layer predictions only beside its stored cells; all others would need much space.
     shown = {steps.cell.query for steps in complete.cells if steps.cell.site != "encoder"}

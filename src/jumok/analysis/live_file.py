@@ -2,7 +2,8 @@
 
 The file has the page, the engine (`plots/engine.js`, built from `web/src/engine/`), a description of the
 model as JSON, and its weights in base64: matrices in half precision, or in eight bits with one scale per row;
-vectors in single precision. The engine has its own code for each mechanism, so it runs the common ones only.
+vectors in single precision. The engine has its own code for each mechanism, so it runs only the common ones,
+which are listed below.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def view_picture(
             raise UnsupportedError(
                 "A classifier writes no caption, so there is none to explain. Leave it out."
             )
-        tokenizer = model.pictures
+        tokenizer = model.picture_tokenizer
         [answer] = model.classify([path])
         text, attention = answer.name, model.class_roll_out(path)
         attention = replace(attention, queries=(text,), facts={"roll-out": "from the class token"})

@@ -62,13 +62,14 @@ def _score_block(
     translator: Translator, pairs: Sequence[Pair], previous: Translator | None
 ) -> list[SentenceScore]:
     texts, metric = _translate(translator, pairs), make_metric("chrf")
-    earlier = None if previous is None else _translate(previous, pairs)
+    previous_texts = None if previous is None else _translate(previous, pairs)
     uncovered, losses = _uncovered(translator, pairs, texts), _losses(translator, pairs)
     scores = []
     for i, (pair, text) in enumerate(zip(pairs, texts, strict=True)):
         chrf = float(metric.sentence_score(text, [pair.target]).score)
-        before = None if earlier is None else float(metric.sentence_score(earlier[i], [pair.target]).score)
-        change = None if before is None else chrf - before
+        change = None
+        if previous_texts is not None:
+            change = chrf - float(metric.sentence_score(previous_texts[i], [pair.target]).score)
         repeats = _count_repeats(split_words(text))
         scores.append(
             SentenceScore(pair.source, pair.target, text, chrf, losses[i], uncovered[i], repeats, change)
@@ -94,7 +95,7 @@ def _uncovered(translator: Translator, pairs: Sequence[Pair], texts: Sequence[st
 
 
 def _is_word(word: str) -> bool:
-    """Whether it is neither punctuation nor a tag such as `<polite>`."""
+    """Whether a word is neither punctuation nor a tag such as `<polite>`."""
     return any(map(str.isalnum, word)) and not (word.startswith("<") and word.endswith(">"))
 
 

@@ -70,7 +70,7 @@ class AttentionCall:
         queries, keys = self.heads("query", self.query_states), self.heads("key", self.key_states)
         values = self.heads("value", self.key_states)
         bias = None
-        if isinstance(self.attention, MultiHead):  # it rotates or biases by position before it compares
+        if isinstance(self.attention, MultiHead):  # which applies positions to queries, keys and scores
             positions = self.attention.positions
             queries, keys = positions.rotate(queries, self.query_offset), positions.rotate(keys, 0)
             scale = mechanism.scale(queries.shape[-1])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_NOTES = 10
 """The number of notes that are printed; a file of a million lines may have one per line."""
 FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
-"""Options with one file, or two parallel ones, in commands where they may be repeated."""
+"""Options that take one file or two parallel ones, in commands where the option may be repeated."""
 RENAMED_OPTIONS = {
     "--contender": "--system",
     "--longest": "--max-length-ratio",
@@ -113,7 +113,7 @@ def report_fallback(engine: Engine) -> None:
 
 
 def report_notes(notes: Sequence[str], *, total: int | None = None) -> None:
-    """Print the first notes on translations to standard error; `total` counts all, if `notes` is cut off."""
+    """Print the first notes to standard error; `total` is the number of all, if `notes` has only some."""
     for note in notes[:MAX_NOTES]:
         typer.echo(localise("note: {note}", note=localise_text(note)), err=True)
     more = (len(notes) if total is None else total) - MAX_NOTES
@@ -230,7 +230,7 @@ def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
 
 
 def require_utf8(text: str | None) -> str | None:
-    """Return a sentence from the command line; refuse bytes that are not UTF-8. (File names may have any.)"""
+    """Return a sentence from the command line; refuse bytes that are not UTF-8, as file names may have."""
     if (
         text is not None
         and not text.isascii()

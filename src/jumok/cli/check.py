@@ -78,7 +78,7 @@ def check(
 
 
 def _open_like(first: Corpus, files: list[str], *, columns: str, encoding: str) -> list[Corpus]:
-    """Open validation or test sets like the first corpus: same languages, plain text if it is plain text."""
+    """Open validation or test sets in the languages of the first corpus, as pairs or plain text like it."""
     from jumok.data.corpora import open_further_corpora, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None
@@ -143,7 +143,7 @@ def _show_corpora(console: Console, report: CorpusReport, noun: str, *, has_pair
         dropped = "".join(f"; {localise_text(f'{n:,} {what}')}" for what, n in corpus.dropped.items())
         console.print(Text(corpus.name, "bold"), f": {count}{weight}{dropped}", sep="")
         if corpus.note:
-            console.print(Text(f"  {pad(localise('read'), 7)} {localise_text(corpus.note)}"))
+            console.print(Text(f"  {pad(localise('read'), 7)}{localise_text(corpus.note)}"))
     text = {localise("text"): report.target}
     sides = {localise("source"): report.source, localise("target"): report.target} if has_pairs else text
     for name, side in sides.items():

@@ -152,22 +152,22 @@ def _write(
     dropped: Path,
     languages: tuple[str, str],
 ) -> None:
-    """Write the pairs that are kept, with their alignments, and the others, with their scores."""
+    """Write the pairs that are kept, with their alignments, and the dropped ones, with their scores."""
     from jumok.storage.folders import write_file  # start-up
 
     source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))
-    kept, others = list[list[str]](), list[list[str]]()
+    kept_rows, dropped_rows = list[list[str]](), list[list[str]]()
     for pair, score in _scored(corpora, scores):
         texts = [_one_line(pair.source), _one_line(pair.target)]
         if score.score >= limit:
-            kept.append(texts if pair.alignment is None else [*texts, str(pair.alignment)])
+            kept_rows.append(texts if pair.alignment is None else [*texts, str(pair.alignment)])
         else:
-            others.append([f"{score.score:.6f}", f"{score.forward:.3f}", f"{score.back:.3f}", *texts])
-    has_links = any(len(row) > 2 for row in kept)
+            dropped_rows.append([f"{score.score:.6f}", f"{score.forward:.3f}", f"{score.back:.3f}", *texts])
+    has_links = any(len(row) > 2 for row in kept_rows)
     header = [source, target, *(["alignment"] if has_links else [])]
-    rows = [[*row, ""][:3] if has_links else row for row in kept]
+    rows = [[*row, ""][:3] if has_links else row for row in kept_rows]
     write_file(out, _table([header, *rows]))
-    write_file(dropped, _table([["score", "forward", "back", source, target], *others]))
+    write_file(dropped, _table([["score", "forward", "back", source, target], *dropped_rows]))
 
 
 def _table(rows: Sequence[Sequence[str]]) -> bytes:
@@ -189,8 +189,8 @@ def _report(
     if reasons := _describe_skipped(skipped):
         typer.echo(localise("left out first, as in training: {reasons}", reasons=reasons))
     ranked = sorted(_scored(corpora, scores), key=lambda scored: scored[1].score)
-    others = [scored for scored in ranked if scored[1].score < limit]
-    kept = ranked[len(others) :]
+    dropped = [scored for scored in ranked if scored[1].score < limit]
+    kept = ranked[len(dropped) :]
     message = localise(
         "kept {kept:,} of {pairs:,} pairs ({share:.0%}), with a score of at least {limit:.4f}; dropped "
         "{dropped:,}",
@@ -198,11 +198,11 @@ def _report(
         pairs=len(ranked),
         share=len(kept) / len(ranked),
         limit=limit,
-        dropped=len(others),
+        dropped=len(dropped),
     )
     typer.echo(message)
-    _show_examples(localise("dropped, lowest scores"), others[:examples])
-    _show_examples(localise("dropped, highest scores"), others[examples:][-examples:] if examples else [])
+    _show_examples(localise("dropped, lowest scores"), dropped[:examples])
+    _show_examples(localise("dropped, highest scores"), dropped[examples:][-examples:] if examples else [])
     _show_examples(localise("kept, lowest scores"), kept[:examples])
 
 

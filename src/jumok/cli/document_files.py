@@ -40,18 +40,18 @@ def make_job(
     """Return the job that documents are translated with. `load_options`: how the model was loaded."""
     remembered = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
-    others = {name: value for name, value in options.items() if name != "glossary"}
+    other_options = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
-    key = make_key(translator.facts.digest, others, terms, remembered, encoding, load_options)
+    key = make_key(translator.facts.digest, other_options, terms, remembered, encoding, load_options)
     return DocumentJob(options, remembered, encoding, key)
 
 
 def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:
-    """Read a translation memory: any file of pairs. Of several translations of a text, the last counts.
+    """Read a translation memory: any file of pairs. Of several translations of a text, the last is used.
 
-    It is the newest: tools append. Pairs without a translation are left out: tools store them for what is
-    still to be translated. So are those whose translation has lost a placeholder. A memory need not have the
-    encoding of the documents.
+    The last is the newest: tools append. Pairs without a translation are left out: tools store them for what
+    is still to be translated. Pairs whose translation has lost a placeholder are left out too. A memory need
+    not have the encoding of the documents.
     """
     from jumok.data.corpora import open_further_corpora  # start-up
 
@@ -80,7 +80,7 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
 
 
 def _report_replaced(path: Path, memory: Mapping[str, str], replaced: Mapping[str, str]) -> None:
-    """Say which texts have several translations, and which one counts."""
+    """Say which texts have several translations, and which one is used."""
     if replaced:
         source, earlier = next(iter(replaced.items()))
         note = localise(
@@ -218,16 +218,16 @@ def _translate_in_order(
             failures.append(refusal)
             continue
         try:
-            one = _translate_one(translator, path, target, job, label, overwrite=overwrite)
+            segment_translator = _translate_one(translator, path, target, job, label, overwrite=overwrite)
         except DataError as error:
             if len(plan.files) == 1:
                 raise
             failures.append(str(error))
             continue
-        num_from_memory += one.num_from_memory
-        translated |= one.translated
+        num_from_memory += segment_translator.num_from_memory
+        translated |= segment_translator.translated
         if progress is not None:
-            progress.add(str(target), {"source": digest, "translated": one.translated})
+            progress.add(str(target), {"source": digest, "translated": segment_translator.translated})
     if progress is not None and not failures:
         progress.remove()  # with failures, the same command continues after they are repaired
     if job.memory:
@@ -287,7 +287,7 @@ def _translate_one(
             translator, job, target=target, overwrite=overwrite, on_progress=on_progress
         )
         try:
-            translate_file(
+            notes = translate_file(
                 path,
                 target,
                 translate,
@@ -309,7 +309,7 @@ def _translate_one(
         finally:
             if translate.part is not None:
                 translate.part.close()
-    report_notes([f"{path.name}: {localise_text(note)}" for note in translate.notes])
+    report_notes([f"{path.name}: {localise_text(note)}" for note in (*notes, *translate.notes)])
     return translate
 
 
@@ -323,7 +323,7 @@ def _print_document(translator: Translator, source: Path, job: DocumentJob) -> d
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
-    report_notes(translate.notes)
+    report_notes([*document.notes, *translate.notes])
     return translate.translated
 
 

@@ -20,7 +20,7 @@ _HEAD_BYTES = 4096
 
 
 def read_text_file(path: Path, encoding: str) -> bytes:
-    """Return the text of a file as UTF-8; a compressed file is decompressed."""
+    """Return the bytes of a text, decompressed if needed; with an `encoding`, transcoded to UTF-8."""
     file = InputFile(path, encoding=check_encoding(encoding))
     data = b"".join(read_blocks(file))
     if not encoding:
@@ -29,8 +29,8 @@ def read_text_file(path: Path, encoding: str) -> bytes:
     return b"".join(read_transcoded(file))
 
 
-def decode_stream(data: bytes, name: str, encoding: str) -> bytes:
-    """Return bytes in this encoding as UTF-8."""
+def transcode_to_utf8(data: bytes, name: str, encoding: str) -> bytes:
+    """Return a text in this encoding as UTF-8; messages call it `name`."""
     _refuse_utf8(data, name, check_encoding(encoding))
     try:
         return data.decode(encoding).encode("utf-8", "surrogatepass")
@@ -41,7 +41,11 @@ def decode_stream(data: bytes, name: str, encoding: str) -> bytes:
 
 
 def read_document_file(path: Path, encoding: str) -> bytes:
-    """Return the bytes of a document; plain text as UTF-8. XML and archives name their own encoding."""
+    """Return the bytes of a document. Plain text in `encoding` is transcoded to UTF-8.
+
+    Without `encoding`, plain text must be UTF-8, or UTF-16 with a byte order mark, which is not transcoded.
+    XML and archives name their own encoding.
+    """
     data = path.read_bytes()
     if find_format(path.name).unpack is not None or data.lstrip().startswith(b"<?xml"):
         return data
@@ -52,10 +56,10 @@ def read_document_file(path: Path, encoding: str) -> bytes:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         if (found := find_utf16(data[:_HEAD_BYTES])) is not None and found.codec == "utf-16":
-            return data  # its byte order mark says so, and its translation is UTF-16 too
+            return data  # UTF-16 by its byte order mark; the translation is UTF-16 too
         lines, number = data.split(b"\n"), data.count(b"\n", 0, error.start)
         others = lines[:number] + lines[number + 1 :]
-        advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _encoding_advice)
+        advice = encoding_advice(data[:_HEAD_BYTES], lines[number], others, _add_encoding_option)
         raise DataError(
             localise(
                 "{file} is not UTF-8 text (line {line:,}). {advice}",
@@ -79,12 +83,12 @@ def refuse_unmarked_utf16(head: bytes, name: str) -> None:
             localise(
                 "{name} looks like UTF-16 without a byte order mark. If it is UTF-16, {advice}",
                 name=name,
-                advice=_encoding_advice(found),
+                advice=_add_encoding_option(found),
             )
         )
 
 
-def _encoding_advice(encoding: Encoding) -> str:
+def _add_encoding_option(encoding: Encoding) -> str:
     return localise("add --encoding {codec}.", codec=encoding.codec)
 
 

@@ -146,9 +146,9 @@ def evaluate(
         with disk_errors(out, localise("No other file was written.")):
             out.write_text("".join(f"{text}\n" for text in evaluation.translations), encoding="utf-8")
     if baseline_translator is not None:
-        of_baseline = {**scoring, "metrics": ("bleu", "chrf")}
+        baseline_scoring = {**scoring, "metrics": ("bleu", "chrf")}
         work = work and replace(work, loading={**work.loading, "shortlist": False}, suffix=".against")
-        baseline = _evaluate(baseline_translator, against or model, test, search, of_baseline, work)
+        baseline = _evaluate(baseline_translator, against or model, test, search, baseline_scoring, work)
         if baseline is None:
             return
         compared = compare(
@@ -214,7 +214,11 @@ def _evaluate(
         work.options.refuse_pictures()
     from jumok.inference.bulk.parts import bulk_settings  # start-up
 
-    options = {**search, "sentences": search["sentences"] or translator.test_sentences, "protect": False}
+    options = {
+        **search,
+        "sentences": search["sentences"] or translator.sentences_for_scores,
+        "protect": False,
+    }
     settings = bulk_settings(folder, work.loading, cast("TextOptions", options), output="string")
     out = work.out.with_name(work.out.name + work.suffix)
     texts = translate_texts(settings, [pair.source for pair in test], out, work.options)

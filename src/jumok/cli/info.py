@@ -149,9 +149,9 @@ def _describe_tokenizers(stored: StoredModel) -> str:
         return localise("{size:,} for {files}", size=size, files=files)
     sides = zip(names, (pair.source, pair.target), strict=False)
     sizes = (
-        localise("{size:,} in {file}", size=one.vocab_size, file=name)
-        for name, one in sides
-        if not one.token_shape
+        localise("{size:,} in {file}", size=tokenizer.vocab_size, file=name)
+        for name, tokenizer in sides
+        if not tokenizer.token_shape
     )
     return f"{localise(' and ').join(sizes)} ({kind})"
 

@@ -1,8 +1,8 @@
 """The language of the command line: English, or Korean where the locale is Korean.
 
 The English text is the id of a message; the PO files in `korean/` have the translations, and are read only if
-the language is Korean. The other packages return and raise English texts; the command line translates those
-that it shows.
+the language is Korean. The other packages write English texts: the command line translates those that they
+return, such as notes and reasons, but prints the errors that they raise in English.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LOCALE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set counts, as in POSIX
+_LOCALE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as in POSIX
 _ENTRY = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"\n?)+)', re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _SEPARATORS = ("; ", ", ", ": ")
@@ -46,7 +46,7 @@ def choose_language(environment: Mapping[str, str]) -> None:
 
 
 def use_english() -> None:
-    """Choose English, for JSON: programs read it."""
+    """Choose English, for JSON, which programs read."""
     choose_language({})
 
 
@@ -97,8 +97,8 @@ def localise_text(text: str) -> str:
 def _localise_completely(text: str) -> str | None:
     """Return a text of which every part is a known text or data; None if a part is neither.
 
-    A list is split before a template may take several of its parts as one value: "60% of the way from the
-    start model to {weights}" ends before ", scored with beam 4".
+    Splitting at separators is tried before a template whose placeholder would swallow a separator: in "60% of
+    the way from the start model to X, scored with beam 4", {weights} must match X only.
     """
     if text in _texts:
         return _texts[text]
@@ -172,8 +172,8 @@ def _pattern(template: str) -> re.Pattern[str]:
     """Return a pattern for the texts of a template: `as in {folder}` → `as\\ in\\ (?P<folder>.*?)`.
 
     The name of a placeholder begins with what it stands for: "count" for a number, "share" for a percentage,
-    "noun" for an entry of the catalogue, "text" for a text of the user or of another program, which is kept;
-    any other for data, or for a text that is itself known.
+    "noun" for a text that has its own entry in the PO files, "text" for a text of the user or of another
+    program, which is not translated; any other name for data, or for a text that is itself known.
     """
     literals_and_names = _PLACEHOLDER.split(template)
     parts = [re.escape(literal) for literal in literals_and_names]

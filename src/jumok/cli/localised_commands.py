@@ -37,10 +37,10 @@ class _LocalisedHelp:
             for described in (command, *command.get_params(ctx)):
                 described.help = described.help and localise_columns(described.help)
             command.epilog = command.epilog and localise_columns(command.epilog)
-        return _finish(super().get_help(ctx))  # type: ignore[misc]
+        return _localise_own_words(super().get_help(ctx))  # type: ignore[misc]
 
     def get_usage(self, ctx: Any) -> str:
-        return _finish(super().get_usage(ctx))  # type: ignore[misc]
+        return _localise_own_words(super().get_usage(ctx))  # type: ignore[misc]
 
 
 class LocalisedCommand(_LocalisedHelp, TyperCommand):
@@ -68,13 +68,14 @@ class LocalisedGroup(_LocalisedHelp, TyperGroup):
 
 
 def localise_columns(text: str) -> str:
-    """Return a help text in the language of the user, for typer, which counts its columns as characters."""
+    """Return a help text in the language of the user, with one character per column for typer's layout."""
     if is_english():
         return text
     return fill_columns(localise_help(unfill_columns(text)))
 
 
-def _finish(page: str) -> str:
+def _localise_own_words(page: str) -> str:
+    """Return a page of help with typer's own words in the language of the user."""
     if is_english():
         return page
     return _WORDS.sub(lambda match: localise_text(match[0]), unfill_columns(page))

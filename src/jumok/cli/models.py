@@ -27,25 +27,25 @@ def models(
         return
     typer.echo(localise("families (--model)"))
     for name, family in facts["families"].items():
-        _echo_row(name, family["paper"])
+        _echo_row(name, family["description"])
     typer.echo("\n" + localise("mechanisms (--attention)"))
     for name, mechanism in facts["mechanisms"].items():
-        _echo_row(name, mechanism["paper"])
+        _echo_row(name, mechanism["description"])
         _echo_row("", localise("used in: {sites}", sites=", ".join(mechanism["sites"])))
         for option, meaning in mechanism["options"].items():
             _echo_row("", f"{option}: {localise_text(meaning)}")
     typer.echo("\n" + localise("positions of all families but recurrent (--set model.positions=NAME)"))
     for name, kind in facts["positions"].items():
-        _echo_row(name, kind["paper"])
+        _echo_row(name, kind["description"])
         works_with_all = len(kind["mechanisms"]) == len(facts["mechanisms"]) - 1  # all but "none"
         mechanisms = localise("every mechanism") if works_with_all else ", ".join(kind["mechanisms"])
         _echo_row("", localise("works with: {mechanisms}", mechanisms=mechanisms))
     typer.echo("\n" + localise("norms of all families but recurrent (--set model.norm_kind=NAME)"))
     for name, norm in facts["norms"].items():
-        _echo_row(name, norm["paper"])
+        _echo_row(name, norm["description"])
     typer.echo("\n" + localise("recipes (--recipe NAME)"))
     for name, recipe in facts["recipes"].items():
-        _echo_row(name, recipe["paper"])
+        _echo_row(name, recipe["description"])
 
 
 def _echo_row(name: str, text: str) -> None:
@@ -68,7 +68,7 @@ def _facts() -> dict[str, Any]:
 
     mechanisms: dict[str, Any] = {
         NO_ATTENTION: {
-            "paper": "no attention: the decoder gets only the last state of the encoder",
+            **_described("no attention: the decoder gets only the last state of the encoder"),
             "sites": ["recurrent"],
             "places": ["recurrent"],  # the old name of "sites", until 1.0
             "options": {},
@@ -83,10 +83,10 @@ def _facts() -> dict[str, Any]:
             if not missing(*needs)
         ]
         options = {field: setting_help(entry.settings, field) for field in entry.settings.model_fields}
-        mechanisms[name] = {"paper": entry.paper, "sites": sites, "places": sites, "options": options}
+        mechanisms[name] = {**_described(entry.paper), "sites": sites, "places": sites, "options": options}
     positions = {
         name: {
-            "paper": kind.reference,
+            **_described(kind.reference),
             "mechanisms": [
                 mechanism for mechanism, entry in CATALOGUE.items() if not entry.supports.missing(*kind.needs)
             ],
@@ -94,12 +94,17 @@ def _facts() -> dict[str, Any]:
         for name, kind in POSITIONS.items()
     }
     return {
-        "families": {name: {"paper": PAPERS[name]} for name in MODEL_BUILDERS},
+        "families": {name: _described(PAPERS[name]) for name in MODEL_BUILDERS},
         "mechanisms": mechanisms,
         "positions": positions,
-        "norms": {name: {"paper": kind.paper} for name, kind in NORMS.items()},
-        "recipes": {name: {"paper": _first_line(file)} for name, file in named_recipes().items()},
+        "norms": {name: _described(kind.paper) for name, kind in NORMS.items()},
+        "recipes": {name: _described(_first_line(file)) for name, file in named_recipes().items()},
     }
+
+
+def _described(text: str) -> dict[str, str]:
+    """Return a description, usually a paper, under its key and under the old key, which works until 1.0."""
+    return {"description": text, "paper": text}
 
 
 def _first_line(file: Path) -> str:

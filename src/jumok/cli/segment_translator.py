@@ -1,7 +1,7 @@
 """Segments of documents in, their translations with word links out: sentence by sentence, block by block.
 
-The blocks of a long document are stored in a part file, so that the same command continues after a kill. They
-depend on the document alone, so the translation is the same with and without kills.
+The blocks of a long document are stored in a part file, so that the same command continues after a kill. The
+document alone decides what is in a block, so the translation is the same with and without kills.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BLOCK_SENTENCES = 512
 
 
 def memory_key(text: str) -> str:
-    """Return what texts are compared by in a translation memory: spaces may be of any kind."""
+    """Return the key of a text in a translation memory, in which every kind of space is a plain space."""
     return plain_spaces(normalise(text)).strip()
 
 
@@ -58,7 +58,7 @@ class DocumentJob:
     options: TextOptions = field(default_factory=_no_options)
     memory: Mapping[str, str] = field(default_factory=dict)
     encoding: str = ""
-    """Of texts that are not UTF-8."""
+    """The encoding of texts that are not UTF-8."""
     key: str = ""
 
 
@@ -81,7 +81,7 @@ class SegmentTranslator:
         self._on_progress = on_progress
         self._num_done = self._num_sentences = 0
         self.part: PartFile | None = None
-        """The blocks of a document that has several, if there is a target."""
+        """The stored blocks, if the document has several and is written to a file."""
         self.translated: dict[str, str] = {}
         """Sentences, and segments that the memory had, with their translations."""
         self.num_from_memory = 0
@@ -96,20 +96,20 @@ class SegmentTranslator:
             if isinstance(text, SegmentText) and (translation := self._take_over(text)) is not None
         }
         self.num_from_memory += len(known)
-        of_segments = [
+        from_memory = [
             known.get(text.with_codes) if isinstance(text, SegmentText) else None for text in segments
         ]
         new = iter(
             self._translate_segments(
-                [text for text, one in zip(segments, of_segments, strict=True) if one is None]
+                [text for text, found in zip(segments, from_memory, strict=True) if found is None]
             )
         )
         for source in known:
             self.translated[source.strip()] = self._memory[memory_key(source)]
-        return [next(new) if one is None else one for one in of_segments]
+        return [next(new) if found is None else found for found in from_memory]
 
     def _take_over(self, segment: SegmentText) -> SegmentTranslation | None:
-        """Return the translation of a segment with placeholders, if the memory has one with all of them."""
+        """Return the memory's translation of a segment with placeholders, if it has all placeholders."""
         source = segment.with_codes
         target = self._memory.get(memory_key(source))
         pieces = None if target is None else take_over(segment, target)
@@ -218,8 +218,8 @@ class SegmentTranslator:
         placed = place_in_pairs(lacking, self._translator, self._retranslate)
         self.notes += [note for terms in placed for note in term_notes(terms)]
         return {
-            before.pair.source: Candidate(terms.text, score=0.0, links=terms.links)
-            for before, terms in zip(lacking, placed, strict=True)
+            missing.pair.source: Candidate(terms.text, score=0.0, links=terms.links)
+            for missing, terms in zip(lacking, placed, strict=True)
         }
 
     def _retranslate(self, sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:

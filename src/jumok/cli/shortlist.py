@@ -60,8 +60,8 @@ def shortlist(
         open_further_corpora(valid, **reading) if valid else [],
         held_out_pairs=card.recipe.training.held_out_pairs,
     )
-    held_out = fingerprint_pairs(sentences.validation_pairs)
-    was_held_out = held_out == card.facts.get(VALIDATION_FINGERPRINT)
+    fingerprint = fingerprint_pairs(sentences.validation_pairs)
+    was_held_out = fingerprint == card.facts.get(VALIDATION_FINGERPRINT)
     if not valid and not was_held_out:
         _refuse_training_pairs(len(sentences.validation_pairs), known=VALIDATION_FINGERPRINT in card.facts)
     elif not was_held_out:

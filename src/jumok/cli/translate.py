@@ -326,10 +326,10 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
             return InputLines.of_text(str(source))
     if not encoding and (source is None or source.suffix not in _COMPRESSED):
         return InputLines(source)
-    from jumok.cli.encoded_input import decode_stream, read_text_file  # start-up
+    from jumok.cli.encoded_input import read_text_file, transcode_to_utf8  # start-up
 
     if source is None:
-        data = decode_stream(standard_input().read(), localise("standard input"), encoding)
+        data = transcode_to_utf8(standard_input().read(), localise("standard input"), encoding)
         return InputLines(None, stream=io.BytesIO(data))
     return InputLines(source, stream=io.BytesIO(read_text_file(source, encoding)))
 
@@ -357,7 +357,7 @@ def _classify(
 
 
 def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -> FilePlan | None:
-    """Return the documents to translate; None if the input is lines. Nothing is loaded before this."""
+    """Return the documents to translate; None if the input is lines. Refuse wrong options before loading."""
     if out is None and overwrite:
         raise RecipeError(localise("--overwrite replaces the file that --out names. Add --out FILE."))
     if source is None:
@@ -408,7 +408,7 @@ def _advice(sample: bool) -> str:
 
 @contextmanager
 def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
-    """Show a progress bar on standard error, unless translations go to the terminal; yield its advance()."""
+    """Show a progress bar on standard error, unless translations go to the terminal; yield its `advance`."""
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda: None
         return

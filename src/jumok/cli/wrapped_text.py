@@ -18,7 +18,7 @@ _FILLER = "\ue000"
 def fill_columns(text: str) -> str:
     """Return a text that has as many characters as it needs columns: Hangul needs two.
 
-    What wraps or pads text by counting its characters, as textwrap and typer do, then counts columns.
+    Code that wraps or pads text by its number of characters, like textwrap and typer, then counts columns.
     """
     if text.isascii():
         return text

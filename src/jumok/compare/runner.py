@@ -83,10 +83,10 @@ def run_comparison(
     systems: Sequence[System], split: Split, *, out: Path, sentence: str
 ) -> Iterator[Event | SystemStarted | Interrupted]:
     """Train every system and translate the test set with it. Yields the training events in between."""
-    first: Recipe | None = None
+    first_recipe: Recipe | None = None
     with stop_on_signals() as interrupted:
         for number, system in enumerate(systems, start=1):
-            task = _make_task(system, first, split, out, sentence)
+            task = _make_task(system, first_recipe, split, out, sentence)
             finished = _is_finished(task)
             yield SystemStarted(system.name, number, len(systems), finished)
             if not finished and not interrupted():
@@ -96,11 +96,13 @@ def run_comparison(
                 yield Interrupted(system.name)
                 return
             record = RunFolder(task.folder).record()
-            first = first or (record.recipe if record else None)
+            first_recipe = first_recipe or (record.recipe if record else None)
 
 
-def _make_task(system: System, first: Recipe | None, split: Split, out: Path, sentence: str) -> Task:
-    overrides = system.overrides if first is None else with_shared_settings(system.overrides, first)
+def _make_task(system: System, first_recipe: Recipe | None, split: Split, out: Path, sentence: str) -> Task:
+    overrides = system.overrides
+    if first_recipe is not None:
+        overrides = with_shared_settings(overrides, first_recipe)
     languages = {
         "languages.source": split.source_language or None,
         "languages.target": split.target_language or None,
@@ -111,7 +113,7 @@ def _make_task(system: System, first: Recipe | None, split: Split, out: Path, se
         overrides=overrides.updated(languages),
         split=split,
         sentence=sentence,
-        search=None if first is None else first.search,
+        search=None if first_recipe is None else first_recipe.search,
     )
 
 

@@ -88,14 +88,14 @@ def split_pairs(
     """Clean the pairs as training does and split them, or find the files of an earlier call.
 
     The validation and the test set have at most a tenth of the pairs and at most `max_held_out` each. A set
-    that is given is copied instead, and its sentences are removed from the others. `reading` has the options
+    that is given is copied instead, and its sentences are removed from the pairs. `reading` has the options
     `columns` and `encoding` of `open_corpora`.
     """
     corpora = open_corpora(pairs, source=source, target=target, **reading)
     languages = corpora[0].source_language, corpora[0].target_language
-    codes: dict[str, Any] = {"source": languages[0] or None, "target": languages[1] or None, **reading}
+    options: dict[str, Any] = {"source": languages[0] or None, "target": languages[1] or None, **reading}
     given = {
-        name: open_further_corpora(files, **codes)
+        name: open_further_corpora(files, **options)
         for name, files in (("valid", valid), ("test", test))
         if files
     }
@@ -179,7 +179,7 @@ def _write(
                 _write_pairs(temporary / name, training_pairs, pictures=pictures)
             for name in ("valid", "test"):
                 _write_pairs(temporary / f"{name}.tsv", held_out.get(name, []), pictures=pictures)
-                _refuse_empty(name, held_out.get(name, []))
+                _refuse_empty(name, held_out.get(name, []), is_given=name in given)
             (temporary / RECORD).write_bytes(json_with_checksum({"fingerprint": split.fingerprint}))
             temporary.rename(split.folder)
         except BaseException:
@@ -227,14 +227,15 @@ def _complete_pairs(corpora: Iterable[Corpus]) -> list[Pair]:
 
 
 def _write_pairs(path: Path, pairs: Iterable[Pair], *, pictures: bool) -> None:
-    """Write pairs as TSV. Pictures are copied into its folder, because a TSV may name no other pictures."""
+    """Write pairs as TSV. Pictures are copied into its folder: a TSV may name only pictures in its folder."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(PICTURE_HEADER if pictures else HEADER)
         for pair in pairs:
             if pair.picture is not None:
                 copy = path.parent / _picture_name(pair)
                 copy.parent.mkdir(exist_ok=True)
-                shutil.copyfile(pair.source, copy)
+                if not copy.exists():
+                    shutil.copyfile(pair.source, copy)
             file.write(_tsv_line(pair))
 
 
@@ -243,9 +244,14 @@ def _picture_name(pair: Pair) -> str:
     return f"pictures/{pair.source_identity}{PurePath(pair.source).suffix.lower()}"
 
 
-def _refuse_empty(name: str, pairs: Sequence[Pair]) -> None:
+def _refuse_empty(name: str, pairs: Sequence[Pair], *, is_given: bool) -> None:
+    purpose = {"valid": "validate", "test": "test"}[name]
+    if not pairs and is_given:
+        raise DataError(
+            f"There is no sentence to {purpose} on: no pair of --{name} has both sides. Give another file, "
+            f"or leave --{name} out: then pairs are held out."
+        )
     if not pairs:
-        purpose = {"valid": "validate", "test": "test"}[name]
         raise DataError(
             f"There is no sentence to {purpose} on. At most a tenth of the pairs is held out, which here is "
             f"none. Give a set with --{name}, or more pairs: a few dozen different ones."

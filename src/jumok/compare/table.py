@@ -85,6 +85,6 @@ def as_markdown(result: ComparisonResult) -> str:
 
 
 def _markdown_table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    head = list(headings)
-    rule = ["---", *("--:" for _ in head[1:])]
-    return [f"| {' | '.join(cells)} |" for cells in (head, rule, *rows)]
+    header = list(headings)
+    rule = ["---", *("--:" for _ in header[1:])]
+    return [f"| {' | '.join(cells)} |" for cells in (header, rule, *rows)]

@@ -131,7 +131,7 @@ def _translate(task: Task, finished: Finished) -> Stage:
     sources = [pair.source for pair in pairs]
     translator.translate(sources[:WARM_UP_SENTENCES])  # excludes one-time set-up from the measured time
     started = time.perf_counter()
-    translations = translator.translate(sources, sentences=translator.test_sentences, protect=False)
+    translations = translator.translate(sources, sentences=translator.sentences_for_scores, protect=False)
     seconds = time.perf_counter() - started
     [sentence_translation] = translator.translate([task.sentence])
     attention = None

@@ -29,7 +29,7 @@ class SegmentTranslation:
     links: Sequence[SpanLink] = ()
     pieces: Sequence[Piece] | None = None
     """The translation in order: text, and indices of the segment's placeholders and tags (`segment_codes`).
-    None: the links place them."""
+    None: the links place placeholders and tags."""
 
 
 class Document(Protocol):
@@ -38,13 +38,18 @@ class Document(Protocol):
     @property
     def segments(self) -> list[str]: ...
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a reader should know about the translated file, such as text that stays as it is."""
+        ...
+
     def write(
         self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
     ) -> bytes:
         """Return the file with each segment replaced by its translation, in the order of `segments`.
 
         A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
-        In PO and YAML, what is declared may be another language than that of the texts: there, it is replaced
+        PO and YAML may declare another language than that of their texts: they replace the declared language
         only if it is `source_language`.
         """
         ...
@@ -71,7 +76,10 @@ class DocumentFormat:
     def suffix(self) -> str:
         return self.suffixes[0]
 
-    def count_syntax_characters(self, data: bytes) -> int:
-        """Return the number of syntax characters, which bounds the time that parsing takes."""
-        parts = [data] if self.unpack is None else self.unpack(data)
-        return sum(sum(map(part.count, self.syntax_characters)) for part in parts)
+    def parsed_parts(self, data: bytes) -> Iterable[bytes]:
+        """Return what is parsed of a file: the file itself, or parts of an archive."""
+        return [data] if self.unpack is None else self.unpack(data)
+
+    def count_syntax_characters(self, part: bytes) -> int:
+        """Return the number of syntax characters of a part, which bounds the time that parsing takes."""
+        return sum(map(part.count, self.syntax_characters))

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zipfile import ZipFile
 
     from jumok.documents.xml_tree import XmlNode, XmlSource
+    from jumok.documents.zip_document import LanguageSetter
 
 _PREFIXES = {
     "urn:oasis:names:tc:opendocument:xmlns:container": "",
@@ -57,7 +58,7 @@ def _read(data: bytes) -> ZipDocument:
             elif media_type == _CONTENTS:
                 contents, encoding = _read_xml(archive, name)
                 parts[name] = ArchivePart(TextElementReader(contents, ["ncx:text"]).read(), encoding)
-    return ZipDocument(data, parts, partial(_set_language, package=package, pages=frozenset(pages)))
+    return ZipDocument(data, parts, partial(_language_setter, package=package, pages=frozenset(pages)))
 
 
 def _package_name(archive: ZipFile) -> str:
@@ -92,13 +93,13 @@ def _read_page(source: XmlSource) -> HtmlMarkup:
 
 
 def _to_tokens(node: XmlNode, source: XmlSource) -> Iterator[HtmlToken]:
-    raw = source.raw_node(node)
     if not node.name:
+        raw = source.raw_node(node)
         yield HtmlToken(TokenKind.OTHER if "<![CDATA[" in raw else TokenKind.TEXT, raw)
     elif node.name == "?" or (node.is_empty_tag and node.name in INLINE):
-        yield HtmlToken(TokenKind.OTHER, raw)
+        yield HtmlToken(TokenKind.OTHER, source.raw_node(node))
     elif node.is_empty_tag:
-        yield HtmlToken(TokenKind.OPENING, raw, node.name)
+        yield HtmlToken(TokenKind.OPENING, source.raw_node(node), node.name)
         if node.name not in VOID:
             yield HtmlToken(TokenKind.CLOSING, "", node.name)
     else:
@@ -109,12 +110,18 @@ def _to_tokens(node: XmlNode, source: XmlSource) -> Iterator[HtmlToken]:
         yield HtmlToken(TokenKind.CLOSING, closing, node.name)
 
 
-def _set_language(name: str, data: bytes, language: str, *, package: str, pages: frozenset[str]) -> bytes:
+def _language_setter(name: str, *, package: str, pages: frozenset[str]) -> LanguageSetter | None:
     if name in pages:
-        text, encoding = decode_xml(data)
-        return set_html_language(text, language).encode(encoding)
-    if name != package:
-        return data
+        return _set_page_language
+    return _set_package_language if name == package else None
+
+
+def _set_page_language(data: bytes, language: str) -> bytes:
+    text, encoding = decode_xml(data)
+    return set_html_language(text, language).encode(encoding)
+
+
+def _set_package_language(data: bytes, language: str) -> bytes:
     text, encoding = decode_xml(data)
     text = re.sub(r"(<dc:language\b[^<>]*>)[^<>]*(?=</dc:language>)", rf"\g<1>{language}", text, count=1)
     if is_right_to_left(language) and "page-progression-direction" not in text:

@@ -122,11 +122,15 @@ def translate_file(
     source_language: str = "",
     read: Callable[[Path], bytes] = Path.read_bytes,
     overwrite: bool = False,
-) -> None:
-    """Translate a document and write it atomically; refuse to replace a target unless `overwrite`."""
+) -> Sequence[str]:
+    """Translate a document and write it atomically; refuse to replace a target unless `overwrite`.
+
+    Return the notes on the document.
+    """
     document = open_document(source, read)
     data = document.write(translate(document.segments), language, source_language)
     with disk_errors(target.parent, "Nothing has been written."):
         target.parent.mkdir(parents=True, exist_ok=True)
     check_target(source, target, overwrite=overwrite)
     write_file(target, data)
+    return document.notes

@@ -22,7 +22,7 @@ _ROOT = re.compile(r"<html(?=[\s>])[^<>]*+>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class HtmlFile:
-    """Markup in which a segment that is its own translation is written as it was."""
+    """Markup of a file: a segment whose translation is equal to it is written as it was."""
 
     markup: HtmlMarkup
 

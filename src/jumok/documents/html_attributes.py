@@ -2,8 +2,8 @@
 
     <img src="a.png" alt="A red house">        the value of `alt` is translated, that of `src` is not
 
-They are those that HTML calls translatable. While a document is read, a mark is put into the tag in place of
-each value, so that the value moves with its tag.
+These are the attributes that HTML calls translatable. While a document is read, a mark is put into the tag in
+place of each value, so that the value moves with its tag.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEEPS_LINES = frozenset(["placeholder", "title"])  # a tooltip shows its line b
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """A value to translate, and how the document has it, with its quotation marks."""
+    """A value to translate, and how the document writes it, with its quotation marks."""
 
     text: str
     raw: str

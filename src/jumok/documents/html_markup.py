@@ -4,7 +4,7 @@
     markup.segments                                ["I go home."]
     markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
-`segment.py` describes how they move. Inline tags of a translated segment are balanced even if those of the
+`segment.py` describes how tags move. Inline tags of a translated segment are balanced even if those of the
 input are not, because they are written from a tree; text without letters stays as it was written. Inline tags
 nested deeper than MAX_DEPTH are dropped; their text is translated. Attributes that people read are segments
 too, after those of the text (`html_attributes.py`).
@@ -77,7 +77,7 @@ PROTECTED = VERBATIM | frozenset(
 )
 """Elements whose content is copied, not translated, like that of translate="no" and class="notranslate"."""
 FOREIGN = frozenset(["svg", "math"])
-"""Elements in which a "/" at the end of a tag makes an element empty; elsewhere HTML ignores it."""
+"""Elements in which a "/" at the end of a tag makes an element empty; elsewhere HTML ignores the "/"."""
 _TABLE_PARTS = frozenset(["td", "th", "tr", "tbody", "tfoot"])
 _HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"])
 _LISTS = frozenset(["ul", "ol", "menu", "dl", "li", "dt", "dd"])
@@ -369,7 +369,7 @@ class _SegmentBuilder:
     def take_enclosing(self) -> Ancestors:
         """Remove and return the open elements around the whole text, which are written before it.
 
-        So the label of <label>Name: <input></label> is still one label, around both.
+        So <label>Name: <input></label> is still one label, around its words and the input.
         """
         if not has_letters("".join(self._text)):
             return ()

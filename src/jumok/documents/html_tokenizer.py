@@ -32,7 +32,10 @@ class TokenKind(Enum):
 
 
 class HtmlToken(NamedTuple):
-    """A slice of a document. Tags have a name; `closing` is their end tag if that is not `</name>`."""
+    """A slice of a document. Tags have a name.
+
+    `epub.py` and `subtitle_markup.py` set `closing`, the end tag of a start tag; "": it is `</name>`.
+    """
 
     kind: TokenKind
     raw: str

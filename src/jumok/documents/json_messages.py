@@ -126,7 +126,8 @@ class _CatalogueEntry(NamedTuple):
     languages: frozenset[str]
     position: int
     is_localizations: bool
-    """Whether the object is the string's "localizations"; otherwise it is the string, which has none yet."""
+    """Whether the object is the string's "localizations"; otherwise it is the string's own object, which has
+    no "localizations" yet."""
     is_empty: bool
     empty_units: Mapping[str, _EmptyUnit]
     """By language, the localisations that have no text yet."""
@@ -139,6 +140,7 @@ class StringCatalogue:
     text: str
     encoding: TextEncoding
     entries: list[_CatalogueEntry]
+    notes: Sequence[str] = ()
 
     @property
     def segments(self) -> list[str]:

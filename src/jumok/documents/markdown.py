@@ -55,7 +55,7 @@ _NOTE_MARK = re.compile(
     r"[ \t]*+>[ \t>]*+\[![\w-]++\].*|[ \t>]*+:{3}.*"
     r"|[ \t>]*+(?P<indented>(?:!!!|\?{3}\+?)[ \t]*+[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\".*\")?[ \t]*+)"
 )
-# Of a link's target, and of an abbreviation.
+# The definition of a link's target, or of an abbreviation.
 _DEFINITION = re.compile(r" {0,3}\*?\[(?!\^)([^\]]+)\]:")
 _HTML_BLOCK = re.compile(
     r" {0,3}</?(?:address|article|aside|blockquote|center|details|dd|div|dl|dt|fieldset|figcaption|figure"
@@ -130,7 +130,10 @@ class _BlockReader:
         return self._parts
 
     def _is_indented(self, line: str) -> bool:
-        """Return whether a line is indented as code is: by four columns inside its quotes and items."""
+        """Return whether a line is indented as code is: by four columns inside its quotes and items.
+
+        Items that end before the line are forgotten.
+        """
         columns = _columns(line)
         self._leave_items(columns)
         num_quotes, content_column = self._items[-1] if self._items else _Item(0, 0)

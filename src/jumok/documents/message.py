@@ -2,6 +2,7 @@
 
     Hello, {name}!                 one segment, "Hello, !"; the placeholder is placed by word alignment
     {n, plural, one {# file} other {# files}}          one segment per form; the choice stays as it is
+    no files | one file | {n} files                    likewise, as in vue-i18n and Laravel
 
 A placeholder is an atomic element of its segment, so it is never lost and never translated.
 """
@@ -20,21 +21,27 @@ from jumok.documents.segment import Element, SegmentBuilder, has_letters
 from jumok.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from jumok.documents.document import SegmentTranslation
+    from jumok.documents.segment import Tag
 
 # Without the space flag of printf: "100% sure" has no placeholder.
 _PRINTF = (
     r"%(?:\(\w++\))?+(?:\d++\$)?+[-#0+']*+(?:\d++|\*)?+(?:\.(?:\d++|\*))?+(?:hh?|ll?|[Lqzjt])?[@a-zA-Z%]"
 )
-_BRACES = r"\{\{[^{}]*+\}\}|[$%#]?\{[^{}]*+\}|\$t\([^()]*+\)|\$[A-Z][A-Z0-9_]*+\$"
+_LINK = (
+    r"(?<!\w)@(?:\.\w++)?+:(?:\{[^{}]*+\}|\([^()]*+\)|\w++(?:[.-]\w++)*+)"  # of vue-i18n: @:key, @.lower:key
+)
+_BRACES = _LINK + r"|\{\{[^{}]*+\}\}|[$%#]?\{[^{}]*+\}|\$t\([^()]*+\)|\$[A-Z][A-Z0-9_]*+\$"
 _TAG = r"</?[a-zA-Z0-9][^<>]*+>"
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,10}|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
 _PLACEHOLDER = re.compile(f"{_BRACES}|{_PRINTF}")
 _SURE_PLACEHOLDER = re.compile(rf"{_BRACES}|(?<![\d%]){_PRINTF}")  # "20%off" has none
 _CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
 _PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
+_CODE_OR_BAR = re.compile(rf"{_BRACES}|{_PRINTF}|{_TAG}|(?P<bar>\|++)")
+_INTERVAL = re.compile(r"\[[\d*]++,\s*+[\d*]++\]\s*+")  # of a form of Laravel: [2,*]
 _LINE_BREAK_TAG = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
 _CHOICE = re.compile(r"\{\s*[\w.]+\s*,\s*(plural|select|selectordinal)\s*,")
 _ADDRESS = re.compile(
@@ -46,7 +53,9 @@ _MAX_CHOICE_DEPTH = 8
 class Message:
     """The text of a message as a template; `fill` returns the text with its segments translated.
 
-    Each line of a message with <br> is a segment. A message with entities is HTML.
+    Each line of a message with <br> is a segment, and so is each form between bars: nothing in a file says
+    whether bars separate the forms of a plural or, as in "Home | News", other texts of their own. A message
+    with entities is HTML.
     """
 
     def __init__(self, text: str) -> None:
@@ -60,7 +69,7 @@ class Message:
         if is_address(text):
             self._template.markup = text
         else:
-            self._template.markup = "".join(map(self._read, _LINE_BREAK_TAG.split(text)))
+            self._template.markup = "".join(map(self._read_forms, _LINE_BREAK_TAG.split(text)))
 
     @property
     def segments(self) -> list[str]:
@@ -69,8 +78,22 @@ class Message:
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
         return self._template.fill(translations)
 
-    def _read(self, text: str, *, depth: int = 0, in_plural: bool = False) -> str:
-        """Return the text with marks for its segments."""
+    def _read_forms(self, text: str) -> str:
+        """Return a text with marks for the segments of each form between bars."""
+        forms = _split_forms(text)
+        if len(forms) == 1:
+            return self._read(text)
+        pieces = []
+        for form in forms:
+            start = len(form) - len(form.lstrip())
+            interval = _INTERVAL.match(form, start)
+            start = interval.end() if interval else start
+            end = max(start, len(form.rstrip()))
+            pieces.append(form[:start] + self._read(form[start:end], is_form="|" not in form) + form[end:])
+        return "|".join(pieces)
+
+    def _read(self, text: str, *, depth: int = 0, in_plural: bool = False, is_form: bool = False) -> str:
+        """Return the text with marks for its segments. A bar that a model invents would end a form."""
         builder = SegmentBuilder()
         verbatim = []
         position = 0
@@ -83,7 +106,12 @@ class Message:
         add_message(builder, text[position:], decode=self._decode, in_plural=in_plural)
         raw = "".join([*verbatim, text[position:]])
         segment = builder.finish(raw)
-        return self._template.add(SegmentMark(segment, self._render)) if has_letters(segment.text) else raw
+        if not has_letters(segment.text):
+            return raw
+        render = self._render
+        return self._template.add(
+            SegmentMark(segment, (lambda pieces: render(_without_bars(pieces))) if is_form else render)
+        )
 
     def _read_choice(self, choice: str, depth: int, *, in_plural: bool) -> str:
         """Return `{n, plural, one {…} other {…}}` with marks in its forms."""
@@ -98,6 +126,29 @@ class Message:
             pieces += [choice[position : start + 1], form, "}"]
             position = end
         return "".join([*pieces, choice[position:]])
+
+
+def _without_bars(pieces: Iterable[str | Tag]) -> list[str | Tag]:
+    return [piece.replace("|", " ") if isinstance(piece, str) else piece for piece in pieces]
+
+
+def _split_forms(text: str) -> list[str]:
+    """Split a message at its bars, unless brackets or tags begin in one form and end in another."""
+    if "|" not in text or _CHOICE.search(text):
+        return [text]
+    forms, start = [], 0
+    open_tags = 0
+    for match in _CODE_OR_BAR.finditer(text):
+        if match["bar"] == "|":
+            forms.append((text[start : match.start()], open_tags))
+            start = match.end()
+        elif not match["bar"] and (tag := _tag_of(match[0])):
+            open_tags += 1 if tag[1] else -1
+    whole = any(
+        depth or any(form.count(left) != form.count(right) for left, right in ("()", "[]"))
+        for form, depth in forms
+    )
+    return [text] if whole else [*(form for form, _ in forms), text[start:]]
 
 
 def is_address(text: str) -> bool:
@@ -132,8 +183,8 @@ def add_message(
 ) -> None:
     """Add text: placeholders and single tags as atomic elements, pairs of tags as elements around their text.
 
-    `decode` returns the text of what is between them; `encode` returns a placeholder or tag as it is written
-    in the file.
+    `decode` decodes the text between placeholders and tags; `encode` returns a placeholder or tag as it is
+    written in the file.
     """
     pieces = (_PLURAL_CODE if in_plural else _CODE).split(text)  # text, code, text, …, text
     codes = pieces[1::2]

@@ -1,4 +1,4 @@
-"""DOCX, PPTX and XLSX: paragraphs (in a workbook: strings) are segments; formatted runs are inline elements.
+"""The XML of DOCX, PPTX and XLSX: paragraphs (in a workbook: strings) are segments, runs inline elements.
 
     <w:p><w:r><w:t>My name </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>is</w:t></w:r>…</w:p>
 
@@ -13,11 +13,10 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import partial
+from html import unescape
 from typing import TYPE_CHECKING, NamedTuple
 
-from jumok.documents.document import DocumentFormat
-from jumok.documents.marked_template import SegmentMark
-from jumok.documents.ooxml_language import set_ooxml_language
+from jumok.documents.marked_template import SegmentMark, render_tags
 from jumok.documents.segment import (
     COLUMN_BREAK,
     LINE_BREAK,
@@ -29,15 +28,13 @@ from jumok.documents.segment import (
     Tag,
     has_letters,
 )
-from jumok.documents.xml_reader import XmlReader, escape_xml, render_xml
-from jumok.documents.xml_tree import decode_xml, read_xml
-from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
-from jumok.errors import DataError
+from jumok.documents.xml_reader import XmlReader, escape_xml
+from jumok.documents.xml_tree import read_xml
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from zipfile import ZipFile
 
+    from jumok.documents.workbook import KeptTexts
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
 _PREFIXES = {
@@ -47,10 +44,39 @@ _PREFIXES = {
     "http://purl.oclc.org/ooxml/drawingml/main": "a",
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main": "x",
     "http://purl.oclc.org/ooxml/spreadsheetml/main": "x",
+    "http://schemas.openxmlformats.org/presentationml/2006/main": "p",
+    "http://purl.oclc.org/ooxml/presentationml/main": "p",
     "http://schemas.openxmlformats.org/drawingml/2006/chart": "c",
     "http://purl.oclc.org/ooxml/drawingml/chart": "c",
+    "http://schemas.microsoft.com/office/drawing/2014/chartex": "cx",
     "http://schemas.microsoft.com/office/spreadsheetml/2018/threadedcomments": "tc",
 }
+_CELLS = frozenset(["x:si", "x:is"])
+_SHEET_HEADERS = frozenset(
+    f"x:{pages}{end}" for pages in ("odd", "even", "first") for end in ("Header", "Footer")
+)
+_HEADER_CODE = re.compile(
+    r"""(&amp;(?:&amp;|(?:"|&quot;)[^"&]*+(?:"|&quot;)|\d++|K[\dA-Fa-f]{6}|K\d\d[+-]\d{3}|.))""", re.DOTALL
+)
+"""Codes in the header of a sheet: &L begins the left section, &P is the number of the page, && is an &."""
+_CELL_ATTRIBUTES = {"filter": frozenset(["val"]), "tableColumn": frozenset(["totalsRowLabel"])}
+"""Attributes of a workbook that repeat the texts of cells."""
+_ALTERNATIVE_TEXT = frozenset(["descr", "title"])
+_TEXT_ATTRIBUTES = {
+    "docPr": _ALTERNATIVE_TEXT,
+    "cNvPr": _ALTERNATIVE_TEXT,
+    **dict.fromkeys(["shape", "rect", "oval", "roundrect", "group"], frozenset(["alt"])),
+    "tblCaption": frozenset(["w:val"]),
+    "tblDescription": frozenset(["w:val"]),
+    "hlinkClick": frozenset(["tooltip"]),
+    "hlinkHover": frozenset(["tooltip"]),
+    "hyperlink": frozenset(["tooltip", "w:tooltip"]),
+    "dataValidation": frozenset(["promptTitle", "prompt", "errorTitle", "error"]),
+    **_CELL_ATTRIBUTES,
+}
+"""Attributes that people read, by the name of their element: alternative texts, tooltips and input messages.
+Programs use the first two elements, and the shape of VML, in many namespaces."""
+_NO_ATTRIBUTES: frozenset[str] = frozenset()
 _PARAGRAPHS = frozenset(["w:p", "a:p", "x:si", "x:is", "x:text"])
 _RUNS = frozenset(["w:r", "a:r", "x:r"])
 _TEXTS = frozenset(["w:t", "a:t", "x:t"])
@@ -58,9 +84,10 @@ _PROPERTIES = frozenset(["w:rPr", "a:rPr", "x:rPr"])
 _WRAPPERS = frozenset(["w:hyperlink", "w:ins", "w:moveTo", "w:smartTag", "w:customXml", "w:dir", "w:bdo"])
 _WRAPPER_PROPERTIES = frozenset(["w:smartTagPr", "w:customXmlPr"])
 """Properties that stay at the beginning of their wrapper."""
-_LABELS = {"docx": frozenset(["c:v"]), "pptx": frozenset(["c:v"]), "xlsx": frozenset(["tc:text"])}
+_CHART_LABELS = frozenset(["c:v", "cx:pt", "cx:v"])
+_LABELS = {"docx": _CHART_LABELS, "pptx": _CHART_LABELS | {"p:text"}, "xlsx": frozenset(["tc:text"])}
 """Elements with plain text: labels of a chart's data (in a workbook the cells have them), and comments."""
-_OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit"])
+_OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
 """Deleted text of tracked changes and the numbers of a chart, which are copied."""
 _STAY_BEFORE = frozenset(
     ["w:pPr", "a:pPr", "w:bookmarkStart", "w:commentRangeStart", "w:permStart", "w:moveToRangeStart"]
@@ -93,13 +120,6 @@ _PROOFING_PROPERTIES = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
 _EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
 _MAX_FIELD_DEPTH = 8
 """How many links may be nested; a deeper one is atomic."""
-_PART_NAMES = {
-    "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
-    r"|word/(charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
-    "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart|diagrams/data|diagrams/drawing)\d+\.xml",
-    "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart)\d+)\.xml"
-    r"|xl/(comments/comment|threadedComments/threadedComment)s?\d+\.xml",
-}
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -144,36 +164,79 @@ class _Paragraph:
         return runs[lengths.most_common(1)[0][0]] if lengths else None
 
 
-class _Reader(XmlReader):
+class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, source: XmlSource, kind: str, *, keep: frozenset[str] = frozenset()) -> None:
-        super().__init__(source)
+    def __init__(self, text: str, kind: str, kept: KeptTexts, *, names_columns: bool = False) -> None:
+        """`names_columns`: the columns of tables are named by what is translated in their cells."""
+        super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
-        self._keep = keep
+        self._kept = kept
+        self._names_columns = names_columns
 
     def is_paragraph(self, node: XmlNode) -> bool:
         if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
             return any(child.name in _RUNS for child in node.children)
-        return node.name in _PARAGRAPHS or node.name in self._labels
+        if node.name == "x:c":  # some programs write a string as if it were the result of a formula
+            return node.attributes.get("t") == "str" and node.find("x:f") is None
+        return node.name in _PARAGRAPHS or node.name in self._labels or node.name in _SHEET_HEADERS
 
     def is_opaque(self, node: XmlNode) -> bool:
         if node.name == "tc:threadedComment":  # a person is mentioned by the position of the name
             return any(child.name == "tc:mentions" and child.children for child in node.children)
         return node.name in _OPAQUE
 
+    def text_attributes(self, node: XmlNode) -> frozenset[str]:
+        names = _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
+        return names | {"name"} if self._names_columns and node.name == "x:tableColumn" else names
+
+    def keeps_value(self, node: XmlNode, value: str) -> bool:
+        if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
+            return not self._kept.is_translated(value)
+        return super().keeps_value(node, value)
+
     def read_content(self, node: XmlNode) -> str | None:
         if node.name in self._labels:
-            return self._read_label(node)
+            return self.add_text(node)
+        if node.name == "x:c":
+            return self._read_cell(node)
+        if node.name in _SHEET_HEADERS:
+            return self._read_header(self.raw_content(node))
+        if node.name in _CELLS and self._kept.keeps(_cell_text(node)):
+            return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
         return self._mark(paragraph, self.raw_content(node))
 
-    def _read_label(self, node: XmlNode) -> str | None:
-        text = node.content()
-        if not has_letters(text):
+    def _read_cell(self, node: XmlNode) -> str | None:
+        value = node.find("x:v")
+        if value is None or self._kept.keeps(value.content()) or (mark := self.add_text(value)) is None:
             return None
-        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
+        before = self.source.raw(node.content_start, value.content_start)
+        return before + mark + self.source.raw(value.content_end, node.content_end)
+
+    def _read_header(self, raw: str) -> str:
+        """Return the header of a sheet with marks for its left, centre and right sections."""
+        sections = []
+        builder, start, end = SegmentBuilder(), 0, 0
+        for index, piece in enumerate([*_HEADER_CODE.split(raw), "&amp;L"]):
+            is_code = index % 2 == 1 and piece != "&amp;&amp;"
+            if is_code and piece[-1] in "LCR" and len(piece) == len("&amp;L"):
+                sections += [self._mark_section(builder, raw[start:end]), piece]
+                builder, start = SegmentBuilder(), end + len(piece)
+            elif is_code:
+                builder.add_atomic(piece)
+            else:
+                builder.add_text(unescape(piece).replace("&&", "&"))
+            end += len(piece)
+        return "".join(sections[:-1])
+
+    def _mark_section(self, builder: SegmentBuilder, raw: str) -> str:
+        segment = builder.finish(raw)
+        if not has_letters(segment.text):
+            return raw
+        render = partial(render_tags, encode=lambda text: escape_xml(text.replace("&", "&&")))
+        return self.template.add(SegmentMark(segment, render))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
         """Return the mark of the paragraph's segment; None if it has nothing to translate."""
@@ -181,7 +244,7 @@ class _Reader(XmlReader):
         if base is None:
             return None
         segment = _build_segment(paragraph, base, raw)
-        if not has_letters(segment.text) or segment.text.strip() in self._keep:
+        if not has_letters(segment.text):
             return None
         render = partial(_render_runs, base=base)
         before, after = "".join(paragraph.before), "".join(paragraph.after)
@@ -221,7 +284,7 @@ class _Reader(XmlReader):
             paragraph.items.append(_RunText(LINE_BREAK, run))
         elif name in _WRAPPERS or _is_simple_link(child):
             properties = [node for node in child.children if node.name in _WRAPPER_PROPERTIES]
-            opening = self.source.opening(child) + "".join(map(self.source.raw_node, properties))
+            opening = self.opening(child) + "".join(map(self.source.raw_node, properties))
             element = Element(opening, self.source.closing(child))
             paragraph.items.append(Tag(element, begins=True))
             words = [node for node in child.children if node not in properties]
@@ -236,7 +299,7 @@ class _Reader(XmlReader):
         if properties is not None and (properties.find("w:vanish") or properties.find("w:webHidden")):
             paragraph.items.append(self.markup(node))
             return
-        raw_properties = "" if properties is None else source.raw_node(properties)
+        raw_properties = "" if properties is None else self.markup(properties)
         if node.name == "w:r":
             raw_properties = _EMPTY_PROPERTIES.sub("", _PROOFING_PROPERTIES.sub("", raw_properties))
         prefix = _file_prefix(source, node)
@@ -364,6 +427,12 @@ def _character_of(node: XmlNode, prefix: str) -> str | None:
     return _BREAKS.get(node.attributes["w:type"]) if is_typed_break else None
 
 
+def _cell_text(node: XmlNode) -> str:
+    """Return the text of a cell, without the phonetic guides of Japanese words."""
+    runs = (child if child.name == "x:t" else child.find("x:t") for child in node.children)
+    return "".join(run.content() for run in runs if run is not None)
+
+
 def _to_segment_text(node: XmlNode) -> str:
     text = node.content()
     if node.name == "a:t":
@@ -427,58 +496,3 @@ def _render_run(text: str, run: Run) -> str:
 def _text_element(text: str, prefix: str) -> str:
     space = ' xml:space="preserve"' if text != text.strip() or "  " in text or "\n" in text else ""
     return f"<{prefix}t{space}>{escape_xml(text)}</{prefix}t>"
-
-
-# --- Files --------------------------------------------------------------------------------------------------
-
-
-def _has_text(name: str, kind: str) -> bool:
-    return re.fullmatch(_PART_NAMES[kind], name) is not None
-
-
-def _read(data: bytes, kind: str) -> ZipDocument:
-    parts = {}
-    with open_archive(data) as archive:
-        names = archive.namelist()
-        keep = _table_headers(archive) if kind == "xlsx" else frozenset()
-        for name in sorted(names, key=_natural_order):
-            if not _has_text(name, kind):
-                continue
-            raw = read_part(archive, name)
-            if name.startswith("xl/worksheets/") and b"inlineStr" not in raw:
-                continue  # its strings are those of sharedStrings.xml
-            text, encoding = decode_xml(raw)
-            template = _Reader(read_xml(text, _PREFIXES), kind, keep=keep).read()
-            if template.segments:
-                parts[name] = ArchivePart(template, encoding)
-    if "[Content_Types].xml" not in names:
-        raise DataError(f"This archive is no .{kind} file: it has no part [Content_Types].xml.")
-    return ZipDocument(data, parts, set_ooxml_language)
-
-
-def _natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort slide2 before slide10."""
-    return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
-
-
-def _table_headers(archive: ZipFile) -> frozenset[str]:
-    """Return the headers of tables, which formulas use as names and Excel expects in the cells."""
-    names = [name for name in archive.namelist() if re.fullmatch(r"xl/tables/table\d+\.xml", name)]
-    roots = [read_xml(decode_xml(read_part(archive, name))[0], _PREFIXES).root for name in names]
-    columns = [node for root in roots for node in root.walk() if node.name == "x:tableColumn"]
-    return frozenset(node.attributes.get("name", "").strip() for node in columns)
-
-
-def _format(kind: str, media_type: str) -> DocumentFormat:
-    return DocumentFormat(
-        (f".{kind}",),
-        f"application/vnd.openxmlformats-officedocument.{media_type}",
-        partial(_read, kind=kind),
-        syntax_characters=b"<",
-        unpack=partial(unpack_parts, has_text=partial(_has_text, kind=kind)),
-    )
-
-
-DOCX = _format("docx", "wordprocessingml.document")
-PPTX = _format("pptx", "presentationml.presentation")
-XLSX = _format("xlsx", "spreadsheetml.sheet")

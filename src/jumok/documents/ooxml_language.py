@@ -6,6 +6,7 @@ Only attributes and empty elements are edited, in the text of the part.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from jumok.documents.languages import east_asian_font, is_east_asian, is_right_to_left, locale_of
@@ -13,16 +14,18 @@ from jumok.documents.languages import east_asian_font, is_east_asian, is_right_t
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jumok.documents.zip_document import LanguageSetter
 
-def set_ooxml_language(name: str, data: bytes, language: str) -> bytes:
-    """Return a part with its language set; parts that declare none are returned as they are."""
+
+def ooxml_language_setter(name: str) -> LanguageSetter | None:
+    """Return the function that sets the language of a part; None if the part declares none."""
     if name == "word/styles.xml":
-        return _edit(data, language, _set_default_run)
+        return partial(_edit, edit=_set_default_run)
     if name == "word/settings.xml":
-        return _edit(data, language, _set_theme_font)
+        return partial(_edit, edit=_set_theme_font)
     if re.fullmatch(r"ppt/(slides|notesSlides)/[^/]+\.xml", name):
-        return _edit(data, language, _set_slide)
-    return data
+        return partial(_edit, edit=_set_slide)
+    return None
 
 
 def _edit(data: bytes, language: str, edit: Callable[[str, str], str]) -> bytes:

@@ -21,19 +21,26 @@ from jumok.errors import DataError
 
 if TYPE_CHECKING:
     from jumok.documents.xml_tree import XmlNode, XmlSource
+    from jumok.documents.zip_document import LanguageSetter
 
 _OASIS = "urn:oasis:names:tc:opendocument:xmlns:"
-_PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style")}
+_PREFIXES = {f"{_OASIS}{name}:1.0": name for name in ("text", "office", "style", "table")}
+_PREFIXES[f"{_OASIS}svg-compatible:1.0"] = "svg"
+_PREFIXES[f"{_OASIS}drawing:1.0"] = "draw"
 _PREFIXES["http://openoffice.org/2009/office"] = "officeooo"
 _MEDIA_TYPE = "application/vnd.oasis.opendocument."
 _PARAGRAPHS = frozenset(["text:p", "text:h"])
+_LABELS = frozenset(["svg:title", "svg:desc", "table:title", "table:desc"])
+"""Alternative texts: elements with plain text."""
+_TOOLTIP = frozenset(["office:title"])
 _WRAPPERS = frozenset(["text:a", "text:meta"])
 _STAY_BEFORE = frozenset(["text:bookmark-start", "text:change-start", "text:reference-mark-start"])
 _STAY_AFTER = frozenset(
     ["text:bookmark-end", "text:change-end", "text:reference-mark-end", "office:annotation-end"]
 )
 """Ranges: the order of their ends matters, so they do not move with words."""
-_PARTS = ("content.xml", "styles.xml")  # headers and footers are in the styles
+_PART = re.compile(r"(?:Object [^/]+/)?content\.xml|styles\.xml")
+"""The text, the charts in it, and the styles, where headers and footers are."""
 
 
 class _Reader(XmlReader):
@@ -42,12 +49,17 @@ class _Reader(XmlReader):
         self._plain_styles = _styles_without_format(source.root)
 
     def is_paragraph(self, node: XmlNode) -> bool:
-        return node.name in _PARAGRAPHS
+        return node.name in _PARAGRAPHS or node.name in _LABELS
 
     def is_opaque(self, node: XmlNode) -> bool:
         return node.name == "text:tracked-changes"
 
+    def text_attributes(self, node: XmlNode) -> frozenset[str]:
+        return _TOOLTIP if node.name in ("text:a", "draw:a") else frozenset()
+
     def read_content(self, node: XmlNode) -> str | None:
+        if node.name in _LABELS:
+            return self.add_text(node)
         builder = SegmentBuilder()
         before: list[str] = []
         after: list[str] = []
@@ -74,7 +86,7 @@ class _Reader(XmlReader):
             elif name == "text:span" and is_plain:
                 self._read_inline(child, builder, before, after)
             elif name == "text:span" or name in _WRAPPERS:
-                builder.open_element(Element(self.source.opening(child), self.source.closing(child)))
+                builder.open_element(Element(self.opening(child), self.source.closing(child)))
                 self._read_inline(child, builder, before, after)
                 builder.close_element()
             elif name in _STAY_BEFORE:
@@ -124,19 +136,22 @@ def _read(data: bytes, kind: str) -> ZipDocument:
         # LibreOffice also writes text-web and text-template.
         if not read_part(archive, "mimetype").startswith(f"{_MEDIA_TYPE}{kind}".encode()):
             raise DataError(f"This archive is no OpenDocument {kind}: its part mimetype says something else.")
-        for name in _PARTS:
-            if name in archive.namelist():
-                text, encoding = decode_xml(read_part(archive, name))
-                template = _Reader(read_xml(text, _PREFIXES)).read()
-                if template.segments:
-                    parts[name] = ArchivePart(template, encoding)
-    return ZipDocument(data, parts, _set_language)
+        for name in sorted(filter(_PART.fullmatch, archive.namelist())):
+            text, encoding = decode_xml(read_part(archive, name))
+            if "/" in name and "<office:chart" not in text:
+                continue  # a formula, or a spreadsheet with formulas
+            template = _Reader(read_xml(text, _PREFIXES)).read()
+            if template.segments:
+                parts[name] = ArchivePart(template, encoding)
+    return ZipDocument(data, parts, _language_setter)
 
 
-def _set_language(name: str, data: bytes, language: str) -> bytes:
+def _language_setter(name: str) -> LanguageSetter | None:
+    return _set_language if name == "styles.xml" else None
+
+
+def _set_language(data: bytes, language: str) -> bytes:
     """Set the language, the direction and the East Asian font of the default styles."""
-    if name != "styles.xml":
-        return data
     style = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
     return style.sub(lambda found: _set_style_language(found[0], language), data.decode()).encode()
 
@@ -170,7 +185,7 @@ def _format(suffix: str, kind: str) -> DocumentFormat:
         f"{_MEDIA_TYPE}{kind}",
         partial(_read, kind=kind),
         syntax_characters=b"<",
-        unpack=partial(unpack_parts, has_text=_PARTS.__contains__),
+        unpack=partial(unpack_parts, has_text=lambda name: _PART.fullmatch(name) is not None),
     )
 
 

@@ -14,7 +14,7 @@ from jumok.documents.html import HTML
 from jumok.documents.ios_strings import STRINGS
 from jumok.documents.json_messages import ARB, JSON, XCSTRINGS
 from jumok.documents.markdown import MARKDOWN
-from jumok.documents.ooxml import DOCX, PPTX, XLSX
+from jumok.documents.ooxml_files import DOCX, PPTX, XLSX
 from jumok.documents.open_document import ODP, ODT
 from jumok.documents.plain_text import PLAIN_TEXT
 from jumok.documents.po import PO
@@ -70,7 +70,7 @@ _ADVICE_ON_LINES = {
 
 
 class DocumentTooLargeError(DataError):
-    """The document has more syntax characters than the caller allows."""
+    """The document has more syntax characters, or a larger size without compression, than is allowed."""
 
 
 def find_format(file_name: str) -> DocumentFormat:
@@ -101,18 +101,38 @@ def _suffix_of(file_name: str, default: str = PLAIN_TEXT.suffix) -> str:
 
 
 def read_document(
-    file_name: str, data: bytes, *, max_syntax_characters: int | None = None
+    file_name: str,
+    data: bytes,
+    *,
+    max_syntax_characters: int | None = None,
+    max_parsed_bytes: int | None = None,
 ) -> tuple[DocumentFormat, Document]:
     """Return the format of a file and its parsed content.
 
     `max_syntax_characters` limits how many `syntax_characters` of the format there are: each takes
-    microseconds to parse. None: no limit.
+    microseconds to parse. `max_parsed_bytes` limits the size of what is parsed, without compression. None: no
+    limit.
     """
     document_format = find_format(file_name)
-    count = document_format.count_syntax_characters(data)
-    if max_syntax_characters is not None and count > max_syntax_characters:
-        raise DocumentTooLargeError(
-            f"The file has {count:,} tags, entities and line ends. At most {max_syntax_characters:,} are "
-            "allowed. Send it in parts."
-        )
+    if max_syntax_characters is not None or max_parsed_bytes is not None:
+        _check_size(document_format, data, max_syntax_characters, max_parsed_bytes)
     return document_format, document_format.read(data)
+
+
+def _check_size(
+    document_format: DocumentFormat, data: bytes, max_syntax_characters: int | None, max_bytes: int | None
+) -> None:
+    num_bytes = num_syntax_characters = 0
+    for part in document_format.parsed_parts(data):
+        num_bytes += len(part)
+        if max_bytes is not None and num_bytes > max_bytes:
+            raise DocumentTooLargeError(
+                f"The text of the file has more than {max_bytes // 2**20:,} MB without compression. Send it "
+                "in parts."
+            )
+        num_syntax_characters += document_format.count_syntax_characters(part)
+    if max_syntax_characters is not None and num_syntax_characters > max_syntax_characters:
+        raise DocumentTooLargeError(
+            f"The file has {num_syntax_characters:,} tags, entities and line ends. At most "
+            f"{max_syntax_characters:,} are allowed. Send it in parts."
+        )

@@ -55,7 +55,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A text, its inline elements in source order, each with its ancestors, and their markup in the file."""
+    """A text, and its inline elements in source order, each with its ancestors."""
 
     text: str
     elements: list[tuple[Element, Ancestors]]
@@ -286,7 +286,8 @@ def _common_prefix(first: Ancestors, second: Ancestors) -> Ancestors:
 def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Ancestors]:
     """Return the elements to write around each target word: those around most source words aligned to it.
 
-    If as many are inside an element as outside, as in *The **student*** → **학생은**, the word is inside.
+    If as many of them are inside an element as outside, as in *The **student*** → **학생은**, the target word
+    is inside.
     """
     stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
     by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
@@ -314,7 +315,7 @@ def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[S
 
 
 def _without_stray_punctuation(of_words: Sequence[Ancestors], wordy: Sequence[bool]) -> list[Ancestors]:
-    """Take punctuation out of elements around words elsewhere: a full stop does not become a second link.
+    """Take punctuation out of elements that are around words elsewhere: no full stop becomes a second link.
 
     Punctuation next to the words of an element stays inside. `wordy` says which words are no punctuation.
     """
@@ -323,7 +324,9 @@ def _without_stray_punctuation(of_words: Sequence[Ancestors], wordy: Sequence[bo
     }
 
     def touching(indices: Iterable[int]) -> dict[int, set[Element]]:
-        """Return the elements of each word that are also around a word next to it, before it in `indices`."""
+        """Return the elements of each word; of punctuation, those that reach it from the word before it in
+        `indices`.
+        """
         found: dict[int, set[Element]] = {}
         previous: set[Element] = set()
         for index in indices:

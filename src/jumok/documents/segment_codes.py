@@ -44,9 +44,9 @@ class SegmentText(str):
 
 
 def take_over(source: SegmentText, target: str) -> list[Piece] | None:
-    """Return a translation of the whole segment with indices of codes in place of the codes.
+    """Return a translation of the whole segment as text, with the index of each code in place of the code.
 
-    None if it does not have exactly the codes of the source, or if its pairs of tags are not nested.
+    None if `target` does not have exactly the codes of the source, or if its pairs of tags are not nested.
     """
     pattern = "|".join(
         re.escape(text) for text in sorted({code.text for code in source.codes}, key=len)[::-1]

@@ -99,7 +99,7 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
         spoken = "".join(space + piece for space, piece in pieces[start:end]).removeprefix(pieces[start][0])
         num_lines = 1 + spoken.count("\n")
         spoken = spoken if has_entities else spoken.replace("&", "&amp;")
-        if _VOICE.match(pieces[start][1]):  # it ends the voice before it
+        if _VOICE.match(pieces[start][1]):  # a voice tag ends the previous voice
             still_open = [tag for tag in still_open if tag.closing != "</v>"]
         tokens = [*still_open, *_separate_dash(_tokenize(spoken, opened & closed))]
         still_open = _open_tags(tokens)

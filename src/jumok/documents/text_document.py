@@ -77,6 +77,7 @@ class TextDocument:
     encoding: TextEncoding
     set_language: SetLanguage | None = None
     """Returns the text with its language declared; None: the format declares none."""
+    notes: Sequence[str] = ()
 
     @property
     def segments(self) -> list[str]:

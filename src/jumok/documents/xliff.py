@@ -1,9 +1,10 @@
 """XLIFF 1.2 and 2.x: units without a translation are filled in; the others stay.
 
 A target that copies the source is filled in if its state says that it is untranslated ("new"). In XLIFF 1.2,
-a unit may be divided into segments (`<mrk mtype="seg">` in seg-source): each is filled in by itself. There a
-new translation has the state "translated", or "needs-review-translation" if its placeholders are not those of
-the source. Units and groups with translate="no" stay as they are.
+a unit may be divided into segments (`<mrk mtype="seg">` in seg-source): each is filled in by itself. A new
+translation has the state "translated". If its placeholders are not those of the source, it has the state
+"needs-review-translation", which XLIFF 2 does not have: there it is "initial". In XLIFF 2, segments that are
+translated, reviewed or final stay as they are. So do units and groups with translate="no".
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from jumok.documents.segment import Tag
-    from jumok.documents.xml_tree import XmlNode
+    from jumok.documents.xml_tree import XmlNode, XmlSource
 
 _PREFIXES = {
     "urn:oasis:names:tc:xliff:document:1.1": "",
@@ -33,17 +34,55 @@ _PREFIXES = {
 _UNITS = frozenset(["trans-unit", "segment"])  # of 1.2, of 2.x
 _NOT_TRANSLATED = frozenset(["new", "needs-translation", "initial"])
 _NEEDS_REVIEW = "needs-review-translation"
+_FINISHED = frozenset(["translated", "reviewed", "final"])  # of 2.x
+_REVIEW_OF_SEGMENT = 'state="initial" subState="jumok:needs-review"'
 _WRAPPERS = frozenset(["g", "mrk", "pc"])
 _OPENING = {"bpt": "ept", "bx": "ex", "sc": "ec"}
 _CLOSING = {closing: opening for opening, closing in _OPENING.items()}
 
 
 class _Reader(XmlReader):
+    def __init__(self, source: XmlSource) -> None:
+        super().__init__(source)
+        self._is_inherited: dict[XmlNode, bool] = {}  # whether each element is translated
+
     def is_paragraph(self, node: XmlNode) -> bool:
         return node.name in _UNITS
 
-    def is_opaque(self, node: XmlNode) -> bool:
-        return node.attributes.get("translate") == "no"
+    def _read_paragraph(self, node: XmlNode) -> str:
+        if not self._is_translatable(node):
+            return self.source.raw_node(node)
+        return self._read_segment(node) if node.name == "segment" else super()._read_paragraph(node)
+
+    def _is_translatable(self, node: XmlNode) -> bool:
+        """Return whether a unit is translated: the nearest element around it with `translate` decides."""
+        if not self._is_inherited:
+            self._is_inherited = {self.source.root: True}
+            for parent in self.source.root.walk():
+                for child in parent.children:
+                    value = child.attributes.get("translate")
+                    self._is_inherited[child] = value != "no" if value else self._is_inherited[parent]
+        return self._is_inherited[node]
+
+    def _read_segment(self, node: XmlNode) -> str:
+        """Read a segment of 2.x. Its start tag has the state, so the mark stands for all of it."""
+        raw = self.source.raw_node(node)
+        source, target = node.find("source"), node.find("target")
+        if source is None or node.attributes.get("state") in _FINISHED:
+            return raw
+        if target is not None and _is_copy(source, target, node):
+            target.children = []
+        if target is not None and (target.content().strip() or _has_elements(target)):
+            return raw
+        before, after = self._around_target(node, target)
+        render = partial(
+            _render_whole_segment,
+            start_tag=self.source.raw(node.start, node.content_start),
+            before=before + self._opening(node, target),
+            after=_closing(self._opening(node, target)) + after + self.source.closing(node),
+            source=source.content(),
+        )
+        return self._add_segment(source, render) or raw
 
     def read_content(self, node: XmlNode) -> str | None:
         source, segmented, target = (node.find(name) for name in ("source", "seg-source", "target"))
@@ -57,13 +96,14 @@ class _Reader(XmlReader):
         elif target is not None and (target.content().strip() or _has_elements(target)):
             return None
         else:
-            has_state = node.name == "trans-unit"
-            render = partial(_render_target, opening=opening, source=source.content(), has_state=has_state)
-            new = self._add_segment(source, render)
-        return None if new is None else self._put_target(node, target, new)
+            new = self._add_segment(source, partial(_render_target, opening=opening, source=source.content()))
+        if new is None:
+            return None
+        before, after = self._around_target(node, target)
+        return before + new + after
 
     def _opening(self, node: XmlNode, target: XmlNode | None) -> str:
-        """Return the start tag of the target, which may be missing; it has the prefix of its unit."""
+        """Return the start tag of the target. A target that is missing gets the prefix of its unit."""
         if target is not None:
             return self.source.opening(target)
         prefix = re.match(r"<([\w.-]+:)?", self.source.raw(node.start, node.content_start))
@@ -102,16 +142,16 @@ class _Reader(XmlReader):
         pieces += [self.source.raw(position, frame.content_end), _closing(opening)]
         return "".join(pieces) if marks else None
 
-    def _put_target(self, node: XmlNode, target: XmlNode | None, mark: str) -> str:
-        """Return the content of a unit with this target, which follows the source if there was none."""
+    def _around_target(self, node: XmlNode, target: XmlNode | None) -> tuple[str, str]:
+        """Return the content of a unit before and after its target, which follows the source if it is new."""
         raw = self.source.raw
         if target is not None:
-            return raw(node.content_start, target.start) + mark + raw(target.end, node.content_end)
+            return raw(node.content_start, target.start), raw(target.end, node.content_end)
         source = node.find("source") or node
         indent = raw(node.content_start, source.start)
         last = node.find("seg-source") or source
         before, after = raw(node.content_start, last.end), raw(last.end, node.content_end)
-        return before + (indent if not indent.strip() else "") + mark + after
+        return before + (indent if not indent.strip() else ""), after
 
     def _read_inline(self, children: Sequence[XmlNode], builder: SegmentBuilder) -> None:
         partners = pair_up([_code_of(child) for child in children])
@@ -165,13 +205,20 @@ def _code_of(node: XmlNode) -> tuple[str, bool] | None:
     return None
 
 
-def _render_target(pieces: Iterable[str | Tag], *, opening: str, source: str, has_state: bool) -> str:
+def _render_target(pieces: Iterable[str | Tag], *, opening: str, source: str) -> str:
     content = render_xml(pieces)
-    if has_state:
-        opening = _with_state(
-            opening, "translated" if _keeps_placeholders(content, source) else _NEEDS_REVIEW
-        )
+    opening = _with_state(opening, "translated" if _keeps_placeholders(content, source) else _NEEDS_REVIEW)
     return f"{opening}{content}{_closing(opening)}"
+
+
+def _render_whole_segment(
+    pieces: Iterable[str | Tag], *, start_tag: str, before: str, after: str, source: str
+) -> str:
+    """Write a segment of 2.x with its state. A state that changes ends its subState, which refines it."""
+    content = render_xml(pieces)
+    state = 'state="translated"' if _keeps_placeholders(content, source) else _REVIEW_OF_SEGMENT
+    start_tag = re.sub(r"""\s(?:state|subState)\s*=\s*(?:"[^"]*"|'[^']*')""", "", start_tag)
+    return f"{start_tag[:-1]} {state}>{before}{content}{after}"
 
 
 def _render_segment(pieces: Iterable[str | Tag], *, opening: str, source: str) -> str:

@@ -24,6 +24,7 @@ class XmlDocument:
     template: MarkedTemplate
     encoding: str
     set_language: Callable[[str, str], str] | None = None
+    notes: Sequence[str] = ()
 
     @property
     def segments(self) -> list[str]:

@@ -9,14 +9,25 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from jumok.documents.marked_template import MarkedTemplate, SegmentMark, render_tags
+from jumok.documents.message import is_address
 from jumok.documents.segment import Segment, has_letters
+from jumok.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterator, Mapping
 
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
+    _AttributeKey = tuple[bool, str]
+
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+MAX_PARAGRAPH_DEPTH = 16
+"""Paragraphs inside each other, as that of a text box is inside another. Office programs nest a few."""
+_NO_ATTRIBUTES: frozenset[str] = frozenset()
+_ATTRIBUTE = re.compile(r"""\s([^\s=<>"'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_FILE_NAME = re.compile(
+    r"\S+\.\w{2,4}|.*\.(?:png|jpe?g|gif|bmp|svg|emf|wmf|tiff?|webp)", re.IGNORECASE | re.DOTALL
+)
 
 
 def escape_xml(text: str) -> str:
@@ -29,7 +40,14 @@ def remove_invalid_characters(text: str) -> str:
     return _NOT_XML.sub("", text)
 
 
+def escape_attribute(text: str) -> str:
+    """Return text as the value of an attribute; line breaks would be read as spaces."""
+    escaped = escape(remove_invalid_characters(text))
+    return escaped.replace("\n", "&#10;").replace("\t", "&#9;")
+
+
 render_xml = partial(render_tags, encode=escape_xml)
+render_attribute = partial(render_tags, encode=escape_attribute)
 
 
 class XmlReader(ABC):
@@ -39,6 +57,8 @@ class XmlReader(ABC):
         self.source = source
         self.template = MarkedTemplate()
         self._markup_of: dict[XmlNode, str] = {}  # of the paragraphs that have been read
+        self._depth = 0  # of the paragraph that is being read, in others
+        self._mark_of_value: dict[str, str] = {}  # of attributes
 
     @abstractmethod
     def is_paragraph(self, node: XmlNode) -> bool:
@@ -47,6 +67,14 @@ class XmlReader(ABC):
     def is_opaque(self, node: XmlNode) -> bool:
         """Return whether an element is copied with everything inside it."""
         return False
+
+    def text_attributes(self, node: XmlNode) -> frozenset[str]:
+        """Return the attributes of an element that people read, by their names in the tree."""
+        return _NO_ATTRIBUTES
+
+    def keeps_value(self, node: XmlNode, value: str) -> bool:
+        """Return whether such an attribute stays as it is because of its value."""
+        return not has_letters(value) or is_address(value) or _FILE_NAME.fullmatch(value.strip()) is not None
 
     @abstractmethod
     def read_content(self, node: XmlNode) -> str | None:
@@ -59,30 +87,71 @@ class XmlReader(ABC):
         return self.template
 
     def markup(self, node: XmlNode) -> str:
-        """Return an element as it is in the file, with marks for the paragraphs inside it."""
+        """Return an element as it is in the file, with marks for the paragraphs and attributes inside it."""
         pieces = []
         position = node.start
-        for paragraph in self._outermost_paragraphs(node):
-            if paragraph not in self._markup_of:
-                self._markup_of[paragraph] = self._read_paragraph(paragraph)
-            pieces += [self.source.raw(position, paragraph.start), self._markup_of[paragraph]]
-            position = paragraph.end
+        for found in self._marked_nodes(node):
+            is_paragraph = found is not node and self.is_paragraph(found)
+            if is_paragraph and found not in self._markup_of:
+                self._markup_of[found] = self._read_paragraph(found)
+            pieces += [
+                self.source.raw(position, found.start),
+                self._markup_of[found] if is_paragraph else self._start_tag(found),
+            ]
+            position = found.end if is_paragraph else found.content_start
         return "".join([*pieces, self.source.raw(position, node.end)])
 
     def raw_content(self, node: XmlNode) -> str:
         return "".join(map(self.markup, node.children))
 
+    def opening(self, node: XmlNode) -> str:
+        """Return the start tag with marks for its attributes, also of an element that is written `<a/>`."""
+        tag = self._start_tag(node)
+        return f"{tag[:-2].rstrip()}>" if node.is_empty_tag and tag.endswith("/>") else tag
+
+    def add_text(self, node: XmlNode) -> str | None:
+        """Return the mark for the plain text inside an element; None if it has nothing to translate."""
+        text = node.content()
+        if not has_letters(text):
+            return None
+        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
+
+    def _start_tag(self, node: XmlNode) -> str:
+        tag = self.source.raw(node.start, node.content_start)
+        names = self.text_attributes(node)
+        wanted = {
+            _key_of(name): value
+            for name, value in node.attributes.items()
+            if name in names and not self.keeps_value(node, value)
+        }
+        return _ATTRIBUTE.sub(partial(self._mark_attribute, wanted=wanted), tag) if wanted else tag
+
+    def _mark_attribute(self, found: re.Match[str], wanted: Mapping[_AttributeKey, str]) -> str:
+        """Return an attribute with a mark for its value. Equal values share a mark: runs may be joined."""
+        text = wanted.get(_key_of(found[1]))
+        if text is None:
+            return found[0]
+        group = 2 if found[3] is None else 3
+        raw = found[group]
+        if raw not in self._mark_of_value:
+            mark = SegmentMark(Segment(text, [], raw), render_attribute)
+            self._mark_of_value[raw] = self.template.add(mark)
+        start, end = found.start(group) - found.start(), found.end(group) - found.start()
+        return found[0][:start] + self._mark_of_value[raw] + found[0][end:]
+
     def _read_paragraph(self, node: XmlNode) -> str:
+        if self._depth == MAX_PARAGRAPH_DEPTH:  # the markup of each is held in memory, with those inside it
+            raise DataError(f"The file has text boxes nested more than {MAX_PARAGRAPH_DEPTH} deep.")
+        self._depth += 1
         content = self.read_content(node)
         if content is None:
             content = self.raw_content(node)
-        start, end = (
-            self.source.raw(node.start, node.content_start),
-            self.source.raw(node.content_end, node.end),
-        )
+        self._depth -= 1
+        start, end = self._start_tag(node), self.source.raw(node.content_end, node.end)
         return start + content + end
 
-    def _outermost_paragraphs(self, node: XmlNode) -> Iterator[XmlNode]:
+    def _marked_nodes(self, node: XmlNode) -> Iterator[XmlNode]:
+        """Yield the outermost paragraphs inside an element, and the elements outside them with attributes."""
         pending = [node]
         while pending:
             found = pending.pop()
@@ -91,7 +160,15 @@ class XmlReader(ABC):
             if found is not node and self.is_paragraph(found):
                 yield found
             else:
+                if not self.text_attributes(found).isdisjoint(found.attributes):
+                    yield found
                 pending.extend(reversed(found.children))
+
+
+def _key_of(attribute: str) -> _AttributeKey:
+    """Return whether a name has a prefix, and what follows it: the prefix itself is that of the file."""
+    _, colon, local = attribute.rpartition(":")
+    return bool(colon), local
 
 
 class TextElementReader(XmlReader):
@@ -105,7 +182,4 @@ class TextElementReader(XmlReader):
         return node.name in self._names
 
     def read_content(self, node: XmlNode) -> str | None:
-        text = node.content()
-        if not has_letters(text):
-            return None
-        return self.template.add(SegmentMark(Segment(text, [], self.raw_content(node)), render_xml))
+        return self.add_text(node)

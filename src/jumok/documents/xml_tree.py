@@ -1,7 +1,7 @@
 """XML as a tree with the span of every element in the file, so that untranslated markup is copied verbatim.
 
-Expat parses it. Entity declarations are refused, and nesting is limited. Offsets are those of the text in
-UTF-8.
+Expat parses the file. Entity declarations are refused, and nesting is limited. Offsets are those of the text
+in UTF-8.
 """
 
 from __future__ import annotations

@@ -129,7 +129,10 @@ def _indent_of_node(before: str) -> int:
 
 
 def _end_of_block(lines: Sequence[str], start: int, indent: int) -> int:
-    """Return the index of the first line after a block of text, which is indented deeper."""
+    """Return the index of the first line after a block of text, whose lines are indented deeper.
+
+    Empty lines at its end do not belong to a block.
+    """
     end = start
     for index in range(start, len(lines)):
         stripped = lines[index].strip()

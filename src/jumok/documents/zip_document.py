@@ -1,16 +1,18 @@
 """Documents that are zip archives of XML files: only the parts that hold text are read and replaced.
 
-Every other part is copied. Sizes are checked in the directory of the archive, before anything is inflated.
+Every other part is copied as it is compressed. Sizes are checked in the directory of the archive, before
+anything is inflated.
 """
 
 from __future__ import annotations
 
+import copy
 import io
-import lzma
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from jumok.documents.xml_reader import remove_invalid_characters
 from jumok.errors import DataError
@@ -32,10 +34,19 @@ MAX_SAFE_BYTES = 16 * 2**20
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 
 
-class SetLanguage(Protocol):
-    """Returns the part `name` with the language declared, or unchanged if this part declares none."""
+class LanguageSetter(Protocol):
+    """Returns the data of a part with the language declared."""
 
-    def __call__(self, name: str, data: bytes, language: str) -> bytes: ...
+    def __call__(self, data: bytes, language: str) -> bytes: ...
+
+
+class PartWithText(Protocol):
+    """A part with segments; it may be an archive itself."""
+
+    @property
+    def segments(self) -> list[str]: ...
+
+    def write(self, translations: Sequence[SegmentTranslation]) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +56,28 @@ class ArchivePart:
     template: TextTemplate
     encoding: str = "utf-8"
 
+    @property
+    def segments(self) -> list[str]:
+        return self.template.segments
+
+    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
+        text = remove_invalid_characters(self.template.fill(translations))
+        return text.encode(self.encoding, "xmlcharrefreplace")
+
 
 @dataclass(frozen=True, slots=True)
 class ZipDocument:
     """An archive, and those of its parts that have segments, by name."""
 
     data: bytes
-    parts: Mapping[str, ArchivePart]
-    set_language: SetLanguage | None = None
+    parts: Mapping[str, PartWithText]
+    language_setter: Callable[[str], LanguageSetter | None] | None = None
+    """Returns what sets the language of the part of this name; None if that part declares none."""
+    notes: Sequence[str] = ()
 
     @property
     def segments(self) -> list[str]:
-        return [text for part in self.parts.values() for text in part.template.segments]
+        return [text for part in self.parts.values() for text in part.segments]
 
     def write(
         self, translations: Sequence[SegmentTranslation], language: str = "", source_language: str = ""
@@ -67,23 +88,59 @@ class ZipDocument:
         with open_archive(self.data) as archive, zipfile.ZipFile(output, "w") as written:
             written.comment = archive.comment
             for info in archive.infolist():
-                original = read_part(archive, info.filename)
-                data = filled.get(info.filename, original)
-                if language and self.set_language is not None:
-                    data = self.set_language(info.filename, data, language)
-                changed = changed or data != original
-                written.writestr(info, data, compress_type=info.compress_type)
+                data = self._new_part(archive, info.filename, filled, language)
+                if data is None:
+                    _copy_part(self.data, info, written)
+                else:
+                    changed = True
+                    written.writestr(info, data, compress_type=info.compress_type)
         return output.getvalue() if changed else self.data
+
+    def _new_part(
+        self, archive: zipfile.ZipFile, name: str, filled: Mapping[str, bytes], language: str
+    ) -> bytes | None:
+        """Return the data of a part; None if it is the same as before. Other parts are not inflated."""
+        finder = self.language_setter
+        set_language = finder(name) if language and finder is not None else None
+        if name not in filled and set_language is None:
+            return None
+        original = read_part(archive, name)
+        data = filled.get(name, original)
+        if set_language is not None:
+            data = set_language(data, language)
+        return None if data == original else data
 
     def _fill(self, translations: Sequence[SegmentTranslation]) -> dict[str, bytes]:
         filled = {}
         start = 0
         for name, part in self.parts.items():
-            end = start + len(part.template.segments)
-            text = remove_invalid_characters(part.template.fill(translations[start:end]))
-            filled[name] = text.encode(part.encoding, "xmlcharrefreplace")
+            end = start + len(part.segments)
+            filled[name] = part.write(translations[start:end])
             start = end
         return filled
+
+
+def _copy_part(data: bytes, info: zipfile.ZipInfo, written: zipfile.ZipFile) -> None:
+    """Copy a part of the archive `data` as it is compressed; name and dates are those of the directory."""
+    start = _data_start(data, info)
+    copied = copy.copy(info)
+    copied.flag_bits &= ~8  # sizes are known, and stand before the data
+    output = cast("io.BytesIO", written.fp)
+    copied.header_offset = output.tell()
+    output.write(copied.FileHeader(zip64=False))
+    output.write(data[start : start + info.compress_size])
+    written.start_dir = output.tell()
+    written.filelist.append(copied)
+    written.NameToInfo[copied.filename] = copied
+
+
+def _data_start(data: bytes, info: zipfile.ZipInfo) -> int:
+    """Return where the data of a part starts: after a header of 30 bytes, its name and its extra field."""
+    header = data[info.header_offset : info.header_offset + 30]
+    if not header.startswith(b"PK\3\4") or len(header) < 30:
+        raise DataError(f"The file is damaged: the part {info.filename[:60]} has no header.")
+    name_length, extra_length = struct.unpack("<2H", header[26:])
+    return info.header_offset + 30 + int(name_length) + int(extra_length)
 
 
 def open_archive(data: bytes) -> zipfile.ZipFile:
@@ -101,6 +158,8 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
     infos = archive.infolist()
     if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES:
         raise DataError(f"The archive would inflate to more than {MAX_TOTAL_BYTES // 2**20:,} MB.")
+    if sum(info.compress_size for info in infos) > len(data):
+        raise DataError("The archive is damaged: its parts overlap.")
     if len({info.filename for info in infos}) < len(infos):
         raise DataError("The archive is damaged: it has two parts of the same name.")
     for info in infos:
@@ -122,6 +181,11 @@ def _check_directory(data: bytes) -> None:
 def _check_part(info: zipfile.ZipInfo) -> None:
     if info.flag_bits & 1:
         raise DataError("The archive is encrypted. Save it without a password and try again.")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DataError(
+            f"The part {info.filename[:60]} is compressed in a way that office programs do not use. Save the "
+            "file again in an office program."
+        )
     is_suspicious = info.file_size > max(MAX_SAFE_BYTES, MAX_RATIO * info.compress_size)
     if info.file_size > MAX_PART_BYTES or is_suspicious:
         raise DataError(
@@ -136,7 +200,7 @@ def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
         return archive.read(name)
     except KeyError:
         raise DataError(f"The file is damaged: the archive has no part {name[:60]}.") from None
-    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, OSError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, OSError, EOFError) as error:
         raise DataError(f"The file is damaged: the part {name[:60]} cannot be inflated ({error}).") from None
 
 

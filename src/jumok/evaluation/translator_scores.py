@@ -68,7 +68,7 @@ def evaluate_translator(
         scores=False,
         beam=beam,
         length_penalty=length_penalty,
-        sentences=sentences or translator.test_sentences,
+        sentences=sentences or translator.sentences_for_scores,
         protect=False,
     )
     texts = [translation.text for translation in translations]

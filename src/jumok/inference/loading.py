@@ -67,8 +67,8 @@ def load(
     cache folder; "torch" runs the model itself; "auto" takes ctranslate2 if it can run the model and else
     torch, with the reason in `translator.engine.fallback_reason`. A converted model runs on `cores` cores, by
     default on all. `shortlist` limits translations to the tokens of a shortlist; True means the stored one.
-    `device` and `precision` say where torch computes and how (`system/device.py`); ctranslate2 computes on
-    the CPU, or on CUDA if it has it, in the precision that its copy was converted to.
+    `device` says where the engine computes (`system/device.py`): ctranslate2 can use the CPU and CUDA.
+    `precision` is torch's; ctranslate2 computes in the precision that its copy was converted to.
     """
     if engine not in ENGINES:
         raise RecipeError(
@@ -207,7 +207,7 @@ def max_positions_for(recipe: Recipe) -> int:
 def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
     """Return what determined the learning rate of every step.
 
-    `plan` has (from step, planned steps) per revision.
+    `plan` has (first step, planned steps) per revision of the plan.
     """
     training = recipe.training
     return {
@@ -272,7 +272,7 @@ def _make_translator(
         facts=ModelFacts(recipe.languages.source, recipe.languages.target, training, stored.digest),
     )
     translator.sentences = sentences_for_texts(card.facts)
-    translator.test_sentences = sentences_for_scores(card.facts)
+    translator.sentences_for_scores = sentences_for_scores(card.facts)
     return translator
 
 

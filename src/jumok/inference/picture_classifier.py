@@ -40,9 +40,9 @@ class Classification:
 class PictureClassifier:
     """A model with its classes. The model is put into evaluation mode."""
 
-    def __init__(self, model: Model, pictures: PictureTokenizer, classes: ClassNames) -> None:
+    def __init__(self, model: Model, picture_tokenizer: PictureTokenizer, classes: ClassNames) -> None:
         self.model = model.eval()
-        self.pictures = pictures
+        self.picture_tokenizer = picture_tokenizer
         self.classes = classes
 
     def classify(self, paths: Sequence[str]) -> list[Classification]:
@@ -51,10 +51,10 @@ class PictureClassifier:
 
     def stream(self, paths: Sequence[str]) -> Iterator[Classification]:
         """Like `classify`, one batch of pictures after the other."""
-        rows = max(1, BATCH_TOKENS // len(self.pictures.grid))
+        rows = max(1, BATCH_TOKENS // len(self.picture_tokenizer.grid))
         for start in range(0, len(paths), rows):
             group = paths[start : start + rows]
-            batch = padded_batch(self.pictures.encode_batch(group))
+            batch = padded_batch(self.picture_tokenizer.encode_batch(group))
             for path, row in zip(group, self._probabilities(batch), strict=True):
                 named = dict(zip(self.classes.names, row.tolist(), strict=True))
                 yield Classification(path, max(named, key=lambda name: named[name]), named)
@@ -70,9 +70,9 @@ class PictureClassifier:
     @torch.inference_mode()
     def attention(self, path: str) -> AttentionMap:
         """Return the encoder's attention, (layer, head, query, key): the class token, then the patches."""
-        patches = self.pictures.encode(path)
+        patches = self.picture_tokenizer.encode(path)
         weights = self.model.attention(padded_batch([patches]))["encoder"][0]
-        labels = (CLASS_LABEL, *self.pictures.tokens(patches))
+        labels = (CLASS_LABEL, *self.picture_tokenizer.tokens(patches))
         return AttentionMap("encoder", weights.float().cpu().numpy(), labels, labels)
 
     def class_roll_out(self, path: str) -> AttentionMap:
@@ -86,13 +86,13 @@ class PictureClassifier:
         return AttentionMap("encoder", shares, (CLASS_LABEL,), attention.keys[1:])
 
 
-def classify_batches(
-    patches: Sequence[Any], classes: Sequence[Sequence[int]], *, batch_tokens: int = BATCH_TOKENS
+def make_class_batches(
+    pictures: Sequence[Any], classes: Sequence[Sequence[int]], *, batch_tokens: int = BATCH_TOKENS
 ) -> list[Batch]:
-    """Return batches of pictures and their classes, with as many patches as a batch in training."""
+    """Return batches of pictures (patches) and their classes, with as many patches as a batch in training."""
     max_patches = SOURCE_TOKENS_FACTOR * batch_tokens
-    rows = max(1, max_patches // max(len(patches[0]), 1)) if patches else 1
+    rows = max(1, max_patches // max(len(pictures[0]), 1)) if pictures else 1
     return [
-        class_batch(padded_batch(patches[start : start + rows], classes[start : start + rows]))
-        for start in range(0, len(patches), rows)
+        class_batch(padded_batch(pictures[start : start + rows], classes[start : start + rows]))
+        for start in range(0, len(pictures), rows)
     ]

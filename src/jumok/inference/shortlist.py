@@ -1,8 +1,8 @@
 """A vocabulary shortlist: the few tokens that a translation may consist of, given the tokens of its source.
 
 The output projection over the whole vocabulary is the largest matrix product of a small model. Most tokens
-have nothing to do with the source, so it is computed only for tokens that are aligned with a source token in
-the training pairs, and for the most frequent ones. A batch has one shortlist, for all its sources.
+have nothing to do with the source, so the product is computed only for tokens that are aligned with a source
+token in the training pairs, and for the most frequent ones. A batch has one shortlist, for all its sources.
 
 On disk it is CTranslate2's vocabulary map: lines of `source token TAB target tokens`, as ids; the first line
 has no source token and lists the tokens that are always allowed.
@@ -62,7 +62,7 @@ class Shortlist:
         return shortlist
 
     def check_fits(self, tokenizers: TokenizerPair) -> None:
-        """Raise a ModelFolderError if it has tokens that these tokenizers lack."""
+        """Raise a ModelFolderError if the shortlist has tokens that these tokenizers lack."""
         targets = {token for tokens in (self.always, *self.by_source.values()) for token in tokens}
         for tokens, tokenizer in ((self.by_source, tokenizers.source), (targets, tokenizers.target)):
             if tokens and not END < min(tokens) <= max(tokens) < tokenizer.vocab_size:

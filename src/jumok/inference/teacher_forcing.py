@@ -32,7 +32,7 @@ __all__ = ["cross_entropies", "next_log_probs", "site_weights", "token_log_probs
 def site_weights(
     model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, edit: Edit | None = None
 ) -> list[dict[str, NDArray[Any]]]:
-    """Return site → weights (layer, head, query, key) for each pair of token ids, without padding."""
+    """Return site → weights (layer, head, query, key) for each pair, given as token ids; without padding."""
     batch = padded_batch(sources, targets)
     sites = model.attention(batch) if edit is None else model.attention(batch, edit=edit)
     arrays = {site: weights.float().cpu().numpy() for site, weights in sites.items()}
@@ -61,7 +61,7 @@ def next_log_probs(model: TranslationModel, source: Ids, target: Ids, *, edit: E
 def cross_entropies(
     model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, batch_tokens: int = 1024
 ) -> list[float]:
-    """Return H(y|x) = -1/|y| · log p(y|x) of each pair of token ids, in nats per token, `</s>` included."""
+    """Return H(y|x) = -1/|y| · log p(y|x) of each pair, given as token ids, in nats per token with `</s>`."""
     log_probs = token_log_probs(model, sources, targets, batch_tokens=batch_tokens)
     return [-sum(target_log_probs) / len(target_log_probs) for target_log_probs in log_probs]
 

@@ -57,13 +57,12 @@ class PairMissingTerms:
 class SentenceMissingTerms:
     """A sentence of a text whose translation lacks terms.
 
-    `translation` is the index of the text. `part` is the index of the sentence in it, or None for an
-    alternative.
+    `part` is the index of the sentence in the text, or None for an alternative.
     """
 
-    translation: int
+    text_index: int
     part: int | None
-    lacking: PairMissingTerms
+    pair: PairMissingTerms
 
 
 def find_terms(sentence: str, handling: TextHandling) -> Sequence[TermMatch]:
@@ -80,45 +79,45 @@ def place_terms(
     prefixes: Sequence[str],
 ) -> list[Translation]:
     """Return the translations with the terms that their sources require."""
-    lacking = [
+    incomplete = [
         sentence
         for index, (translation, prefix) in enumerate(zip(translations, prefixes, strict=True))
-        for sentence in _lacking_sentences(index, translation, handling, prefix)
+        for sentence in _sentences_missing_terms(index, translation, handling, prefix)
     ]
-    if not lacking:
+    if not incomplete:
         return translations
-    results = place_in_pairs([sentence.lacking for sentence in lacking], translator, retranslate)
+    results = place_in_pairs([sentence.pair for sentence in incomplete], translator, retranslate)
     placed_in: dict[int, list[tuple[SentenceMissingTerms, PlacedTerms]]] = {}
-    for sentence, placed in zip(lacking, results, strict=True):
-        placed_in.setdefault(sentence.translation, []).append((sentence, placed))
+    for sentence, placed in zip(incomplete, results, strict=True):
+        placed_in.setdefault(sentence.text_index, []).append((sentence, placed))
     return [
         _with_terms(translation, placed_in[index]) if index in placed_in else translation
         for index, translation in enumerate(translations)
     ]
 
 
-def _lacking_sentences(
+def _sentences_missing_terms(
     index: int, translation: Translation, handling: TextHandling, prefix: str
 ) -> list[SentenceMissingTerms]:
-    lacking = []
+    incomplete = []
     for part, (source, text) in enumerate(translation.parts):
         matches = find_terms(source, handling)
         if not matches:
             continue
         part_prefix = "" if part else prefix  # a prefix begins the first sentence
         if not has_all_terms(text, matches):
-            lacking.append(
+            incomplete.append(
                 SentenceMissingTerms(index, part, PairMissingTerms(Pair(source, text), matches, part_prefix))
             )
         if len(translation.parts) == 1:
-            lacking += [
+            incomplete += [
                 SentenceMissingTerms(
                     index, None, PairMissingTerms(Pair(source, alternative), matches, part_prefix, rank)
                 )
                 for rank, (alternative, _) in enumerate(translation.alternatives, start=1)
                 if not has_all_terms(alternative, matches)
             ]
-    return lacking
+    return incomplete
 
 
 def place_in_pairs(
@@ -134,20 +133,20 @@ def place_in_pairs(
     words_for = _words_for(pairs, translator)
     # Index of a pair → its source without protected strings, and the original index of each word left.
     shortened = {
-        index: without_protected(lacking.pair.source, lacking.matches)
-        for index, lacking in enumerate(pairs)
-        if lost_protected(lacking.pair.target, lacking.matches)
+        index: without_protected(incomplete.pair.source, incomplete.matches)
+        for index, incomplete in enumerate(pairs)
+        if lost_protected(incomplete.pair.target, incomplete.matches)
     }
-    # Alternatives have one source, which is translated once.
+    # The translations of one sentence have the same source, which is translated again once.
     inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in shortened.items()))
     translated = retranslate([text for text, _ in inputs], [prefix for _, prefix in inputs]) if inputs else []
     by_input = dict(zip(inputs, translated, strict=True))
     translations = {index: by_input[text, pairs[index].prefix] for index, (text, _) in shortened.items()}
     aligned = [
-        Pair(shortened[index][0], _text_of_rank(translations[index], lacking.rank))
+        Pair(shortened[index][0], _text_of_rank(translations[index], incomplete.rank))
         if index in shortened
-        else lacking.pair
-        for index, lacking in enumerate(pairs)
+        else incomplete.pair
+        for index, incomplete in enumerate(pairs)
     ]
     results = []
     for index, evidence in enumerate(_evidence(aligned, translator)):
@@ -177,11 +176,11 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
 
 
 def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dict[str, Sequence[str]]:
-    """Return the words that the model writes for each term alone; the translator caches them."""
+    """Return the words that the model writes for each term as its whole input; the translator caches them."""
     terms = {
-        lacking.pair.source[slice(*match.span)].lower()
-        for lacking in pairs
-        for match in lacking.matches
+        incomplete.pair.source[slice(*match.span)].lower()
+        for incomplete in pairs
+        for match in incomplete.matches
         if not match.protected
     }
     cached = translator.words_for_terms
@@ -219,7 +218,7 @@ def _with_terms(
             notes.extend(term_notes(new))
     for sentence, new in placed:
         if sentence.part is None:
-            alternative = sentence.lacking.rank - 1
+            alternative = sentence.pair.rank - 1
             alternatives[alternative] = (new.text, alternatives[alternative][1])
     distinct = {other: score for other, score in reversed(alternatives) if other != text}
     align = translation.align

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Translation:
     """The translation of one text.
 
-    `score` is log p / length^α, 0 for an empty line. `alternatives` are the other distinct translations of an
+    `score` is log p / length^α, 0 for an empty text. `alternatives` are the other distinct translations of an
     n-best list with their scores, best first. `parts` are (source, translation) of each segment that was
     translated separately: one, unless the text has several sentences or one that is too long for the model.
     `notes` say what a reader should know, for example that the translation was cut or repeats itself.
@@ -57,8 +58,8 @@ class Translation:
         source_end = text_end = 0
         for source, text in self.parts:
             source_start, text_start = self.source.index(source, source_end), self.text.index(text, text_end)
-            source_map = _words_of_line(source, source_start, source_words)
-            text_map = _words_of_line(text, text_start, text_words)
+            source_map = _words_of_part(source, source_start, source_words)
+            text_map = _words_of_part(text, text_start, text_words)
             links.update((source_map[i], text_map[j]) for i, j in self.align(source, text).sure)
             source_end, text_end = source_start + len(source), text_start + len(text)
         return Alignment(frozenset(links))
@@ -72,12 +73,12 @@ class Translation:
         record: dict[str, Any] = {
             "source": self.source,
             "text": self.text,
-            "score": round(self.score, 5),
+            "score": _finite(self.score),
             "tokens": list(self.tokens),
         }
         if self.alternatives:
             record["alternatives"] = [
-                {"text": text, "score": round(score, 5)} for text, score in self.alternatives
+                {"text": text, "score": _finite(score)} for text, score in self.alternatives
             ]
         if self.notes:
             record["notes"] = list(self.notes)
@@ -86,8 +87,8 @@ class Translation:
         return json.dumps(record, ensure_ascii=False)
 
 
-def _words_of_line(part: str, start: int, words: Sequence[Span]) -> list[int]:
-    """Return the index of the line's word that contains each word of a part; the part begins at `start`."""
+def _words_of_part(part: str, start: int, words: Sequence[Span]) -> list[int]:
+    """Return, for each word of the part that begins at `start`, the index of the text's word around it."""
     indices: list[int] = []
     word = 0
     for begin, _ in word_spans(part):
@@ -95,3 +96,8 @@ def _words_of_line(part: str, start: int, words: Sequence[Span]) -> list[int]:
             word += 1
         indices.append(word)
     return indices
+
+
+def _finite(score: float) -> float | None:
+    """Return a score as JSON has it: there, infinity is no number."""
+    return round(score, 5) if math.isfinite(score) else None

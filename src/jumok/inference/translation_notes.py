@@ -6,6 +6,7 @@ capital letters, or markup.
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -51,7 +52,12 @@ def find_notes(
     for segment, hypotheses in segments:
         ids = hypotheses[0].ids
         max_length = plan.max_length(len(segment.ids), prefix_length=len(segment.prefix))
-        if _repeats(ids) and not _repeats(segment.ids):
+        if not math.isfinite(hypotheses[0].score):
+            notes.append(
+                f"the translation of {_quote(segment.text)} has no score that is a number: the weights of "
+                "the model are damaged"
+            )
+        elif _repeats(ids) and not _repeats(segment.ids):
             notes.append(f"the translation of {_quote(segment.text)} repeats itself")
         elif len(ids) >= max_length:
             notes.append(f"the translation of {_quote(segment.text)} was cut at {max_length:,} tokens")

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A sentence, or a part of one that is short enough for the model. `span` is its span in the line."""
+    """A sentence, or a part of one that is short enough for the model. `span` is its span in the text."""
 
-    line: int
+    text_index: int
     span: Span
     text: str
     ids: list[int]
@@ -62,7 +62,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class PendingBatch:
-    """Lines that were submitted to an engine."""
+    """Texts that were submitted to an engine."""
 
     texts: Sequence[str]
     segments: Sequence[Segment]
@@ -75,7 +75,7 @@ class PendingBatch:
 
 
 class LazyModel:
-    """A model that is built on first use; a converted engine translates without it."""
+    """A model that is built on first use; CTranslate2 translates without it."""
 
     def __init__(self, build: Callable[[], TranslationModel]) -> None:
         self._build = build
@@ -131,10 +131,10 @@ class Translator:
         self.facts = facts or ModelFacts()
         self.sentences: Sentences = "split"
         """How `translate` handles a text of several sentences by default."""
-        self.test_sentences: Sentences = "keep"
-        """The default for the lines of a test set."""
+        self.sentences_for_scores: Sentences = "keep"
+        """How evaluation handles a line of several sentences by default."""
         self.words_for_terms: dict[str, Sequence[str]] = {}
-        """Term of a glossary → the words that the model writes for this term alone."""
+        """Term of a glossary → the words that the model writes when the term is its whole input."""
 
     @property
     def source_language(self) -> str:
@@ -164,15 +164,26 @@ class Translator:
         tokenizer = self.tokenizers.source
         return tokenizer.encode_batch([tokenizer.normalise_spaces(text) for text in texts])
 
+    def prefix_ids(self, prefixes: Sequence[str]) -> list[list[int]]:
+        """Return the token ids of the given beginnings of translations.
+
+        Spaces at their end are left out: they would be a token, and no token of a word follows that.
+        """
+        return self.tokenizers.target.encode_batch([prefix.rstrip() for prefix in prefixes])
+
+    def segment_spans(self, text: str) -> list[tuple[int, int]]:
+        """Return the start and end of each segment of a text: of each part that is translated by itself."""
+        return [segment.span for segment in self._segments([text], [""], self.sentences)]
+
     def engine_for(
         self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]
     ) -> Engine:
         """Return the engine that `translate` uses: `self.engine`, or torch if it cannot run the search."""
         plan = self._plan(1, sampling, search)
-        return self._engine_for(sampling, plan, len(self.tokenizers.target.encode(prefix)))
+        return self._engine_for(sampling, plan, len(self.prefix_ids([prefix])[0]))
 
     def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix_length: int) -> Engine:
-        # The maximum for any line, not for these lines, so that a stream runs on one engine.
+        # The maximum for any text, not for these texts, so that a stream runs on one engine.
         max_length = plan.max_length(self.max_source_tokens, prefix_length=prefix_length)
         if reason := self.engine.unsupported_reason(plan, sampling, max_length):
             return _torch_engine(self.model, self.shortlist, reason)
@@ -197,8 +208,9 @@ class Translator:
         translation begins with `prefix`; a list has one prefix per text ("": none). `sampling` draws tokens
         instead of searching. A batch has about `batch_tokens` source tokens (None: the engine's default).
         Without `scores` a greedy search may be faster and its scores NaN. `on_progress(done, total)` counts
-        segments, one per sentence. In a greedy search (beam 1), `on_partial(index, text)` receives the
-        translation of a text so far, after every token; not for texts that are split into segments.
+        segments: sentences, and the parts of long ones. In a greedy search (beam 1),
+        `on_partial(index, text)` receives the translation of a text so far, after every token; not for texts
+        of several segments.
 
         `options` are those of `TextOptions`: `sentences="keep"` translates each line of a text as a whole,
         `glossary` has terms and their translations, and the others override settings of the model's recipe by
@@ -370,30 +382,30 @@ class Translator:
     def _segments(self, texts: Sequence[str], prefixes: Sequence[str], sentences: Sentences) -> list[Segment]:
         """Return the inputs of the model: one per sentence, several for a sentence that is too long."""
         if self.reads_pictures:
-            spans = [(line, *_stripped(text)) for line, text in enumerate(texts) if text.strip()]
-            encoded = [self.tokenizers.source.encode(texts[line][start:end]) for line, start, end in spans]
+            spans = [(i, *_stripped(text)) for i, text in enumerate(texts) if text.strip()]
+            encoded = [self.tokenizers.source.encode(texts[i][start:end]) for i, start, end in spans]
         else:
-            spans = [(line, *span) for line, text in enumerate(texts) for span in text_spans(text, sentences)]
-            encoded = self.source_ids([texts[line][start:end] for line, start, end in spans])
-        prefix_ids = self.tokenizers.target.encode_batch(prefixes) if any(prefixes) else []
+            spans = [(i, *span) for i, text in enumerate(texts) for span in text_spans(text, sentences)]
+            encoded = self.source_ids([texts[i][start:end] for i, start, end in spans])
+        prefix_ids = self.prefix_ids(prefixes) if any(prefixes) else []
         segments: list[Segment] = []
-        previous_line = -1
-        for (line, start, end), ids in zip(spans, encoded, strict=True):
-            prefix = prefix_ids[line] if prefix_ids and line != previous_line else []
+        previous_index = -1
+        for (text_index, start, end), ids in zip(spans, encoded, strict=True):
+            prefix = prefix_ids[text_index] if prefix_ids and text_index != previous_index else []
             if len(ids) and (len(ids) <= self.max_source_tokens or self.reads_pictures):
-                segments.append(Segment(line, (start, end), texts[line][start:end], ids, prefix))
+                segments.append(Segment(text_index, (start, end), texts[text_index][start:end], ids, prefix))
             elif len(ids):
-                segments.extend(self._parts(line, texts[line], (start, end), prefix))
-            previous_line = line if len(ids) else previous_line
+                segments.extend(self._parts(text_index, texts[text_index], (start, end), prefix))
+            previous_index = text_index if len(ids) else previous_index
         return segments
 
-    def _parts(self, line: int, text: str, span: Span, prefix: list[int]) -> Iterator[Segment]:
+    def _parts(self, text_index: int, text: str, span: Span, prefix: list[int]) -> Iterator[Segment]:
         """Yield the segments of a sentence that is too long for the model."""
         start, end = span
         for part in split_line(text[start:end], self._num_tokens, self.max_source_tokens):
             start = text.index(part, start)
             part_span = (start, start + len(part))
-            yield Segment(line, part_span, part, self.source_ids([part])[0], prefix)
+            yield Segment(text_index, part_span, part, self.source_ids([part])[0], prefix)
             start, prefix = part_span[1], []
 
     def _num_tokens(self, text: str) -> int:
@@ -434,40 +446,42 @@ class Translator:
         return PendingBatch(texts, segments, plan, results, handling, prefixes, retranslate)
 
     def _decode_partial(self, segments: Sequence[Segment], on_partial: OnPartial) -> OnToken:
-        """Return a callback that passes tokens on as text, only for lines that are not split."""
-        segments_per_line = Counter(segment.line for segment in segments)
+        """Return a callback that passes tokens on as text, only for texts of one segment."""
+        segments_per_text = Counter(segment.text_index for segment in segments)
 
         def on_token(i: int, ids: Sequence[int]) -> None:
-            line = segments[i].line
-            if segments_per_line[line] == 1:
+            text_index = segments[i].text_index
+            if segments_per_text[text_index] == 1:
                 # The first bytes of a character decode to U+FFFD until the last one is there.
-                on_partial(line, self._text(ids).rstrip("\ufffd"))
+                on_partial(text_index, self._text(ids).rstrip("\ufffd"))
 
         return on_token
 
     def _collect(self, pending: PendingBatch, on_progress: OnProgress | None = None) -> list[Translation]:
-        """Return the translations in order. A line is joined as soon as its last segment is done."""
+        """Return the translations in order. A text is joined as soon as its last segment is done."""
         segments_of: list[list[int]] = [[] for _ in pending.texts]
         for i, segment in enumerate(pending.segments):
-            segments_of[segment.line].append(i)
+            segments_of[segment.text_index].append(i)
         num_missing = [len(indices) for indices in segments_of]
         translations: dict[int, Translation] = {}
         hypotheses_of: dict[int, list[Hypothesis]] = {}
         for group, hypotheses in pending.results:
             hypotheses_of.update(zip(group, hypotheses, strict=True))
             for i in group:
-                line = pending.segments[i].line
-                num_missing[line] -= 1
-                if not num_missing[line]:
+                text_index = pending.segments[i].text_index
+                num_missing[text_index] -= 1
+                if not num_missing[text_index]:
                     segments = [
-                        (pending.segments[index], hypotheses_of[index]) for index in segments_of[line]
+                        (pending.segments[index], hypotheses_of[index]) for index in segments_of[text_index]
                     ]
-                    translations[line] = self._translation(pending.texts[line], segments, pending.plan)
+                    translations[text_index] = self._translation(
+                        pending.texts[text_index], segments, pending.plan
+                    )
             if on_progress is not None:
                 on_progress(len(hypotheses_of), len(pending.segments))
         in_order = [
-            translations.get(line) or _unchanged(text, pending.handling)
-            for line, text in enumerate(pending.texts)
+            translations.get(text_index) or _unchanged(text, pending.handling)
+            for text_index, text in enumerate(pending.texts)
         ]
         if self.reads_pictures or not any(map(pending.handling.may_have_terms, pending.texts)):
             return in_order
@@ -478,7 +492,7 @@ class Translator:
     def _translation(
         self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> Translation:
-        """Join the segments of a line: the best hypothesis of each, and alternatives."""
+        """Join the segments of a text: the best hypothesis of each, and alternatives."""
         # A model whose log-probabilities are NaN leaves no hypothesis: its translation is empty.
         segments = [
             (segment, hypotheses or [Hypothesis((), -math.inf, -math.inf)])
@@ -554,7 +568,7 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
 
 
 def _unchanged(text: str, handling: TextHandling) -> Translation:
-    """Return the translation of a text without segments: the text itself if split, else ""."""
+    """Return the translation of a text without segments: the text if sentences are split, else ""."""
     return Translation(text, text.strip() if handling.sentences == "split" else "", 0.0)
 
 

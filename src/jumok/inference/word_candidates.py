@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
 
 MAX_TOKENS = 512
-"""The limit for a sentence and for a prefix, unless the model's is lower: each candidate takes a search."""
+"""The limit for a sentence and a prefix, unless the model's limit is lower: each candidate takes a search."""
 TOKENS_PER_CANDIDATE = 2
 """Next tokens that are tried per requested candidate: several tokens may lead to the same word."""
 
@@ -65,7 +65,7 @@ def word_candidates(
     """
     if not sentence.strip():
         return []
-    [source], prefix_ids = translator.source_ids([sentence]), translator.tokenizers.target.encode(prefix)
+    [source], [prefix_ids] = translator.source_ids([sentence]), translator.prefix_ids([prefix])
     limit = min(MAX_TOKENS, translator.max_source_tokens)
     _check_length("sentence", len(source), limit)
     _check_length("prefix", len(prefix_ids), limit)

@@ -1,8 +1,8 @@
 """A model of another toolkit becomes a jumok model: its weights in jumok's names, ids and order of channels.
 
-Ids: `<pad>` 0, `<unk>` 1, `<s>` 2, `</s>` 3, then all other tokens in their own order. The embedding of `<s>`
-is that of the token with which the foreign decoder begins: a zero vector in models of Marian. `<pad>` and
-`<s>` are never produced.
+Ids: `<pad>` 0, `<unk>` 1, `<s>` 2, `</s>` 3, then all other tokens in the order of their foreign ids. The
+embedding of `<s>` is that of the token with which the foreign decoder begins: a zero vector in models of
+Marian. `<pad>` and `<s>` are never produced.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ NEVER_PRODUCED_BIAS = -1e4
 class ImportChoices:
     """What a person may decide about an import; "" and "auto" leave it to the model.
 
-    `code` is the target language of a model with several: "ko" or ">>ko<<", the first token of every source.
+    `code`, "ko" or ">>ko<<", chooses the target language of a model with several: every source begins with
+    the token `>>ko<<`.
     """
 
     positions: str = "auto"
@@ -57,8 +58,8 @@ class ImportChoices:
 
 
 @dataclass(frozen=True, slots=True)
-class ConvertedModel:
-    """Everything that a model folder holds, and what the report says about it."""
+class ImportedModel:
+    """An imported model: everything that its model folder stores, and what the report says about it."""
 
     format: str
     card: ModelCard
@@ -72,7 +73,7 @@ class ConvertedModel:
     """CTranslate2's files, of a model that has no weights for torch."""
 
 
-def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> ConvertedModel:
+def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> ImportedModel:
     """Return the jumok model; a ModelFolderError says which part does not fit."""
     tokenizers = _tokenizers(foreign, choices)
     try_character_maps(tokenizers)
@@ -91,7 +92,7 @@ def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> Conver
     if foreign.readme:
         readme += f"\n## The card of the original\n\n{foreign.readme}\n"
     source = tokenizers.source
-    return ConvertedModel(
+    return ImportedModel(
         foreign.format,
         card,
         module_weights(model),
@@ -148,9 +149,9 @@ def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
 
 
 def try_character_maps(tokenizers: TokenizerPair) -> None:
-    """Encode every character of the basic plane, so that a crafted character map crashes this child process.
+    """Encode every character of the basic plane: a crafted character map crashes here, in the child process.
 
-    SentencePiece models of other toolkits normalise with a binary map; jumok's own have none
+    SentencePiece models of other toolkits normalise with a binary map; jumok's own have no such map
     (`text/character_map.py`).
     """
     characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
@@ -169,7 +170,7 @@ def _ordinary_ids(vocabulary: ForeignVocabulary) -> list[int]:
 
 
 def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], bool]:
-    """Return the matrices of both embeddings and the output by jumok's names, and whether they are tied."""
+    """Return the weights of embeddings and output by jumok's names, and whether the matrices are tied."""
     weights = foreign.weights
     shared = weights.get("model.shared.weight")
     source = weights.get("model.encoder.embed_tokens.weight", shared)

@@ -1,14 +1,14 @@
 """Read a model of CTranslate2, or a package of Argos Translate around one. Only CTranslate2 can run it.
 
-CTranslate2's files hold weights in an order and a precision for fast search, often 8-bit integers. They are
-kept as they are; only tokens get other names, so that jumok's engine can run them with jumok's ids:
+CTranslate2's files hold weights in an order and a precision for fast search, often 8-bit integers. An import
+does not change them; only tokens get other names, so that jumok's engine can run the model with jumok's ids:
 
     row of the vocabulary    its own name             jumok's name
     <unk>, </s>, <s>, <pad>  as config.json says      <unk>, </s>, <s>, <pad>
     all others               the string of a token    its id, from 4 on
 
-The tokenizer is not part of CTranslate2's format: an Argos package has one SentencePiece model, and beside a
-folder of CTranslate2 there must be `source.spm` and `target.spm`, or one model for both.
+The tokenizer is not part of CTranslate2's format: an Argos package has one SentencePiece model, and a folder
+of CTranslate2 must have `source.spm` and `target.spm` beside `model.bin`, or one model for both sides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from jumok.config.recipe import EXTRA_TOKENS, make_recipe
 from jumok.inference.engines.ctranslate2_engine import CTranslate2Engine, require_ctranslate2
 from jumok.inference.engines.ctranslate2_tokens import SPECIAL_TOKENS
 from jumok.inference.search.plan import SearchPlan
-from jumok.interop.conversion import ConvertedModel, language_of, try_character_maps
+from jumok.interop.conversion import ImportedModel, language_of, try_character_maps
 from jumok.interop.readme_front_matter import read_licence, read_readme
 from jumok.interop.settings_table import SettingsTable
 from jumok.storage.model_folder import ModelCard
@@ -61,8 +61,8 @@ def is_ctranslate2(package: Package) -> bool:
     return is_model and "jumok.json" not in package
 
 
-def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> ConvertedModel:
-    """Return a model that only CTranslate2 runs, after it has translated a sentence."""
+def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> ImportedModel:
+    """Return a model that only CTranslate2 runs. It must be able to translate a sentence."""
     require_ctranslate2()
     argos = f"{ARGOS_FOLDER}model.bin" in package
     folder = ARGOS_FOLDER if argos else ""
@@ -98,7 +98,7 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Co
     readme = describe_model(card, usage=_USAGE)
     if original := read_readme(package):
         readme += f"\n## The card of the original\n\n{original}\n"
-    return ConvertedModel(
+    return ImportedModel(
         name,
         card,
         {},
@@ -123,7 +123,7 @@ class _Variable:
 
 
 class _Reader:
-    """Reads the numbers and strings of a file in order; `struct.error` means that it ends too early."""
+    """Reads the numbers and strings of a file in order; `struct.error` means that the file ends too early."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
@@ -194,7 +194,7 @@ def _read_variable(reader: _Reader) -> tuple[str, _Variable]:
 
 @dataclass(frozen=True, slots=True)
 class _Vocabularies:
-    """The tokens of both sides by CTranslate2's ids, and its configuration."""
+    """The tokens of both sides by CTranslate2's ids; `values` are those of its config.json."""
 
     package: Package
     source: Sequence[str]
@@ -220,7 +220,7 @@ class _Vocabularies:
         return cls(package, source, target, shared is not None, values)
 
     def special(self, tokens: Sequence[str]) -> dict[str, str]:
-        """Return name in this vocabulary → jumok's name, of its special tokens."""
+        """Return the special tokens: name in this vocabulary → jumok's name."""
         table = SettingsTable(self.package, "config.json", self.values)
         own = {
             table.text("eos_token", "</s>"): SPECIAL_TOKENS[END],
@@ -259,7 +259,7 @@ class _Vocabularies:
         }
 
     def config(self, variables: Mapping[str, _Variable]) -> dict[str, Any]:
-        """Return config.json with jumok's names and the limits that its engine needs."""
+        """Return config.json with jumok's names of tokens and the limits that jumok's engine needs."""
         table = SettingsTable(self.package, "config.json", self.values)
         start = table.text("decoder_start_token", "" if "decoder_start_token" in self.values else "<s>")
         special = self.special(self.target)
@@ -268,7 +268,7 @@ class _Vocabularies:
                 f"its decoder begins with {start or 'a token that the user must name'!r}, no special token",
                 "jumok runs models of CTranslate2 with one target language.",
             )
-        # A model that was converted from transformers' MarianMT gets `</s>` from its tokenizer.
+        # CTranslate2's converter sets no add_source_eos: transformers' tokenizer of MarianMT appends `</s>`.
         is_marian = "decoder/start_from_zero_embedding" in variables
         table_sizes = [
             v.shape[0] for name, v in variables.items() if name.endswith("position_encodings/encodings")
@@ -374,7 +374,7 @@ def _settings(
         "model.width": embedding.shape[1],
         "model.encoder_layers": max(len(layers["encoder"]), 1),
         "model.decoder_layers": max(len(layers["decoder"]), 1),
-        # The longest translation of the longest source must have positions: no other engine runs the model.
+        # The longest translation of the longest source must fit: no other engine could run it instead.
         "training.max_sentence_tokens": max(min(MAX_SOURCE_TOKENS, max_source_tokens), 4),
         "search.max_length_ratio": MAX_LENGTH_RATIO,
     }

@@ -30,7 +30,7 @@ class ExportedModel:
 
 
 def does_not_fit(toolkit: str, setting: str, why: str, advice: str) -> UnsupportedError:
-    """Return the error for a model that another toolkit cannot hold."""
+    """Return the error for a model that another toolkit cannot represent."""
     return UnsupportedError(f"This model cannot be exported to {toolkit}: {setting}, and {why}. {advice}")
 
 

@@ -119,11 +119,11 @@ def _ctranslate2_files(exported: ExportedModel) -> dict[str, bytes]:
         for side, tokenizer in zip(("source", "target"), sides, strict=True)
     }
     usage = _CTRANSLATE2_USAGE.replace("NAMES", '("source.spm", "target.spm")')
-    usage = usage.replace("PIECES", _pieces_of(exported)) + text_requirements(exported)
+    usage = usage.replace("PIECES", _pieces_expression(exported)) + text_requirements(exported)
     return {**files, **models, "README.md": describe_model(exported.card, usage=usage).encode()}
 
 
-def _pieces_of(exported: ExportedModel) -> str:
+def _pieces_expression(exported: ExportedModel) -> str:
     """Return the Python expression for the tokens of a text, with the token of its target language."""
     source = exported.tokenizers.source
     pieces = 'source.encode("A sentence.", out_type=str)'

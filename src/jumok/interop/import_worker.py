@@ -58,31 +58,31 @@ def work() -> None:
 
 
 def import_package(package: Package, path: Path, out: Path | None, choices: ImportChoices) -> Message:
-    """Import a model in this process; `path` names it. Without `out`, nothing is written."""
+    """Import a model in this process; messages name it by `path`. Without `out`, nothing is written."""
     if EXPORT_RECORD in package:
-        converted = read_own_export(package, path, choices)
+        imported = read_own_export(package, path, choices)
     elif is_ctranslate2(package):
-        converted = read_ctranslate2(package, path, choices)
+        imported = read_ctranslate2(package, path, choices)
     else:
-        converted = convert(read_foreign_model(package, path), path, choices)
-    card = converted.card
-    if out is not None and converted.engine_files:
-        files, tokenizers = converted.engine_files, converted.tokenizers
-        save_converted_model(out, card, files, tokenizers, readme=converted.readme)
+        imported = convert(read_foreign_model(package, path), path, choices)
+    card = imported.card
+    if out is not None and imported.engine_files:
+        files, tokenizers = imported.engine_files, imported.tokenizers
+        save_converted_model(out, card, files, tokenizers, readme=imported.readme)
     elif out is not None:
-        save_model(out, card, converted.weights, converted.tokenizers, readme=converted.readme)
+        save_model(out, card, imported.weights, imported.tokenizers, readme=imported.readme)
     languages = card.recipe.languages
     report: dict[str, Any] = {
         "folder": str(out or path),
-        "format": converted.format,
+        "format": imported.format,
         "languages": f"{languages.source or '?'} → {languages.target or '?'}",
         "parameters": card.facts.get("parameters")
-        or sum(tensor.numel() for tensor in converted.weights.values()),
-        "vocab_size": converted.vocab_size,
+        or sum(tensor.numel() for tensor in imported.weights.values()),
+        "vocab_size": imported.vocab_size,
         "positions": getattr(card.recipe.model, "positions", ""),
-        "positions_reason": converted.positions_reason,
+        "positions_reason": imported.positions_reason,
         "licence": card.facts.get(LICENCE) or "unknown",
-        "codes": list(converted.codes),
+        "codes": list(imported.codes),
     }
     return report
 

@@ -4,7 +4,7 @@ decoder.yml          names the weights and the vocabularies, and the settings of
 *.npz                weights as (in, out) matrices; `special:model.yml` holds the settings, padded with NULs
 *.yml                vocabularies, token → id; or *.spm, SentencePiece models whose ids are the vocabulary
 source.spm, …        the SentencePiece models that go with a *.yml vocabulary
-preprocess.sh        is never run; jumok.text.joint_vocabulary does what that of OPUS-MT does
+preprocess.sh        is never run; jumok.text.joint_vocabulary normalises text as OPUS-MT's script does
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     decoder_model.onnx    input_ids, encoder_hidden_states, encoder_attention_mask -> logits
 
 Beside them are the configuration and the tokenizer of `--to huggingface`, with jumok's ids. Opset 18: from 23
-on torch writes an `Attention` operator, in which onnxruntime refuses jumok's masks. This needs the packages
-onnx and onnxscript.
+on torch writes an `Attention` operator, in which onnxruntime refuses jumok's masks. An export needs the
+packages onnx and onnxscript.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _export(module: nn.Module, inputs: dict[str, Tensor], dynamic: tuple[Any, ..
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of torch's exporter, about itself
         path = Path(folder) / "graph.onnx"
-        with contextlib.redirect_stdout(io.StringIO()):  # it prints its progress
+        with contextlib.redirect_stdout(io.StringIO()):  # the exporter prints its progress
             torch.onnx.export(
                 module.eval(),
                 tuple(inputs.values()),

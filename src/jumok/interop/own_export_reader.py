@@ -19,7 +19,7 @@ from jumok.config.resolve import with_settings
 from jumok.errors import ModelFolderError, RecipeError
 from jumok.inference.building import build_for_tokenizers
 from jumok.inference.loading import INT8_COSTS
-from jumok.interop.conversion import ConvertedModel
+from jumok.interop.conversion import ImportedModel
 from jumok.interop.huggingface_reader import read_tensors
 from jumok.interop.weight_names import (
     RENAMED_SECOND_BEGIN,
@@ -47,9 +47,9 @@ if TYPE_CHECKING:
 EXPORT_RECORD = "jumok_export.json"
 
 
-def read_own_export(package: Package, path: Path, choices: ImportChoices) -> ConvertedModel:
+def read_own_export(package: Package, path: Path, choices: ImportChoices) -> ImportedModel:
     """Return the model that was exported. If it was trained further, its scores are dropped."""
-    _refuse_ignored(package, choices)
+    _refuse_choices(package, choices)
     record = package.json(EXPORT_RECORD)
     card = card_from_json(path / EXPORT_RECORD, _mapping(package, record, "card"))
     settings = card.recipe.model
@@ -78,7 +78,7 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Con
     except ModelFolderError as error:
         raise package.refusal(f"its weights do not fit its card ({error})") from None
     source = tokenizers.source
-    return ConvertedModel(
+    return ImportedModel(
         "Hugging Face, exported by jumok" + (" and trained further" if trained_further else ""),
         card,
         module_weights(model),
@@ -90,7 +90,8 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Con
     )
 
 
-def _refuse_ignored(package: Package, choices: ImportChoices) -> None:
+def _refuse_choices(package: Package, choices: ImportChoices) -> None:
+    """Refuse options for what the export record says: languages and positions."""
     options = {
         "--positions": choices.positions != "auto",
         "--from": choices.source_language,
@@ -169,7 +170,7 @@ def _weights(
         order = torch.arange(settings.width)
     shared = theirs["model.shared.weight"][:, order].clone()
     if pad_row is None:
-        shared[BEGIN] = shared[PAD]  # decoding began with <pad> while it was trained further
+        shared[BEGIN] = shared[PAD]  # decoding began with <pad> while the model was trained further
     else:
         shared[PAD] = pad_row
     weights = {"source_embedding.weight": shared}
@@ -202,7 +203,7 @@ def _setting_of_bias(name: str) -> str:
 
 
 def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> dict[str, bool]:
-    """Return which biases the model has: those of its card, and those trained elsewhere."""
+    """Return whether the model has each kind of bias: its card says so, or one of them is not zero."""
     used = {"model.attention_bias": settings.attention_bias, "model.output_bias": settings.output_bias}
     for name, tensor in weights.items():
         if (setting := _setting_of_bias(name)) and bool(tensor.any()):

@@ -80,9 +80,9 @@ class _Folder(Package):
     def __init__(self, folder: Path) -> None:
         # Download caches store each file once and link to it, so a link to a file is followed.
         files = [path for pattern in ("*", "*/*") for path in sorted(folder.glob(pattern)) if path.is_file()]
-        names = {path.relative_to(folder).as_posix(): path.resolve() for path in files}
-        super().__init__(str(folder), {name: path.stat().st_size for name, path in names.items()})
-        self._paths = names
+        paths = {path.relative_to(folder).as_posix(): path.resolve() for path in files}
+        super().__init__(str(folder), {name: path.stat().st_size for name, path in paths.items()})
+        self._paths = paths
 
     def _read(self, name: str, max_bytes: int) -> bytes:
         return read_regular_file(self._paths[name], max_bytes=max_bytes)

@@ -1,4 +1,4 @@
-"""The licence and the text in the README of an imported model."""
+"""The text of an imported model's README, and the licence that its front matter or the LICENSE file names."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jumok.interop.package import Package
 
-MAX_README = 100_000
+MAX_README_BYTES = 1_000_000
+MAX_KEPT_CHARACTERS = 100_000
+"""Characters of the README that a model folder keeps."""
+MAX_LICENCE_BYTES = 100_000
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
 _LICENCE = re.compile(r"^license:[ \t]{0,8}[\"']?([\w.+ -]{1,80}?)[\"']?[ \t]{0,8}$", re.MULTILINE)
 
 
 def read_readme(package: Package) -> str:
     """Return the README of a model without its front matter, or "" if there is none."""
-    return _FRONT_MATTER.sub("", _readme(package))[:MAX_README].strip()
+    return _FRONT_MATTER.sub("", _readme(package))[:MAX_KEPT_CHARACTERS].strip()
 
 
 def read_licence(package: Package) -> str:
@@ -23,13 +26,13 @@ def read_licence(package: Package) -> str:
     front_matter = _FRONT_MATTER.match(_readme(package))
     if front_matter and (found := _LICENCE.search(front_matter[1])):
         return found[1].strip()
-    if "LICENSE" in package and package.sizes["LICENSE"] < MAX_README:
+    if "LICENSE" in package and package.sizes["LICENSE"] < MAX_LICENCE_BYTES:
         text = package.read("LICENSE").decode("utf-8", errors="replace")
         return "cc-by-4.0" if "Attribution 4.0 International" in text else "see LICENSE in the original"
     return ""
 
 
 def _readme(package: Package) -> str:
-    if "README.md" not in package or package.sizes["README.md"] > 10 * MAX_README:
+    if "README.md" not in package or package.sizes["README.md"] > MAX_README_BYTES:
         return ""
     return package.read("README.md").decode("utf-8", errors="replace").replace("\r\n", "\n")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SettingsTable:
-    """The settings in one file of a package; numbers out of range and values of another type are refused."""
+    """The settings in one file of a package. Numbers out of range and values of other types are refused."""
 
     def __init__(self, package: Package, file: str, values: Mapping[str, Any]) -> None:
         self._package = package
@@ -38,7 +38,7 @@ class SettingsTable:
         return value
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a text; here a value of another type counts as missing."""
+        """Return a text. A value of another type is not refused: the default replaces it."""
         value = self._values.get(name, default)
         return value if isinstance(value, str) else default
 

@@ -1,6 +1,6 @@
 """The weights of a Transformer in jumok and in Hugging Face's encoder-decoder classes: names and channels.
 
-Both compute the same. Two things differ besides the names:
+jumok and Hugging Face compute the same. Two things differ besides the names:
 
 - Channels. Hugging Face's sinusoids are [sin … sin | cos … cos] and jumok's sin, cos, sin, cos. One
   permutation of the width, applied to every matrix that reads or writes states, converts one into the other
@@ -96,7 +96,7 @@ def channel_order(settings: TransformerSettings) -> Tensor | None:
 
 
 def distinct_names(tokens: Sequence[str]) -> list[str]:
-    """Return the tokens by id under distinct names: a second `<s>`, an ordinary token, gets another one."""
+    """Return a distinct name for each token id: a second `<s>`, an ordinary token, is renamed."""
     return [
         RENAMED_SECOND_BEGIN if token == SECOND_BEGIN and id_ != BEGIN else token
         for id_, token in enumerate(tokens)

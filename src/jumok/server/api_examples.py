@@ -116,7 +116,7 @@ class ExampleRequest:
 def example_requests(
     document: Schema, base_url: str, languages: tuple[str, str], key: str = ""
 ) -> Iterator[tuple[str, str, Schema, ExampleRequest | None]]:
-    """Yield method, path and description of each route, and an example.
+    """Yield method, path and OpenAPI operation of each route, and an example.
 
     The example is None if the path has a parameter, or if the route reads a picture.
     """

@@ -1,8 +1,8 @@
 """Garbage collection at moments when nobody waits.
 
 Python's cyclic garbage collector stops all threads of a process. After a large document was read, one
-collection takes tens of milliseconds, in which no request is answered. Most memory is freed without it, by
-reference counts.
+collection takes tens of milliseconds, in which no request is answered. Reference counts free most memory
+without the collector.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ async def collect_when_idle(open_requests: Callable[[], int]) -> None:
     gc.freeze()
     gc.disable()
     try:
-        collected, had_requests = time.monotonic(), False
+        collected_at, may_have_garbage = time.monotonic(), False
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             is_idle = not open_requests()
-            had_requests |= not is_idle or gc.get_count()[0] > gc.get_threshold()[0]
+            may_have_garbage |= not is_idle or gc.get_count()[0] > gc.get_threshold()[0]
             now = time.monotonic()
-            if had_requests and (is_idle or now - collected > MAX_SECONDS):
+            if may_have_garbage and (is_idle or now - collected_at > MAX_SECONDS):
                 gc.collect()
-                collected, had_requests = now, False
+                collected_at, may_have_garbage = now, False
     finally:
         gc.enable()
         gc.unfreeze()

@@ -1,6 +1,6 @@
 """HTTP/1.1 with timeouts for sending and reading, and limits on request heads, pipelines and connections.
 
-It depends on internals of uvicorn's HttpToolsProtocol (`pipeline`, `cycle`, `_start_asgi_task`, …).
+This module depends on internals of uvicorn's HttpToolsProtocol (`pipeline`, `cycle`, `_start_asgi_task`, …).
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being read or answered, except for its head."""
+        """Whether no request is being answered. The head of the next one may have arrived in part."""
         return self.cycle is None or self.cycle.response_complete
 
     def _close_if_idle(self) -> None:

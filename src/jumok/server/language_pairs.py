@@ -37,7 +37,7 @@ class LanguagePair:
     source: str
     target: str
     sentences: Sentences = "split"
-    """Whether its texts are split into sentences, or their lines kept whole."""
+    """Whether texts are split into sentences for this model, or their lines kept whole."""
 
     @property
     def name(self) -> str:
@@ -55,7 +55,8 @@ class LanguagePairs:
     def __init__(self, models: Sequence[LanguagePair]) -> None:
         self.models = tuple(models)
         """Every model in the order of the command line."""
-        self.all = pairs = tuple(pair for pair in models if pair.source)
+        self.text_pairs = pairs = tuple(pair for pair in models if pair.source)
+        """The models that translate text."""
         self.captions = {pair.target: pair for pair in models if not pair.source}
         """The models that write captions, by their language."""
         self._by_source: dict[str, list[LanguagePair]] = {}
@@ -103,7 +104,7 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
         folder_of[codes] = folder
         models.append(LanguagePair(index, *codes, sentences_for_texts(card.facts)))
     pairs = LanguagePairs(models)
-    if not pairs.all:
+    if not pairs.text_pairs:
         raise UnsupportedError(
             "All of these models read pictures. A server needs at least one that translates text, and can "
             "then also serve `/v1/caption`. `jumok translate MODEL picture.png` runs the others."

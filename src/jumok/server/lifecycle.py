@@ -48,7 +48,7 @@ RESERVED_FILES = 128
 def run_server(settings: ServerSettings, *, on_listening: OnListening) -> None:
     """Serve until a signal. `on_listening` is called with the URL and a function that drains the server."""
     sys.setswitchinterval(SWITCH_SECONDS)
-    # It listens before models are loaded, so that a port in use is reported at once. Connections that arrive
+    # Listen before models are loaded, so that a port in use is reported at once. Connections that arrive
     # while models are being loaded are answered afterwards.
     advice = "Choose another address with --host and --port; --port 0 takes any free port."
     with contextlib.closing(listen(settings.host.strip("[]"), settings.port, advice=advice)) as listener:

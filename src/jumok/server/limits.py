@@ -25,6 +25,8 @@ class Limits:
     """Bytes of all bodies together whose requests are being read or answered."""
     max_file_syntax_characters: int = 100_000
     """Tags, entities and line ends of a file, counted before it is parsed: each costs microseconds."""
+    max_file_parsed_bytes: int = 16 * 2**20
+    """Bytes of what is parsed of a file, without compression."""
     header_timeout: float = 10.0
     """For a client to send the headers of a request."""
     body_timeout: float = 20.0
@@ -37,12 +39,14 @@ class Limits:
     """The queue is full with this many sentences or characters; one client may fill two thirds of it."""
     request_timeout: float = 60.0
     """A request that cannot be answered in this time is refused at once, or ends with 503."""
+    thread_timeout: float = 15.0
+    """For a large request to wait for the thread that reads and writes documents."""
     batch_timeout: float = 30.0
     """For a worker to answer a batch: half the time for a request, so that another worker can still try."""
     explanation_timeout: float = 20.0
     """For a worker to answer a request about attention, which is not tried again."""
     requests_per_minute: int = 3_000
-    """Per key, or per address if the server has no keys; 0: no limit."""
+    """Per key; if the server has no keys, per IPv4 address or IPv6 /64 network. 0: no limit."""
     max_cached_files: int = 100
     max_cached_file_bytes: int = 64 * 2**20
     """Bytes of all translated files together that wait in memory to be downloaded."""

@@ -74,7 +74,7 @@ def _make_document(service: Service) -> Schema:
 
 
 def _describe(route: Route, endpoint: Endpoint, schemas: Schema) -> Schema:
-    """Return the description of one route. Types that have a name are added to `schemas`."""
+    """Return the OpenAPI operation of one route. Types that have a name are added to `schemas`."""
     answer = _schema(endpoint.answer, schemas)
     first, *more = endpoint.handler.__name__.split("_")
     errors = ("403", *endpoint.more_errors, *(_POST_ERRORS if endpoint.request else ()))

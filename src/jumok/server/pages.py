@@ -74,7 +74,7 @@ async def translate_on_page(request: ApiRequest) -> Response:
 
 
 def _plan_notice(plan: LanguagePlan, target: str, ui_language: str) -> str:
-    """Return the detected language, the pivot languages, and whether nothing was translated, as shown."""
+    """Return the line below the translation: detected language, pivots, whether nothing was translated."""
     strings = STRINGS[ui_language]
     detected = [language["language"] for language in plan.detected or ()]
     labelled = ((strings["detected"], detected), (strings["through"], plan.pivots))
@@ -87,7 +87,7 @@ def _plan_notice(plan: LanguagePlan, target: str, ui_language: str) -> str:
 
 
 async def show_attention_page(request: ApiRequest) -> Response:
-    """Show the live attention page. Its requests carry no key: a server that requires keys refuses it."""
+    """Show the live attention page. Its requests carry no key, so a server that requires keys has none."""
     if request.service.api_keys:
         raise HTTPException(
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."
@@ -164,7 +164,7 @@ def _page_settings(service: Service) -> dict[str, Any]:
         "delay": FRONTEND_TIMEOUT,
         "targets": {code: pairs.targets(code) for code in pairs.codes},
         "names": {code: language_name(code) for code in pairs.codes},
-        "models": {pair.name: service.tags(pair) for pair in pairs.all},
+        "models": {pair.name: service.tags(pair) for pair in pairs.text_pairs},
         "attentionPages": not service.api_keys,
     }
 
@@ -235,7 +235,7 @@ async def openapi(request: ApiRequest) -> Response:
 async def docs(request: ApiRequest) -> Response:
     """Show every route of the OpenAPI document: its fields, and examples to copy."""
     service, ui_language = request.service, _ui_language(request)
-    pair = service.language_pairs.all[0]
+    pair = service.language_pairs.text_pairs[0]
     examples = example_requests(
         openapi_document(service),
         f"{request.scope['scheme']}://{request.headers['host']}",

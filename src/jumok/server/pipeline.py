@@ -65,7 +65,7 @@ __all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "to_candidates"
 MARKUP_FACTOR = 4
 """A document has at most about this many characters per character of its text."""
 MAX_AHEAD = 1_024
-"""Sentences of one request that may be in the queue: 100,000 of one file would slow it down for all."""
+"""Sentences of one request that may be in the queue: 100,000 of one file would slow down all clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class Candidate:
     text: str
     score: float
     links: tuple[WordLink, ...] | None = None
-    """Word links; None if the model has none."""
+    """Word links; None if the worker has sent none."""
     notes: tuple[str, ...] = ()
-    """What a reader should know: that it was cut, that it repeats itself, that a term is missing."""
+    """What a reader should know: the translation was cut or repeats itself, or a term is missing."""
     probabilities: tuple[float, ...] | None = None
     """The last model's probability of each word; None if it was not computed, or a term was placed."""
 
@@ -175,7 +175,7 @@ class TranslationPipeline:
         options: TranslateOptions,
         glossaries: Glossaries = MappingProxyType({}),
     ) -> None:
-        """Accept the work of a request, or raise before it begins if it cannot be done in time."""
+        """Accept the work of a request, or raise before the work begins if it cannot be done in time."""
         seconds, characters = 0.0, 0
         by_path = _group_by_path(pivot_paths)
         for path, indices in by_path.items():
@@ -416,7 +416,7 @@ def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int
 
 def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
     """Return the key of each model on a path: all but the last give one candidate, which is not streamed."""
-    last = options.of_model()
+    last = options.without_tags()
     if len(path) == 1:
         return [BatchKey(path[0].model_index, last)]
     pivot_options = last._replace(n_best=1, words=False, stream=False)
@@ -441,7 +441,7 @@ def _with_tags(sentence: str, options: TranslateOptions) -> str:
 
 
 def _without_tags(candidates: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
-    """Return candidates whose links index the words of the sentence after its `count` tags."""
+    """Return the candidates with links to the sentence without its `count` tags: the next word is word 0."""
     if not count:
         return candidates
     return tuple(
@@ -520,7 +520,7 @@ def to_candidates(records: list[dict[str, Any]], num_tags: int = 0) -> tuple[Can
 
 
 def _compose_pivot(pivot: Candidate, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """Turn candidates that were translated from a pivot into candidates of the pivot's source."""
+    """Turn candidates for a pivot sentence into candidates for the source sentence of that pivot."""
     composed = []
     sources_of = defaultdict(list)  # pivot word → source words
     for i, j in pivot.links or ():

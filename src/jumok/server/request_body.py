@@ -94,7 +94,7 @@ async def parse_request(
         raise HTTPException(
             415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}."
         )
-    # So few bytes can hold neither too many values nor too many characters.
+    # A body of at most MAX_EXTRA_CHARACTERS bytes can hold neither too many values nor too many characters.
     if len(body) + len(scope["query_string"]) > MAX_EXTRA_CHARACTERS and _is_too_large(
         fields.by_name, limits
     ):
@@ -141,9 +141,9 @@ async def _read_into(
                 if not message.get("more_body", False):
                     return
     except TimeoutError:
-        # Only such a client is disconnected. After other errors the connection stays open, and the rest of a
-        # body that is too large is read for a while and discarded: a client that is still sending when its
-        # connection is closed would not see the response.
+        # Only a client that is too slow is disconnected. After other errors the connection stays open, and
+        # the rest of a body that is too large is read for a while and discarded: a client that is still
+        # sending when its connection is closed would not see the response.
         reason = "The request did not arrive in time."
         raise HTTPException(408, reason, {"Connection": "close"}) from None
 
@@ -156,8 +156,8 @@ def _too_large(limits: Limits) -> HTTPException:
 
 def _parse_json(body: bytes, limits: Limits) -> dict[str, Any]:
     """Parse a JSON object if it is not too large: `{},` has 3 bytes in a body and takes 72 in memory."""
-    # Parsing blocks all other requests, so this is checked before it: "," "[" and "{" either start a value,
-    # of which MAX_VALUES are allowed, or are part of a text, of which `max_characters` are allowed.
+    # Parsing blocks all other requests, so the size is checked first: each "," "[" and "{" either starts a
+    # value (MAX_VALUES are allowed) or is a character of a text (`max_characters` are allowed).
     if sum(body.count(separator) for separator in (b",", b"[", b"{")) > limits.max_characters + MAX_VALUES:
         raise bad_request(BODY_TOO_LARGE)
     try:
@@ -172,8 +172,8 @@ def _parse_json(body: bytes, limits: Limits) -> dict[str, Any]:
 def _is_too_large(fields: dict[str, Any], limits: Limits) -> bool:
     """Return whether the fields have too many values, or too many characters besides those of `q`.
 
-    They stay in memory until the response, in up to four times the bytes that were sent. The size of `q` is
-    checked by its route, which has its own error message.
+    The fields stay in memory until the response, in up to four times the bytes that were sent. The route
+    checks the size of `q`, with an error message of its own.
     """
     q = fields.get("q")
     texts = [text for text in (q if isinstance(q, list) else [q]) if isinstance(text, str)]
@@ -217,7 +217,7 @@ def _parse_urlencoded(data: bytes) -> dict[str, Any]:
 
 
 def _fields_of_form(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the fields by name. Several check boxes have the name `tags`; of other names the last counts."""
+    """Return the fields by name. `tags` may occur several times; of other repeated names the last is used."""
     fields: dict[str, Any] = dict(pairs)
     tags = [value for name, value in pairs if name == "tags"]
     return {**fields, "tags": tags} if len(tags) > 1 else fields

@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 GET, POST = ["GET"], ["POST"]
 JSON_TYPE = "application/json"
 SECONDS_BEFORE_WATCHING = 0.05
-"""Requests that are answered faster do not watch for a disconnect."""
+"""A request that is answered sooner is not watched for a disconnect of its client."""
 
 
 class ApiRequest(Request):
@@ -37,7 +37,7 @@ class ApiRequest(Request):
         self.service = service
         self.content = RequestFields()
         self.client_id = client_network((scope.get("client") or ("", 0))[0])
-        """The id of the key's holder, or the address if the server has no keys."""
+        """The IPv4 address or IPv6 /64 network; once a key has been checked, the id of its holder."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -48,7 +48,8 @@ class ApiRequest(Request):
 class Endpoint:
     """The application behind one route, and what the OpenAPI document says about it.
 
-    Its id there is the name of the handler, its summary the first line of the handler's docstring.
+    The route's id in the document is the name of the handler, its summary the first line of the handler's
+    docstring.
     """
 
     handler: Callable[[ApiRequest], Awaitable[Response]]
@@ -61,9 +62,9 @@ class Endpoint:
     more_errors: tuple[str, ...] = ()
     """Statuses besides those of every route with this method."""
     is_offered: Callable[[Service], bool] = lambda _: True
-    """Whether the document of this server has it: a server without its models refuses its requests."""
+    """Whether this server's document lists the route. Without the models it needs, requests are refused."""
     guarded: bool = True
-    """Whether it needs a key, if the server has keys, and counts towards the client's rate limit."""
+    """Whether requests need a key, if the server has keys, and count towards the client's rate limit."""
     error_page: Callable[[ApiRequest, HTTPException], Response] | None = None
     """Renders errors as a page; by default they are JSON."""
 

@@ -52,7 +52,10 @@ class HostOriginPolicy:
         self._origins = {origin.rstrip("/").lower() for origin in origins}
 
     def check(self, headers: Headers) -> str:
-        """Return the Origin header if it is an allowed foreign origin, else ""; raise 403 for others."""
+        """Return the Origin header if it is an allowed foreign origin, "" for the server's own or none.
+
+        Raise 403 if the host or the origin is not allowed.
+        """
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._allows_host(hosts[0]):
             raise HTTPException(
@@ -72,7 +75,7 @@ class HostOriginPolicy:
         )
 
     def _check_site(self, headers: Headers) -> None:
-        """Refuse what a page of another site embeds. Only browsers send these headers.
+        """Refuse what a page of another site embeds. Only browsers send Sec-Fetch headers.
 
         Links from other sites are allowed. So are requests in mode "cors" without an Origin, which come from
         extensions of the browser.
@@ -90,7 +93,7 @@ class HostOriginPolicy:
         if name in self._hosts or is_loopback(name):
             return True
         try:
-            # A bare address is no domain name, which others could point here.
+            # An IP address is safe. A domain name is not: its owner could make it point here.
             return not self._only_loopback and bool(ip_address(name))
         except ValueError:
             return False
@@ -124,7 +127,7 @@ class ApiKeys:
 
 @lru_cache(maxsize=256)
 def client_network(address: str) -> str:
-    """Return what identifies a client: its IPv4 address, or its IPv6 /64 network, which one customer has."""
+    """Return what identifies a client: its IPv4 address, or its IPv6 /64 network (one customer's)."""
     try:
         parsed = ip_address(address)
     except ValueError:

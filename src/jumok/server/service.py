@@ -67,7 +67,7 @@ class Service:
         self.metrics = Metrics()
         self.download_cache = DownloadCache(limits)
         self.queue = WorkQueue(limits, workers=settings.workers)
-        self.thread_slot = ThreadSlot()
+        self.thread_slot = ThreadSlot(limits.thread_timeout)
         self.pipeline = TranslationPipeline(self.queue, limits, self.thread_slot)
         load_message = {
             "kind": "load",
@@ -91,10 +91,10 @@ class Service:
     @property
     def all_tags(self) -> list[str]:
         """The tags of all models."""
-        return sorted({tag for pair in self.language_pairs.all for tag in self.tags(pair)})
+        return sorted({tag for pair in self.language_pairs.text_pairs for tag in self.tags(pair)})
 
     async def reload(self) -> None:
-        """Reload models, keys and glossaries without dropping a request; nothing if any is invalid."""
+        """Reload models, keys and glossaries without dropping a request; change nothing if one is invalid."""
         async with self._reload_lock:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)

@@ -115,7 +115,7 @@ def _describe_shortlist(settings: ServerSettings) -> str:
         return "not used"
     for folder in settings.models:
         stored = read_stored_model(folder)
-        choose_shortlist(True, stored, open_tokenizers(stored))  # raises if it has none
+        choose_shortlist(True, stored, open_tokenizers(stored))  # raises if the model has no shortlist
     return "used: a translation can depend on the others in its batch"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from jumok.server.workers.pending import BusyError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -18,15 +20,21 @@ thread does."""
 class ThreadSlot:
     """Runs one function at a time in a thread: threads share Python's global lock (GIL) with all requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout: float | None = None) -> None:
+        """`timeout`: seconds that a request may wait for the thread."""
         self._free = asyncio.Semaphore(1)
+        self._timeout = timeout
 
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
-        """Run a function in the thread.
+        """Run a function in the thread, or raise a BusyError if it is not free in time.
 
-        A thread cannot be cancelled: if its request is, it keeps the slot until it ends.
+        A thread cannot be cancelled: if its request is cancelled, the thread keeps the slot until it ends.
         """
-        await self._free.acquire()
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._free.acquire()
+        except TimeoutError:
+            raise BusyError("The server is busy. Try again later.", 5) from None
         try:
             thread = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
         except BaseException:
@@ -39,7 +47,7 @@ class ThreadSlot:
     async def run_if_large(
         self, num_characters: int, function: Callable[..., Result], *arguments: Any
     ) -> Result:
-        """Run a function that works on so much text: at once if it is short, else in the thread."""
+        """Run a function on text of `num_characters`: at once if the text is short, else in the thread."""
         if num_characters <= MAX_LOOP_CHARACTERS:
             return function(*arguments)
         return await self.run(function, *arguments)

@@ -42,19 +42,19 @@ function multiplyFourRows(inputs: Float64Array, row: number, weight: Float32Arra
 function multiplyRow(inputs: Float64Array, row: number, weight: Float32Array, bias: Float32Array | null, columns: number, result: Float32Array): void {
   const outputs = weight.length / columns;
   const start = row * columns;
-  const even = columns - (columns % 4);
+  const inFours = columns - (columns % 4);
   for (let output = 0, from = 0; output < outputs; output++, from += columns) {
     let a = bias ? bias[output] : 0;
     let b = 0;
     let c = 0;
     let d = 0;
-    for (let i = 0; i < even; i += 4) {
+    for (let i = 0; i < inFours; i += 4) {
       a += weight[from + i] * inputs[start + i];
       b += weight[from + i + 1] * inputs[start + i + 1];
       c += weight[from + i + 2] * inputs[start + i + 2];
       d += weight[from + i + 3] * inputs[start + i + 3];
     }
-    for (let i = even; i < columns; i++) a += weight[from + i] * inputs[start + i];
+    for (let i = inFours; i < columns; i++) a += weight[from + i] * inputs[start + i];
     result[row * outputs + output] = a + b + c + d;
   }
 }

@@ -29,7 +29,7 @@ export class Engine {
     if ([...request.sentence].length > MAX_CHARACTERS) throw new Error(`A sentence has at most ${MAX_CHARACTERS} characters.`);
     if (operation === "translate") return yield* this.#explainer.translate(request.sentence, request.beam);
     const { cell, index = 0, ...rest } = request;
-    const { sentence, count } = this.#explainer.sentenceOf(request.sentence, index);
+    const { sentence, count } = this.#explainer.partOf(request.sentence, index);
     const computed = yield* this.#explained({ ...rest, sentence });
     if (operation === "explain") return count < 2 ? computed.document : { ...computed.document, whole_text: yield* this.#wholeText(request, index) };
     if (operation === "rank-heads") return yield* this.#explainer.effects(computed);
@@ -39,7 +39,7 @@ export class Engine {
     throw new Error(`There is no operation ${operation}.`);
   }
 
-  /** The translation of a text of several sentences, and of each of them. */
+  /** The translation of a text of several parts, and of each part. */
   *#wholeText({ sentence, beam }: ExplainRequest, index: number): Progress<WholeText> {
     return { ...(yield* this.#explainer.translate(sentence, beam)), index };
   }

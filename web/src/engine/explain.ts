@@ -8,6 +8,7 @@ import { checkChanges, checkRows, editFromChanges, firstStep, silenceHeads } fro
 import { valueNorms } from "./measures";
 import { BEGIN, END, logProbOf, PAD, pass, sum, tokenLogProbsOf, type Edit, type Model, type Probe, type SiteWeights } from "./model";
 import type { SearchSettings, Site, StoredModel } from "./model_file";
+import { splitLine } from "./long_lines";
 import { joinLines, strip } from "./normalisation";
 import { packFloats, packWeights, rounded } from "./packing";
 import { replaceParts, textSpans } from "./sentences";
@@ -15,17 +16,19 @@ import { beamSearch, largest, type SearchStep } from "./search";
 import { traceCell } from "./steps";
 import type { TokenizedSentence, Tokenizer } from "./tokenizer";
 import { Transformer } from "./transformer";
+import type { Span } from "./words";
 
 const CANDIDATES = 8;
 /** The number of tokens that are shown as predictions of a layer. */
 const LAYER_CANDIDATES = 5;
 /** The largest number of attention weights in all maps of one translation. */
 const MAX_WEIGHTS = 4_000_000;
+/** In a roll-out, the share of a state that the residual connection passes on. */
 const RESIDUAL = 0.5;
 
 export interface ExplainRequest {
   sentence: string;
-  /** Which sentence is explained, if the text has several. */
+  /** Which part of the text is explained, if it is translated in several. */
   index?: number;
   changes?: Change[];
   prefix?: number[];
@@ -70,13 +73,12 @@ export class Explainer {
     [this.#model, this.#stored, this.#source, this.#target] = [model, stored, source, target];
   }
 
-  /** The best translation of a text, sentence by sentence, without an explanation. */
+  /** The best translation of a text, part by part, without an explanation. */
   *translate(text: string, beam: number | null = null): Progress<{ text: string; parts: { source: string; text: string }[] }> {
-    const spans = textSpans(text, this.#stored.sentences);
+    const spans = this.#partSpans(text);
     const parts: { source: string; text: string }[] = [];
     for (const [start, end] of spans) {
       const source = this.#tokenizedSource(text.slice(start, end));
-      this.#checkLength(source);
       const [best] = yield* beamSearch(this.#model, this.#plan(beam), { source: source.ids, prefix: [], edit: null });
       parts.push({ source: source.text, text: best ? this.#text(best.ids) : "" });
     }
@@ -87,11 +89,27 @@ export class Explainer {
     return { text: replaceParts(text, spans, translated, this.#stored.facts.target_language ?? ""), parts };
   }
 
-  /** The sentence of a text that is explained: the one with this index, if it has several. */
-  sentenceOf(text: string, index: number): { sentence: string; count: number } {
-    const spans = textSpans(text, this.#stored.sentences);
-    if (!(index < Math.max(spans.length, 1))) throw new Error(`The text has ${spans.length} sentences, counted from 0. Received: index ${index}.`);
+  /** The part of a text that is explained: the one with this index, if the text is translated in several. */
+  partOf(text: string, index: number): { sentence: string; count: number } {
+    const spans = this.#partSpans(text);
+    if (!(index < Math.max(spans.length, 1))) throw new Error(`The text is translated in ${spans.length} parts, counted from 0. Received: index ${index}.`);
     return { sentence: spans.length < 2 ? text : text.slice(...spans[index]), count: spans.length };
+  }
+
+  /** Start and end of each part of a text that is translated by itself: a sentence, or a part of one that is too long for the model. */
+  #partSpans(text: string): Span[] {
+    const { sentences, max_source_tokens: maxTokens } = this.#stored;
+    return textSpans(text, sentences).flatMap(([start, end]): Span[] => {
+      const sentence = text.slice(start, end);
+      const count = this.#countTokens(sentence);
+      if (count <= maxTokens) return count ? [[start, end]] : [];
+      let from = start;
+      return splitLine(sentence, this.#countTokens, maxTokens).map((part) => {
+        const at = text.indexOf(part, from);
+        from = at + part.length;
+        return [at, from];
+      });
+    });
   }
 
   *explain(request: ExplainRequest): Progress<Computed> {
@@ -159,13 +177,14 @@ export class Explainer {
     return { effect, token_effect: tokenEffect, group_effects: [...groups.values()] };
   }
 
-  /** Other measures than the weights of how much a word matters. Gradients need Python. */
+  /** Measures, other than the weights, of how much a word matters. Gradients need Python. */
   *measures({ document, source, target, edit }: Computed): Progress<Measures> {
-    const namesCells = document.changes.some(({ kind }) => kind !== "silence");
+    // Such a change names keys by their indices, which deleting a word would shift.
+    const changesSingleCells = document.changes.some(({ kind }) => kind !== "silence");
     return {
       value_norms: valueNorms(this.#model, source.ids, target, edit),
       gradient: {},
-      erasure: namesCells ? null : yield* this.#erasure(source, target, edit),
+      erasure: changesSingleCells ? null : yield* this.#erasure(source, target, edit),
     };
   }
 
@@ -217,8 +236,14 @@ export class Explainer {
 
   #tokenizedSource(sentence: string): TokenizedSentence {
     const text = strip(sentence);
-    return this.#source.sentence(text, this.#source.encode(this.#source.normaliseSpaces(text)));
+    return this.#source.sentence(text, this.#sourceIds(text));
   }
+
+  #sourceIds(text: string): number[] {
+    return this.#source.encode(this.#source.normaliseSpaces(text));
+  }
+
+  #countTokens = (text: string): number => this.#sourceIds(text).length;
 
   #tokenizedTarget(ids: readonly number[]): TokenizedSentence {
     return this.#target.sentence(this.#text(ids), ids);
@@ -344,17 +369,17 @@ class SearchRecorder {
       parent: candidates.map(({ parent }) => parent),
       id: candidates.map(({ token }) => token),
       token: this.#tokenizer.tokens(candidates.map(({ token }) => token)),
-      score: candidates.map(({ masked }) => rounded(masked)),
+      score: candidates.map(({ score }) => rounded(score)),
       log_prob: candidates.map(({ logProb }) => rounded(logProb)),
       kept: candidates.map(({ kept }) => kept),
       finished: candidates.map(({ finished }) => finished),
-      ranking: candidates.map(({ finished, score }) => (finished ? rounded(score) : null)),
+      ranking: candidates.map(({ finished, ranking }) => (finished ? rounded(ranking) : null)),
       attention_row: candidates.map(({ slot, kept, finished }) => (kept || finished ? attentionRow(slot) : -1)),
     });
     this.#attended = [];
   };
 
-  /** The text of the most probable candidate. Once it is finished, later ones are less probable. */
+  /** The text of the most probable candidate; undefined after a step at which that one was finished, as later ones are less probable. */
   partial(decode: (ids: number[]) => string): string | undefined {
     const [best] = this.#candidates.at(-1) ?? [];
     if (!best || !this.#isReporting) return undefined;
@@ -381,10 +406,10 @@ class SearchRecorder {
   }
 
   #best(): [number, number] | null {
-    let best: { at: [number, number]; score: number } | null = null;
+    let best: { at: [number, number]; ranking: number } | null = null;
     this.#candidates.forEach((candidates, step) =>
-      candidates.forEach(({ finished, score }, index) => {
-        if (finished && (!best || score > best.score)) best = { at: [step, index], score };
+      candidates.forEach(({ finished, ranking }, index) => {
+        if (finished && (!best || ranking > best.ranking)) best = { at: [step, index], ranking };
       }),
     );
     return (best as { at: [number, number] } | null)?.at ?? null;

@@ -1,4 +1,4 @@
-/** Norms of what a weight adds, as in src/jumok/analysis/measures.py. */
+/** Norms of the transformed values, which a head multiplies by its weights, as in src/jumok/analysis/measures.py. */
 
 import type { Measures } from "../lib/format";
 import { concatenate, rowsOf } from "./arrays";

@@ -1,11 +1,14 @@
 /** Normalisation and escaping, as in src/jumok/text/normalisation.py. */
 
-const MAX_MARKS = 30;
+/** Longer runs of combining marks are interrupted by a joiner. */
+export const MAX_MARKS = 30;
 const JOINER = "\u034f";
 const POSSIBLE_RUN = /[^\p{L}\p{N}_\s]{14,}/gu;
 const [BAR, ESCAPE] = ["\ufdd0", "\ufdd1"];
 /** The white space of Python's `str.isspace`. */
 export const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
+/** Its characters, for use inside a class of another pattern. */
+export const SPACES = SPACE.source.slice(1, -1);
 const LINE_BREAK = /\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/;
 
 /** The text in NFC, with bounded runs of combining marks; a lone surrogate becomes U+FFFD. */
@@ -27,7 +30,7 @@ export function joinLines(text: string): string {
   return lines.join(" ");
 }
 
-/** Put a joiner after every 30 combining marks of a run, counted in the canonical decomposition. */
+/** Put a joiner after every `MAX_MARKS` combining marks of a run, counted in the canonical decomposition. */
 function boundMarks(text: string): string {
   let end = 0;
   const parts: string[] = [];

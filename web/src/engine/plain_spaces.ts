@@ -7,7 +7,7 @@ const EACH_SPECIAL = new RegExp(SPECIAL, "g");
 const RUN = new RegExp(`[ ${SPACES}${INVISIBLE}]+`, "g");
 const EACH_INVISIBLE = new RegExp(`[${INVISIBLE}]`, "g");
 
-/** Those that some token has. */
+/** The characters of both kinds that occur in some token. */
 export function seenSpaces(tokens: readonly string[]): ReadonlySet<string> {
   return new Set(tokens.flatMap((token) => token.match(EACH_SPECIAL) ?? []));
 }

@@ -4,12 +4,13 @@ import { add, concatenate, dot, linear, rowsOf, sigmoid, softmax, tanh, transpos
 import type { RecurrentArchitecture, Weights } from "./model_file";
 import { END, OutputLayer, Projection, type Model, type Probe, type Sites, type State } from "./model";
 
-/** One direction of a layer of cells. An LSTM also has a cell state. */
+/** The state of one direction of a layer, (row, width). An LSTM also has a cell state. */
 interface CellState {
   hidden: Float32Array;
   cell: Float32Array | null;
 }
 
+/** One direction of a layer. */
 class Cell {
   readonly width: number;
   #kind: RecurrentArchitecture["cell"];
@@ -120,7 +121,7 @@ export interface RecurrentState extends State {
   keys: Float32Array[];
   /** The contexts of the last step, (row, encoder width). */
   contexts: Float32Array;
-  /** What the last step wrote, (row, embedding). */
+  /** The vectors of the last step that predict the next token, (row, embedding). */
   written: Float32Array;
 }
 
@@ -132,8 +133,10 @@ export class Recurrent implements Model<RecurrentState> {
   #weights: Weights;
   #encoder: Cell[][];
   #decoder: Cell[];
+  /** From the encoder's last state to the first state of each layer of the decoder. */
   #first: Projection[];
-  #readOut: Projection;
+  /** W_r or W_c, which combines state and context. Not the read-out of word alignments. */
+  #combine: Projection;
 
   constructor(architecture: RecurrentArchitecture, weights: Weights) {
     const { attention, cell } = architecture;
@@ -147,7 +150,7 @@ export class Recurrent implements Model<RecurrentState> {
     this.#decoder = Array.from({ length: architecture.decoder_layers }, (_, layer) => new Cell(cell, weights, `decoder.layers.${layer}`));
     this.#first = this.#decoder.map((_, layer) => new Projection(weights, `decoder.first.${layer}`));
     const attendsAfter = attention !== "none" && architecture.order === "after";
-    this.#readOut = new Projection(weights, attendsAfter ? "decoder.combine" : "decoder.read_out");
+    this.#combine = new Projection(weights, attendsAfter ? "decoder.combine" : "decoder.read_out");
   }
 
   /** √width · E[token]. */
@@ -188,17 +191,17 @@ export class Recurrent implements Model<RecurrentState> {
 
   step(state: RecurrentState, tokens: readonly number[], probe: Probe): Float32Array {
     const embedded = tokens.map((id) => this.embed("target", id));
-    if (!this.score) state.written = tanh(this.#readOut.apply(this.#run(state, embedded)));
+    if (!this.score) state.written = tanh(this.#combine.apply(this.#run(state, embedded)));
     else if (this.architecture.order === "before") {
       const contexts = this.#attend(state, probe);
       const tops = rowsOf(this.#run(state, embedded.map((token, row) => concatenate([token, contexts[row]]))), this.architecture.width);
-      state.written = tanh(this.#readOut.apply(concatenate(embedded.flatMap((token, row) => [tops[row], contexts[row], token]))));
+      state.written = tanh(this.#combine.apply(concatenate(embedded.flatMap((token, row) => [tops[row], contexts[row], token]))));
     } else {
       const { feed } = state;
       const fed = feed ? rowsOf(feed, this.architecture.embedding) : null;
       const tops = rowsOf(this.#run(state, fed ? embedded.map((token, row) => concatenate([token, fed[row]])) : embedded), this.architecture.width);
       const contexts = this.#attend(state, probe);
-      state.written = tanh(this.#readOut.apply(concatenate(contexts.flatMap((context, row) => [context, tops[row]]))));
+      state.written = tanh(this.#combine.apply(concatenate(contexts.flatMap((context, row) => [context, tops[row]]))));
       if (feed) state.feed = state.written;
     }
     state.position++;

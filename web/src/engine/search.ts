@@ -8,38 +8,40 @@ import { BEGIN, END, PAD, type Edit, type Model, type Probe, type State } from "
 const MAX_LOST = 0.5;
 const SMALLEST = 2 ** -126;
 
-/** One continuation that a step considered; dead if its masked sum is −∞. */
+/** One continuation that a step considered; dead if its score is −∞. The fields have the names of docs/explanation-format.md. */
 export interface Candidate {
-  /** The index of the candidate of the step before that it continues; −1 at the first step. */
+  /** The index of the candidate of the previous step that this one continues; −1 at the first step. */
   parent: number;
+  /** The index of the continued hypothesis among the rows of the model's state. */
   slot: number;
   token: number;
-  /** The sum by which candidates are compared; the tokens of a prefix count 0. */
-  masked: number;
+  /** The sum of log-probabilities after masking, by which candidates are compared; the tokens of a prefix add 0. */
+  score: number;
   /** The model's own sum, the prefix included. */
   logProb: number;
   kept: boolean;
   finished: boolean;
-  /** The score by which finished hypotheses are ranked. */
-  score: number;
+  /** The number by which finished hypotheses are ranked: the score, divided by the length penalty. */
+  ranking: number;
 }
 
 export interface Hypothesis {
   ids: number[];
+  /** `ranking` of its last candidate. */
   score: number;
   logProb: number;
   ended: boolean;
 }
 
-/** What a step of the search did: its candidates that are alive, and the hypotheses that it continued. */
+/** What a step of the search did: its candidates that are alive. */
 export interface SearchStep {
   candidates: Candidate[];
-  histories: readonly (readonly number[])[];
 }
 
+/** A hypothesis that the search continues. */
 interface Slot {
   history: number[];
-  masked: number;
+  score: number;
   logProb: number;
   /** The index, among the alive candidates of the last step, that is continued here. */
   origin: number;
@@ -65,24 +67,24 @@ function maxFinished({ beam, patience_factor: patience }: SearchSettings): numbe
 /** Yields after every step; returns the finished hypotheses, best first. */
 export function* beamSearch(model: Model, settings: SearchSettings, request: SearchRequest): Generator<undefined, Hypothesis[]> {
   checkPrefix(request.prefix);
-  const longest = maxLength(settings, request.source.length, request.prefix.length);
+  const maxSteps = maxLength(settings, request.source.length, request.prefix.length);
   const needsCoverage = settings.coverage_penalty !== 0;
   const attended: Float64Array[] = [];
   const probe = coverageProbe(model, request, needsCoverage ? attended : null);
   let state: State = model.begin(request.source, { edit: request.edit });
   const finished: Hypothesis[] = [];
-  let slots: Slot[] = [{ history: [], masked: 0, logProb: 0, origin: -1, coverage: needsCoverage ? new Float64Array(request.source.length + 1) : null }];
+  let slots: Slot[] = [{ history: [], score: 0, logProb: 0, origin: -1, coverage: needsCoverage ? new Float64Array(request.source.length + 1) : null }];
   let bestEnded = false;
   for (let step = 0; slots.length; step++) {
     attended.length = 0;
     const rows = model.output.logProbs(model.step(state, slots.map(({ history }) => history.at(-1) ?? BEGIN), probe));
     slots.forEach(({ coverage }, row) => coverage?.forEach((sum, key) => (coverage[key] = sum + attended[row][key])));
     const candidates = findCandidates(rows, slots, settings, request.prefix);
-    const atMaxLength = step + 1 === longest;
-    const isAlive = ({ masked }: Candidate) => masked > -Infinity;
+    const atMaxLength = step + 1 === maxSteps;
+    const isAlive = ({ score }: Candidate) => score > -Infinity;
     const hasEnded = (candidate: Candidate) => candidate.token === END && isAlive(candidate);
     candidates.forEach((candidate, i) => {
-      candidate.score = rankingScore(candidate.masked, step + 1, slots[candidate.slot].coverage, settings);
+      candidate.ranking = rankingOf(candidate.score, step + 1, slots[candidate.slot].coverage, settings);
       candidate.finished = i < settings.beam && isAlive(candidate) && (candidate.token === END || atMaxLength);
     });
     finished.push(...finish(candidates.filter(({ finished }) => finished), slots));
@@ -90,10 +92,9 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
     const survivors = candidates.filter((candidate) => !hasEnded(candidate)).slice(0, settings.beam).filter(isAlive);
     const done = atMaxLength || hasEnough(finished.length, bestEnded, settings) || !survivors.length;
     const alive = candidates.filter(isAlive);
-    const histories = slots.map(({ history }) => history);
     slots = done ? [] : survivors.map((candidate) => continued(candidate, slots, alive.indexOf(candidate)));
     if (!done) for (const candidate of survivors) candidate.kept = true;
-    request.onStep?.({ candidates: alive, histories });
+    request.onStep?.({ candidates: alive });
     if (slots.length) state = model.select(state, survivors.map(({ slot }) => slot));
     yield;
   }
@@ -124,25 +125,25 @@ function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attende
 function findCandidates(rows: readonly Float32Array[], slots: readonly Slot[], settings: SearchSettings, prefix: readonly number[]): Candidate[] {
   const step = slots[0].history.length;
   const count = 2 * settings.beam;
-  const make = (slot: number, token: number, masked: number, gain: number): Candidate => ({
+  const make = (slot: number, token: number, score: number, logProb: number): Candidate => ({
     parent: slots[slot].origin,
     slot,
     token,
-    masked: Math.fround(masked),
-    logProb: Math.fround(slots[slot].logProb + gain),
+    score: Math.fround(score),
+    logProb: Math.fround(slots[slot].logProb + logProb),
     kept: false,
     finished: false,
-    score: 0,
+    ranking: 0,
   });
   if (step < prefix.length) return [make(0, prefix[step], 0, rows[0][prefix[step]])];
   const candidates = rows.flatMap((values, slot) => {
     const masked = maskDisallowed(values, slots[slot].history, settings);
-    return largest(masked, count).map((token) => make(slot, token, slots[slot].masked + masked[token], values[token]));
+    return largest(masked, count).map((token) => make(slot, token, slots[slot].score + masked[token], values[token]));
   });
-  candidates.sort((a, b) => b.masked - a.masked);
+  candidates.sort((a, b) => b.score - a.score);
   candidates.splice(count);
   // In the first step after a prefix, `</s>` is only taken if it is the best candidate.
-  if (step === prefix.length && step) candidates.forEach((candidate, i) => i && candidate.token === END && (candidate.masked = -Infinity));
+  if (step === prefix.length && step) candidates.forEach((candidate, i) => i && candidate.token === END && (candidate.score = -Infinity));
   return candidates;
 }
 
@@ -187,17 +188,17 @@ function* repeating(history: readonly number[], size: number): Generator<number>
     if (current.every((token, i) => history[start + i] === token)) yield history[start + size - 1];
 }
 
-function rankingScore(sum: number, steps: number, coverage: Float64Array | null, settings: SearchSettings): number {
-  const score = Math.fround(sum / steps ** settings.length_penalty);
-  if (!coverage) return score;
-  return score + settings.coverage_penalty * coverage.reduce((total, covered) => total + Math.log(Math.min(1, Math.max(SMALLEST, covered))), 0);
+function rankingOf(sum: number, steps: number, coverage: Float64Array | null, settings: SearchSettings): number {
+  const ranking = Math.fround(sum / steps ** settings.length_penalty);
+  if (!coverage) return ranking;
+  return ranking + settings.coverage_penalty * coverage.reduce((total, covered) => total + Math.log(Math.min(1, Math.max(SMALLEST, covered))), 0);
 }
 
 /** The hypotheses of this step: those that ended, then those that were cut with their last token. */
 function finish(candidates: readonly Candidate[], slots: readonly Slot[]): Hypothesis[] {
-  const hypotheses = candidates.map(({ slot, token, score, logProb }) => {
+  const hypotheses = candidates.map(({ slot, token, ranking, logProb }) => {
     const ended = token === END;
-    return { ids: ended ? slots[slot].history : [...slots[slot].history, token], score, logProb, ended };
+    return { ids: ended ? slots[slot].history : [...slots[slot].history, token], score: ranking, logProb, ended };
   });
   return [...hypotheses.filter(({ ended }) => ended), ...hypotheses.filter(({ ended }) => !ended)];
 }
@@ -207,7 +208,7 @@ function hasEnough(count: number, bestEnded: boolean, settings: SearchSettings):
   return count >= maxFinished(settings);
 }
 
-function continued({ slot, token, masked, logProb }: Candidate, slots: readonly Slot[], origin: number): Slot {
+function continued({ slot, token, score, logProb }: Candidate, slots: readonly Slot[], origin: number): Slot {
   const { history, coverage } = slots[slot];
-  return { history: [...history, token], masked, logProb, origin, coverage: coverage && coverage.slice() };
+  return { history: [...history, token], score, logProb, origin, coverage: coverage && coverage.slice() };
 }

@@ -1,15 +1,14 @@
 /** Sentences of a text, as in src/jumok/text/sentences.py: each is translated by itself. */
 
-import { SPACE, strip } from "./normalisation";
+import { SPACE, SPACES, strip } from "./normalisation";
 import type { Span } from "./words";
 
 /** "split": by sentences; "keep": lines stay whole. */
 export type Sentences = "split" | "keep";
 
-const S = SPACE.source.slice(1, -1); // the characters of white space, for use inside a class
 const LINE = /[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+/g;
 // A lower-case letter or an entity (&quot;) after a full stop continues the sentence.
-const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${S}]+(?=[^a-zà-ÿ&${S}])|[。！？｡]+[”’」』）]*[${S}]*`, "g");
+const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${SPACES}]+(?=[^a-zà-ÿ&${SPACES}])|[。！？｡]+[”’」』）]*[${SPACES}]*`, "g");
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
 // "Dr. Kim", "J. Kim", "e.g. Kim": the full stop ends no sentence.
 const ABBREVIATION =
@@ -19,7 +18,7 @@ const MAX_ABBREVIATION = 12;
 /** Languages that are written without spaces between sentences. */
 const UNSPACED = ["zh", "ja", "th", "lo", "km", "my", "yue", "wuu", "bo", "dz"];
 
-/** Start and end of each part of a text that is translated by itself. The texts of a page are short, so they are split at once, unlike those of a large file. */
+/** Start and end of each sentence or line of a text. Python also splits sentences of more than 1,000 characters; a text of a page has at most 1,000. */
 export function textSpans(text: string, sentences: Sentences): Span[] {
   const lines = Array.from(text.matchAll(LINE), ({ 0: line, index }): Span => [index, index + line.length]);
   const spans = sentences === "keep" ? lines : lines.flatMap(([start, end]) => sentencesOfLine(text, start, end));

@@ -16,10 +16,10 @@ const number = (name: string, formula: string, value: number): Step => ({ name, 
 
 /** The steps of one cell. `source` and `target` are token ids without special tokens. */
 export function traceCell(model: Model, source: Ids, target: Ids, cell: Cell, edit: Edit | null): CellSteps {
-  const sites = model.sites[cell.site];
+  const site = model.sites[cell.site];
   const queries = (cell.site === "encoder" ? source : target).length + 1;
   const keys = (cell.site === "decoder" ? target : source).length + 1;
-  const inside = sites && [cell.layer, cell.head, cell.query, cell.key].every((index, i) => Number.isInteger(index) && index >= 0 && index < [sites.layers, sites.heads, queries, keys][i]);
+  const inside = site && [cell.layer, cell.head, cell.query, cell.key].every((index, i) => Number.isInteger(index) && index >= 0 && index < [site.layers, site.heads, queries, keys][i]);
   if (!inside) throw new Error(`The attention "${cell.site}" of this sentence has no layer ${cell.layer}, head ${cell.head}, query ${cell.query} and key ${cell.key}.`);
   if (model instanceof Transformer) return { ...cell, steps: [...transformerSteps(model, source, target, cell, edit)] };
   if (model instanceof Recurrent) return { ...cell, steps: [...recurrentSteps(model, source, target, cell, edit)] };
@@ -40,14 +40,14 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
   yield* embeddingSteps("query", embeddings[querySide], ids[querySide][cell.query], cell.query);
   yield* embeddingSteps("key", embeddings[keySide], ids[keySide][cell.key], cell.key);
   const [states, normed]: [Float32Array[], Float32Array[]] = [[], []];
-  let fed: Float32Array[] = [];
+  let feedForward: Float32Array[] = [];
   const probe: Probe = {
     edit,
     onInput: (site, layer, position, state, input) => {
       if (site === cell.site && layer === cell.layer) [states[position], normed[position]] = [state, input];
     },
     onFeedForward: (side, layer, position, hidden, output, after) => {
-      if (side === (cell.site === "encoder" ? "encoder" : "decoder") && layer === cell.layer && position === cell.query) fed = [hidden, output, after];
+      if (side === (cell.site === "encoder" ? "encoder" : "decoder") && layer === cell.layer && position === cell.query) feedForward = [hidden, output, after];
     },
   };
   const state = model.begin(source, probe);
@@ -63,22 +63,22 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
     if (cell.site !== "cross") yield vector("key normed", "norm(x)", normed[cell.key]);
   }
   yield* attentionSteps(sublayer, states, normed, cell.site === "cross" ? keyStates : normed, cell, edit);
-  yield vector("feed-forward hidden", `${model.activation}(x W₁ + b₁)`, fed[0]);
-  yield vector("feed-forward output", "hidden · W₂ + b₂", fed[1]);
-  yield vector("block output", "the layer's output at the query", fed[2]);
+  yield vector("feed-forward hidden", `${model.activation}(x W₁ + b₁)`, feedForward[0]);
+  yield vector("feed-forward output", "hidden · W₂ + b₂", feedForward[1]);
+  yield vector("block output", "the layer's output at the query", feedForward[2]);
   if (cell.site !== "encoder") yield* outputSteps(model, vectors[cell.query], target, cell.query);
 }
 
 /** From the last state to the log-probability of the token that the query's step produces. */
 function* outputSteps(model: Model, state: Float32Array, target: Ids, query: number): Generator<Step> {
   const logits = model.output.logits(state);
-  const written = logits[[...target, END][query]];
+  const logit = logits[[...target, END][query]];
   const logProbs = logits.slice();
   logSoftmax(logProbs);
   const logProb = logProbs[[...target, END][query]];
   yield vector("final state", "what predicts the next token", state);
-  yield number("logit", "W[produced token] · state", written);
-  yield number("log sum", "log Σ exp(logits)", written - logProb);
+  yield number("logit", "W[produced token] · state", logit);
+  yield number("log sum", "log Σ exp(logits)", logit - logProb);
   yield number("log-probability", "logit − log Σ exp(logits)", logProb);
 }
 

@@ -2,7 +2,7 @@
 
 import { SPACE } from "./normalisation";
 
-/** Start and end (exclusive) in a text, in characters. */
+/** Start and end (exclusive) in a text: indices into an array of its characters, or into the string itself. */
 export type Span = [number, number];
 
 export const NO_WORD = -1;

@@ -43,7 +43,8 @@ const explain = (engine: Engine, sentence: string, changes: Change[] = [], prefi
 /** A token as a word: without the dot that stands for a space before it. */
 const plain = (token: string) => token.replace(/^·(?=.)/, "");
 
-interface Layer {
+/** The weights of all heads of a site, with the labels of their rows and columns. */
+interface SiteAttention {
   rows: string[];
   columns: string[];
   layers: number;
@@ -51,7 +52,7 @@ interface Layer {
   at(layer: number, head: number, row: number, column: number): number;
 }
 
-function attentionOf(explanation: Explanation, site: Site): Layer {
+function attentionOf(explanation: Explanation, site: Site): SiteAttention {
   const packed = explanation.attention[site];
   if (!packed) throw new Error(`This model has no attention "${site}".`);
   const [layers, heads, queries, keys] = packed.shape;
@@ -60,7 +61,7 @@ function attentionOf(explanation: Explanation, site: Site): Layer {
   return { rows, columns, layers, heads, at: (layer, head, row, column) => values[((layer * heads + head) * queries + row) * keys + column] };
 }
 
-function mean(map: Layer, row: number, column: number): number {
+function mean(map: SiteAttention, row: number, column: number): number {
   let sum = 0;
   for (let layer = 0; layer < map.layers; layer++) for (let head = 0; head < map.heads; head++) sum += map.at(layer, head, row, column);
   return sum / (map.layers * map.heads);
@@ -136,7 +137,7 @@ export function silenceHeads(root: HTMLElement): void {
       out.replaceChildren(
         element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "끈 헤드(레이어 · 헤드): " }), ...toggles),
         translationLine(explanation),
-        element("p", {}, say({ en: `Change in the log-probability of the translation before: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
+        element("p", {}, say({ en: `Change in the log-probability of the unchanged translation: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
       );
     };
     draw();
@@ -174,11 +175,11 @@ export function divisor(root: HTMLElement): void {
 export function hideWord(root: HTMLElement): void {
   let hidden = -1;
   withSentence(root, (engine, sentence, out) => {
-    const plain = explain(engine, sentence);
-    const { words, word_of_token: wordOf } = plain.source;
+    const unchanged = explain(engine, sentence);
+    const { words, word_of_token: wordOf } = unchanged.source;
     const draw = () => {
       const keys = wordOf.flatMap((word, key) => (word === hidden ? [key] : []));
-      const queries = Array.from({ length: plain.target.ids.length + 1 }, (_, query) => query);
+      const queries = Array.from({ length: unchanged.target.ids.length + 1 }, (_, query) => query);
       const changes: Change[] = queries.flatMap((query) => keys.map((key): Change => ({ kind: "paint", site: "cross", layer: null, head: null, query, key, weight: 0 })));
       out.replaceChildren(
         element("p", { class: "choices" }, say({ en: "Hide: ", ko: "가릴 단어: " }), ...words.map((word, i) => button(word, () => ((hidden = hidden === i ? -1 : i), draw()), hidden === i))),

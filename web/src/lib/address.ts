@@ -1,7 +1,7 @@
 /** Writes the view into the address: a new entry of the browser's history for each panel and sentence, so that Back leads there.
  *
- * Browsers limit how often the address may change (Safari: 100 times in 30 seconds). After MAX_CHANGES within WINDOW_MS, it is
- * written only once it has been stable for DELAY_MS. */
+ * Browsers limit how often the address may change (Safari: 100 times in 30 seconds). After MAX_CHANGES within WINDOW_MS, the page
+ * writes the address only once the view has been stable for DELAY_MS. */
 
 const [MAX_CHANGES, WINDOW_MS, DELAY_MS] = [50, 30_000, 700];
 

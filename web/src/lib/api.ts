@@ -8,7 +8,7 @@ import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEff
 
 export interface ExplainRequest {
   model: number;
-  /** A text; of several sentences, which are translated one by one, the one with this index is explained. */
+  /** A text; if it is translated in several parts, the part with this `index` is explained. */
   sentence: string;
   index?: number;
   /** A data: URL, for a model that reads pictures. */

@@ -76,7 +76,7 @@ export function isSilenced(changes: readonly Change[], site: Site, layer: number
   return changes.some((change) => covers(change, site, layer, head));
 }
 
-/** Silence these heads, [layer, head], as well. None is silenced twice; all of a site are one change.
+/** Silence these heads, [layer, head], as well. None is silenced twice. If these are all heads of the site, one change silences it.
  * `shape` begins with the numbers of layers and heads. */
 export function silence(changes: readonly Change[], site: Site, heads: readonly (readonly [number, number])[], shape: readonly number[]): Change[] {
   if (heads.length > 1 && heads.length === shape[0] * shape[1]) {
@@ -128,24 +128,24 @@ export function edgeWords(explanation: Explanation, { site, queries, keys }: Pic
 
 const sameIndices = (a: readonly number[], b: readonly number[]) => a.join() === b.join();
 
-function isAt(change: Change, { site, layer, head, queries }: Edge): change is Pin {
+function pinsSameQueries(change: Change, { site, layer, head, queries }: Edge): change is Pin {
   return change.kind === "pin" && change.site === site && change.layer === layer && change.head === head && sameIndices(change.queries, queries);
 }
 
 export function weightSetAt(changes: readonly Change[], edge: Edge): number | null {
-  const found = changes.find((change) => isAt(change, edge) && sameIndices(change.keys, edge.keys));
+  const found = changes.find((change) => pinsSameQueries(change, edge) && sameIndices(change.keys, edge.keys));
   return found?.kind === "pin" ? (found.weight ?? 1) : null;
 }
 
 /** Give the keys this share of the row. A share of 1 replaces every weight that was set for these queries before. */
 export function setWeight(changes: readonly Change[], edge: Edge, weight: number): Change[] {
-  const rest = changes.filter((change) => !isAt(change, edge) || (weight < 1 && (change.weight ?? 1) < 1 && !sameIndices(change.keys, edge.keys)));
+  const rest = changes.filter((change) => !pinsSameQueries(change, edge) || (weight < 1 && (change.weight ?? 1) < 1 && !sameIndices(change.keys, edge.keys)));
   const { chosenIn, ...place } = edge;
   return [...rest, { kind: "pin", ...place, weight, ...(chosenIn && { words: edgeWords(chosenIn, edge) }) }];
 }
 
 export function releaseWeight(changes: readonly Change[], edge: Edge): Change[] {
-  return changes.filter((change) => !isAt(change, edge) || !sameIndices(change.keys, edge.keys));
+  return changes.filter((change) => !pinsSameQueries(change, edge) || !sameIndices(change.keys, edge.keys));
 }
 
 /** The first step that the changes affect: the tokens before it are kept. Infinity without changes. */
@@ -165,7 +165,7 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** The written words of which a pin holds some tokens only: a pin holds the steps that wrote the old word, and the new one may have more. */
+/** Words of the translation that a pin holds only in part: it was set for the tokens of the old word, and the new word has more. */
 export function partlyPinned({ changes, target }: Explanation): { word: string; pinned: number; tokens: number }[] {
   return changes.flatMap((change) => {
     if (change.kind !== "pin" || change.site === "encoder") return [];

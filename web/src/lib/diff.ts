@@ -11,7 +11,8 @@ export interface DiffWord {
   changed: boolean;
 }
 
-export function splitWords({ text, words }: Text): DiffWord[] {
+/** The words of a text, each with the characters before it; all are marked as changed. */
+export function withGaps({ text, words }: Text): DiffWord[] {
   let end = 0;
   return words.map((word) => {
     const start = Math.max(end, text.indexOf(word, end));
@@ -28,7 +29,7 @@ export function diffWords(oldText: Text, newText: Text): [DiffWord[], DiffWord[]
   for (let i = before.length - 1; i >= 0; i--)
     for (let j = after.length - 1; j >= 0; j--)
       lcsLength[i][j] = before[i] === after[j] ? lcsLength[i + 1][j + 1] + 1 : Math.max(lcsLength[i + 1][j], lcsLength[i][j + 1]);
-  const [oldWords, newWords] = [splitWords(oldText), splitWords(newText)];
+  const [oldWords, newWords] = [withGaps(oldText), withGaps(newText)];
   for (let i = 0, j = 0; i < before.length && j < after.length; ) {
     if (before[i] === after[j]) {
       oldWords[i++].changed = false;

@@ -76,7 +76,7 @@ export interface PackedFloats {
 /** The most probable tokens of a step, best first: id, token, probability. */
 export type NextTokens = [number, string, number][];
 
-/** Other measures than the weights of how much a word matters: src/jumok/analysis/measures.py. */
+/** Measures, other than the weights, of how much a word matters: src/jumok/analysis/measures.py. */
 export interface Measures {
   /** (layer, head, key) */
   value_norms: Partial<Record<Site, Packed>>;
@@ -127,7 +127,7 @@ export interface Facts {
   written_by?: string;
 }
 
-/** A text of several sentences: its translation, that of each sentence, and which of them is explained. */
+/** A text that is translated in several parts: its translation, those of its parts, and which part is explained. A part is a sentence, or a part of one that is too long for the model. */
 export interface WholeText {
   text: string;
   parts: { source: string; text: string }[];

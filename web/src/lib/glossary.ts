@@ -32,6 +32,7 @@ export const PANEL_PAGES: Record<Panel, string> = {
   run: "tutorial.md",
 };
 
+/** The keys from `embed` to `predict` are also the names of the stages in steps.ts, whose headings these terms explain. */
 export const GLOSSARY = {
   attention: {
     en: { term: "Attention", text: "How a model decides where to read: for each step it gives every word a weight, and reads the weighted average." },
@@ -39,8 +40,8 @@ export const GLOSSARY = {
     page: "explain/look-up.md",
   },
   weight: {
-    en: { term: "Weight", text: "The share of its attention that a step gives to a word. The weights of a row sum to 1." },
-    ko: { term: "가중치", text: "한 단계의 어텐션 가운데 한 단어에 주는 비율입니다. 한 행의 가중치를 모두 더하면 1입니다." },
+    en: { term: "Weight", text: "The share of its attention that a step gives to a word. In nearly all mechanisms the weights of a row sum to 1." },
+    ko: { term: "가중치", text: "한 단계의 어텐션 가운데 한 단어에 주는 비율입니다. 거의 모든 메커니즘에서 한 행의 가중치를 모두 더하면 1입니다." },
     page: "explain/look-up.md",
   },
   head: {
@@ -69,8 +70,8 @@ export const GLOSSARY = {
     page: "explain/look-up.md",
   },
   compare: {
-    en: { term: "Score", text: "How well a key fits a query: their scalar product, divided by √d so that it does not grow with the width." },
-    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 두 벡터의 내적이며, 차원이 커져도 함께 커지지 않도록 √d로 나눕니다." },
+    en: { term: "Score", text: "How well a key fits a query. In scaled dot-product attention it is their scalar product, divided by √d so that it does not grow with the width." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 스케일드 닷 프로덕트 어텐션에서는 두 벡터의 내적이며, 차원이 커져도 함께 커지지 않도록 √d로 나눕니다." },
     page: "explain/scaled-dot.md",
   },
   softmax: {
@@ -169,7 +170,7 @@ export const GLOSSARY = {
     page: "page.md",
   },
   contrast: {
-    en: { term: "Contrast", text: "Two translations with the same beginning: where they part, the model has chosen between two tokens, and their probabilities compare." },
+    en: { term: "Contrast", text: "Two translations with the same beginning: where they diverge, the model has chosen between two tokens, whose probabilities can be compared." },
     ko: { term: "대조", text: "앞부분이 같은 두 번역입니다. 갈라지는 지점에서 모델은 두 토큰 중 하나를 골랐으며, 두 토큰의 확률을 비교할 수 있습니다." },
     page: "page.md",
   },
@@ -194,8 +195,8 @@ export const GLOSSARY = {
     page: "explain/decoder-and-training.md",
   },
   searchScore: {
-    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix only what follows it counts: such a score compares with no other." },
-    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 ‘토큰 수의 길이 페널티 제곱’으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 그 뒤에 쓴 토큰만 점수에 반영되므로 다른 점수와 비교할 수 없습니다." },
+    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix, only the log-probability of what follows is summed, while the number of tokens includes the prefix, so such a score cannot be compared with others." },
+    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 ‘토큰 수의 길이 페널티 제곱’으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 로그 확률은 그 뒤에 쓴 토큰만 더하지만 토큰 수에는 접두부도 들어가므로, 이런 점수는 다른 점수와 비교할 수 없습니다." },
     page: "explain/decoder-and-training.md",
   },
   headProfile: {

@@ -195,10 +195,10 @@ function groups(explanation: Explanation, site: Site, words: boolean, columnWord
   const { source, target, picture } = explanation;
   const [rows, columns] = tokenLabels(explanation, site);
   const wordsOf = (side: Side, begins: boolean) => (begins ? [-1, ...explanation[side].word_of_token] : explanation[side].word_of_token);
-  const places = picture ? tokenGroups(source.words, source.words.map((_, patch) => patch)) : wordGroups(source, false);
+  const sourceGroups = picture ? tokenGroups(source.words, source.words.map((_, patch) => patch)) : wordGroups(source, false);
   return [
-    !words ? tokenGroups(rows, wordsOf(rowSide(site), false)) : site === "encoder" ? places : wordGroups(target, false),
-    !columnWords ? tokenGroups(columns, wordsOf(columnSide(site), site === "decoder")) : site === "decoder" ? wordGroups(target, true) : places,
+    !words ? tokenGroups(rows, wordsOf(rowSide(site), false)) : site === "encoder" ? sourceGroups : wordGroups(target, false),
+    !columnWords ? tokenGroups(columns, wordsOf(columnSide(site), site === "decoder")) : site === "decoder" ? wordGroups(target, true) : sourceGroups,
   ];
 }
 

@@ -1,4 +1,4 @@
-/** How much each column matters to each row, by other measures than the weight: norms as shares of a row, gradients and erasure in nats. */
+/** How much each column matters to each row, by measures other than the weight: norms as shares of a row, gradients and erasure in nats. */
 
 import { floats, weights, type Explanation, type Measures, type Packed, type PackedFloats } from "./format";
 import { combineHeads, headWeights, isShifted, makeMap, selectedHeads, shiftRowsUp, tableMap, withoutSpecials, type AttentionMap, type Choice } from "./maps";

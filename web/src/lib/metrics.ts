@@ -27,7 +27,7 @@ export function metricPoints(lines: MetricsLine[], kind: string, name: string): 
   return lines.filter((line) => line.kind === kind && typeof line[name] === "number").map((line) => [line.step as number, line[name] as number]);
 }
 
-/** The training loss in nats per token, which a validation's can be compared with: the loss of a line includes label smoothing, its perplexity does not. */
+/** The training loss in nats per token, comparable with that of a validation: the `loss` of a line includes label smoothing, its `perplexity` does not. */
 export function trainingLoss(lines: MetricsLine[]): [number, number][] {
   const perplexities = metricPoints(lines, "train", "perplexity");
   return perplexities.length ? perplexities.map(([step, perplexity]) => [step, Math.log(perplexity)]) : metricPoints(lines, "train", "loss");

@@ -94,7 +94,7 @@ class Page {
   hasRun = $state(false);
 
   sentence = $state("");
-  /** Which sentence is explained, if the text has several. */
+  /** Which part of the text is explained, if it is translated in several. */
   index = $state(0);
   /** The picture of a live page, a data: URL. It is too long for the address. */
   picture = $state.raw("");
@@ -144,7 +144,7 @@ class Page {
 
   /** Measures that were fetched for the explanation that is shown, and for which request. */
   #fetched = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
-  /** Other measures than the weights of the explanation that is shown; null while they are computed, or if a stored page lacks them. */
+  /** Measures of the explanation that is shown, other than the weights; null while they are computed, or if a stored page lacks them. */
   measures = $derived<Measures | null>(this.explanation?.measures ?? (this.explanation && this.#fetched.key === this.#measureKey(this.explanation) ? this.#fetched.measures : null));
 
   /** Views with different keys are different entries of the browser's history. */
@@ -155,8 +155,10 @@ class Page {
   #gesture = $state.raw<Edit | null>(null);
   /** Whether a line or a slider is being moved: what is shown is not chosen yet. */
   isHeld = $derived(this.#gesture !== null);
-  #isMoving = false;
-  #hasMovedOn = false;
+  /** Whether `#requestLatest` is waiting for an answer. */
+  #isRequesting = false;
+  /** Whether the line or slider has moved since the last request. */
+  #hasMoved = false;
   #requests = new WeakMap<Explanation, ExplainRequest>();
   /** What was computed for the latest requests, by operation and request. */
   #computed = new Map<string, Promise<unknown>>();
@@ -343,8 +345,8 @@ class Page {
   async #showPartial(text: string, index: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     this.partial = text;
-    const isVisible = !matchMedia("(prefers-reduced-motion: reduce)").matches;
-    if (isVisible) await new Promise((done) => setTimeout(done, PARTIAL_MS / (1 + index / 8)));
+    const isAnimated = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    if (isAnimated) await new Promise((done) => setTimeout(done, PARTIAL_MS / (1 + index / 8)));
   }
 
   /** The effects of silencing take longer than the translation, so they are requested after it. */
@@ -390,7 +392,7 @@ class Page {
     );
   }
 
-  /** Other measures than the weights; null if a stored page lacks them. */
+  /** Measures other than the weights; null if a stored page lacks them. */
   async measuresOf(explanation: Explanation): Promise<Measures | null> {
     const request = this.#requests.get(explanation);
     return explanation.measures || !request ? (explanation.measures ?? null) : this.#once("measures", request, fetchMeasures);
@@ -420,7 +422,7 @@ class Page {
     void this.requestExplanation();
   }
 
-  /** Explain another sentence of the same text. */
+  /** Explain another part of the same text. */
   selectSentence(index: number): void {
     this.forgetSentence();
     this.index = index;
@@ -477,7 +479,7 @@ class Page {
     if (!before) return;
     const after = keep ? this.changes : before.changes;
     this.#gesture = null;
-    this.#hasMovedOn = false;
+    this.#hasMoved = false;
     this.changes = before.changes;
     if (keep) this.apply(after);
     else if (!this.#isUpToDate() || this.busy) void this.requestExplanation();
@@ -485,14 +487,14 @@ class Page {
 
   /** Send one request at a time, each for the state when it is sent: a move changes the state faster than a model translates. */
   async #requestLatest(): Promise<void> {
-    this.#hasMovedOn = true;
-    if (this.#isMoving) return;
-    this.#isMoving = true;
-    while (this.#hasMovedOn && this.#gesture) {
-      this.#hasMovedOn = false;
+    this.#hasMoved = true;
+    if (this.#isRequesting) return;
+    this.#isRequesting = true;
+    while (this.#hasMoved && this.#gesture) {
+      this.#hasMoved = false;
       if (!this.#isUpToDate()) await this.requestExplanation();
     }
-    this.#isMoving = false;
+    this.#isRequesting = false;
   }
 
   undo(): void {

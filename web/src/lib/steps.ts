@@ -118,10 +118,10 @@ export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellK
   if (compared) result.score = `eᵢ = ${compared.formula} = ${text(compared.product)}`;
   const [scores, allowed, weights] = [values("scores"), values("allowed"), values("weights")];
   if (score !== undefined && scores && allowed && weights && weight !== undefined && !values("edited weights")) {
-    const total = scores.reduce((sum, other, i) => sum + (allowed[i] ? Math.exp(other - score) : 0), 0);
     // Relative to eᵢ, so that no exponential overflows.
-    const sumsTo = Math.abs(1 / total - weight) < 1e-3;
-    if (sumsTo) result.weight = `αᵢ = exp(eᵢ) / Σ exp(e) = ${short(Math.exp(score))} / ${short(Math.exp(score) * total)} = ${text(weight, 4)}`;
+    const total = scores.reduce((sum, other, i) => sum + (allowed[i] ? Math.exp(other - score) : 0), 0);
+    const isSoftmax = Math.abs(1 / total - weight) < 1e-3;
+    if (isSoftmax) result.weight = `αᵢ = exp(eᵢ) / Σ exp(e) = ${short(Math.exp(score))} / ${short(Math.exp(score) * total)} = ${text(weight, 4)}`;
   }
   const hidden = values("feed-forward hidden");
   if (hidden) result["feed-forward hidden"] = `${hidden.filter((value) => value > 0).length} / ${hidden.length} > 0`;

@@ -1,4 +1,4 @@
-/** The story that is shown when a page is opened for the first time: seven steps for the reader to carry out, and three challenges. */
+/** The story, which the page calls first steps: seven steps for the reader to carry out on the first visit, and three challenges. */
 
 import { isSilenced, type Change } from "./changes";
 import { SITES, type Explanation } from "./format";

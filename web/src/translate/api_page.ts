@@ -2,6 +2,7 @@
 
 import { button, copyText } from "./dom";
 import { onLanguage, string } from "./settings";
+import { local } from "./storage";
 
 const CHOSEN = "jumok-example";
 
@@ -11,7 +12,7 @@ export function startApiPage(): void {
   const choose = (name: string) => {
     for (const example of examples) example.hidden = example.dataset.example !== name;
     for (const each of document.querySelectorAll<HTMLElement>("[data-choose]")) each.setAttribute("aria-pressed", String(each.dataset.choose === name));
-    localStorage.setItem(CHOSEN, name);
+    local.setItem(CHOSEN, name);
   };
   const chooser = document.getElementById("choose-example");
   chooser?.append(...names.map((name) => button(name, () => choose(name), { "data-choose": name })));
@@ -25,6 +26,6 @@ export function startApiPage(): void {
     example.append(copy);
     onLanguage(() => (copy.textContent = string("copy")));
   }
-  const stored = localStorage.getItem(CHOSEN);
+  const stored = local.getItem(CHOSEN);
   choose(stored && names.includes(stored) ? stored : names[0]);
 }

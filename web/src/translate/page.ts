@@ -424,7 +424,7 @@ export class TranslationPage implements SentenceHost {
     this.#showTint();
   }
 
-  /** Ctrl-Enter translates now; Esc closes what is open, or stops. */
+  /** Ctrl-Enter translates now; Esc closes the box of candidates, or stops the translation. */
   #onKey(event: KeyboardEvent): void {
     if (event.isComposing) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {

@@ -104,7 +104,7 @@ export function partners(version: Version, side: "source" | "target", word: numb
   return version.links.filter((link) => link[own] === word).map((link) => link[other]);
 }
 
-/** How strongly a word is tinted, 0 (certain) to 3 (hardly any probability). */
+/** How strongly a word is tinted: 0 (a probability of 0.75 or more, or an unknown one) to 3 (below 0.25). */
 export function tint(probability: number | null): number {
   if (probability === null || probability >= 0.75) return 0;
   return probability >= 0.5 ? 1 : probability >= 0.25 ? 2 : 3;

@@ -7,8 +7,8 @@ merged from tokens to words: the keys of a word are added, its queries averaged.
 the step that produces it (`shift` 0) or the one that consumes it (`shift` 1; Chen et al. 2020, "Accurate word
 alignment induction from neural machine translation").
 
-A source word that no target word attends to most has no link then, although languages differ in their number
-of words. So source words choose as well, if gold alignments show that it helps:
+With a(j) alone, a source word that no target word attends to most has no link, although languages differ in
+their number of words. So source words choose as well, if gold alignments show that it helps:
 
     b(i) = argmaxⱼ W[j, i]    if W[b(i), i] > `min_source_weight`
 

@@ -62,12 +62,12 @@ class BulkJob:
         self._first_lines: list[int] = []
 
     def blocks(self) -> Iterator[tuple[Block, bool]]:
-        """Yield each block of this shard, and whether its part exists."""
+        """Yield the blocks of this shard, equal ones once, and whether the part of each exists."""
         seen: set[str] = set()
         for block in blocks(self._texts):
             key = self._settings.of_block(block.number).key(block.texts)
             self._keys.append(key)
-            self._first_lines.append(block.line)
+            self._first_lines.append(block.first_line)
             if block.number % self._shard.total == self._shard.number and key not in seen:
                 seen.add(key)
                 yield block, self.folder.read(key) is not None

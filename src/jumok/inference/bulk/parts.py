@@ -109,15 +109,15 @@ def bulk_settings(
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that are translated together. `line` is the number of the first, from 1, in its file."""
+    """Lines that are translated together."""
 
     number: int
-    line: int
+    first_line: int  # its number in the file, from 1
     texts: Sequence[str]
-    job: int = 0
+    job: int = 0  # the index of the job that the block belongs to
 
     def __str__(self) -> str:
-        return f"lines {self.line:,} to {self.line + len(self.texts) - 1:,}"
+        return f"lines {self.first_line:,} to {self.first_line + len(self.texts) - 1:,}"
 
 
 def blocks(texts: Iterable[str]) -> Iterator[Block]:
@@ -150,26 +150,26 @@ class Part:
         below = sum(
             bool(one.source.strip()) and 1 + len(one.alternatives) < settings.n_best for one in translations
         )
-        output = "".join(f"{_line(one, settings.output)}\n" for one in translations)
+        output = "".join(f"{_output_line(one, settings.output)}\n" for one in translations)
         data = output.encode("utf-8", "surrogateescape")
         return cls(data, len(translations), notes[:MAX_PART_NOTES], len(notes), below)
 
     def to_bytes(self) -> bytes:
-        head = {
+        header = {
             "lines": self.lines,
             "notes": self.notes,
             "num_notes": self.num_notes,
             "num_below_n_best": self.num_below_n_best,
             "sha256": hashlib.sha256(self.output).hexdigest(),
         }
-        return json.dumps(head, ensure_ascii=True).encode() + b"\n" + self.output
+        return json.dumps(header, ensure_ascii=True).encode() + b"\n" + self.output
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Part:
         """Raise a StorageError for data that is not a whole part."""
-        head, _, output = data.partition(b"\n")
+        header, _, output = data.partition(b"\n")
         try:
-            fields = json.loads(head)
+            fields = json.loads(header)
             is_whole = fields.pop("sha256") == hashlib.sha256(output).hexdigest()
             part = cls(output=output, **fields)
         except (ValueError, TypeError, KeyError, AttributeError):
@@ -179,7 +179,7 @@ class Part:
         return replace(part, notes=[(int(i), str(note)) for i, note in part.notes])
 
 
-def _line(translation: Translation, output: str) -> str:
+def _output_line(translation: Translation, output: str) -> str:
     match output:
         case "text":
             return translation.as_line()

@@ -24,7 +24,7 @@ class BulkWorkers(Protocol):
 
     @property
     def fallback_reason(self) -> str:
-        """The engine that runs and why not the preferred one; "" if it is, or before a model is loaded."""
+        """The engine that runs and why not the preferred one; "" if the preferred one or none runs."""
         ...
 
     def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:

@@ -1,6 +1,6 @@
 """Workers of a Ray cluster: actors with one model each. Only this module imports Ray.
 
-Ray pickles what it sends; its messages here are texts, numbers and bytes. The order of the output and the
+Ray pickles its messages; this module sends only texts, numbers and bytes. The order of the output and the
 reuse of parts do not depend on Ray: this process writes the parts that actors return (`parts.py`).
 """
 

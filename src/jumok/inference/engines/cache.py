@@ -1,4 +1,4 @@
-"""Converted models in the user's cache folder. The name is a hash of a key: what the model was made from.
+"""Converted models in the user's cache folder. An entry is named by a hash of its key: what it was made from.
 
     engines/HASH/        the files of one converted model with their manifest
     engines/HASH.lock    held during conversion, so that two processes do not convert the same model, if the
@@ -61,7 +61,7 @@ class CachedModel:
 
 
 def cached_models() -> list[CachedModel]:
-    """Return the converted models of this user, those that were used last first."""
+    """Return the converted models of this user, the most recently used first."""
     folder = private_folder("engines")
     entries = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
     return sorted(map(_describe, entries), key=lambda entry: entry.last_used, reverse=True)

@@ -5,9 +5,9 @@ jumok's own search follows the rules of CTranslate2, and a test compares the two
 other random numbers from the same distribution.
 
 One worker per core with one thread each, and small batches: sentences in parallel never wait for one another,
-as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch this choice was
-the fastest, or within a few per cent of it, for the model sizes and beams in docs/performance.md; so nothing
-is measured on the user's machine.
+as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch that were
+tried, this choice was the fastest, or within a few per cent of the fastest, for the model sizes and beams in
+docs/performance.md; so nothing is measured on the user's machine.
 
 CTranslate2 imports torch only for conversion since 4.8.4, which is therefore the oldest supported release.
 """
@@ -60,8 +60,8 @@ def require_ctranslate2() -> None:
 def request_avx512(cpu_info: Path = Path("/proc/cpuinfo")) -> None:
     """Ask CTranslate2 for AVX-512; by default 4.8.4 uses AVX2 for everything but matrix products.
 
-    Call it before CTranslate2 is first used. Only processors with all instructions that it was compiled for,
-    and with VNNI, get AVX-512: older ones lower their clock for such instructions.
+    Call this before CTranslate2 is first used. Only processors with all instructions that CTranslate2 was
+    compiled for, and with VNNI, get AVX-512: older ones lower their clock for such instructions.
     """
     if ISA_VARIABLE in os.environ or not cpu_info.is_file():
         return
@@ -101,7 +101,7 @@ class CTranslate2Engine:
     ) -> None:
         """`vocab_size` is that of the larger vocabulary. With `strict`, an unsupported search raises.
 
-        It runs on `cores` cores, by default on all. With a shortlist, translations consist of its tokens; a
+        The engine uses `cores` cores, by default all. With a shortlist, translations consist of its tokens; a
         search in which any sentence has a prefix is not limited. `device` "auto" is CUDA if CTranslate2 has
         it, else the CPU.
         """
@@ -114,7 +114,7 @@ class CTranslate2Engine:
         self._small = len(files["model.bin"]) < SMALL_MODEL_BYTES
         config = json.loads(files["config.json"])
         self._max_positions: int = config["max_positions"]
-        # A model that another program converted may lack these tokens; an unknown one would stand for <unk>.
+        # A model that another program converted may lack these tokens: their names would stand for <unk>.
         self._never_produced = [[name] for name in config.get("never_produced", _NEVER_PRODUCED)]
         self._num_workers = cores or available_cores()
         self._translator = self._load(workers=self._num_workers)
@@ -153,7 +153,8 @@ class CTranslate2Engine:
         self._check_max_length(max(max_lengths, default=0))
         if sampling is not None and sampling.top_k >= self._target_vocab_size:
             sampling = replace(sampling, top_k=0)  # CTranslate2 refuses a top_k above the vocabulary size
-        # CTranslate2 (4.8.4) looks up a prefix in the shortlist of the search before, so none is used here.
+        # CTranslate2 (4.8.4) looks up a prefix in the shortlist of the previous search, so a search with a
+        # prefix uses no shortlist.
         options = {
             "use_vmap": self._shortlist is not None and not any(prefixes),
             "suppress_sequences": self._never_produced,
@@ -283,7 +284,8 @@ def _step_callback(partial: _PartialOutputs, group: Sequence[int]) -> Callable[[
     """Return the callback that CTranslate2 calls after every step, in its own thread; True stops the search.
 
     CTranslate2's thread may be the last owner of the callback. It must not be the last owner of the engine,
-    whose destructor waits for that thread: so the callback has only a weak reference.
+    whose destructor waits for that thread. So the callback refers only weakly to `partial`, whose `on_token`
+    may own the engine.
     """
     partial.start(group)
     reference = weakref.ref(partial)
@@ -352,7 +354,7 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
     }
     if sampling is None:
         plan.check_n_best()
-        # CTranslate2 rounds beam × patience_factor as the plan does, but refuses 0.
+        # CTranslate2 rounds beam × patience as the plan does, but refuses 0, which the plan makes 1.
         return {**options, "beam_size": plan.beam, "patience": plan.max_finished / plan.beam}
     return {
         **options,

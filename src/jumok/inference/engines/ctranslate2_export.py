@@ -98,7 +98,7 @@ def unsupported_reason(model: TranslationModel) -> str:
 
 
 def _unsupported_widths(attention: MultiHead) -> str:
-    """Return why CTranslate2, which divides the model's width evenly among heads, cannot run it, or ""."""
+    """Return why CTranslate2 cannot run these heads, or "": it divides a model's width evenly among heads."""
     head_width = attention.query.in_features / attention.heads
     widths = {"keys": attention.query.out_features, "values": attention.value.out_features}
     for name, width in widths.items():
@@ -240,7 +240,7 @@ def _residuals(model: Transformer) -> Iterator[nn.Module]:
 
 
 def _on_cpu(model: Transformer) -> Transformer:
-    """Return the model, or a copy of one that computes on another device or in another precision."""
+    """Return the model if it computes on the CPU in float32, else a copy that does."""
     if model.device.type == "cpu" and model.autocast_dtype is None:
         return model
     return DeviceConfig("cpu", "fp32").place(copy.deepcopy(model))

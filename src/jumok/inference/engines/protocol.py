@@ -30,7 +30,7 @@ class Engine(Protocol):
     """Why this engine runs instead of the preferred one; "" if it is the preferred one."""
 
     def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
-        """Return why it cannot search or sample for translations of up to `max_length` tokens, or ""."""
+        """Return why this engine cannot search for translations of up to `max_length` tokens, or ""."""
         ...
 
     def search(

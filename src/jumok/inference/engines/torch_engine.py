@@ -29,7 +29,7 @@ class TorchEngine:
     """Searches with a model. It computes a batch when the caller asks for it.
 
     With a shortlist, translations consist of its tokens, unless any sentence of the search has a prefix:
-    then all of them may have any token.
+    then all its sentences may have any token.
     """
 
     name = "torch"

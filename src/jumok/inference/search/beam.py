@@ -8,8 +8,8 @@ The rules are those of CTranslate2, so that both engines give the same translati
 - A sentence is done when `beam · patience_factor` hypotheses are finished, or at its maximum length: then the
   first `beam` candidates are cut and finished. With neither length nor coverage penalty, it is done as soon
   as a best candidate has ended and n_best hypotheses are finished.
-- The tokens of a forced prefix cost nothing. In the first step after it, `</s>` is only taken if it is
-  the best candidate (CTranslate2 issue 277).
+- The tokens of a forced prefix cost nothing. In the first step after a prefix, `</s>` is only taken if it
+  is the best candidate (CTranslate2 issue 277).
 - Length and coverage penalties apply only when finished hypotheses are ranked.
 """
 
@@ -57,7 +57,7 @@ class Beams:
     log_probs: Tensor  # (sentence, slot) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
-    origins: Tensor  # (sentence, slot) index of the candidate of the last step that is continued here
+    origins: Tensor  # (sentence, slot) index of the candidate of the last step that this slot continues
     num_finished: Tensor  # (sentence,)
     best_ended: Tensor  # (sentence,) bool: the best candidate of an earlier step has ended
 

@@ -47,7 +47,7 @@ def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> t
     no token is left, `</s>` has probability 1. To save a copy of a whole vocabulary, the first tensor is
     `log_probs.values` itself, overwritten, and both are one tensor if nothing is disallowed.
     """
-    model = log_probs.values
+    model_log_probs = log_probs.values
     special_probability = _mask_special_tokens(log_probs)
     rows, tokens = _repeating_tokens(history, plan.no_repeat_ngram_size)
     if history.shape[1] < plan.min_length:
@@ -55,23 +55,23 @@ def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> t
         rows = torch.cat([rows, all_rows])
         tokens = torch.cat([tokens, torch.full_like(all_rows, END)])
     if not len(rows):
-        return model, model
+        return model_log_probs, model_log_probs
     columns = columns_of(log_probs.ids, tokens)
-    num_columns = model.shape[1]
+    num_columns = model_log_probs.shape[1]
     # Each only once, because their probabilities are summed.
     disallowed = torch.unique((rows * num_columns + columns)[columns >= 0])
     rows, columns = disallowed // num_columns, disallowed % num_columns
     affected = torch.zeros(len(history), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
-    disallowed_probability = model[rows, columns].exp()
+    disallowed_probability = model_log_probs[rows, columns].exp()
     masked_probability = special_probability.index_add(0, rows, disallowed_probability)
     masked_probability = masked_probability.masked_fill(~affected, 0.0)
     needs_softmax = ~(masked_probability <= MAX_MASKED_PROBABILITY)
-    values = model - torch.log1p(-masked_probability).masked_fill(needs_softmax, 0.0)[:, None]
+    values = model_log_probs - torch.log1p(-masked_probability).masked_fill(needs_softmax, 0.0)[:, None]
     values[rows, columns] = NEG_INF
     softmax_rows = needs_softmax.nonzero().squeeze(1)
     if len(softmax_rows):
         values[softmax_rows] = _renormalise(values[softmax_rows], log_probs.ids)
-    return model, values
+    return model_log_probs, values
 
 
 def _mask_special_tokens(log_probs: LogProbs) -> Tensor:

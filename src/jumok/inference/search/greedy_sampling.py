@@ -171,7 +171,7 @@ def _decode(
 
 def _choose_tokens(log_probs: LogProbs, rows: Rows, context: DecodeContext) -> tuple[Tensor, Rows]:
     """Return the next token of each row, (row,), and the rows with its log-probability added."""
-    model, masked = mask_disallowed(log_probs, rows.history, context.plan)
+    model_log_probs, masked = mask_disallowed(log_probs, rows.history, context.plan)
     columns = context.choose(masked)
     tokens = tokens_of(log_probs.ids, columns)
     gain = masked.gather(1, columns[:, None]).squeeze(1)
@@ -180,7 +180,7 @@ def _choose_tokens(log_probs: LogProbs, rows: Rows, context: DecodeContext) -> t
         tokens = torch.where(forced, prefix_tokens, tokens)
         columns = torch.where(forced, columns_of(log_probs.ids, prefix_tokens), columns)
         gain = gain.masked_fill(forced, 0.0)
-    model_gain = model.gather(1, columns.clamp(min=0)[:, None]).squeeze(1)
+    model_gain = model_log_probs.gather(1, columns.clamp(min=0)[:, None]).squeeze(1)
     model_gain = model_gain.masked_fill(columns < 0, NEG_INF)
     masked_log_probs, summed_log_probs = rows.masked_log_probs + gain, rows.log_probs + model_gain
     return tokens, replace(rows, masked_log_probs=masked_log_probs, log_probs=summed_log_probs)

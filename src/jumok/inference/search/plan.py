@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_LENGTH_PENALTY = 20
 # Between these, log-probabilities divided by a temperature are finite in float32.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
-_SEED_STEP = 1_000_003  # between the seeds of two blocks; large, so that runs with nearby seeds share none
+_SEED_STEP = 1_000_003  # between the seeds of two blocks; large, so that runs with nearby seeds share no seed
 
 
 class SearchOverrides(TypedDict, total=False):
@@ -148,7 +148,7 @@ class Sampling:
             )
 
     def with_next_seed(self, blocks: int = 1) -> Self:
-        """Return a copy with another seed, for the next block of a stream or the one `blocks` later."""
+        """Return a copy with another seed, for the block of a stream that comes `blocks` blocks later."""
         return replace(self, seed=(self.seed + blocks * _SEED_STEP) % 2**32)
 
 
@@ -172,7 +172,7 @@ class SearchStep:
     tokens: Tensor  # (sentence, candidate) int64
     masked_log_probs: Tensor  # (sentence, candidate) sum of masked log-probabilities; -inf: no candidate
     log_probs: Tensor  # (sentence, candidate) sum of the model's own log-probabilities, prefixes included
-    scores: Tensor  # (sentence, candidate) the `Hypothesis.score`, if the hypothesis is finished here
+    scores: Tensor  # (sentence, candidate) the `Hypothesis.score`, if it finishes in this step
     kept: Tensor  # (sentence, candidate) bool: continued in the next step
     finished: Tensor  # (sentence, candidate) bool: became a finished hypothesis
 

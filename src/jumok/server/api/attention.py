@@ -60,7 +60,7 @@ def require_single_model(schema: dict[str, Any]) -> None:
     """Allow only the language pairs that one model translates directly."""
     schema["anyOf"] = [
         {"properties": {"source": {"const": pair.source}, "target": {"const": pair.target}}}
-        for pair in described_service.get().language_pairs.all
+        for pair in described_service.get().language_pairs.text_pairs
     ]
 
 
@@ -73,7 +73,7 @@ class ExplainRequest(ApiModel):
     translation: str | None = Field(None, max_length=2 * MAX_CHARACTERS)
     changes: ChangeList = Field([])
     index: int = Field(0, ge=0)
-    """The sentence of `q` that is explained, if it has several."""
+    """The index of the sentence of `q` to explain, if `q` has several."""
 
 
 class ExplainAnswer(TypedDict):
@@ -84,7 +84,7 @@ class ExplainAnswer(TypedDict):
 async def explain(request: ApiRequest) -> Response:
     """Explain a translation: attention, search, alignments; optionally with changed attention.
 
-    One sentence by one model; the answer is what `explanation_to_json` writes.
+    One model explains one sentence; the answer is what `explanation_to_json` writes.
     """
     fields = ExplainRequest.read(request)
     pair = single_model(request, fields.source, fields.target)
@@ -131,7 +131,7 @@ async def _send_to_model(
 
 def named_pair(request: ApiRequest) -> LanguagePair:
     """Return the language pair that the URL names."""
-    for pair in request.service.language_pairs.all:
+    for pair in request.service.language_pairs.text_pairs:
         if pair.name == request.path_params["direction"]:
             return pair
     raise HTTPException(400, NO_SINGLE_MODEL)

@@ -1,4 +1,4 @@
-"""`/v1/candidates`: other words at a position of a translation, each with the translation it leads to."""
+"""`/v1/candidates`: other words for one place in a translation, each with the whole translation it gives."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_js
 from jumok.server.pipeline import TranslatedText, to_candidates
 from jumok.server.routes import POST, Endpoint
 from jumok.server.workers.pending import Question, TranslateOptions
+from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
@@ -34,7 +35,7 @@ class CandidatesRequest(ApiModel):
     source: Language
     target: Language
     prefix: str = Field("", max_length=MAX_PREFIX_CHARACTERS)
-    """The beginning of the translation, up to that position."""
+    """The translation up to the word to replace."""
     count: Annotated[int, bounded_integer(1, lambda limits: limits.max_alternatives)] = DEFAULT_COUNT
     tags: Tags = ()
 
@@ -59,6 +60,9 @@ async def find_candidates(request: ApiRequest) -> Response:
     pair = single_model(request, fields.source, fields.target)
     check_size([fields.q, fields.prefix], service)
     check_tags(fields.tags, [(pair,)], service)
+    num_sentences = len(text_spans(fields.q, pair.sentences))
+    if num_sentences > 1:
+        raise HTTPException(409, f"q has {num_sentences} sentences. Send the sentence of the word alone.")
     sentence = " ".join((*fields.tags, fields.q))
     parameters = {"sentence": sentence, "prefix": fields.prefix, "count": fields.count}
     question = Question("candidates", parameters, sentence + fields.prefix)

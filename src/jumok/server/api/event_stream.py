@@ -21,7 +21,7 @@ def event(name: str, data: dict[str, Any]) -> str:
 
 
 async def stream_events(events: AsyncIterator[str]) -> StreamingResponse:
-    """Wait for the first event, so that a request that is refused gets its status; then stream them all."""
+    """Wait for the first event, so that a refused request gets an error status; then stream all events."""
     first = await anext(events)
     headers = {"X-Accel-Buffering": "no"}  # else nginx would hold events back until its buffer is full
     return StreamingResponse(_prepend(first, events), media_type=EVENT_STREAM, headers=headers)

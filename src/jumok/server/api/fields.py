@@ -53,7 +53,7 @@ described_service: ContextVar[Service] = ContextVar("described_service")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Checks a field and describes it. Both depend on the models and limits of the server."""
+    """The check of a field and its schema. Both depend on the models and limits of the server."""
 
     check: Callable[[Any, Service], Any]
     describe: Callable[[Service], Schema]
@@ -174,7 +174,7 @@ def _describe_tags(service: Service) -> Schema:
 
 
 Tags = Annotated[Sequence[str], Checked(_check_tags, _describe_tags)]
-"""Tags such as `<polite>` that every sentence begins with; `parameters.check_tags` checks them by model."""
+"""Tags such as `<polite>` before every sentence; `parameters.check_tags` refuses those the model lacks."""
 Source = Annotated[
     str, Checked(check_string, lambda service: {"enum": [AUTO, *service.language_pairs.codes]})
 ]
@@ -198,7 +198,7 @@ def _describe_glossary(service: Service) -> Schema:
 
 
 GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossary)]
-"""Checked later, when the pivot paths of the texts are known (`parameters.find_pivot_paths`)."""
+"""`parameters.find_pivot_paths` checks it later, when the pivot paths of the texts are known."""
 
 
 def allow_known_pairs(schema: Schema) -> None:

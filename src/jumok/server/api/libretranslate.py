@@ -64,7 +64,7 @@ class TranslateRequest(ApiModel):
     target: Language
     alternatives: Annotated[int, bounded_integer(0, lambda limits: limits.max_alternatives)] = 0
     format: Annotated[Any, WithJsonSchema({"enum": [*TEXT_FORMATS, ""]})] = ""
-    """It is checked after the languages, as LibreTranslate does."""
+    """`translate` checks it after the languages, as LibreTranslate does."""
     glossary: GlossaryField = ""
 
 
@@ -90,6 +90,13 @@ class TranslateAnswer(TypedDict):
     pivot: NotRequired[list[str]]
 
 
+class TranslateFileAnswer(TypedDict):
+    """The address of the translated file; `notes` say which text stays as it is, and why."""
+
+    translatedFileUrl: str
+    notes: NotRequired[list[str]]
+
+
 class SupportedLanguage(TypedDict):
     code: str
     name: str
@@ -108,7 +115,9 @@ async def translate(request: ApiRequest) -> Response:
     n_best = fields.alternatives + 1
     if fields.format == "html":
         service.pipeline.check_room(request.client_id, sum(map(len, texts)))
-        markups = [await service.thread_slot.run_if_large(len(text), read_markup, text) for text in texts]
+        markups = await service.thread_slot.run_if_large(
+            sum(map(len, texts)), lambda: [read_markup(text) for text in texts]
+        )
         ranked = await _translate_html(request, markups, plan, n_best)
     else:
         translated = await service.pipeline.translate_all(
@@ -145,23 +154,20 @@ async def _translate_html(
     request: ApiRequest, markups: Sequence[HtmlMarkup], plan: LanguagePlan, n_best: int
 ) -> list[list[str]]:
     """Return the translations of each HTML text, best first, without duplicates."""
-    by_markup = [markup.segments for markup in markups]
-    segments = [segment for segments_of_markup in by_markup for segment in segments_of_markup]
-    paths = [path for path, of_markup in zip(plan.pivot_paths, by_markup, strict=True) for _ in of_markup]
+    by_text = [markup.segments for markup in markups]
+    segments = [segment for text_segments in by_text for segment in text_segments]
+    paths = [path for path, of_text in zip(plan.pivot_paths, by_text, strict=True) for _ in of_text]
     options = TranslateOptions(n_best, align=True)
     service, client = request.service, request.client_id
     translated = iter(await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries))
-    results = []
-    for markup, of_markup, path in zip(markups, by_markup, plan.pivot_paths, strict=True):
-        translated_segments = list(islice(translated, len(of_markup)))
-        num_ranks = n_best if path else 1
-        num_characters = num_ranks * sum(map(len, of_markup))
-        results.append(
-            await service.thread_slot.run_if_large(
-                num_characters, _fill_ranked, markup, translated_segments, num_ranks
-            )
-        )
-    return results
+
+    def fill() -> list[list[str]]:
+        return [
+            _fill_ranked(markup, list(islice(translated, len(of_markup))), n_best if path else 1)
+            for markup, of_markup, path in zip(markups, by_text, plan.pivot_paths, strict=True)
+        ]
+
+    return await service.thread_slot.run_if_large(n_best * sum(map(len, segments)), fill)
 
 
 def _fill_ranked(markup: HtmlMarkup, translated: Sequence[TranslatedText], num_ranks: int) -> list[str]:
@@ -189,7 +195,7 @@ async def translate_file(request: ApiRequest) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class FileToTranslate:
-    """The file of a request, and how it is translated."""
+    """The file of a request with its segments, and the pivot path along which they are translated."""
 
     request: ApiRequest
     document_format: DocumentFormat
@@ -197,7 +203,7 @@ class FileToTranslate:
     segments: list[str]
     plan: LanguagePlan
 
-    async def translate(self, on_progress: OnProgress | None = None) -> dict[str, str]:
+    async def translate(self, on_progress: OnProgress | None = None) -> TranslateFileAnswer:
         """Return the answer, with the address of the translated file."""
         request, document = self.request, self.document
         service, target = request.service, request.fields["target"]
@@ -215,7 +221,10 @@ class FileToTranslate:
         )
         name = service.download_cache.put(data, self.document_format)
         url = f"{request.scope['scheme']}://{request.headers['host']}/download_file/{name}"
-        return {"translatedFileUrl": url}
+        answer: TranslateFileAnswer = {"translatedFileUrl": url}
+        if document.notes:
+            answer["notes"] = list(document.notes)
+        return answer
 
 
 async def read_file(request: ApiRequest) -> FileToTranslate:
@@ -223,11 +232,14 @@ async def read_file(request: ApiRequest) -> FileToTranslate:
     content, service = request.content, request.service
     fields = TranslateFileRequest.read(request, file=content.file)
     service.pipeline.check_room(request.client_id, len(fields.file))
-    max_syntax_characters = service.limits.max_file_syntax_characters
+    limits = service.limits
 
     def read() -> tuple[DocumentFormat, Document, list[str]]:
         document_format, document = read_document(
-            content.file_name, fields.file, max_syntax_characters=max_syntax_characters
+            content.file_name,
+            fields.file,
+            max_syntax_characters=limits.max_file_syntax_characters,
+            max_parsed_bytes=limits.max_file_parsed_bytes,
         )
         return document_format, document, document.segments
 
@@ -248,7 +260,7 @@ async def download_file(request: ApiRequest) -> Response:
     file = request.service.download_cache.get(request.path_params["name"])
     if file is None:
         raise HTTPException(404, "There is no such file, or it has expired.")
-    # A browser must never show it as a page of this server.
+    # A browser must never show the file as a page of this server.
     headers = {
         "Content-Disposition": f'attachment; filename="translated{file.document_format.suffix}"',
         "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -312,7 +324,7 @@ ROUTES = [
     Route("/languages", Endpoint(languages, list[SupportedLanguage], guarded=False), methods=GET),
     Route(
         "/translate_file",
-        Endpoint(translate_file, dict[str, str], TranslateFileRequest, body_types=(MULTIPART,)),
+        Endpoint(translate_file, TranslateFileAnswer, TranslateFileRequest, body_types=(MULTIPART,)),
         methods=POST,
     ),
     Route("/download_file/{name}", DOWNLOAD, methods=GET),

@@ -1,4 +1,4 @@
-"""What several routes check after the fields: sizes, languages, and the pivot paths that they require."""
+"""What several routes check after the fields: sizes, languages, tags, and pivot paths with glossaries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_size(texts: Sequence[str], service: Service) -> None:
 
 
 def check_languages(source: str, target: str, service: Service) -> None:
-    """Refuse a language that no model has. There may be no path between the two."""
+    """Refuse a language that no model has. A path from source to target is not required yet."""
     for code in (target,) if source == AUTO else (source, target):
         if code not in service.language_pairs.codes:
             raise HTTPException(400, f"{code[:40]} is not supported")
@@ -96,7 +96,7 @@ class LanguagePlan:
 async def find_pivot_paths(
     texts: Sequence[str], source: str, target: str, service: Service, glossary: Any = ""
 ) -> LanguagePlan:
-    """Check both languages, detect the source if it is `auto`, and find the pivot path of each text."""
+    """Check both languages, detect the source if it is `auto`, find the path and glossary of each text."""
     pairs = service.language_pairs
     check_languages(source, target, service)
     if source != AUTO:
@@ -132,7 +132,7 @@ def _pivot_path(pairs: LanguagePairs, source: str, target: str) -> PivotPath:
 
 
 def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) -> dict[PivotPath, Glossary]:
-    """Return the glossary for the texts of each pivot path: by its name, or with the terms of the request.
+    """Return the glossary for each pivot path. `value` is the name of a glossary, or has terms of its own.
 
     Terms are an object, term → translation, or a list of {"source": …, "target": …}; a form has them as JSON.
     """

@@ -181,7 +181,7 @@ class _StreamedText:
         self._end = 0
 
     def add(self, sentence: str) -> dict[str, Any]:
-        """Add the next sentence; return its span in the source, and the text before its translation."""
+        """Add the next translated sentence; return its span in the source, and the text before it."""
         start, end = next(self._spans, (0, len(self._source)))
         before = text_before(self._source, self._end, start, sentence, self._language)
         self._parts += [before, sentence]

@@ -1,8 +1,8 @@
 """The live page for one user on one computer: an ASGI application, and the server that runs it.
 
-It listens on loopback only, and its address contains a secret, so that other users and other pages on the
-same computer get no response. Host and Origin are checked too, against DNS rebinding: a page whose own name
-resolves to this computer sends that name in both.
+The server listens on loopback only, and its address contains a secret, so that other users and other pages on
+the same computer get no response. Host and Origin are checked too, against DNS rebinding: a page whose own
+name resolves to this computer sends that name in both headers.
 
 The number of connections is limited: a new one replaces the one that has been idle longest.
 """
@@ -98,7 +98,7 @@ class ViewerProtocol(BoundedHttpProtocol):
 
 
 class ViewerApplication(HttpApplication):
-    """The page at `/SECRET/`, and its requests. Nothing about them is logged: the sentences are private."""
+    """The page at `/SECRET/`, and its requests. They are not logged: the sentences are private."""
 
     headers = {  # noqa: RUF012, never changed
         b"cache-control": b"no-store",
@@ -183,8 +183,8 @@ class ViewerApplication(HttpApplication):
 class _LineStream:
     """A response of one line per partial result or progress; the last line is the answer.
 
-    The status is sent with the first line, so a request that is refused before that has its own status;
-    a later error is the last line.
+    The status 200 is sent with the first line. A request that is refused earlier gets an error status; a
+    later error is the last line.
     """
 
     def __init__(self, send: Send) -> None:

@@ -34,7 +34,7 @@ def is_run_folder(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RunModel:
-    """A model of a run, and the step of its checkpoint; None for the finished model."""
+    """A model of a run, and the step of its checkpoint (None for the finished model)."""
 
     translator: Translator
     step: int | None
@@ -62,7 +62,7 @@ class RunMonitor:
 
     @property
     def settings(self) -> ModelSettings | None:
-        """The settings of the model that the run trains, or None if it does not translate."""
+        """The settings of the model that the run trains; None if that is no translator, or not known yet."""
         record = self._record()
         return None if record is None else record.recipe.model
 

@@ -32,7 +32,6 @@ from jumok.analysis.sentence_scores import score_sentences
 from jumok.errors import DataError, UnsupportedError
 from jumok.inference.picture_classifier import PictureClassifier
 from jumok.server.viewer.yielding_lock import YieldingLock
-from jumok.text.sentences import text_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +73,8 @@ class CellIndex(Request):
 class ExplainRequest(Request):
     """A text or a picture for a model, the changes, and a prefix or a whole translation.
 
-    Of a text with several sentences, which are translated one by one, the one with this `index` is explained.
+    Of a text that is translated in several segments (sentences, or parts of one that is too long for the
+    model), the one with this `index` is explained.
     Without `beam`, the search is that of the model's recipe; 1 is greedy.
     A model of pictures reads `picture`, a data: URL, instead of the sentence. Only "steps" reads `cell`.
     """
@@ -114,7 +114,7 @@ class CheckpointRequest(Request):
 
 
 class FileRequest(Request):
-    """A live file with this model; `sentence` is translated when it opens."""
+    """A live file with this model; `sentence` is translated when the file opens."""
 
     model: int = Field(0, ge=0)
     sentence: str = Field("", max_length=MAX_CHARACTERS)
@@ -124,7 +124,7 @@ class FileRequest(Request):
 class NamedTranslator:
     """A translator, or a classifier of pictures, and its name on the page.
 
-    With its `settings`, those of the recipe's `model`, the page can be saved with the model in it.
+    `settings` are those of the recipe's `model`; without them, the page cannot be saved with the model in it.
     """
 
     name: str
@@ -157,8 +157,8 @@ class NamedTranslator:
 class ExplanationService:
     """Answers a page's requests about models and a run, one at a time; long requests yield to waiting ones.
 
-    The last `cache_size` explanations are cached, or fewer large ones: steps and effects are requested for
-    the one that is shown. A request beyond `limits` is refused before a model computes anything.
+    The last `cache_size` explanations are cached, or fewer large ones: the page requests steps and effects
+    of the explanation that it shows. A request beyond `limits` is refused before a model computes anything.
     """
 
     def __init__(
@@ -212,13 +212,13 @@ class ExplanationService:
         """Return the response as JSON.
 
         `on_partial` receives {"partial": text} for each partial translation of "explain", and
-        {"progress": [done, total]} during long operations. An exception in it ends the work.
+        {"progress": [done, total]} during long operations. If it raises an exception, the work ends.
         """
         with self._lock.hold():
             if operation == "explain":
                 response = self._explain(body, on_partial)
             elif operation in self._long_operations:
-                response = self._long_operations[operation](body, self._between_parts(on_partial))
+                response = self._long_operations[operation](body, self._progress_callback(on_partial))
             else:
                 response = self._operations[operation](body)
         answer = json.dumps(response, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
@@ -229,7 +229,7 @@ class ExplanationService:
             )
         return answer
 
-    def _between_parts(self, on_partial: OnPartial | None) -> OnProgress:
+    def _progress_callback(self, on_partial: OnPartial | None) -> OnProgress:
         """Return what long work calls between its parts: it reports progress and yields to other requests."""
 
         def on_progress(done: int, total: int) -> None:
@@ -246,18 +246,18 @@ class ExplanationService:
         return document | self._whole_text(request)
 
     def _whole_text(self, request: ExplainRequest) -> dict[str, Any]:
-        """Return the translations of the whole text and of each sentence; {} if it is only one sentence."""
+        """Return the translations of the whole text and of each segment; {} if it is only one segment."""
         translator = self._models[request.model].translator
         if isinstance(translator, PictureClassifier) or translator.reads_pictures:
             return {}
-        if len(text_spans(request.sentence, translator.sentences)) < 2:
+        if len(translator.segment_spans(request.sentence)) < 2:
             return {}
         [translation] = translator.translate([request.sentence], beam=request.beam)
         parts = [{"source": source, "text": text} for source, text in translation.parts]
         return {"whole_text": {"text": translation.text, "parts": parts, "index": request.index}}
 
     def _rank_heads(self, body: bytes) -> dict[str, Any]:
-        explanation = self._translation(body).with_effects()
+        explanation = self._live_explanation(body).with_effects()
         document = explanation_to_document(explanation, weights=False)
         effects, token_effects = (
             {site: tables[name] for site, tables in document["statistics"].items()}
@@ -270,14 +270,14 @@ class ExplanationService:
         }
 
     def _measures(self, body: bytes) -> dict[str, Any]:
-        return measures_to_document(self._translation(body).measures())
+        return measures_to_document(self._live_explanation(body).measures())
 
     def _layers(self, body: bytes) -> dict[str, Any]:
-        explanation = self._translation(body)
-        layers = explanation.with_layer_predictions().layers if explanation.has_layers else ()
+        explanation = self._live_explanation(body)
+        layers = explanation.with_layer_predictions().layers if explanation.has_layer_predictions else ()
         return {"layers": layers_to_document(layers)}
 
-    def _translation(self, body: bytes) -> LiveExplanation:
+    def _live_explanation(self, body: bytes) -> LiveExplanation:
         explanation = self._explanation(_parse(ExplainRequest, body))
         if not isinstance(explanation, LiveExplanation):
             raise UnsupportedError("This is measured on a translation. Received: a classifier.")
@@ -403,7 +403,7 @@ class ExplanationService:
             )
         return explain(
             translator,
-            request.picture if model.reads_pictures else _sentence_of(request, translator),
+            request.picture if model.reads_pictures else _segment_of(request, translator),
             target=request.target,
             options=ExplanationOptions(beam=request.beam),
             prefix=request.prefix,
@@ -419,16 +419,16 @@ def _nan_to_none(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _explain_first(translator: Translator, text: str, limits: CostLimits) -> LiveExplanation:
-    """Explain the first sentence of a text: checkpoints are compared on one sentence."""
-    return explain(translator, _sentence_of(ExplainRequest(sentence=text), translator), limits=limits)
+    """Explain the first segment of a text: checkpoints are compared on one segment."""
+    return explain(translator, _segment_of(ExplainRequest(sentence=text), translator), limits=limits)
 
 
-def _sentence_of(request: ExplainRequest, translator: Translator) -> str:
-    """Return the sentence of a text that is explained."""
-    spans = text_spans(request.sentence, translator.sentences)
+def _segment_of(request: ExplainRequest, translator: Translator) -> str:
+    """Return the segment of a text that is explained."""
+    spans = translator.segment_spans(request.sentence)
     if request.index >= max(len(spans), 1):
         raise DataError(
-            f"The text has {len(spans)} sentences, counted from 0. Received: index {request.index}."
+            f"The text is translated in {len(spans)} parts, counted from 0. Received: index {request.index}."
         )
     if len(spans) < 2:
         return request.sentence

@@ -1,8 +1,9 @@
 """Heartbeats of a worker: every half second, the CPU time that it has used so far.
 
-If they stop, the process is not running: it was stopped, or a thread does not release Python's global lock
-(GIL). If they come but the CPU time stands still, the worker waits for something that never happens. Both are
-known within seconds, also on a machine so busy that a healthy batch takes many times longer than usual.
+If heartbeats stop, the process is not running: it was stopped, or a thread does not release Python's global
+lock (GIL). If they come but the CPU time stands still, the worker waits for something that never happens. The
+server notices either within seconds, even on a machine so busy that a healthy batch takes many times longer
+than usual.
 """
 
 from __future__ import annotations

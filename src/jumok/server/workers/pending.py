@@ -1,4 +1,4 @@
-"""What waits in the queue: sentences and questions. Each belongs to a request, and that to a client."""
+"""What waits in the queue: sentences and questions. Each belongs to a request, each request to a client."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ class TranslateOptions(NamedTuple):
     stream: bool = False
     """Report the translation while it is being generated."""
     tags: tuple[str, ...] = ()
-    """What each source sentence begins with, such as `<polite>`; the worker gets it with the sentence."""
+    """Words such as `<polite>` before each source sentence; the worker gets them as part of the sentence."""
 
-    def of_model(self) -> TranslateOptions:
-        """Return what a worker is told: sentences with different tags go into one batch."""
+    def without_tags(self) -> TranslateOptions:
+        """Return the options for a worker: sentences with different tags may be in one batch."""
         return self._replace(tags=())
 
 
@@ -75,14 +75,14 @@ class BatchKey(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Client:
-    """One holder of a key, or one address if the server has no keys."""
+    """One holder of a key; if the server has no keys, one IPv4 address or IPv6 /64 network."""
 
     last_seen: float
     virtual_time: float
-    """Seconds of work that it has received, as fair queueing counts them: who has received least is next."""
+    """Seconds of work received, as fair queueing counts them: the client that has received least is next."""
     open_requests: int = 0
     seconds: float = 0.0
-    """Estimated seconds that one worker needs for what is left of its open requests."""
+    """Estimated seconds that one worker needs for what is left of the client's open requests."""
     long_seconds: float = 0.0
     """The part of `seconds` that belongs to long requests."""
     waiting_items: int = 0
@@ -99,9 +99,9 @@ class OpenRequest:
     opened, and grows with the work that the request receives."""
     deadline: float
     seconds: float = 0.0
-    """Estimated seconds that one worker needs for what is left of it."""
+    """Estimated seconds that one worker needs for what is left of the request."""
     received: float = 0.0
-    """Seconds of work that it has received."""
+    """Seconds of work that workers have done for the request."""
     is_long: bool = False
     """Whether its work was estimated to take longer than `LONG_SECONDS` of `queue.py`."""
     slowness: float = 1.0
@@ -148,11 +148,11 @@ class Question:
     fields: Mapping[str, Any]
     """The fields of its message, as `worker.py` describes them."""
     text: str = ""
-    """What the queue counts. `BodyMemoryBudget` counts the picture for a caption."""
+    """The characters that the queue limits. A picture has none: `BodyMemoryBudget` limits its bytes."""
 
     @property
     def operation(self) -> str:
-        """What its time is measured for: some explanations take far longer than others."""
+        """The kind of question whose time is measured: some explanations take far longer than others."""
         return str(self.fields.get("operation", self.kind))
 
     @property

@@ -6,7 +6,8 @@
     await pool.stop()
 
 If a worker fails or is lost, the sentences of its batch are tried once more; the second time they are given
-up. A question (for an explanation, candidate words or a caption) is not tried again: it may be the cause.
+up. A question (for an explanation, candidate words or a caption) is not tried again: it may be what made the
+worker fail.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ class WorkerHandle:
             checked = loop.time()
             await asyncio.sleep(CHECK_SECONDS)
             if loop.time() - checked > MAX_SILENCE / 2:
-                self._heartbeats.excuse()  # this process did not run either
+                self._heartbeats.excuse()  # the server's process did not run either
             if self.pid and (reason := self._heartbeats.hang_reason()):
                 self._hang_reason, self.pid = reason, 0
                 if self._process is not None:
@@ -233,7 +234,7 @@ class WorkerHandle:
         answer = await self._request(message)
         while answer["kind"] == "partial":
             batch[answer["index"]].update(answer["text"])
-            await asyncio.sleep(0)  # lets the request send it before more arrives
+            await asyncio.sleep(0)  # lets the request send the text before more arrives
             answer = await self._receive()
         return answer
 
@@ -367,7 +368,7 @@ class Heartbeats(asyncio.Protocol):
     def working(self, estimated_seconds: float, *, timeout: float = math.inf, may_load: bool = False) -> Self:
         """Expect progress, and an end within `timeout` seconds, while a `with` block waits for an answer.
 
-        If the worker may load torch for it, no progress is expected: an import can hold Python's global lock
+        If the worker may load torch first, no progress is expected: an import can hold Python's global lock
         (GIL) for seconds, and waits for the disk.
         """
         now = _now()

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 GATHER_SECONDS = 0.003
 FEW_SENTENCES = 16
-"""A free worker waits for more if fewer are waiting; batches of at least this many measure its speed."""
+"""A free worker waits for more sentences if fewer are waiting. Speed is measured on batches of at least this
+many, and on batches that take long."""
 MAX_BATCH_SENTENCES = 128
 MAX_BATCH_CHARACTERS = 12_000
 MAX_CANDIDATES = 512
@@ -47,7 +48,7 @@ BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
 MAX_TIMEOUT_SHARE = 0.25
 """A batch gets no more sentences, however few it has, once it may take this share of `batch_timeout`."""
 SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES = 0.01, 2
-"""The same while a client with much work shares the workers with others."""
+"""BATCH_SECONDS and MIN_BATCH_SENTENCES while a client with much work shares the workers with others."""
 LONG_SECONDS = 0.5
 """A request, or a client, with more work than this makes others wait."""
 RECENT_SECONDS = 5.0
@@ -59,7 +60,7 @@ TURN_FACTOR = 4.0
 TOO_LARGE_FACTOR = 1.25
 """A request is given up if it will take this many times `max_request_seconds`: estimates are not exact."""
 MAX_CROWDING = 20.0
-"""The largest `_crowding` that is measured."""
+"""The maximum of a measurement of `_crowding`."""
 USABLE_SHARE = 0.9
 """Work is accepted up to this share of what fits into `request_timeout`: estimates are not exact."""
 
@@ -73,7 +74,7 @@ class WorkQueue:
         self._clients: dict[str, Client] = {}  # with open requests, or seen recently
         self._requests: dict[OpenRequest, None] = {}  # with waiting items, in the order of arrival
         self._virtual_time = 0.0  # where clients begin that have received nothing yet
-        self._virtual_time_advanced = 0.0  # when it was last advanced
+        self._virtual_time_advanced = 0.0  # when `_virtual_time` was last advanced
         self._num_long_requests = 0
         self._last_short_request = -RECENT_SECONDS
         self._waiting_items = 0
@@ -196,7 +197,7 @@ class WorkQueue:
             if item.future.done():
                 continue
             request = item.request
-            request.client.virtual_time -= item.charged  # it got nothing for this turn
+            request.client.virtual_time -= item.charged  # the client got nothing for this turn
             request.waiting = {item: None, **request.waiting}
             self._requests[request] = None
             self._count(item, 1)
@@ -330,7 +331,7 @@ class WorkQueue:
         return request.seconds / self.num_workers > URGENT_SHARE * (request.deadline - now)
 
     def _charge(self, item: Pending, now: float) -> None:
-        """Count the work of an item, so that others are next."""
+        """Charge the work of an item to its request and its client, so that others are next."""
         request = item.request
         seconds = item.seconds / (URGENT_FACTOR if self._is_urgent(request, now) else 1.0)
         request.turn += TURN_FACTOR * seconds
@@ -368,10 +369,10 @@ class WorkQueue:
         return batch
 
     def _candidates(self, oldest: PendingSentence) -> list[PendingSentence]:
-        """Return sentences that may be in a batch with this one, those of its own request first.
+        """Return sentences that may be in a batch with `oldest`, those of its own request first.
 
-        Sentences of a failed batch are retried apart from others and in small batches: if one of them is the
-        cause, it takes few others with it.
+        Sentences of a failed batch are retried apart from others and in small batches: if one of them makes
+        its batch fail, few others fail with it.
         """
         candidates: list[PendingSentence] = []
         for request in (oldest.request, *self._requests):

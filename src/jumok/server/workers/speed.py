@@ -50,7 +50,7 @@ def text_size(text: str, alphabet: Set[str] | None = None) -> int:
 
 
 class WorkSpeed:
-    """Estimates the seconds that one worker needs. Until anything is measured, everything takes 0 seconds."""
+    """Estimates the seconds that one worker needs: 0 for sentences until their model has been measured."""
 
     def __init__(self) -> None:
         self._of_kind: dict[WorkKind, float] = {}  # letters per second
@@ -119,5 +119,5 @@ def _relative_work(key: BatchKey, terms: bool) -> float:
     options = key.options
     work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
     passes = (options.align or terms) + options.words  # each hypothesis is aligned, its words are scored
-    # Without its addresses, a sentence is translated again.
+    # A sentence whose translation lacks an address is translated again.
     return (2 * work if terms else work) + 0.4 * options.n_best * passes

@@ -228,7 +228,7 @@ def _place_terms(
     candidates: Sequence[list[dict[str, Any]]],
     retranslate: Retranslate,
 ) -> None:
-    """Put the terms of each text into its candidates, with word links and notes on missing ones."""
+    """Put the terms of each text into its candidates, with word links and notes on missing terms."""
     lacking: list[tuple[dict[str, Any], PairMissingTerms]] = []
     for text, terms, text_candidates in zip(message["texts"], message["terms"], candidates, strict=True):
         matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
@@ -333,7 +333,7 @@ def _find_candidates(translator: Translator, message: Message) -> list[dict[str,
     with contextlib.suppress(UnsupportedError):  # a model without attention
         links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
     return [
-        asdict(candidate) | {"links": its_links} for candidate, its_links in zip(found, links, strict=True)
+        asdict(candidate) | {"links": word_links} for candidate, word_links in zip(found, links, strict=True)
     ]
 
 

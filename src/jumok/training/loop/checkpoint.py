@@ -6,8 +6,8 @@
     state.json              the step, the time spent, the validations so far, the length of metrics.jsonl
     manifest.json           sha256 and size of each file
 
-No random state is stored: step N+1 seeds all generators with (seed, N+1, rank). A checkpoint is never
-overwritten, since another one of the same step would hold the same weights; a damaged one is renamed.
+No random state is stored: step N+1 seeds all generators anew (`update.py`). A checkpoint is never
+overwritten, since another one of the same step would have the same weights; a damaged one is renamed.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Evidence:
     step: int
     steps: int | None
     warmup_steps: int
-    validations: Sequence[ValidationRecord]  # before this one
+    validations: Sequence[ValidationRecord]  # the earlier ones
     validation_loss: float
     training_loss: float
     hypotheses: Sequence[str]

@@ -2,8 +2,8 @@
 
     w(α) = (1 - α) w_start + α w_tuned                            Wortsman et al. 2022, eq. 1
 
-Fine-tuned weights are better on new text and worse on old text. Between both there often are weights that
-have most of the gain and little of the loss, because the two lie in one basin of the loss.
+Fine-tuned weights are better on new text and worse on old text. Points between the two models often have most
+of the gain and little of the harm, because both models lie in one basin of the loss.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class InterpolatedPoint:
     """
 
     alpha: float
-    new: float
-    kept: float
+    new_loss: float
+    kept_loss: float
 
 
 def interpolate_weights(
@@ -63,10 +63,10 @@ def choose_point(
     keep.
     """
     if keeps_translations:
-        max_loss = start.new - MIN_SHARE_OF_GAIN * (start.new - min(point.new for point in points))
-        good = [point for point in points if point.new <= max_loss]
-        return min(good or points, key=lambda point: point.kept)
-    harmless = [point for point in points if point.kept <= start.kept + MAX_LOSS_RISE]
+        gain = start.new_loss - min(point.new_loss for point in points)
+        good = [point for point in points if point.new_loss <= start.new_loss - MIN_SHARE_OF_GAIN * gain]
+        return min(good or points, key=lambda point: point.kept_loss)
+    harmless = [point for point in points if point.kept_loss <= start.kept_loss + MAX_LOSS_RISE]
     if harmless:
-        return min(harmless, key=lambda point: (point.new, point.kept))
-    return min(points, key=lambda point: point.new + point.kept)
+        return min(harmless, key=lambda point: (point.new_loss, point.kept_loss))
+    return min(points, key=lambda point: point.new_loss + point.kept_loss)

@@ -89,7 +89,7 @@ def _parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def _reject_constant(constant: str) -> None:
-    """Python parses NaN and Infinity; JavaScript does not."""
+    """Refuse NaN and Infinity, which Python parses and JavaScript does not."""
     raise ValueError(constant)
 
 

@@ -56,7 +56,7 @@ def squared_norms(gradients: Sequence[Tensor | None]) -> list[float]:
 
 
 def clip_gradients(gradients: list[Tensor], norm: float, max_norm: float) -> None:
-    """Scale gradients of global norm `norm` down to `max_norm` (Pascanu et al. 2013), unless that is 0."""
+    """Scale gradients of global norm `norm` down to `max_norm` (Pascanu et al. 2013); 0 means no limit."""
     if gradients and max_norm and norm > max_norm:
         torch._foreach_mul_(gradients, max_norm / norm)
 

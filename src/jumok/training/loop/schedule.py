@@ -12,8 +12,8 @@ t(n) rises from 0 at the end of the warm-up to 1 at the last step. A run limited
 machine is slower or faster than measured. The plan is then revised: t continues from its current value with
 another slope, so that the rate still falls smoothly to zero at the last step.
 
-A run that is given more steps gets a further phase, with a warm-up and a peak of its own; n then counts
-from its start (warm restarts: Loshchilov & Hutter 2017, section 3).
+A run that is given more steps gets a further phase. A cosine phase has a warm-up and a peak of its own, and n
+counts from the start of the phase (warm restarts: Loshchilov & Hutter 2017, section 3).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 USELESS_RATIO = 4.0
 """If the validation loss is above this many uniform losses, the validation ranks next to last, whatever its
 score. The ratio is higher than `DIVERGED_RATIO` (detectors.py): a model that overfits a tiny corpus is
-confidently wrong on the validation set, and still stays below it."""
+confidently wrong on the validation set, and still stays below this ratio."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class RunState:
         return record.quality(stop_on, self.uniform_loss)
 
     def out_of_patience(self, settings: TrainingSettings, *, since: int = 0) -> bool:
-        """Whether the last `patience` validations, those after step `since`, brought no improvement."""
+        """Whether the last `patience` validations, all after step `since`, brought no improvement."""
         best = self.best(settings.stop_on)
         if best is None or settings.patience == 0:
             return False

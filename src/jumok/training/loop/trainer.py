@@ -1,8 +1,8 @@
 """The training loop: update, validate, save, until there is a reason to stop.
 
-Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and seeds all randomness with (seed, n, rank). A
-run is therefore a function of its record and its data: killed and resumed, it ends with the same weights, bit
-for bit.
+Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and seeds all randomness anew (`update.py`). A run is
+therefore a function of its record and its data: killed and resumed, it ends with the same weights, bit for
+bit.
 """
 
 from __future__ import annotations

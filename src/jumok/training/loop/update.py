@@ -1,14 +1,16 @@
 """One update: forward, backward and a step of the optimiser, by one process or by several together.
 
-Everything random in update n follows from (seed, n, rank), so a resumed run needs no stored random state. If
-the loss or the gradient is not finite, the update is skipped and reported: the weights stay as they are.
+Everything random in update n follows from (seed, n, rank), or (seed, n, share) with `training.shares`, so a
+resumed run needs no stored random state. If the loss or the gradient is not finite, the update is skipped and
+reported: the weights stay as they are.
 
 With world size w, rank r takes rows r, r+w, r+2w, … of each batch. The backend sums the gradients, all ranks
 agree on their norm, and each rank steps Adam for the parameters that it owns (`parallel/protocol.py`). The
 result is a function of (seed, step, world size); with `training.shares` it does not depend on the world size
 either (`shares.py`).
 
-On an accelerator, an update waits for the device twice: for the losses, and for the norm of the gradient.
+On an accelerator, an update waits for the device twice: for the losses (with shares, once per share of this
+rank), and for the norm of the gradient.
 """
 
 from __future__ import annotations
@@ -71,14 +73,14 @@ class Worker:
         backend.bind_optimiser(self.optimiser)
 
     def update(self, step: int, learning_rate: float) -> Update:
-        """Compute this rank's share of update `step`, counted from 1; return the sums over all ranks."""
+        """Compute this rank's part of update `step`, counted from 1; return the sums over all ranks."""
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
         statistics = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
         if self.settings.shares:
             gradients, update = self._sum_shares(step)
         else:
-            tokens, loss, nll = self._compute_gradients(step)
+            tokens, loss, nll = self._compute_gradients(step, self.backend.rank, self.backend.world_size)
             gradients = self._unscale(self.backend.reduce_gradients())
             loss, nll, square = self.backend.sum_over_ranks([loss, nll, squared_norm(gradients)])
             update = Update(loss, nll, tokens, math.sqrt(square))
@@ -119,23 +121,20 @@ class Worker:
             torch._foreach_mul_(gradients, 1 / FP16_LOSS_SCALE)
         return gradients
 
-    def _compute_gradients(
-        self, step: int, rank: int | None = None, world_size: int | None = None
-    ) -> tuple[int, float, float]:
-        """Run forward and backward on a rank's rows; return (tokens of all ranks, loss, nll of this rank).
+    def _compute_gradients(self, step: int, part: int, parts: int) -> tuple[int, float, float]:
+        """Run forward and backward on one part, a rank's or a share's, of the `parts` parts of an update.
 
-        Gradients are divided by the tokens of all ranks, so the sum over the ranks is the batch's gradient.
+        Return the tokens of the whole update, and the loss and nll of this part. Gradients are divided by the
+        tokens of the whole update, so their sum over the parts is its gradient.
         """
-        rank = self.backend.rank if rank is None else rank
-        world_size = self.backend.world_size if world_size is None else world_size
         first = (step - 1) * self.settings.accumulate
         batches = [self.batches.batch(first + i) for i in range(self.settings.accumulate)]
         tokens = sum(_count_tokens(batch) for batch in batches)
         loss = nll = torch.zeros((), device=self.model.device)
-        with seed_dropout(self.settings.seed, step, rank):
-            seed_step(self.settings.seed, step, rank)
+        with seed_dropout(self.settings.seed, step, part):
+            seed_step(self.settings.seed, step, part)
             for batch in batches:
-                rows = _rows_of_rank(batch, rank, world_size)
+                rows = _rows_of_part(batch, part, parts)
                 if len(rows):
                     sums = _backward(self.model, rows, self.settings.label_smoothing, tokens)
                     loss, nll = loss + sums[0], nll + sums[1]
@@ -148,16 +147,17 @@ def num_summed(model: Model, settings: TrainingSettings) -> int:
     return 2 * settings.shares + len(trainable_parameters(model)) if settings.shares else 3
 
 
-def seed_step(seed: int, step: int, rank: int = 0) -> None:
-    """Seed torch's generators, on every device, with (seed, step, rank)."""
-    entropy = [seed, step, rank] if rank else [seed, step]
+def seed_step(seed: int, step: int, part: int = 0) -> None:
+    """Seed torch's generators, on every device, with (seed, step, part); a part is a rank or a share."""
+    entropy = [seed, step, part] if part else [seed, step]
     torch.manual_seed(int(numpy.random.SeedSequence(entropy).generate_state(1, numpy.uint64)[0] >> 1))
 
 
 def _running_statistics(model: Model) -> list[Tensor]:
     """Return the buffers that a forward pass changes; a skipped update restores them.
 
-    A batch norm sees only the rows of its rank. Checkpoints and validations use the statistics of rank 0.
+    A batch norm sees only the rows of its rank or share. Checkpoints and validations use the statistics of
+    rank 0, with shares those of share 0.
     """
     norms = [module for module in model.modules() if isinstance(module, BatchNorm)]
     return [statistic for norm in norms for statistic in (norm.mean, norm.variance)]
@@ -180,17 +180,17 @@ def _count_tokens(batch: Batch) -> int:
     return int((batch.target[:, 1:] != PAD).sum())
 
 
-def _rows_of_rank(batch: Batch, rank: int, world_size: int) -> Batch:
-    """Return rows rank, rank + world_size, …, padded to the longest of them.
+def _rows_of_part(batch: Batch, part: int, parts: int) -> Batch:
+    """Return rows part, part + parts, …, padded to the longest of them.
 
-    The rows of a batch have similar lengths, so all ranks have about the same work.
+    The rows of a batch have similar lengths, so all parts are about the same work.
     """
-    if world_size == 1 or batch.target is None or batch.target_lengths is None:
+    if parts == 1 or batch.target is None or batch.target_lengths is None:
         return batch
-    sources, targets = batch.source_lengths[rank::world_size], batch.target_lengths[rank::world_size]
+    sources, targets = batch.source_lengths[part::parts], batch.target_lengths[part::parts]
     return Batch(
-        batch.source[rank::world_size, : int(sources.max()) if len(sources) else 0].contiguous(),
+        batch.source[part::parts, : int(sources.max()) if len(sources) else 0].contiguous(),
         sources,
-        batch.target[rank::world_size, : int(targets.max()) if len(targets) else 0].contiguous(),
+        batch.target[part::parts, : int(targets.max()) if len(targets) else 0].contiguous(),
         targets,
     )

@@ -111,13 +111,13 @@ class Cluster:
     def receive_order(self) -> Message:
         """Wait for the next order of rank 0."""
         with connection_errors():
-            head = self._broadcast(torch.zeros(ORDER_BYTES, dtype=torch.uint8)).numpy().tobytes()
-            [length] = struct.unpack_from("<I", head)
+            beginning = self._broadcast(torch.zeros(ORDER_BYTES, dtype=torch.uint8)).numpy().tobytes()
+            [length] = struct.unpack_from("<I", beginning)
             missing = struct.calcsize("<I") + length - ORDER_BYTES
             rest = b""
             if missing > 0:
                 rest = self._broadcast(torch.zeros(missing, dtype=torch.uint8)).numpy().tobytes()
-        order = read_message(io.BytesIO(head + rest))
+        order = read_message(io.BytesIO(beginning + rest))
         if order is None:
             raise TrainingError("An order of rank 0 is incomplete. Run the same command again.")
         return order
@@ -304,7 +304,7 @@ def _code_digest() -> str:
 
 
 def _choose_interface(address: ClusterAddress) -> None:
-    """Set the interface that leads to rank 0, unless the user has set one. Gloo's default is by host name."""
+    """Set the interface that leads to rank 0, unless the user has set one; Gloo would go by the host name."""
     if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface_towards(address)):
         os.environ["GLOO_SOCKET_IFNAME"] = name
         os.environ.setdefault("NCCL_SOCKET_IFNAME", name)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
     from jumok.training.parallel.cluster import Cluster
 
-SAME_SIGNAL_SECONDS = 2.0
+SAME_SIGNAL_SECONDS = 2.0  # after the first signal; signals within this time are its repetitions
 
 
 def follow(cluster: Cluster) -> None:
@@ -88,9 +88,9 @@ def _make_worker(cluster: Cluster, folder: Path, order: Message) -> Worker:
 def _signals_deferred() -> Iterator[None]:
     """Leave Ctrl-C and SIGTERM, which every rank gets, to rank 0: it finishes its update, saves, and ends.
 
-    If rank 0 ends without an order, the connection is closed, and `receive_order` raises. Its host may be
-    dead without closing it: then a second signal ends this rank. A rank that waits for an order runs no
-    Python, so a thread reads the signals.
+    If rank 0 ends without an order, the connection is closed, and `receive_order` raises. The host of rank 0
+    may die without closing the connection: then a second signal ends this rank. A rank that waits for an
+    order runs no Python, so a thread reads the signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -98,14 +98,15 @@ def _signals_deferred() -> Iterator[None]:
     reading, writing = socket.socketpair()
     writing.setblocking(False)
     watch = threading.Thread(target=_end_on_second_signal, args=(reading,), daemon=True)
-    before = {number: signal.signal(number, _leave_to_rank_0) for number in (signal.SIGINT, signal.SIGTERM)}
+    deferred = (signal.SIGINT, signal.SIGTERM)
+    old_handlers = {number: signal.signal(number, _leave_to_rank_0) for number in deferred}
     wakeup = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
     watch.start()
     try:
         yield
     finally:
         signal.set_wakeup_fd(wakeup)
-        for number, handler in before.items():
+        for number, handler in old_handlers.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
         writing.close()
         watch.join()
@@ -117,10 +118,10 @@ def _leave_to_rank_0(number: int, frame: object) -> None:
 
 
 def _end_on_second_signal(signals: socket.socket) -> None:
-    """End this process on the second signal. Signals within a moment are one: torchrun repeats Ctrl-C."""
+    """End this process on the second signal. Torchrun repeats Ctrl-C: a repeated signal counts once."""
     first: float | None = None
     while signals.recv(1):
         now = time.monotonic()
         if first is not None and now - first > SAME_SIGNAL_SECONDS:
-            os.kill(os.getpid(), signal.SIGKILL)  # only the main thread could restore another signal
+            os.kill(os.getpid(), signal.SIGKILL)  # only the main thread could stop deferring the others
         first = now if first is None else first

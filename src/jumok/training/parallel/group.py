@@ -1,7 +1,8 @@
 """The processes that train one model together: one per core, one thread each.
 
 The threads of one process wait for each other at the end of every operation, and an update is hundreds of
-small operations. Processes wait for each other three times per update (`protocol.py` says where).
+small operations. Processes wait for each other three times per update (`protocol.py` says where), with
+`training.shares` sometimes more often.
 
     with DataParallelGroup(model, batches, recipe, folder, world_size=2) as group:  # this process is rank 0
         update = group.update(step=1, learning_rate=1e-3)

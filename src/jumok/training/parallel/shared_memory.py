@@ -92,7 +92,7 @@ class SharedMemory:
             self.block_fd = -1
 
     def bind_optimiser(self, optimiser: torch.optim.Optimizer) -> None:
-        """Use the block's zeros as Adam's state: rank 0 stores the state of all owners in a checkpoint."""
+        """Put Adam's state, zero at first, into the block, so that rank 0 can store every owner's state."""
         for index, parameter in enumerate(self.parameters):
             averages = {name: views[index] for name, views in self._adam.items()}
             optimiser.state[parameter] = {"step": self._adam_steps[index], **averages}

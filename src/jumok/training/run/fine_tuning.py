@@ -2,8 +2,8 @@
 
 1. The weights: a point between those of the start model and the new ones (`loop/interpolation.py`), chosen by
    the losses of the validation set and of the pairs to keep.
-2. The report: the scores of the start model and of the new one on both, with the recipe's beam; a warning if
-   one of them got worse.
+2. The report: the scores of the start model and of the new model on the validation set and on the pairs to
+   keep, with the recipe's beam; a warning if the new model is worse.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from jumok.training.run.start_model import StoredStart
     from jumok.training.validation.protocol import Validation, ValidationResult
 
-MAX_KEEP_LOSS = 1.0
-"""In points of the score. A model that loses more on the pairs to keep gets a warning."""
+MAX_KEPT_SCORE_DROP = 1.0
+"""In points of the score. A model whose score on the pairs to keep falls by more gets a warning."""
 _WORSE_ON_NEW = "Train for longer, on more pairs, or with a lower training.learning_rate."
 _FORGOTTEN = (
     "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "
@@ -59,13 +59,15 @@ class FineTuning:
         points = []
         for alpha in (0.0, *ALPHAS):
             load_module_weights(trainer.model, interpolate_weights(self.start.weights, weights, alpha))
-            new, kept = self._loss(trainer.validation, trainer), self._loss(self.keep, trainer)
-            if new is None or kept is None:  # stopped
+            new_loss, kept_loss = self._loss(trainer.validation, trainer), self._loss(self.keep, trainer)
+            if new_loss is None or kept_loss is None:  # the run is stopped
                 return weights, 1.0
-            points.append(InterpolatedPoint(alpha, new, kept))
+            points.append(InterpolatedPoint(alpha, new_loss, kept_loss))
         start, *others = points
         chosen = choose_point(start, others, keeps_translations=self.start.old_pairs.keeps_translations)
-        listed = ", ".join(f"{point.alpha:g}: {point.new:.3f} and {point.kept:.3f}" for point in points)
+        listed = ", ".join(
+            f"{point.alpha:g}: {point.new_loss:.3f} and {point.kept_loss:.3f}" for point in points
+        )
         yield Stage(
             "interpolating",
             f"{chosen.alpha:.0%} of the way from the start model (losses of the new pairs and of those to "
@@ -98,7 +100,7 @@ class FineTuning:
         if _is_worse(name, start_new, new):
             yield _warning(f"the new pairs: {name}", start_new, new, _WORSE_ON_NEW)
         # Translations that differ from those of the start model may be better ones.
-        if not old.keeps_translations and _is_worse(name, start_kept, kept, MAX_KEEP_LOSS):
+        if not old.keeps_translations and _is_worse(name, start_kept, kept, MAX_KEPT_SCORE_DROP):
             yield _warning(f"the pairs to keep ({old.keep_origin}): {name}", start_kept, kept, _FORGOTTEN)
         return {
             "start_from": self.recipe.fine_tuning.start_from

@@ -31,16 +31,16 @@ class InitialModel(Protocol):
     """A stored model that a new run starts from."""
 
     def decided_settings(self, overrides: Overrides) -> list[DerivedSetting]:
-        """Return the settings that it decides; raise if an override differs from one."""
+        """Return the settings that this model decides; raise if an override differs from one of them."""
 
     def check_languages(self, languages: LanguageSettings) -> None:
-        """Raise if the pairs have other languages."""
+        """Raise if the pairs have other languages than this model."""
 
     def adjust(self, resolved: Resolved) -> Resolved:
         """Return the settings with values that depend on both model and corpus."""
 
     def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
-        """Copy what the run needs of it into the run folder."""
+        """Copy what the run needs of this model into the run folder."""
 
     def make_tokenizers(self, sentences: Sentences, recipe: Recipe) -> TokenizerPair:
         """Return the tokenizers of the run."""

@@ -148,7 +148,7 @@ def _open_pictures(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], 
 def _open(
     inputs: Inputs, files: Sequence[CorpusInput], source: str, target: str, *, plain: bool | None
 ) -> list[Corpus]:
-    """Open paths as plain text (True), as pairs (False), or as their content suggests (None)."""
+    """Open files: as plain text if `plain`, as pairs if not, as their content suggests if `plain` is None."""
     corpora = [_with_languages(file, source, target) for file in files if isinstance(file, Corpus)]
     paths = [str(file) for file in files if not isinstance(file, Corpus)]
     if paths and plain:
@@ -161,7 +161,7 @@ def _open(
 
 
 def _open_validation(inputs: Inputs, first: Corpus) -> list[Corpus]:
-    """Open the validation set in the languages of the first corpus, as plain text if that is plain text."""
+    """Open the validation set in the languages of the first corpus, and like it as pairs or as plain text."""
     source, target = first.source_language, first.target_language
     paths = [str(file) for file in inputs.valid if not isinstance(file, Corpus)]
     if first.plain or not paths:

@@ -50,14 +50,14 @@ def _limits(settings: TrainingSettings) -> Limits:
 
 
 def must_complete_first(record: RunRecord) -> bool:
-    """Whether the run has a planned end, and is not finished."""
+    """Whether the current phase must be completed before the next: its end is planned, and not reached."""
     return not record.finished and record.plan.steps is not None
 
 
 def check_is_more(
     record: RunRecord, limits: Limits, checkpoint: Checkpoint | None, batches_per_epoch: int
 ) -> None:
-    """Raise if the run has reached these limits, or will reach them in the phase that it is in."""
+    """Raise if the run has reached these limits, or will reach them in its current phase."""
     start, seconds = _spent(checkpoint)
     planned = start if record.finished else max(record.plan.steps or 0, start)
     total = _planned_steps(record, _with_limits(record, limits).training, start, seconds, batches_per_epoch)

@@ -175,7 +175,7 @@ def collect_old_pairs(collector: Collector, sentences: Sentences, settings: Fine
 
 
 def _unseen(keep: Sequence[Pair], sentences: Sentences) -> tuple[Pair, ...]:
-    """Return the pairs to keep that are not among the new pairs: no training pair shows what is forgotten."""
+    """Return the pairs to keep whose sources are not trained on: only these show what is forgotten."""
     unseen = tuple(_without_sources_of(sentences, keep))
     if not unseen:
         raise DataError(

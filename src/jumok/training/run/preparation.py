@@ -94,7 +94,7 @@ class PreparedRun:
     resumed: bool = False  # an earlier session prepared it
 
     def make_group(self, *, alone: bool = False) -> DataParallelGroup:
-        """Return the processes of this run, at step 0; `alone`: this process, which will not train."""
+        """Return the processes of this run, at step 0; if `alone`, only this one, which will not train."""
         recipe = self.record.recipe
         if self.measured_group is None:
             return self.data.make_group(recipe, 1 if alone else recipe.training.processes)
@@ -110,7 +110,7 @@ class PreparedRun:
 def prepare_run(
     folder: RunFolder, record: RunRecord | None, overrides: Overrides, inputs: Inputs
 ) -> Generator[Event, None, PreparedRun]:
-    """Prepare the run in the folder. Its `record` is None if it is new."""
+    """Prepare the run in the folder. `record` is None for a new run."""
     if record is not None and not inputs.pairs:
         folder.check_same_settings(overrides, record)
         return prepare_from_folder(folder, _with_requested_processes(record, overrides))
@@ -185,7 +185,7 @@ def _has_validation(folder: RunFolder) -> bool:
 
 
 def _unrecorded_order(folder: RunFolder) -> str | None:
-    """Return the order of batches of a run that did not record it; before `sources.json` there was one."""
+    """Return the order of batches of a run that did not record it; runs before `sources.json` were sorted."""
     return None if folder.sources_file.exists() else SORTED
 
 

@@ -215,7 +215,7 @@ class RunFolder:
         return self.model.exists() and (record is None or record.finished != "")
 
     def mark_finished(self, reason: str) -> None:
-        """Store why the run has ended. Its model folder is written before."""
+        """Store why the run has ended; call this after its model folder is written."""
         record = self.record()
         if record is not None:
             self.write_record(replace(record, finished=reason))

@@ -1,7 +1,8 @@
 """A run that starts from a trained model (`--start-from`): fine-tuning, or more pairs for the same model.
 
-The start model decides vocabulary, sizes and initial weights. The run trains with a tenth of its peak
-learning rate, on new pairs mixed with old ones (`old_pairs.py`); `fine_tuning.py` ends it.
+The start model decides vocabulary, sizes and initial weights. The run trains with a tenth of the peak
+learning rate of training from scratch, on new pairs mixed with old ones (`old_pairs.py`); `fine_tuning.py`
+ends it.
 """
 
 from __future__ import annotations
@@ -241,7 +242,7 @@ def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]
 
 
 def _nearest_size(width: int) -> str:
-    """Return the size with the greatest width that is not above this one; imported models have none."""
+    """Return the largest size of at most this width; the recipe of an imported model names no size."""
     fitting = [size for size, (_, _, size_width, _, _) in SIZES.items() if size_width <= width]
     return fitting[-1] if fitting else next(iter(SIZES))
 

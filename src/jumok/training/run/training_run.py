@@ -63,7 +63,7 @@ def train(
     tensorboard: bool = False,
     **settings: Any,
 ) -> Path:
-    """Train and return the model folder, which is on the disk of rank 0 if there are several.
+    """Train and return the model folder, which is on the disk of rank 0 if there are several ranks.
 
     The arguments are those of `training_events`.
     """
@@ -132,7 +132,8 @@ def training_events(
             prepared = yield from prepare_run(folder, record, overrides, inputs)
             with closing(prepared):
                 if record is not None and not folder.is_finished(record):
-                    # An older jumok recorded no end: without one, the best model so far would count as one.
+                    # An older jumok did not record the end of a run. Write that this run has not ended: its
+                    # best model so far would otherwise mean that it has.
                     folder.write_record(folder.record() or record)
                 curves = make_writer(str(folder.path / "tensorboard")) if make_writer else None
                 run = prepared if limits is None else (yield from _extend(prepared, limits, curves))

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from jumok.data.hold_out import fingerprint_pairs
-from jumok.inference.picture_classifier import classify_batches
+from jumok.inference.picture_classifier import make_class_batches
 from jumok.storage.model_folder import ScoreRecord
 from jumok.training.loop.detectors import unigram_entropy
 from jumok.training.validation.protocol import MAX_PAIRS, evenly_spaced
@@ -34,9 +34,9 @@ class ClassValidation(TokenValidation):
         self.uniform_loss = math.log(tokenizers.target.vocab_size)
         self.pairs = evenly_spaced(pairs, MAX_PAIRS)
         classes = tokenizers.target.encode_batch([pair.target for pair in self.pairs])
-        patches = tokenizers.source.encode_batch([pair.source for pair in self.pairs])
+        pictures = tokenizers.source.encode_batch([pair.source for pair in self.pairs])
         self._num_patches = recipe.source.num_patches
-        self._batches = classify_batches(patches, classes, batch_tokens=recipe.training.batch_tokens)
+        self._batches = make_class_batches(pictures, classes, batch_tokens=recipe.training.batch_tokens)
         self.unigram_entropy = unigram_entropy(Counter(token for ids in classes for token in ids))
 
     def _scores(self, total: TokenScores) -> dict[str, ScoreRecord]:

@@ -186,7 +186,11 @@ class TranslationValidation:
         return loss_seconds + (time.perf_counter() - started) * len(self._translated) / len(sources)
 
     def cost_in_tokens(self) -> float:
-        """Return the cost: a token of the loss costs a third of a training token, one of the search three."""
+        """Return the number of training tokens that cost as much as a validation.
+
+        A token of the loss costs as much as a third of a training token, a token of the search as much as
+        three.
+        """
         translated_share = len(self._translated) / max(len(self._encoded), 1)
         return self._num_target_tokens() * (1 / 3 + 3 * translated_share)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.programs.marian import make_marian
+from benchmarks.programs.marianmt import make_marianmt
 from benchmarks.programs.report import parse, repeat, report
 from benchmarks.settings import VOCAB_SIZE
 from jumok.types import END, PAD
@@ -15,7 +15,7 @@ from jumok.types import END, PAD
 
 def main() -> None:
     options = parse(size=str, tokens=Path, sentences=int, beam=int, length=int, batch=int, seconds=float)
-    model = make_marian(options.size, vocab_size=VOCAB_SIZE).eval()
+    model = make_marianmt(options.size, vocab_size=VOCAB_SIZE).eval()
     sentences = json.loads(options.tokens.read_text(encoding="utf-8"))
     sources = sorted(sentences[: options.sentences or None], key=len)
     batches = [sources[first : first + options.batch] for first in range(0, len(sources), options.batch)]

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn.functional import cross_entropy
 
-from benchmarks.programs.marian import make_marian
+from benchmarks.programs.marianmt import make_marianmt
 from benchmarks.programs.report import parse, report
 from benchmarks.settings import DROPOUT, SMOOTHING
 from jumok.data.store import open_store
@@ -46,7 +46,7 @@ def main() -> None:
         raise SystemExit(f"{options.run} is not a run folder")
     tokenizers = read_tokenizers(folder.path, shared=record.recipe.text.shared)
     batches = make_batches(record.recipe, open_store(folder.data), tokenizers)
-    model = make_marian("tiny", vocab_size=tokenizers.target.vocab_size, dropout=DROPOUT).train()
+    model = make_marianmt("tiny", vocab_size=tokenizers.target.vocab_size, dropout=DROPOUT).train()
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), fused=True)
     for position in range(WARM_UP):
         update(model, optimiser, batches.batch(position))

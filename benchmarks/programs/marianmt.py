@@ -7,10 +7,10 @@ from typing import Any
 from benchmarks.settings import SIZES
 from jumok.types import BEGIN, END, PAD
 
-__all__ = ["make_marian"]
+__all__ = ["make_marianmt"]
 
 
-def make_marian(size: str, *, vocab_size: int, dropout: float = 0.0) -> Any:
+def make_marianmt(size: str, *, vocab_size: int, dropout: float = 0.0) -> Any:
     from transformers import MarianConfig, MarianMTModel
 
     shape = SIZES[size]

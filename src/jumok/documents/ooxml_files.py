@@ -1,0 +1,195 @@
+"""DOCX, PPTX and XLSX files: which parts have text, and the workbooks from which charts are drawn.
+
+The labels of a chart are in the chart and in its workbook, an .xlsx inside the archive. Both are translated,
+so that they are the same when somebody edits the data.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from jumok.documents.document import DocumentFormat, SegmentTranslation
+from jumok.documents.ooxml import OoxmlReader
+from jumok.documents.ooxml_language import ooxml_language_setter
+from jumok.documents.segment import has_letters
+from jumok.documents.workbook import (
+    WORKBOOK_PART,
+    KeptTexts,
+    compute_on_load,
+    has_text_results,
+    is_about_cells,
+    names_columns_in_formulas,
+    read_kept_texts,
+)
+from jumok.documents.xml_tree import decode_xml
+from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
+from jumok.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from zipfile import ZipFile
+
+    from jumok.documents.zip_document import LanguageSetter, PartWithText
+
+_PART_NAMES = {
+    "docx": r"word/(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml"
+    r"|word/(charts/chart(?:Ex)?|diagrams/data|diagrams/drawing|drawings/drawing)\d*\.xml",
+    "pptx": r"ppt/(slides/slide|notesSlides/notesSlide|charts/chart(?:Ex)?|diagrams/data|diagrams/drawing"
+    r"|drawings/drawing)\d*\.xml|ppt/comments/(comment\d*|modernComment_\w+)\.xml",
+    "xlsx": r"xl/(sharedStrings|(worksheets/sheet|comments|drawings/drawing|charts/chart(?:Ex)?)\d*)\.xml"
+    r"|xl/(tables/table|comments/comment|threadedComments/threadedComment)s?\d*\.xml",
+}
+_SHEET_TEXT = re.compile(
+    rb"inlineStr|<(?:\w+:)?(?:filter\s|(?:odd|even|first)(?:Head|Foot)er>"
+    rb"|(?:hyperlink|dataValidation)\s[^<>]*?(?:tooltip|prompt|error)"
+    rb"|c\s[^<>]*?\bt=[\"']str[\"'][^<>]*+>\s*+<(?:\w++:)?v)"
+)
+"""What the XML of a worksheet has if it has text of its own."""
+_RELATIONS_OF_CHARTS = re.compile(r"(word|ppt)/charts/_rels/chart(?:Ex)?\d+\.xml\.rels")
+_WORKBOOK_TARGET = re.compile(r"""\sTarget=["']([^"'<>]*+(?<=\.xlsx))["'](?![^<>]*+External)""")
+
+
+def _has_text(name: str, kind: str) -> bool:
+    return re.fullmatch(_PART_NAMES[kind], name, re.IGNORECASE) is not None
+
+
+def _is_parsed(name: str, kind: str) -> bool:
+    """Return whether the XML of a part is parsed, for its text or for what it says about that of others."""
+    return _has_text(name, kind) or (kind == "xlsx" and is_about_cells(name))
+
+
+def _read(data: bytes, kind: str) -> ZipDocument:
+    with open_archive(data) as archive:
+        names = archive.namelist()
+        kept = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
+        parts = _read_parts(archive, kind, kept)
+        notes = kept.notes()
+        for name in _workbooks_of_charts(archive):
+            workbook = _read_chart_workbook(read_part(archive, name))
+            if workbook is None:
+                notes.append(f"The workbook behind a chart is damaged and is not translated: {name}.")
+            elif workbook.segments:
+                parts[name] = workbook
+        computes = kind == "xlsx" and bool(parts) and has_text_results(archive)
+    if "[Content_Types].xml" not in names:
+        raise DataError(f"This archive is no .{kind} file: it has no part [Content_Types].xml.")
+    return ZipDocument(data, parts, partial(_language_setter, computes=computes), notes)
+
+
+def _read_parts(
+    archive: ZipFile, kind: str, kept: KeptTexts, *, names_columns: bool = False
+) -> dict[str, PartWithText]:
+    parts: dict[str, PartWithText] = {}
+    for name in sorted(archive.namelist(), key=_natural_order):
+        if not _has_text(name, kind):
+            continue
+        raw = read_part(archive, name)
+        if name.lower().startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
+            continue  # its strings are those of sharedStrings.xml
+        text, encoding = decode_xml(raw)
+        template = OoxmlReader(text, kind, kept, names_columns=names_columns).read()
+        if template.segments:
+            parts[name] = ArchivePart(template, encoding)
+    return parts
+
+
+def _natural_order(name: str) -> list[tuple[int, str]]:
+    """Sort slide2 before slide10."""
+    return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
+
+
+def _language_setter(name: str, *, computes: bool) -> LanguageSetter | None:
+    """Like `ooxml_language_setter`; with `computes`, texts that formulas compute are computed on opening."""
+    if name == WORKBOOK_PART and computes:
+        return lambda data, _: compute_on_load(data)
+    return ooxml_language_setter(name)
+
+
+# --- Charts -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _ChartWorkbook:
+    """The workbook behind a chart. The columns of its table are named as their cells are."""
+
+    document: ZipDocument
+    columns: frozenset[str]
+
+    @property
+    def segments(self) -> list[str]:
+        return self.document.segments
+
+    def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
+        """Write the workbook; the columns keep their names if two of them would have the same."""
+        pairs = list(zip(self.segments, translations, strict=True))
+        names = dict.fromkeys(self.columns, "") | {text.strip(): new.text for text, new in pairs}
+        new_names = {(names[column] or column).strip().casefold() for column in self.columns}
+        if len(new_names) < len(self.columns):
+            translations = [
+                SegmentTranslation(text) if text.strip() in self.columns else new for text, new in pairs
+            ]
+        return self.document.write(translations)
+
+
+def _workbooks_of_charts(archive: ZipFile) -> list[str]:
+    """Return the names of the parts that are workbooks of charts."""
+    names: dict[str, None] = {}
+    for part in filter(_RELATIONS_OF_CHARTS.fullmatch, archive.namelist()):
+        folder = posixpath.dirname(posixpath.dirname(part))
+        for target in _WORKBOOK_TARGET.findall(decode_xml(read_part(archive, part))[0]):
+            names[posixpath.normpath(posixpath.join("/", folder, unquote(target))).lstrip("/")] = None
+    return [name for name in names if name in archive.NameToInfo]
+
+
+def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
+    """Read the workbook of a chart; None if it is damaged, which must not stop the document.
+
+    The columns of its table get other names if no formula uses these, and if all of them are texts of cells.
+    """
+    try:
+        with open_archive(data) as archive:
+            kept = read_kept_texts(archive)
+            if not names_columns_in_formulas(archive):
+                renamed = replace(kept, columns=frozenset())
+                parts = _read_parts(archive, "xlsx", renamed, names_columns=True)
+                if all(map(renamed.is_translated, filter(has_letters, kept.columns))):
+                    return _ChartWorkbook(ZipDocument(data, parts), kept.columns)
+            return _ChartWorkbook(ZipDocument(data, _read_parts(archive, "xlsx", kept)), frozenset())
+    except DataError:
+        return None
+
+
+# --- Formats ------------------------------------------------------------------------------------------------
+
+
+def _unpack(data: bytes, kind: str) -> Iterator[bytes]:
+    """Yield the parts that are parsed, and those of the workbooks of charts."""
+    yield from unpack_parts(data, partial(_is_parsed, kind=kind))
+    with open_archive(data) as archive:
+        for name in _workbooks_of_charts(archive):
+            workbook = read_part(archive, name)
+            yield bytes(len(workbook))  # held in memory; what it has of syntax is compressed
+            try:
+                yield from unpack_parts(workbook, partial(_is_parsed, kind="xlsx"))
+            except DataError:  # it is not translated either
+                continue
+
+
+def _format(kind: str, media_type: str) -> DocumentFormat:
+    return DocumentFormat(
+        (f".{kind}",),
+        f"application/vnd.openxmlformats-officedocument.{media_type}",
+        partial(_read, kind=kind),
+        syntax_characters=b"<",
+        unpack=partial(_unpack, kind=kind),
+    )
+
+
+DOCX = _format("docx", "wordprocessingml.document")
+PPTX = _format("pptx", "presentationml.presentation")
+XLSX = _format("xlsx", "spreadsheetml.sheet")

@@ -1,0 +1,248 @@
+"""The texts of a workbook on which its formulas depend: their cells stay as they are, or a note says so.
+
+    =COUNTIF(B:B,"Open")                a cell "Open" stays, or the count would become 0
+    =ISNUMBER(SEARCH("urgent",A2))      cells with this word in a longer text are translated, with a note
+
+The names of the columns of tables and pivot tables stay too: formulas and pivot tables refer to them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from html import unescape
+from typing import TYPE_CHECKING, NamedTuple
+
+from jumok.documents.segment import has_letters
+from jumok.documents.xml_tree import decode_xml, read_xml
+from jumok.documents.zip_document import read_part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from zipfile import ZipFile
+
+    from jumok.documents.xml_tree import XmlNode
+
+_PREFIXES = {
+    "http://schemas.openxmlformats.org/spreadsheetml/2006/main": "x",
+    "http://purl.oclc.org/ooxml/spreadsheetml/main": "x",
+}
+WORKBOOK_PART = "xl/workbook.xml"
+_RELATIONS = "xl/_rels/workbook.xml.rels"
+_COLUMNS = {
+    r"xl/tables/table\d+\.xml": "x:tableColumn",
+    r"xl/pivotCache/pivotCacheDefinition\d+\.xml": "x:cacheField",
+}
+"""The parts that name columns, and the elements that do."""
+_FORMULA = re.compile(
+    r"<(?:\w++:)?(?:c(?P<cell>\s[^<>]*+)>(?=\s*+<(?:\w++:)?f[\s>])"
+    r"|(?:conditionalFormatting|dataValidation)(?P<rule>\s[^<>]*+)>"
+    r"|definedName(?P<name>\s[^<>]*+)>(?P<constant>[^<]++)"
+    r"|(?:f|formula[12]?)(?:\s[^<>]*+)?>(?P<formula>[^<]++))"
+)
+"""A cell with a formula, a rule, a name, or a formula, which follows one of the others."""
+_PLACE = re.compile(r"""\s(?:r|sqref|name)=["']([^"']*)""")
+_TOKEN = re.compile(
+    r'"(?P<text>(?:[^"]|"")*+)"|(?P<function>[A-Za-z_][\w.]*)\(|(?P<open>[({])|(?P<close>[)}])'
+    r"|(?P<operator><>|[<>]=?|=)|'(?:[^']|'')*+'|[,;&+*/^-]|[^\s\"'(){}<>=,;&+*/^-]+"
+)
+_COMPARING = re.compile(
+    "(?:COUNT|SUM|AVERAGE)IFS?|(?:MAX|MIN)IFS|X?MATCH|[HVX]?LOOKUP|SWITCH|EXACT|GETPIVOTDATA"
+)
+"""Functions that compare the texts among their arguments with those of cells."""
+_SEARCHING = frozenset(["SEARCH", "FIND", "SUBSTITUTE", "TEXTBEFORE", "TEXTAFTER", "TEXTSPLIT"])
+"""Functions that look for the texts among their arguments in those of cells."""
+_CUTTING = frozenset(["LEFT", "RIGHT", "MID"])
+"""Functions that return a part of a text, which is then compared."""
+_CRITERION = re.compile(r"<>|[<>]=?|=")
+_MAX_SEARCHED = 200
+_MAX_LISTED = 20
+
+
+class FormulaText(NamedTuple):
+    """A text in a formula, and where the formula is."""
+
+    text: str
+    location: str
+    is_part: bool
+    """Whether the formula compares it with a part of the text of a cell."""
+
+
+@dataclass(slots=True)
+class KeptTexts:
+    """Decides which cells stay as they are, and remembers why."""
+
+    columns: frozenset[str] = frozenset()
+    compared: Mapping[str, FormulaText] = field(default_factory=dict)
+    """By the text that is compared, without regard to case."""
+    searched: Sequence[FormulaText] = ()
+    _kept: dict[str, str] = field(default_factory=dict)  # text → location of the formula
+    _translated: dict[str, None] = field(default_factory=dict)
+
+    def keeps(self, text: str) -> bool:
+        """Return whether a cell with this text is not translated."""
+        text = text.strip()
+        if text in self.columns:
+            return True
+        found = self.compared.get(text.casefold())
+        if found is not None and has_letters(text):
+            self._kept.setdefault(text, found.location)
+            return True
+        self._translated[text] = None
+        return False
+
+    def is_translated(self, text: str) -> bool:
+        """Return whether a cell that has been read has this text and is translated."""
+        return text.strip() in self._translated and has_letters(text)
+
+    def notes(self) -> list[str]:
+        """Return what a reader should know, after all cells have been read."""
+        notes = []
+        if self._kept:
+            listed = _list_texts(self._kept.items())
+            notes.append(f"These cells are not translated, because formulas compare with them: {listed}")
+        texts = "\n".join(self._translated).casefold()
+        broken = {one.text: one.location for one in self.searched if _longest_word(one.text) in texts}
+        if broken:
+            listed = _list_texts(broken.items())
+            notes.append(f"Formulas look for these words in cells that are translated, check them: {listed}")
+        return notes
+
+
+def is_about_cells(name: str) -> bool:
+    """Return whether a part without text to translate is parsed for what it says about cells."""
+    return name in (WORKBOOK_PART, _RELATIONS) or any(re.fullmatch(pattern, name) for pattern in _COLUMNS)
+
+
+def read_kept_texts(archive: ZipFile) -> KeptTexts:
+    """Return the texts that formulas, rules, tables and pivot tables of a workbook refer to."""
+    compared: dict[str, FormulaText] = {}
+    searched: dict[str, FormulaText] = {}
+    for found in _formula_texts(archive):
+        kind = searched if found.is_part else compared
+        kind.setdefault(found.text.strip().casefold(), found)
+    parts = [one for one in searched.values() if _is_word(_longest_word(one.text))]
+    return KeptTexts(_column_names(archive), compared, parts[:_MAX_SEARCHED])
+
+
+def has_text_results(archive: ZipFile) -> bool:
+    """Return whether formulas have results that are texts, which Excel computes again only when asked."""
+    result = re.compile(rb"<(?:\w+:)?c\s[^<>]*?\bt=\"str\"")
+    return any(result.search(read_part(archive, name)) for name in _sheet_parts(archive))
+
+
+def names_columns_in_formulas(archive: ZipFile) -> bool:
+    """Return whether formulas refer to columns by their names, as in `Table1[Price]`."""
+    reference = re.compile(rb"<(?:\w++:)?(?:f|calculatedColumnFormula)(?:\s[^<>]*+)?>[^<\[]*+\[")
+    names = [*_sheet_parts(archive), *filter(is_about_cells, archive.namelist())]
+    return any(reference.search(read_part(archive, name)) for name in names)
+
+
+def compute_on_load(workbook: bytes) -> bytes:
+    """Return the part xl/workbook.xml in which Excel is asked to compute all formulas when it opens it."""
+    properties = re.compile(rb"<(?:\w+:)?calcPr\b(?![^<>]*\sfullCalcOnLoad=)")
+    return properties.sub(rb'\g<0> fullCalcOnLoad="1"', workbook, count=1)
+
+
+def _column_names(archive: ZipFile) -> frozenset[str]:
+    names = []
+    for pattern, element in _COLUMNS.items():
+        for part in filter(re.compile(pattern).fullmatch, archive.namelist()):
+            columns = (node for node in _read_root(archive, part).walk() if node.name == element)
+            names += [node.attributes.get("name", "").strip() for node in columns]
+    return frozenset(names)
+
+
+def _read_root(archive: ZipFile, name: str) -> XmlNode:
+    return read_xml(decode_xml(read_part(archive, name))[0], _PREFIXES).root
+
+
+def _sheet_parts(archive: ZipFile) -> list[str]:
+    return [name for name in archive.namelist() if re.fullmatch(r"xl/worksheets/\w+\.xml", name)]
+
+
+def _sheet_names(archive: ZipFile) -> dict[str, str]:
+    """Return the names of the sheets by their parts."""
+    if not {WORKBOOK_PART, _RELATIONS} <= set(archive.namelist()):
+        return {}
+    targets = {
+        node.attributes.get("Id", ""): node.attributes.get("Target", "")
+        for node in _read_root(archive, _RELATIONS).walk()
+    }
+    names = {}
+    for node in _read_root(archive, WORKBOOK_PART).walk():
+        if node.name == "x:sheet":
+            ids = [value for key, value in node.attributes.items() if key.endswith(":id")]
+            target = targets.get(ids[0], "") if ids else ""
+            names["xl/" + target.removeprefix("/xl/")] = node.attributes.get("name", "")
+    return names
+
+
+def _formula_texts(archive: ZipFile) -> Iterator[FormulaText]:
+    """Yield the texts that formulas compare with the texts of cells."""
+    sheets = _sheet_names(archive)
+    workbook = [WORKBOOK_PART] if WORKBOOK_PART in archive.namelist() else []
+    for name in [*workbook, *_sheet_parts(archive)]:
+        sheet = sheets.get(name, name.rpartition("/")[2].removesuffix(".xml"))
+        location = ""
+        for found in _FORMULA.finditer(decode_xml(read_part(archive, name))[0]):
+            if tag := found["cell"] or found["rule"] or found["name"]:
+                place = _PLACE.search(tag)
+                location = unescape(place[1]) if place else ""
+                location = location if found["name"] else f"{sheet}!{location}"
+            formula = found["formula"] or found["constant"]
+            if formula and ('"' in formula or "&quot;" in formula):
+                for text, is_part in _compared_texts(unescape(formula).strip()):
+                    yield FormulaText(text, location, is_part)
+
+
+def _compared_texts(formula: str) -> Iterator[tuple[str, bool]]:
+    """Yield the texts of a formula that are compared, and whether each is a part of a text."""
+    tokens = list(_TOKEN.finditer(formula))
+    if len(tokens) == 1:  # a constant, or the choices of a list
+        for text in _unquote(tokens[0]["text"] or "").split(","):
+            yield text, False
+        return
+    cuts = not _CUTTING.isdisjoint(map(_function_of, tokens))
+    around = [""]  # the functions of the open brackets; "=" if they are compared
+    after_operator = False
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token["function"]:
+            around.append(_function_of(token))
+        elif token["open"]:
+            around.append("=" if after_operator else around[-1])
+        elif token["close"]:
+            around = around[:-1] or [""]
+        elif token["text"] is not None:
+            text = _unquote(token["text"])
+            criterion = _CRITERION.match(text)
+            text = text[criterion.end() :] if criterion else text
+            by_operator = after_operator or around[-1] == "=" or (following and following["operator"])
+            if by_operator or _COMPARING.fullmatch(around[-1]):
+                yield text, (cuts if by_operator else re.search("[*?]", text) is not None)
+            elif around[-1] in _SEARCHING:
+                yield text, True
+        after_operator = bool(token["operator"])
+
+
+def _function_of(token: re.Match[str]) -> str:
+    """Return the name of a function; newer ones have a prefix in the file, such as `_xlfn.`."""
+    return (token["function"] or "").upper().rpartition(".")[2]
+
+
+def _unquote(text: str) -> str:
+    return text.replace('""', '"')
+
+
+def _longest_word(text: str) -> str:
+    """Return the longest part of a criterion without wildcards, as it is compared."""
+    return max(re.split("[*?~]+", text.strip().casefold()), key=len)
+
+
+def _is_word(text: str) -> bool:
+    return len(text) > 1 and has_letters(text)
+
+
+def _list_texts(items: Iterable[tuple[str, str]]) -> str:
+    listed = [f'"{text}" ({location})' for text, location in items]
+    return ", ".join(listed[:_MAX_LISTED]) + (", …" if len(listed) > _MAX_LISTED else ".")

@@ -1,0 +1,64 @@
+/** Lines that are too long for a model are split, as in src/jumok/text/long_lines.py. */
+
+import { MAX_MARKS, SPACES, strip } from "./normalisation";
+import type { Span } from "./words";
+
+type CountTokens = (text: string) => number;
+
+/** Where a part may end, tried in this order. Full-width punctuation needs no space after it. */
+const BOUNDARIES = [
+  new RegExp(`[.?!…]+["'”’»)\\]]*[${SPACES}]+|[。！？｡]+[”’」』）]*[${SPACES}]*`, "g"),
+  new RegExp(`[,;:–—]+["'”’»)\\]]*[${SPACES}]+|[、，；：]+[${SPACES}]*`, "g"),
+  new RegExp(`[${SPACES}]+`, "g"),
+];
+const SENTENCE_LEVEL = 0;
+/** A sentence with fewer tokens than this is joined to the next: it may be just "Dr.". */
+const MIN_SENTENCE_TOKENS = 6;
+
+/** The parts of a line, with at most `maxTokens` tokens each unless one character has more. */
+export function splitLine(line: string, countTokens: CountTokens, maxTokens: number): string[] {
+  return split(strip(line), countTokens, maxTokens, SENTENCE_LEVEL);
+}
+
+function split(text: string, countTokens: CountTokens, maxTokens: number, level: number): string[] {
+  const characters = [...text];
+  if (countTokens(text) <= maxTokens || characters.length < 2) return [text];
+  if (level === BOUNDARIES.length) {
+    const middle = middleOf(characters);
+    const halves = [characters.slice(0, middle), characters.slice(middle)];
+    return halves.flatMap((half) => split(half.join(""), countTokens, maxTokens, level));
+  }
+  const minTokens = level === SENTENCE_LEVEL ? MIN_SENTENCE_TOKENS : maxTokens;
+  const parts = mergeSpans(text, spansBetween(text, BOUNDARIES[level]), countTokens, minTokens, maxTokens);
+  return parts.flatMap((part) => split(part, countTokens, maxTokens, level + 1));
+}
+
+/** The spans between boundaries; a boundary belongs to the span before it. */
+function spansBetween(text: string, boundary: RegExp): Span[] {
+  const ends = Array.from(text.matchAll(boundary), ({ 0: match, index }) => index + match.length).filter((end) => end < text.length);
+  return [...ends, text.length].map((end, i) => [i ? ends[i - 1] : 0, end]);
+}
+
+/** Merge neighbouring spans until they have `minTokens` tokens, but never beyond `maxTokens`. */
+function mergeSpans(text: string, spans: readonly Span[], countTokens: CountTokens, minTokens: number, maxTokens: number): string[] {
+  const parts: string[] = [];
+  let [partStart, partEnd, count] = [0, 0, 0];
+  for (const [start, end] of spans) {
+    const spanTokens = countTokens(strip(text.slice(start, end)));
+    if (count && (count >= minTokens || count + spanTokens > maxTokens)) {
+      parts.push(strip(text.slice(partStart, partEnd)));
+      [partStart, count] = [start, 0];
+    }
+    [partEnd, count] = [end, count + spanTokens];
+  }
+  return [...parts, strip(text.slice(partStart, partEnd))];
+}
+
+/** An index near the middle that does not separate a combining character from its letter.
+ *
+ * In a run of more than `MAX_MARKS` combining characters it is the middle itself. */
+function middleOf(characters: readonly string[]): number {
+  const middle = Math.floor(characters.length / 2);
+  for (let index = middle; index > Math.max(middle - MAX_MARKS, 0); index--) if (!/\p{M}/u.test(characters[index])) return index;
+  return middle;
+}

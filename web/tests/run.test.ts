@@ -1,0 +1,35 @@
+import { expect, it } from "vitest";
+
+import type { SentenceScore } from "../src/lib/format";
+import { DASHES, lastUpdate, runLines, trainingLoss } from "../src/lib/metrics";
+import { exportedCell, SENTENCE_COLUMNS, sortSentences, type SentenceColumn } from "../src/lib/sentences";
+import { toCsv } from "../src/lib/tables";
+
+it("a list of sentences is sorted, with missing numbers last", () => {
+  const row = (source: string, loss: number | null, uncovered: string[]): SentenceScore => ({ source, reference: "", hypothesis: "", chrf: 0, loss, uncovered, repeats: 0, change: null });
+  const rows = [row("b", 2, []), row("a", null, ["x", "y"]), row("c", 1, ["x"])];
+  const order = (column: SentenceColumn, descending: boolean) => sortSentences(rows, column, descending).map(({ source }) => source).join("");
+  expect([order("loss", false), order("loss", true)]).toEqual(["cba", "bca"]);
+  expect([order("uncovered", true), order("source", false), order("source", true)]).toEqual(["acb", "abc", "cba"]);
+});
+
+it("a list of sentences is saved with all digits, and nothing where there is no number", () => {
+  const row = { source: "a", reference: "b", hypothesis: "c", chrf: 12.345, loss: 0.1074, uncovered: ["a", "d"], repeats: 0, change: -3.4 };
+  expect(SENTENCE_COLUMNS.map((column) => exportedCell(row, column))).toEqual(["a", "c", 12.345, 0.1074, "a d", 0, -3.4]);
+  expect(toCsv([[exportedCell(row, "change"), exportedCell({ ...row, change: null }, "change")]])).toBe("-3.4,\r\n");
+});
+
+it("training and validation losses are compared without label smoothing", () => {
+  const line = { kind: "train", step: 5, loss: 0.304, perplexity: Math.E };
+  expect(trainingLoss([line])).toEqual([[5, 1]]);
+  expect(trainingLoss([{ kind: "train", step: 5, loss: 0.304 }])).toEqual([[5, 0.304]]); // an old run has no perplexity
+});
+
+it("each of several runs has a dash of its own, and each metric a colour", () => {
+  const run = (name: string) => ({ name, metrics: [{ kind: "train", step: 5, loss: 0.3 }] });
+  const lines = runLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
+  expect(lines.map(({ name, run }) => [name, run])).toEqual([["training", undefined], ["training, b", 0], ["training, c", 2]]);
+  expect(lastUpdate([run("a").metrics, [{ kind: "validation", step: 7 }, {}]])).toBe(7);
+  expect(DASHES[0]).not.toBe(DASHES[2]);
+  expect(new Set(DASHES).size).toBe(DASHES.length);
+});
