@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from jumok.analysis.change_edits import edit_from_changes
+from jumok.analysis.change_edits import check_changes, check_rows, edit_from_changes
 from jumok.analysis.changes import Paint, Pin, Silence, change_from_json, change_to_json
 from jumok.analysis.explainer import EditedModel, ExplanationOptions, explain
 from jumok.analysis.json_format import explanation_from_json, explanation_to_json
@@ -25,6 +25,7 @@ CHANGES = [
     Paint("cross", 0, 0, query=2, key=3, weight=0.8),
     Paint("cross", query=4, key=1, weight=0.5),
     Pin("cross", queries=(3, 4), keys=(0, 2)),
+    Pin("cross", queries=(3, 4), keys=(0,), words=("새 단어", "word")),
     Pin("cross", queries=(3, 4), keys=(0, 2), weight=0.25),
 ]
 every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
@@ -215,6 +216,31 @@ def test_changes_outside_the_maps_are_refused() -> None:
         change_from_json({"kind": "silense", "site": "cross"})
     with pytest.raises(DataError, match="not a valid change of kind"):
         change_from_json({"kind": "paint", "site": "cross", "colour": 3})
+
+
+def test_a_row_of_the_new_translation_can_be_changed() -> None:
+    """Changes follow each other: a row may exist only in the translation that other changes have made."""
+    model, shapes = small_translator("transformer").model, {"cross": (2, 4, 8, 5), "decoder": (2, 4, 8, 8)}
+    later = Pin("cross", queries=(8, 9), keys=(1,))
+    with pytest.raises(DataError, match="no query 8: there are 8"):
+        check_changes([later], shapes, model)
+    check_changes([later, Paint("decoder", query=9, key=9)], shapes, model, translates=True)
+    check_rows([later], 10)
+    with pytest.raises(DataError, match="no query 9: there are 9"):
+        check_rows([later], 9)
+    for wrong in (Pin("cross", queries=(8,), keys=(5,)), Pin("cross", 2, queries=(8,), keys=(1,))):
+        with pytest.raises(DataError, match=r"no key 5|no layer 2"):
+            check_changes([wrong], shapes, model, translates=True)
+
+
+def test_a_change_that_names_its_words_stays_when_its_step_is_not_written_any_more() -> None:
+    named = Pin("cross", queries=(99,), keys=(1,), words=("책을", "book"))
+    explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, edit=named)
+    assert (
+        explanation.target.ids == explain(small_translator("transformer"), SENTENCE, target=TARGET).target.ids
+    )
+    assert change_to_json(named)["words"] == ["책을", "book"]
+    assert "words" not in change_to_json(Pin("cross", queries=(9,), keys=(1,)))
 
 
 CHANGES_TO_LATER_KEYS = [Paint("decoder", 0, 0, query=1, key=4), Pin("decoder", queries=(5, 1), keys=(0, 4))]

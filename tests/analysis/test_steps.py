@@ -214,6 +214,10 @@ def test_steps_under_an_edit_have_the_weights_before_and_after_it(name: str) -> 
     plain = explain(translator, SENTENCE, target=TARGET).attention["cross"].weights[0, 0, 2, 1]
     assert steps["weights"][1] == pytest.approx(plain, abs=1e-5)
     np.testing.assert_allclose(steps["weighted value"], 0.9 * steps["value"], atol=1e-5)
+    for query, head in ((3, 0), (2, 1)):  # neither another row nor another head is edited
+        if head < explanation.attention["cross"].weights.shape[1]:
+            other = explanation.steps("cross", 0, head, query, 1)
+            assert "edited weights" not in [step.name for step in other.steps]
 
 
 def test_missing_cells_and_steps_are_refused() -> None:

@@ -255,10 +255,11 @@ def test_a_run_killed_again_while_it_encodes_its_pairs_again_ends_with_the_same_
         for call, count in moments.items()
         for at in range(1, count + 1)
         for when in ("before", "after")
+        if (call, when) != ("mkdir", "after")  # the folder is there: mkdir raises, and nothing comes after it
     }
     results = run_driver(tmp_path, scenarios(named), seconds=1800)
     check_results(results)
-    assert all(results[name]["ends"][1]["killed"] for name in named)
+    assert [name for name in named if not results[name]["ends"][1]["killed"]] == []
 
 
 @pytest.mark.slow
@@ -328,5 +329,5 @@ def test_a_disk_error_injected_by_strace_is_reported_and_the_run_resumes(tmp_pat
     failed = train_in_new_process(tmp_path / "run", "-e", f"inject=fsync:error={error}:when=26")
     assert failed.returncode != 0
     assert "StorageError" in failed.stderr
-    assert "is intact" in failed.stderr
+    assert "intact" in failed.stderr
     assert train_in_new_process(tmp_path / "run").returncode == 0

@@ -80,21 +80,34 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     expect(first.last).to_have_text("–")  # </s> is not erased
     assert numbers(first) == pytest.approx(row.tolist(), abs=1e-3)
     assert "measure=erasure" in page.url
-    expect(section.get_by_test_id("legend")).to_contain_text("Change in log-probability (nats)")
+    expect(section.get_by_test_id("legend")).to_contain_text("Change in log-probability without it (nats)")
     expect(section.locator("h3").first).to_have_text("Map: Target → source, Erasure (nats)")
     expect(section).not_to_contain_text("Without these")  # no effect of heads: the measure has none
     saved = json.loads(save_file(page, "JSON"))
     assert (saved["measure"], saved["unit"], saved["heads"]) == ("erasure", "nats", None)
     assert "weights" not in saved
     assert saved["values"][0] == pytest.approx([*row.tolist(), None], abs=1e-5)
-    assert save_file(page, "CSV").decode("utf-8-sig").startswith("erasure (nats),")
+    comments, header = read_comments(save_file(page, "CSV"))
+    assert header.startswith("erasure (nats),")
+    assert (comments["model"], comments["source"], comments["changes"]) == ("mine", SENTENCE, "none")
+    assert (saved["model"], saved["changes"]) == ("mine", [])
+    assert not {"layer", "head", "combination"} & set(saved)  # they mean nothing for the whole model
     figure = save_file(page, "SVG").decode()
     assert "Erasure (nats)" in figure
     page.get_by_label("Minus the weight").check()
     weights = saved_weights(open_page, address)
     shares = np.abs(row) / np.abs(row).sum()
-    assert numbers(first) == pytest.approx((shares - weights[0][:-1]).tolist(), abs=1e-3)
+    own = weights[0][:-1] / weights[0][:-1].sum()  # shares of the same columns: </s> has none in both
+    assert numbers(first) == pytest.approx((shares - own).tolist(), abs=1e-3)
+    assert sum(numbers(first)) == pytest.approx(0, abs=1e-3)
     assert json.loads(save_file(page, "JSON"))["minus_weight"] is True
+
+
+def read_comments(file: bytes) -> tuple[dict[str, str], str]:
+    """Return the comments before the table of a CSV file, and the table's header."""
+    lines = file.decode("utf-8-sig").splitlines()
+    comments = [line.removeprefix("# ").partition(": ") for line in lines if line.startswith("# ")]
+    return {name: text for name, _, text in comments}, lines[len(comments)]
 
 
 def numbers(cells: Locator) -> list[float]:
@@ -231,6 +244,38 @@ def test_the_steps_panel_opens_on_a_weight_near_one_half(
     weights = explain(translator, SENTENCE).attention["cross"].weights[:, :, :-1, :-1]
     closest = float(np.abs(weights - 0.5).min())
     assert abs(weight - 0.5) <= max(0.2, closest + 0.01)
+
+
+def test_the_steps_keep_their_cell_under_a_change_of_its_head(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, panel="steps")
+    fields = [
+        page.locator("#panel").get_by_label(name, exact=True) for name in ("Layer", "Head", "Query", "Key")
+    ]
+    before = [field.input_value() for field in fields]
+    page.locator("#panel").get_by_role("button", name="Try it").click()
+    wait_for_responses(page)
+    assert [field.input_value() for field in fields] == before
+    edited = page.get_by_role("heading", name="edited weights")
+    expect(edited).to_have_count(1)
+    saved = json.loads(save_file(page, "JSON"))
+    assert (saved["model"], saved["source"]) == ("mine", SENTENCE)
+    assert saved["changes"][0]["kind"] == "silence"
+    comments, header = read_comments(save_file(page, "CSV"))
+    assert (comments["changes"].split(":")[0], header) == ("Silence", "step,index,value")
+    fields[1].select_option("1" if before[1] == "0" else "0")
+    wait_for_responses(page)
+    expect(edited).to_have_count(0)  # another head is as it was
+
+
+def test_the_steps_of_a_recurrent_model_are_named_by_what_it_computes(open_page: OpenPage, live: str) -> None:
+    page = opened(open_page, live, panel="steps", model="1")
+    stages = page.locator("#panel ol.flow h3")
+    expect(stages.first).to_contain_text("Embedding")
+    titles = " ".join(stages.all_inner_texts())
+    assert "position" not in titles
+    assert "W_O" not in titles
+    assert "q · k" not in titles
+    expect(page.locator(".computed").filter(has_text="eᵢ = v · tanh")).to_have_count(1)
 
 
 def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage, address: str) -> None:

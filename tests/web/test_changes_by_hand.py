@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from jumok.analysis.changes import Pin
+from jumok.analysis.changes import Pin, change_to_json
 from jumok.analysis.explainer import explain
 from support.page_browser import SENTENCE, assert_accessible, save_file, wait_for_responses
 
@@ -87,6 +87,7 @@ def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -
     expect(page.get_by_test_id("translation")).to_have_text(expected.text)  # before it is dropped
     page.mouse.up()
     wait_for_responses(page)
+    expect(page.locator(".word.pointed")).to_have_count(0)  # the old word is not lit any more
     [change] = changes(page)
     tokens = [position for position, of in enumerate(plain.target.word_of_token) if of == 1]
     assert (change["kind"], change["queries"], change["weight"]) == ("pin", tokens, 1)
@@ -237,6 +238,56 @@ def test_the_translation_stays_in_view_when_a_head_below_is_silenced(
     compact.get_by_role("button", name="Undo").click()
     wait_for_responses(page)
     assert changes(page) == []
+
+
+def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
+    """Return a pin, and a word of the new translation at whose steps the old one had another word."""
+    plain = explain(translator, SENTENCE)
+    for target in range(len(plain.target.words)):
+        for source in range(len(plain.source.words)):
+            pin = plain.pin_words(target, source)
+            after = explain(translator, SENTENCE, edit=pin).target
+            for index, name in enumerate(after.words):
+                steps = [position for position, of in enumerate(after.word_of_token) if of == index]
+                old = [plain.target.tokens[step] for step in steps if step < len(plain.target.tokens)]
+                if steps and steps[0] > pin.first_step and old != [after.tokens[step] for step in steps]:
+                    return pin, index, name
+    raise AssertionError("no pin moves a word of the translation to other steps")
+
+
+def test_a_second_change_is_named_by_the_word_that_was_chosen(
+    open_page: OpenPage, address: str, translator: Translator
+) -> None:
+    """Its steps wrote another word in the translation before all changes."""
+    pin, index, name = changed_pin(translator)
+    page = open_page(f"{address}#changes={quote(json.dumps([change_to_json(pin)]))}")
+    wait_for_responses(page)
+    expect(word(page, "target", index)).to_have_text(name)
+    word(page, "target", index).focus()
+    page.keyboard.press("Enter")
+    editor = page.get_by_test_id("line-editor")
+    expect(editor.locator("b").first).to_have_text(name)
+    editor.get_by_role("button", name="Cut").click()
+    wait_for_responses(page)
+    expect(page.locator(".changes li").last).to_contain_text(f"Cut: {name} →")
+    expect(editor.locator("b").first).to_have_text(name)
+    assert changes(page)[-1]["words"][0] == name
+    assert f"Cut: {name} →" in save_file(page, "SVG").decode()
+
+
+def test_a_change_whose_step_is_not_written_any_more_says_so(open_page: OpenPage, address: str) -> None:
+    change = {
+        "kind": "pin",
+        "site": "cross",
+        "queries": [99],
+        "keys": [1],
+        "weight": 0,
+        "words": ["책을", "book"],
+    }
+    page = open_page(f"{address}#changes={quote(json.dumps([change]))}")
+    wait_for_responses(page)
+    expect(page.locator(".changes li")).to_contain_text("Cut: 책을 → book")
+    expect(page.locator(".changes li")).to_contain_text("no effect now")
 
 
 def test_half_a_syllable_is_not_translated(page: Page) -> None:

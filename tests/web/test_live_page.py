@@ -170,7 +170,9 @@ def test_every_panel_is_saved_as_svg_png_and_json(open_page: OpenPage, live: str
     assert float(drawn.get("width", 0)) > 100
     assert save_file(page, "PNG").startswith(b"\x89PNG")
     assert json.loads(save_file(page, "JSON"))
-    table = list(csv.reader(save_file(page, "CSV").decode("utf-8-sig").splitlines()))
+    lines = save_file(page, "CSV").decode("utf-8-sig").splitlines()
+    table = list(csv.reader(line for line in lines if not line.startswith("# ")))
+    assert any(line.startswith("# date: ") for line in lines)
     assert len(table) > 1
     assert len({len(row) for row in table}) == 1
 
@@ -215,6 +217,34 @@ def test_words_of_another_translation_are_not_lit_as_if_they_were_the_same(
     page.locator("[data-word=target-0]").hover()
     expect(first.locator("rect.lit")).to_have_count(1)
     expect(second.locator("rect.lit")).to_have_count(0)
+
+
+def test_compared_heads_are_named_and_saved_with_the_page(
+    open_page: OpenPage, live: str, tmp_path: Path
+) -> None:
+    page = open_page(f"{live}#panel=compare&show=head&layer=1&head=1")
+    wait_for_responses(page)
+    heads = page.get_by_test_id("compared-heads")
+    expect(heads).to_have_text(["Target → source, One head 1·1", "Target → source, One head 0·0"])
+    legend = page.get_by_test_id("legend").last
+    expect(legend).to_contain_text("Difference of weights")
+    assert legend.locator("span").all_inner_texts() == ["−1.00", "−0.50", "0.00", "0.50", "1.00"]
+    saved = tmp_path / "compared.html"
+    saved.write_bytes(save_file(page, "As it is"))
+    frozen = open_page(f"{saved.as_uri()}#panel=compare&show=head&layer=1&head=1")
+    expect(frozen.locator("#panel .maps h3")).to_have_text(["transformer", "recurrent"])
+    expect(frozen.get_by_test_id("compared-heads")).to_have_count(2)
+
+
+def test_the_model_that_is_chosen_is_compared_with_the_others(open_page: OpenPage, live: str) -> None:
+    page = open_page(f"{live}#panel=compare")
+    wait_for_responses(page)
+    page.locator("header").get_by_label("Model", exact=True).select_option(index=1)
+    wait_for_responses(page)
+    expect(page.locator("#panel .maps h3")).to_have_text(["recurrent", "transformer"])
+    expect(
+        page.locator("#panel .maps .note").filter(has_text="It reads the translation of recurrent")
+    ).to_have_count(1)
 
 
 def test_a_new_request_aborts_the_previous_one(open_page: OpenPage, live: str) -> None:

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import { alignments, growDiagonalFinal } from "../src/engine/alignment";
-import { checkChanges, editFromChanges, firstStep, silenceHeads } from "../src/engine/edits";
+import { checkChanges, checkRows, editFromChanges, firstStep, silenceHeads } from "../src/engine/edits";
 import type { SearchSettings } from "../src/engine/model_file";
 import { BEGIN, END, type Model, type State } from "../src/engine/model";
 import { packWeights } from "../src/engine/packing";
@@ -65,6 +65,16 @@ describe("changes", () => {
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 0, key: 1, weight: 1 }], maps)).toThrow("causal");
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 0, key: 0, weight: 2 }], maps)).toThrow("between 0 and 1");
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 1, key: 1, weight: 1 }], maps)).not.toThrow();
+  });
+
+  it("accepts rows of the new translation, and those that are named by their words", () => {
+    const maps = { cross: { shape: [1, 2, 8, 5] as [number, number, number, number], values: new Float32Array(80) } };
+    const later: Change = { kind: "pin", ...scope, queries: [9], keys: [1] };
+    expect(() => checkChanges([later], maps)).not.toThrow();
+    expect(() => checkChanges([{ ...later, keys: [5] }], maps)).toThrow("no key 5");
+    expect(() => checkRows([later], 10)).not.toThrow();
+    expect(() => checkRows([later], 9)).toThrow("no query 9: there are 9");
+    expect(() => checkRows([{ ...later, words: ["책을", "book"] }], 9)).not.toThrow();
   });
 
   it("are read from an address, if all of them are valid", () => {

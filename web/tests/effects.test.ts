@@ -7,7 +7,7 @@ import { differenceColour, natsColour } from "../src/lib/colour";
 import type { Explanation, Measures, PackedFloats, Search, Statistics } from "../src/lib/format";
 import { linesOf } from "../src/lib/lines";
 import { formatCell, hypothesisMap, makeMap, MAX_NATS, sumOfRows, type Choice } from "../src/lib/maps";
-import { differenceMap, measureMap, missing } from "../src/lib/measures";
+import { differenceMap, measureMap, missing, strokes, type Measure } from "../src/lib/measures";
 import { mapData, mapTable } from "../src/lib/tables";
 
 const packed = (values: number[], shape: number[]): PackedFloats => packFloats(Float32Array.from(values), shape);
@@ -86,11 +86,51 @@ describe("measures", () => {
     show("mean").forEach((share, i) => expect(share).toBeCloseTo([0.75 / 1.5, 0.75 / 1.5][i]));
   });
 
-  it("keep the sign and the size of gradients: the nats of a word's tokens are added", () => {
+  it("keep the size of gradients: the nats of a word's tokens are added", () => {
     const map = measureMap(example(), choice, measures, "gradient")!;
     expect(map.quantity).toBe("nats");
-    expect([...map.values.subarray(0, 3)]).toEqual([3, -1, 0]);
-    map.values.subarray(3, 6).forEach((value, i) => expect(value).toBeCloseTo([1.001, -1, 0][i]));
+    expect([...map.values.subarray(0, 3)]).toEqual([-3, 1, 0]);
+    map.values.subarray(3, 6).forEach((value, i) => expect(value).toBeCloseTo([-1.001, 1, 0][i]));
+  });
+
+  it("have one sign: a word that supports the written one is below 0 by gradient and by erasure", () => {
+    // log p = 2·a: the gradient × input of a = 1 is 2, and without a, log p falls by 2.
+    const linear: Measures = { ...measures, gradient: { cross: packed([2, ...Array(15).fill(0)], [4, 4]) }, erasure: packed([-2, ...Array(7).fill(0)], [4, 2]) };
+    const [gradient, erasure] = (["gradient", "erasure"] as const).map((measure) => measureMap(example(), choice, linear, measure)!.values[0]);
+    expect([gradient, erasure]).toEqual([-2, -2]);
+  });
+
+  it("have the shares of the whole row, also if </s> is hidden", () => {
+    const spread = example({ attention: { cross: packWeights([0.25, 0, 0, 0.75, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 1], [1, 1, 4, 4]) } });
+    for (const measure of ["norm", "gradient"] as const) {
+      const [shown, hidden] = [true, false].map((specials) => measureMap(spread, { ...choice, specials }, measures, measure)!);
+      expect([hidden.rowLabels, hidden.columnLabels]).toEqual([["x", "yz"], ["a", "bc"]]);
+      expect([...hidden.values]).toEqual([0, 1, 3, 4].map((i) => shown.values[i]));
+    }
+    expect(measureMap(spread, { ...choice, specials: false }, measures, "norm")!.values[0]).toBeCloseTo(0.25);
+    const [shown, hidden] = [true, false].map((specials) => differenceMap(spread, { ...choice, specials }, measures, "gradient")!);
+    expect([...hidden.values]).toEqual([0, 1, 3, 4].map((i) => shown.values[i]));
+  });
+
+  it("differ from the weight by shares of the same columns: a row sums to 0", () => {
+    const spread = example({ attention: { cross: packWeights([0.25, 0.25, 0, 0.5, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 1], [1, 1, 4, 4]) } });
+    for (const measure of ["norm", "gradient", "erasure"] as Measure[]) {
+      const map = differenceMap(spread, choice, measures, measure)!;
+      for (let row = 0; row < map.rows; row++) expect(map.values.subarray(3 * row, 3 * row + 3).reduce((sum, value) => sum + value, 0)).toBeCloseTo(0);
+    }
+    const erasure = differenceMap(spread, choice, measures, "erasure")!; // </s>, which cannot be erased, has half of the weight
+    expect(erasure.values[0]).toBeCloseTo(2 / 3 - 1 / 2);
+    expect(erasure.empty![2]).toBe(1);
+  });
+
+  it("have no shares in rows that hardly change, or without weights", () => {
+    const map = differenceMap(example(), choice, measures, "erasure")!;
+    expect([...map.empty!]).toEqual([0, 0, 1, 0, 0, 1, 1, 1, 1]);
+    expect(mapData(map).values).toEqual([[expect.closeTo(2 / 3 - 1), expect.closeTo(1 / 3), null], [0, 0, null], [null, null, null]]);
+    expect(strokes(map)).toEqual({ rows: true, cells: true });
+    expect(strokes(differenceMap(example(), choice, measures, "norm")!)).toEqual({ rows: false, cells: false });
+    const silenced = example({ attention: { cross: packWeights(Array(16).fill(0), [1, 1, 4, 4]) } });
+    expect([...differenceMap(silenced, choice, measures, "gradient")!.empty!]).toEqual(Array(9).fill(1));
   });
 
   it("erase whole words, also if the rows are tokens, and never </s>", () => {
@@ -105,13 +145,13 @@ describe("measures", () => {
   });
 
   it("have as difference map the share of the measure minus the weight", () => {
-    const difference = differenceMap(example(), choice, measureMap(example(), choice, measures, "erasure")!, "erasure");
+    const difference = differenceMap(example(), choice, measures, "erasure")!;
     expect(difference.quantity).toBe("difference");
     expect(difference.values[0]).toBeCloseTo(2 / 3 - 1);
     expect(difference.values[1]).toBeCloseTo(1 / 3);
     expect([...difference.values.subarray(6, 9)]).toEqual([0, 0, 0]);
     const tokens = { ...choice, words: false };
-    expect(differenceMap(example(), tokens, measureMap(example(), tokens, measures, "erasure")!, "erasure").values[1]).toBeCloseTo(1 / 3);
+    expect(differenceMap(example(), tokens, measures, "erasure")!.values[1]).toBeCloseTo(1 / 3);
   });
 
   it("that were not computed have no map", () => {

@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 
-import { firstChangedStep, independentOfSentence, isSilenced, partlyPinned, releaseWeight, setWeight, silence, toggleHead, weightSetAt, type Change, type Edge } from "../src/lib/changes";
+import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, partlyPinned, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
 import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
 import { computeLayout } from "../src/lib/heatmap";
 import { boxAt, labelMiddles, linesOf } from "../src/lib/lines";
-import { joinTokens, mapFrom } from "../src/lib/maps";
+import { comparisonOrder, joinTokens, mapFrom } from "../src/lib/maps";
 import { fill, likelihood, times } from "../src/lib/numbers";
 import { parsePreferences } from "../src/lib/preferences";
 import { localise } from "../src/lib/problems";
 import { LANGUAGES } from "../src/lib/strings";
-import { mapTable, toCsv } from "../src/lib/tables";
+import { choiceData, mapTable, originComments, originOf, toCsv } from "../src/lib/tables";
 import { unfamiliarWords } from "../src/lib/unfamiliar";
 
 const SHAPE = [2, 3];
@@ -68,6 +68,25 @@ describe("lines", () => {
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
   });
 
+  it("are named by the words of the translation in which they were chosen", () => {
+    const sentence = (text: string) => ({ text, ids: [], tokens: text.split(" ").map((word) => `▁${word}`), words: text.split(" "), word_of_token: text.split(" ").map((_, i) => i) });
+    const source = sentence("I read a book");
+    const [before, between, after] = ["나는 책을 읽었다", "나는 재미있는 학생은 재미있는 책을 읽었다", "나는 간다"].map(sentence);
+    const at = (target: TokenizedSentence, changes: Change[]) => ({ source, target, before: { target: before }, changes, ended: true }) as unknown as Explanation;
+    const shown = at(between, []);
+    const cut = setWeight([], scopedEdge("cross", { layer: null, head: null }, [4], [3], shown), 0);
+    expect(cut).toEqual([{ kind: "pin", site: "cross", layer: null, head: null, queries: [4], keys: [3], weight: 0, words: ["책을", "book"] }]);
+    for (const target of [before, between, after]) expect(describeChange(cut[0], at(target, cut), LANGUAGES.en)).toBe("Cut: 책을 → book (Target → source, all layers, all heads)");
+    expect(parseChanges(JSON.stringify(cut))).toEqual(cut);
+    expect(parseChanges(JSON.stringify([{ ...cut[0], words: ["a"] }]))).toEqual([]);
+    expect(edgeWords(shown, { site: "decoder", queries: [2], keys: [1] })).toEqual(["학생은", "나는"]);
+    const bytes = { ...shown, target: { ...between, tokens: ["▁", "<0xEA>", "다"], words: ["간다"], word_of_token: [0, 0, 0] } };
+    expect([[0, 1, 2], [1, 2]].map((queries) => edgeWords(bytes, { site: "cross", queries, keys: [4] }))).toEqual([["간다", "</s>"], ["<0xEA>다", "</s>"]]);
+    expect([between, after].map((target) => isWithoutEffect(cut[0], at(target, cut)))).toEqual([false, true]);
+    const { words, ...unnamed } = cut[0] as Extract<Change, { kind: "pin" }>; // of Python: the rows of the translation before
+    expect(describeChange({ ...unnamed, queries: [1] }, at(after, []), LANGUAGES.en)).toContain("책을 → book");
+  });
+
   it("are drawn for weights of MIN_WEIGHT or more, the strongest of each row marked", () => {
     const map = mapFrom(Float32Array.of(0.5, 0.3, 0.2, 0.04, 0.9, 0.06), ["a", "b"], ["x", "y", "</s>"]);
     expect(linesOf(map, 2, 2).map(({ row, column, strongest }) => [row, column, strongest])).toEqual([
@@ -86,6 +105,11 @@ describe("lines", () => {
 
   it("name their ends without the marks of spaces around them", () => {
     expect([joinTokens(["·책", "을", "·"], [0, 1, 2]), joinTokens(["·a", "·b"], [0, 1]), joinTokens(["·"], [0]), joinTokens([], [3])]).toEqual(["책을", "a·b", "·", "?"]);
+  });
+
+  it("of several models are compared with those of the chosen one", () => {
+    expect(comparisonOrder(3, 0)).toEqual([0, 1, 2]);
+    expect(comparisonOrder(3, 2)).toEqual([2, 0, 1]);
   });
 
   it("end at the nearest word within reach", () => {
@@ -125,7 +149,21 @@ describe("texts", () => {
 
   it("are quoted in a table, and are no formulas", () => {
     expect(toCsv([["a,b", 'say "x"'], [0.5, "=1+1"]])).toBe('"a,b","say ""x"""\r\n0.5,\'=1+1\r\n');
+    expect(toCsv([["#1", "b"]], { model: "mine", changes: "Cut: a → b; \n Pin" })).toBe('# model: mine\r\n# changes: Cut: a → b; Pin\r\n"#1",b\r\n');
     expect(mapTable(mapFrom(Float32Array.of(0.5, 0.25), ["a"], ["x", "y"]), "weight")).toEqual([["weight", "x", "y"], ["a", 0.5, 0.25]]);
+  });
+
+  it("of files say what the numbers are of", () => {
+    const sentence = (text: string) => ({ text, ids: [], tokens: [text], words: [text], word_of_token: [0] });
+    const changed = { source: sentence("a"), target: sentence("x"), forced: 0, changes: [all], before: null, alignments: [{ heads: [[1, 2]] }], attention: { cross: { shape: [2, 3, 1, 1] } } } as unknown as Explanation;
+    expect(originOf(changed, "mine")).toEqual({ model: "mine", source: "a", target: "x", changes: [all], forced: 0, date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) });
+    expect(originComments(changed, "mine", LANGUAGES.en).changes).toBe("Silence: Target → source, all layers, all heads");
+    expect(originComments({ ...changed, changes: [] }, "mine", LANGUAGES.en).changes).toBe("none");
+    const choice = { site: "cross" as const, combination: "read-out" as const, layer: -1, head: 0, words: true, specials: true };
+    expect(choiceData(changed, choice)).toEqual({ site: "cross", combination: "read-out", heads: [[1, 2]], words: true, specials: true });
+    expect(choiceData(changed, { ...choice, combination: "head" })).toMatchObject({ layer: 0, head: 0, heads: [[0, 0]] });
+    expect(choiceData(changed, { ...choice, combination: "mean" })).toMatchObject({ layer: "all" });
+    expect(choiceData(changed, choice, true)).toEqual({ site: "cross", heads: null, words: true, specials: true });
   });
 
   it("of refusals are in the language of the page, without advice for programmers", () => {
@@ -133,6 +171,7 @@ describe("texts", () => {
     expect(localise(long, LANGUAGES.en)).not.toContain("Python");
     expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
     expect(localise('The attention "cross" of this sentence has no layer 7: there are 2, counted from 0.', LANGUAGES.ko)).toContain("레이어 7번이 없습니다");
+    expect(localise("Not a valid request: sentence: String should have at most 1000 characters.", LANGUAGES.ko)).toBe("글이 너무 깁니다. 한 번에 1000자까지 읽습니다.");
     expect(localise("another", LANGUAGES.ko)).toBe("another");
   });
 

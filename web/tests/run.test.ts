@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { SentenceScore } from "../src/lib/format";
-import { trainingLoss } from "../src/lib/metrics";
+import { DASHES, lastUpdate, runLines, trainingLoss } from "../src/lib/metrics";
 import { exportedCell, SENTENCE_COLUMNS, sortSentences, type SentenceColumn } from "../src/lib/sentences";
 import { toCsv } from "../src/lib/tables";
 
@@ -23,4 +23,13 @@ it("training and validation losses are compared without label smoothing", () => 
   const line = { kind: "train", step: 5, loss: 0.304, perplexity: Math.E };
   expect(trainingLoss([line])).toEqual([[5, 1]]);
   expect(trainingLoss([{ kind: "train", step: 5, loss: 0.304 }])).toEqual([[5, 0.304]]); // an old run has no perplexity
+});
+
+it("each of several runs has a dash of its own, and each metric a colour", () => {
+  const run = (name: string) => ({ name, metrics: [{ kind: "train", step: 5, loss: 0.3 }] });
+  const lines = runLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
+  expect(lines.map(({ name, run }) => [name, run])).toEqual([["training", undefined], ["training, b", 0], ["training, c", 2]]);
+  expect(lastUpdate([run("a").metrics, [{ kind: "validation", step: 7 }, {}]])).toBe(7);
+  expect(DASHES[0]).not.toBe(DASHES[2]);
+  expect(new Set(DASHES).size).toBe(DASHES.length);
 });

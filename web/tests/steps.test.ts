@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { packFloats, packWeights } from "../src/engine/packing";
 import type { CellSteps, Explanation, Step } from "../src/lib/format";
-import { computedFormulas, exampleCell, queryTokens, STAGES } from "../src/lib/steps";
+import { computedFormulas, exampleCell, queryTokens, stageName, STAGES } from "../src/lib/steps";
 
 const vector = (name: string, ...values: number[]): Step => ({ name, formula: "", over: "width", ...packFloats(Float32Array.from(values), [values.length]) });
 
@@ -66,10 +66,34 @@ describe("formulas", () => {
     });
   });
 
+  it("have the score of other comparisons than q · k, where it is a scalar product", () => {
+    const score = (...steps: Step[]) => computedFormulas({ ...cell, steps }).score;
+    expect(score(vector("hidden", 0.5, -1), vector("energy", 2, 1), vector("score", 0))).toBe("eᵢ = v · tanh(W_q s + W_k hᵢ) = Σ vⱼ tanhⱼ = 0.00");
+    expect(score(vector("query", 1, 2), vector("key", 9, 9, 9), vector("projected key", 3, 1), vector("score", 5))).toBe("eᵢ = s · W hᵢ = 5.00");
+    expect(score(vector("query", 1, 2), vector("key", 3, 1), vector("score", 5))).toBe("eᵢ = s · hᵢ = 5.00");
+    expect(score(vector("query", 1, 2), vector("key", 3, 1), vector("score", 7))).toBeUndefined();
+  });
+
   it("are left out where the steps do not give them", () => {
     const edited = { ...cell, steps: [...cell.steps, vector("edited weights", 0, 1, 0)] };
     expect(computedFormulas(edited).weight).toBeUndefined();
     expect(computedFormulas({ ...cell, steps: [] })).toEqual({});
+  });
+});
+
+describe("stages", () => {
+  const titles = (...steps: Step[]) => Object.fromEntries((["embed", "state", "project", "compare", "softmax", "output"] as const).map((stage) => [stage, stageName(stage, { steps })]));
+
+  it("of a Transformer have positions, projections, q · k and W_O", () => {
+    const steps = [vector("query position", 0, 1), vector("product", 1), vector("heads", 1)];
+    expect(titles(...steps)).toEqual({ embed: "embed", state: "state", project: "project", compare: "compare", softmax: "softmax", output: "output" });
+    expect(titles(vector("query position", 0, 0), vector("heads", 1)).embed).toBe("embedding"); // positions that are rotated or biases
+  });
+
+  it("of a recurrent model are named by what it has", () => {
+    expect(titles(vector("hidden", 1))).toEqual({ embed: "embedding", state: "recurrentState", project: "recurrentProject", compare: "additive", softmax: "softmax", output: "recurrentOutput" });
+    expect([vector("projected key", 1), vector("position weights", 1), vector("query features", 1), vector("product", 1), vector("score", 1)].map((step) => stageName("compare", { steps: [step] }))).toEqual(["general", "byPosition", "features", "compare", "score"]);
+    expect(stageName("compare", { steps: [vector("query", 2), vector("key", 3), vector("score", 6)] })).toBe("dot");
   });
 });
 

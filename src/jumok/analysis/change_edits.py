@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     HeadGroup = tuple[str, Sequence[tuple[int, int]]]
     """A site, and (layer, head) of some of its heads."""
 
+MAX_STEPS = 10_001
+"""No translation has more steps; `changes.Index` has the same limit."""
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -86,11 +89,16 @@ def _pin(change: Pin, weights: Tensor, window: Window) -> None:
 
 
 def check_changes(
-    changes: Sequence[Change], shapes: Mapping[str, tuple[int, ...]], model: TranslationModel
+    changes: Sequence[Change],
+    shapes: Mapping[str, tuple[int, ...]],
+    model: TranslationModel,
+    *,
+    translates: bool = False,
 ) -> None:
     """Refuse changes that name an index outside the maps or a masked cell.
 
-    `shapes` are those of the maps, (layer, head, query, key) per site.
+    `shapes` are those of the maps, (layer, head, query, key) per site. With `translates`, the sentence is
+    translated again under the changes, and may get more steps: then `check_rows` has to follow.
     """
     causal = ("encoder", "decoder") if isinstance(model, DecoderOnly) else ("decoder",)
     for change in changes:
@@ -100,19 +108,38 @@ def check_changes(
         layers, heads, queries, keys = shapes[change.site]
         named_queries, named_keys = change.cells()
         named = {"layer": ([change.layer], layers), "head": ([change.head], heads)}
-        named |= {"query": (list(named_queries), queries), "key": (list(named_keys), keys)}
+        is_row_limited = not translates or change.site == "encoder"
+        limited = [query for query in named_queries if is_row_limited or query not in range(MAX_STEPS)]
+        named |= {"query": (list(limited), queries)}
+        if not translates or change.site != "decoder":  # a key of the translation: the causal mask limits it
+            named |= {"key": (list(named_keys), keys)}
         for axis, (indices, count) in named.items():
-            for index in indices:
-                if index is not None and index not in range(count):
-                    raise DataError(
-                        f'The attention "{change.site}" of this sentence has no {axis} {index}: there are '
-                        f"{count}, counted from 0. Received: {change}."
-                    )
+            _check_indices(change, axis, indices, count)
         earliest = min(named_queries, default=keys)
         if change.site in causal and max(named_keys, default=0) > earliest:
             raise DataError(
                 f'The attention "{change.site}" of this model is causal: query {earliest} attends to the '
                 f"keys from 0 to {earliest}. Received: {change}. Choose an earlier key or a later query."
+            )
+
+
+def check_rows(changes: Sequence[Change], num_steps: int) -> None:
+    """Refuse changes that name a step which neither the old translation nor the new one has.
+
+    `num_steps` are those of the longer one. A change that was chosen in a translation between these two,
+    under other changes, has `words`: it is accepted, and has no effect if its step is not written any more.
+    """
+    for change in changes:
+        if change.site != "encoder" and change.chosen_words is None:
+            _check_indices(change, "query", list(change.cells()[0]), num_steps)
+
+
+def _check_indices(change: Change, axis: str, indices: Sequence[int | None], count: int) -> None:
+    for index in indices:
+        if index is not None and index not in range(count):
+            raise DataError(
+                f'The attention "{change.site}" of this sentence has no {axis} {index}: there are '
+                f"{count}, counted from 0. Received: {change}."
             )
 
 

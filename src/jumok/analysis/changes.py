@@ -2,8 +2,10 @@
 
 These classes are the one schema: Python code constructs them, the server validates requests against them, and
 `web/src/lib/changes.ts` has the same fields, which a test compares. Indices are those of an explanation's
-maps. `change_edits.py` applies changes to a model. Nothing here imports torch or numpy: the server's front
-end, which runs no model, imports this module.
+maps; a row of the translation is a step of the search, whatever other changes make that step write. If
+several changes are made one after another, `words` has what a row and a column were when they were chosen:
+it names the change for people, and has no effect. `change_edits.py` applies changes to a model. Nothing here
+imports torch or numpy: the server's front end, which runs no model, imports this module.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 Index = Annotated[int, Field(strict=True, ge=0, le=10_000)]
 Indices = Annotated[tuple[Index, ...], Field(min_length=1, max_length=100)]
 Weight = Annotated[float, Field(strict=True, ge=0, le=1)]
+Words = tuple[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=200)]]
+"""The row and the column of a change as people read them, in the translation in which they chose them."""
 
 
 def _require_kind(schema: dict[str, Any]) -> None:
@@ -52,6 +56,11 @@ class Change:
         """Return the query and key indices that the change names."""
         return (), ()
 
+    @property
+    def chosen_words(self) -> Words | None:
+        """What the row and the column were when they were chosen, if that was stored."""
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Silence(Change):
@@ -67,6 +76,7 @@ class Paint(Change):
     query: Index = field(kw_only=True)
     key: Index = field(kw_only=True)
     weight: Weight = field(default=1.0, kw_only=True)
+    words: Words | None = field(default=None, kw_only=True)
     kind: Literal["paint"] = field(default="paint", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -78,6 +88,10 @@ class Paint(Change):
 
     def cells(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (self.query,), (self.key,)
+
+    @property
+    def chosen_words(self) -> Words | None:
+        return self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +105,7 @@ class Pin(Change):
     queries: Indices = field(kw_only=True)
     keys: Indices = field(kw_only=True)
     weight: Weight = field(default=1.0, kw_only=True)
+    words: Words | None = field(default=None, kw_only=True)
     kind: Literal["pin"] = field(default="pin", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +123,10 @@ class Pin(Change):
     def cells(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self.queries, self.keys
 
+    @property
+    def chosen_words(self) -> Words | None:
+        return self.words
+
 
 AnyChange = Annotated[Silence | Paint | Pin, Field(discriminator="kind")]
 """A change in JSON, for pydantic models: `kind` says which."""
@@ -118,9 +137,11 @@ _ADAPTER: TypeAdapter[Silence | Paint | Pin] = TypeAdapter(AnyChange)
 
 
 def change_to_json(change: Change) -> dict[str, Any]:
-    """Return the change as plain JSON values: its kind and its fields."""
+    """Return the change as plain JSON values: its kind and its fields, without `words` if it has none."""
     fields = {
-        name: list(value) if isinstance(value, tuple) else value for name, value in asdict(change).items()
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in asdict(change).items()
+        if name != "words" or value is not None
     }
     return {"kind": fields.pop("kind"), **fields}
 

@@ -10,7 +10,7 @@ import numpy
 import torch
 
 from jumok.analysis.bound_model import BoundModel
-from jumok.analysis.change_edits import check_changes, edit_from_changes
+from jumok.analysis.change_edits import check_changes, check_rows, edit_from_changes
 from jumok.analysis.changes import Change
 from jumok.analysis.explanation import BeforeChange, NextToken, PatchedPicture, WordAlignment
 from jumok.analysis.facts import model_facts
@@ -196,10 +196,12 @@ class _Explainer:
         changed = replace(unchanged, edit=hook)
         first_step = min((change.first_step for change in changes), default=0)
         prefix_ids = list(before.ids[:first_step]) if first_step > len(prefix_ids) else prefix_ids
+        translation = self._translate(changed, prefix_ids, on_partial)
+        check_rows(changes, max(len(before.ids), len(translation.ids)) + 1)
         return self._explanation(
             changed,
             source,
-            self._translate(changed, prefix_ids, on_partial),
+            translation,
             len(prefix_ids),
             changes=changes,
             before=BeforeChange(
@@ -222,12 +224,13 @@ class _Explainer:
     def _changes_and_hook(
         self, edit: Change | Sequence[Change] | Edit, unchanged: BoundModel, target: Sequence[int]
     ) -> tuple[tuple[Change, ...], Edit | None]:
-        """Return the changes, checked against the maps of the unchanged translation, and the edit hook."""
+        """Return the changes, checked against the model and the source, and the edit hook."""
         if not isinstance(edit, Change | Sequence):
             return (), edit
         changes = (edit,) if isinstance(edit, Change) else tuple(edit)
         [weights] = unchanged.weights([target])
-        check_changes(changes, {site: array.shape for site, array in weights.items()}, unchanged.model)
+        shapes = {site: array.shape for site, array in weights.items()}
+        check_changes(changes, shapes, unchanged.model, translates=True)
         return changes, edit_from_changes(changes, unchanged.model, unchanged.source_length)
 
     def _translate(

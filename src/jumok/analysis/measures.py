@@ -4,6 +4,10 @@
     gradient   Σ_d x_d · ∂ log p(token) / ∂x_d                    gradient × input, Denil et al. 2014
     erasure    log p(token) without the word − log p(token)       Li et al. 2016, "Understanding … by erasure"
 
+The signs differ: a word that supports the written token has a positive gradient × input and a negative
+erasure. Minus gradient × input is the first-order estimate of what the token loses with the embedding; the
+page shows that estimate, so that both have one sign there: below 0, the word supports.
+
 A weight says where a head reads. What it reads may be short (a small norm), may not matter for the word that
 is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
 """
@@ -44,10 +48,12 @@ class Measures:
     In a recurrent model, f(x) is the encoder's state itself."""
     gradient: Mapping[str, NDArray[np.float32]]
     """ "cross" → (step, source token), "decoder" → (step, `<s>` and target tokens): gradient × input of the
-    produced token's log-probability; the input is the token's embedding, without its position."""
+    produced token's log-probability; the input is the token's embedding, without its position. Above 0, the
+    token supports the produced one, to first order."""
     erasure: NDArray[np.float32] | None
     """(step, source word): the change in the log-probability of the produced token when the word is deleted
-    from the sentence. None if attention is changed at single cells, whose indices would name other words."""
+    from the sentence. Below 0, the word supports the token. None if attention is changed at single cells,
+    whose indices would name other words."""
 
 
 def measure(

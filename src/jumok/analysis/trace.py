@@ -95,8 +95,9 @@ class AttentionCall:
         steps.append(over_keys("weights", "α", row))
         if self.edit is not None:
             weights, contexts = self._attend(inputs, self.edit)
+            if not torch.equal(row, weights[self.query]):  # the changes may be of other heads or queries
+                steps.append(over_keys("edited weights", "α after the edit", weights[self.query]))
             row = weights[self.query]
-            steps.append(over_keys("edited weights", "α after the edit", row))
         steps.append(number("weight", "αᵢ", row[self.key]))
         steps.append(vector("weighted value", "αᵢ vᵢ", row[self.key] * values[0, self.head, self.key]))
         steps.append(vector("context", "Σᵢ αᵢ vᵢ", row @ values[0, self.head]))

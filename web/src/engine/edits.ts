@@ -62,7 +62,7 @@ export function firstStep(change: Change): number {
   return change.kind === "paint" ? change.query : Math.min(...change.queries);
 }
 
-/** Refuse changes that name an index outside the maps or a masked cell. */
+/** Refuse changes that name an index outside the maps or a masked cell. The translation may get more steps: `checkRows` limits those. */
 export function checkChanges(changes: readonly Change[], maps: Partial<Record<Site, SiteWeights>>): void {
   for (const change of changes) {
     const map = maps[change.site];
@@ -73,12 +73,24 @@ export function checkChanges(changes: readonly Change[], maps: Partial<Record<Si
     if (change.kind !== "silence" && !((change.weight ?? 1) >= 0 && (change.weight ?? 1) <= 1)) throw new Error(`A weight lies between 0 and 1. Received: ${change.weight}.`);
     const named: [string, (number | null)[]][] = [["layer", [change.layer]], ["head", [change.head]], ["query", queries], ["key", keys]];
     named.forEach(([axis, indices], i) => {
-      const wrong = indices.find((index) => index !== null && !(Number.isInteger(index) && index >= 0 && index < map.shape[i]));
+      const isOfTranslation = (axis === "query" && change.site !== "encoder") || (axis === "key" && change.site === "decoder");
+      const count = isOfTranslation ? Infinity : map.shape[i];
+      const wrong = indices.find((index) => index !== null && !(Number.isInteger(index) && index >= 0 && index < count));
       if (wrong !== undefined) throw new Error(`The attention "${change.site}" of this sentence has no ${axis} ${wrong}: there are ${map.shape[i]}, counted from 0.`);
     });
     const earliest = Math.min(...queries);
     if (change.site === "decoder" && queries.length && Math.max(...keys) > earliest) {
       throw new Error(`The attention "decoder" of this model is causal: query ${earliest} attends to the keys from 0 to ${earliest}. Choose an earlier key or a later query.`);
     }
+  }
+}
+
+/** Refuse changes that name a step which neither the old translation nor the new one has; `steps` are those of the longer one.
+ * A change with `words` was chosen in a translation between these two: it has no effect if its step is not written any more. */
+export function checkRows(changes: readonly Change[], steps: number): void {
+  for (const change of changes) {
+    if (change.kind === "silence" || change.site === "encoder" || change.words) continue;
+    const wrong = (change.kind === "paint" ? [change.query] : change.queries).find((query) => query >= steps);
+    if (wrong !== undefined) throw new Error(`The attention "${change.site}" of this sentence has no query ${wrong}: there are ${steps}, counted from 0.`);
   }
 }

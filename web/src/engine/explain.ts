@@ -4,7 +4,7 @@ import type { Change } from "../lib/changes";
 import type { Cell, CellSteps, Explanation, GroupEffect, Measures, NextTokens, PackedFloats, Search, Statistics, Table } from "../lib/format";
 import { concatenate } from "./arrays";
 import { alignments, defaultReadOut, type ReadOut } from "./alignment";
-import { checkChanges, editFromChanges, firstStep, silenceHeads } from "./edits";
+import { checkChanges, checkRows, editFromChanges, firstStep, silenceHeads } from "./edits";
 import { valueNorms } from "./measures";
 import { BEGIN, END, logProbOf, PAD, pass, sum, tokenLogProbsOf, type Edit, type Model, type Probe, type SiteWeights } from "./model";
 import type { SearchSettings, Site, StoredModel } from "./model_file";
@@ -127,6 +127,7 @@ export class Explainer {
     const first = Math.min(...changes.map(firstStep));
     if (first > prefix.length) prefix = before.ids.slice(0, first);
     const translation = yield* this.#translation(source, request, prefix, edit, true);
+    checkRows(changes, Math.max(before.ids.length, translation.ids.length) + 1);
     return this.#explanation(source, translation, edit, prefix.length, changes, {
       target: this.#tokenizedTarget(before.ids),
       log_prob: rounded(this.#logProb(source, before.ids, before.ended, null)),

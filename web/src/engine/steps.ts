@@ -128,8 +128,9 @@ function* weightSteps(scores: Float32Array, visible: number, values: readonly Fl
   yield overKeys("weights", "α", all.slice());
   if (edit) {
     edit(weights, cell as { site: Site; layer: number; head: number; query: number });
+    const isEdited = weights.some((weight, i) => weight !== all[i]); // the changes may be of other heads or queries
     all.set(weights);
-    yield overKeys("edited weights", "α after the edit", all.slice());
+    if (isEdited) yield overKeys("edited weights", "α after the edit", all.slice());
   }
   yield number("weight", "αᵢ", all[cell.key]);
   yield vector("weighted value", "αᵢ vᵢ", values[cell.key].map((value) => all[cell.key] * value));

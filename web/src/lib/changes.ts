@@ -2,7 +2,7 @@
  *
  * The fields are those of the Python classes in src/jumok/analysis/changes.py; tests/analysis/test_change_schema.py compares them. */
 
-import { isSite, type Explanation, type Site } from "./format";
+import { isSite, type Explanation, type Site, type TokenizedSentence } from "./format";
 import { joinTokens, tokenLabels, tokensOf } from "./maps";
 import type { Strings } from "./strings";
 
@@ -21,6 +21,8 @@ export interface Paint {
   query: number;
   key: number;
   weight: number;
+  /** The row and the column as they were called where they were chosen. */
+  words?: [string, string];
 }
 
 export interface Pin {
@@ -32,17 +34,22 @@ export interface Pin {
   keys: number[];
   /** The share of the row that the keys get together; 1 if it is missing, 0 cuts them off. */
   weight?: number;
+  /** The row and the column as they were called where they were chosen; another change may since have made the step write another word. */
+  words?: [string, string];
 }
 
 export type Change = Silence | Paint | Pin;
 
 const isIndex = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
+/** The longest name of a row or a column that a change keeps. */
+const MAX_NAME = 200;
+const areWords = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 2 && value.every((word) => typeof word === "string" && word.length <= MAX_NAME));
 const areIndices = (value: unknown) => Array.isArray(value) && value.every(isIndex);
 
 function isChange(value: unknown): value is Change {
   if (typeof value !== "object" || value === null) return false;
-  const { kind, site, layer, head, query, key, weight, queries, keys } = value as Record<string, unknown>;
-  if (typeof site !== "string" || !isSite(site) || ![layer, head].every((index) => index === null || index === undefined || isIndex(index))) return false;
+  const { kind, site, layer, head, query, key, weight, queries, keys, words } = value as Record<string, unknown>;
+  if (typeof site !== "string" || !isSite(site) || ![layer, head].every((index) => index === null || index === undefined || isIndex(index)) || !areWords(words)) return false;
   if (kind === "paint") return isIndex(query) && isIndex(key) && typeof weight === "number";
   return kind === "silence" || (kind === "pin" && areIndices(queries) && areIndices(keys) && (weight === undefined || typeof weight === "number"));
 }
@@ -95,10 +102,26 @@ export function toggleHead(changes: readonly Change[], site: Site, layer: number
 }
 
 /** Where attention is changed by hand: some queries, some keys, in one head, in a layer, or everywhere. */
-export type Edge = Pick<Pin, "site" | "layer" | "head" | "queries" | "keys">;
+export interface Edge extends Pick<Pin, "site" | "layer" | "head" | "queries" | "keys"> {
+  /** The explanation in which it was chosen: its words name the change. */
+  chosenIn?: Explanation;
+}
 
-export function scopedEdge(site: Site, scope: { layer: number | null; head: number | null }, queries: number[], keys: number[]): Edge {
-  return { site, ...scope, queries, keys };
+export function scopedEdge(site: Site, scope: { layer: number | null; head: number | null }, queries: number[], keys: number[], chosenIn?: Explanation): Edge {
+  return { site, ...scope, queries, keys, ...(chosenIn && { chosenIn }) };
+}
+
+
+/** The row and the column of an edge as words of a translation: the word itself if it is a whole one (its tokens may be bytes), else tokens. */
+export function edgeWords(explanation: Explanation, { site, queries, keys }: Pick<Edge, "site" | "queries" | "keys">): [string, string] {
+  const [rows, columns] = tokenLabels(explanation, site);
+  const name = (sentence: TokenizedSentence, labels: string[], indices: readonly number[], first = 0) => {
+    const word = sentence.word_of_token[indices[0] - first] ?? -1;
+    const isWhole = word >= 0 && tokensOf(sentence, word).map((position) => position + first).join() === indices.join();
+    return (isWhole ? sentence.words[word] : joinTokens(labels, indices)).slice(0, MAX_NAME);
+  };
+  const { source, target } = explanation;
+  return [name(site === "encoder" ? source : target, rows, queries), site === "decoder" ? name(target, columns, keys, 1) : name(source, columns, keys)];
 }
 
 const sameIndices = (a: readonly number[], b: readonly number[]) => a.join() === b.join();
@@ -115,7 +138,8 @@ export function weightSetAt(changes: readonly Change[], edge: Edge): number | nu
 /** Give the keys this share of the row. A share of 1 replaces every weight that was set for these queries before. */
 export function setWeight(changes: readonly Change[], edge: Edge, weight: number): Change[] {
   const rest = changes.filter((change) => !pinsSameQueries(change, edge) || (weight < 1 && (change.weight ?? 1) < 1 && !sameIndices(change.keys, edge.keys)));
-  return [...rest, { kind: "pin", ...edge, weight }];
+  const { chosenIn, ...place } = edge;
+  return [...rest, { kind: "pin", ...place, weight, ...(chosenIn && { words: edgeWords(chosenIn, edge) }) }];
 }
 
 export function releaseWeight(changes: readonly Change[], edge: Edge): Change[] {
@@ -127,14 +151,14 @@ export function firstChangedStep(changes: readonly Change[]): number {
   return Math.min(...changes.map((change) => (change.site === "encoder" || change.kind === "silence" ? 0 : change.kind === "paint" ? change.query : Math.min(...change.queries))));
 }
 
-/** A change as text. Its indices refer to the translation before the change. */
+/** A change as text, with the words that were chosen. Without them, its indices are taken for those of the translation before all changes. */
 export function describeChange(change: Change, explanation: Explanation, text: Strings): string {
   const target = explanation.before?.target ?? explanation.target;
-  const [rows, columns] = tokenLabels({ ...explanation, target }, change.site);
   const scope = [text.site[change.site], change.layer === null ? text.allLayers : `${text.layer} ${change.layer}`, change.head === null ? text.allHeads : `${text.head} ${change.head}`].join(", ");
   if (change.kind === "silence") return `${text.silence}: ${scope}`;
-  if (change.kind === "paint") return `${text.paint}: ${rows[change.query]} → ${columns[change.key]} = ${change.weight.toFixed(2)} (${scope})`;
-  const ends = `${joinTokens(rows, change.queries)} → ${joinTokens(columns, change.keys)}`;
+  const place = change.kind === "paint" ? { site: change.site, queries: [change.query], keys: [change.key] } : change;
+  const ends = (change.words ?? edgeWords({ ...explanation, target }, place)).join(" → ");
+  if (change.kind === "paint") return `${text.paint}: ${ends} = ${change.weight.toFixed(2)} (${scope})`;
   const share = change.weight ?? 1;
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
@@ -149,6 +173,13 @@ export function partlyPinned({ changes, target }: Explanation): { word: string; 
       .map(({ word, tokens }) => ({ word, pinned: tokens.filter((token) => change.queries.includes(token)).length, tokens: tokens.length }))
       .filter(({ pinned, tokens }) => pinned < tokens);
   });
+}
+
+/** Whether a change has no effect, because the translation ends before its first step. */
+export function isWithoutEffect(change: Change, { target, ended }: Pick<Explanation, "target" | "ended">): boolean {
+  if (change.kind === "silence" || change.site === "encoder") return false;
+  const queries = change.kind === "paint" ? [change.query] : change.queries;
+  return Math.min(...queries) >= target.tokens.length + Number(ended);
 }
 
 /** The prefix that the translation was given, as text. */

@@ -104,6 +104,56 @@ export const GLOSSARY = {
     ko: { term: "로짓", text: "어휘에 있는 토큰 하나의 점수입니다. 모든 로짓의 소프트맥스가 다음에 쓸 토큰의 확률입니다." },
     page: "explain/decoder-and-training.md",
   },
+  embedding: {
+    en: { term: "Embedding", text: "The vector that stands for a token." },
+    ko: { term: "임베딩", text: "토큰을 나타내는 벡터입니다." },
+    page: "explain/sequence-to-sequence.md",
+  },
+  recurrentState: {
+    en: { term: "State", text: "h is what the encoder knows at a source word; s is what the decoder knows so far." },
+    ko: { term: "상태", text: "h는 원문의 한 단어에서 인코더가 가진 정보이고, s는 디코더가 지금까지 쌓은 정보입니다." },
+    page: "explain/sequence-to-sequence.md",
+  },
+  recurrentProject: {
+    en: { term: "Query, key, value", text: "In a recurrent model the decoder's state s is the query, and the encoder's state h of a word is its key and its value." },
+    ko: { term: "쿼리, 키, 밸류", text: "순환 신경망에서는 디코더의 상태 s가 쿼리이고, 각 단어의 인코더 상태 h가 키이자 밸류입니다." },
+    page: "explain/sequence-to-sequence.md",
+  },
+  additive: {
+    en: { term: "Additive score", text: "How well a key fits a query: a small network with one hidden layer compares them (Bahdanau et al. 2015)." },
+    ko: { term: "가산 점수", text: "키가 쿼리에 얼마나 맞는지를 은닉층이 하나인 작은 신경망으로 비교합니다(Bahdanau et al. 2015)." },
+    page: "explain/additive.md",
+  },
+  dot: {
+    en: { term: "Score", text: "How well a key fits a query: their scalar product, without scaling (Luong et al. 2015)." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 두 벡터의 내적이며 스케일링은 없습니다(Luong et al. 2015)." },
+    page: "explain/luong.md",
+  },
+  general: {
+    en: { term: "Score", text: "How well a key fits a query: the scalar product of the query and the key after a matrix (Luong et al. 2015)." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 행렬을 곱한 키와 쿼리의 내적입니다(Luong et al. 2015)." },
+    page: "explain/luong.md",
+  },
+  byPosition: {
+    en: { term: "Score", text: "The query alone says how well each position fits; the keys are not looked at (Luong et al. 2015)." },
+    ko: { term: "점수", text: "쿼리만으로 각 위치의 점수를 정합니다. 키는 보지 않습니다(Luong et al. 2015)." },
+    page: "explain/luong.md",
+  },
+  features: {
+    en: { term: "Features", text: "Query and key are turned into features whose products take the place of the softmax." },
+    ko: { term: "특징", text: "쿼리와 키를 특징으로 바꾸고, 소프트맥스 대신 그 곱을 씁니다." },
+    page: "explain/index.md",
+  },
+  score: {
+    en: { term: "Score", text: "How well a key fits a query." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다." },
+    page: "explain/index.md",
+  },
+  recurrentOutput: {
+    en: { term: "Output", text: "What the decoder makes of its state and of what it has read; the next token is predicted from it." },
+    ko: { term: "출력", text: "디코더의 상태와 읽은 내용으로 만든 벡터입니다. 이 벡터로 다음 토큰을 예측합니다." },
+    page: "explain/sequence-to-sequence.md",
+  },
   lens: {
     en: { term: "Logit lens", text: "What a layer would have written if it were the last: its state goes straight to the logits." },
     ko: { term: "로짓 렌즈", text: "어떤 레이어가 마지막이라면 무엇을 썼을지 보여 줍니다. 그 레이어의 상태를 곧바로 로짓으로 바꿉니다." },

@@ -213,12 +213,6 @@ function isCausal({ attention, facts }: Explanation, site: Site): boolean {
   return site === "decoder" || (site === "encoder" && facts.family === "decoder-only" && attention.encoder?.layout === "causal");
 }
 
-function withoutLabel(grouping: Grouping, label: string, position: number): Grouping {
-  const { labels, tokens, words } = grouping;
-  const isKept = (_: unknown, i: number) => labels[i] !== label || tokens[i][0] !== position;
-  return { labels: labels.filter(isKept), tokens: tokens.filter(isKept), words: words.filter(isKept) };
-}
-
 /** The map of a choice. A word's keys are summed and its queries averaged, so that rows keep their sums. */
 export function makeMap(explanation: Explanation, choice: Choice, columnWords = choice.words): AttentionMap | null {
   const packed = explanation.attention[choice.site];
@@ -234,12 +228,8 @@ interface TableOptions {
 
 /** A table (query, key) of any numbers as the map of a choice: by words or tokens, with or without special tokens. */
 export function tableMap(explanation: Explanation, choice: Choice, table: Float32Array, { columnWords = choice.words, addQueries = false }: TableOptions = {}): AttentionMap {
-  const [queries, keys] = explanation.attention[choice.site]!.shape.slice(2);
-  let [rows, columns] = groups(explanation, choice.site, choice.words, columnWords);
-  if (!choice.specials) {
-    rows = withoutLabel(rows, END, queries - 1);
-    columns = choice.site === "decoder" ? withoutLabel(columns, BEGIN, 0) : withoutLabel(columns, END, keys - 1);
-  }
+  const [keys] = explanation.attention[choice.site]!.shape.slice(3);
+  const [rows, columns] = groups(explanation, choice.site, choice.words, columnWords);
   const values = new Float32Array(rows.labels.length * columns.labels.length);
   let at = 0;
   for (const queryGroup of rows.tokens)
@@ -250,11 +240,33 @@ export function tableMap(explanation: Explanation, choice: Choice, table: Float3
     }
   const isHidden = (queryGroup: number[], keyGroup: number[]) => queryGroup.length > 0 && keyGroup.length > 0 && Math.min(...keyGroup) > Math.max(...queryGroup);
   const empty = isCausal(explanation, choice.site) ? Uint8Array.from(rows.tokens.flatMap((queryGroup) => columns.tokens.map((keyGroup) => Number(isHidden(queryGroup, keyGroup))))) : undefined;
-  return {
+  const map: AttentionMap = {
     ...mapFrom(values, rows.labels, columns.labels),
     ...(empty?.includes(1) && { empty }),
     rowAxis: { side: rowSide(choice.site), words: rows.words, tokens: rows.tokens },
     columnAxis: { side: columnSide(choice.site), words: columns.words, tokens: columns.tokens },
+  };
+  return choice.specials ? map : withoutSpecials(explanation, choice, map);
+}
+
+/** A map of all rows and columns without those of special tokens; no number changes. */
+export function withoutSpecials(explanation: Explanation, { site }: Pick<Choice, "site">, map: AttentionMap): AttentionMap {
+  const [queries, keys] = explanation.attention[site]!.shape.slice(2);
+  const keep = (labels: string[], axis: Axis, label: string, position: number) => labels.flatMap((name, i) => (name !== label || axis.tokens[i][0] !== position ? [i] : []));
+  const [rowAxis, columnAxis] = [map.rowAxis!, map.columnAxis!];
+  const rows = keep(map.rowLabels, rowAxis, END, queries - 1);
+  const columns = site === "decoder" ? keep(map.columnLabels, columnAxis, BEGIN, 0) : keep(map.columnLabels, columnAxis, END, keys - 1);
+  const cells = rows.flatMap((row) => columns.map((column) => row * map.columns + column));
+  const pick = <Value>(list: readonly Value[], indices: number[]) => indices.map((i) => list[i]);
+  const axis = ({ side, words, tokens }: Axis, indices: number[]): Axis => ({ side, words: pick(words, indices), tokens: pick(tokens, indices) });
+  const { empty, ...rest } = map;
+  const left = empty && Uint8Array.from(cells, (cell) => empty[cell]);
+  return {
+    ...rest,
+    ...mapFrom(Float32Array.from(cells, (cell) => map.values[cell]), pick(map.rowLabels, rows), pick(map.columnLabels, columns), map.rounded),
+    ...(left?.includes(1) && { empty: left }),
+    rowAxis: axis(rowAxis, rows),
+    columnAxis: axis(columnAxis, columns),
   };
 }
 
@@ -319,6 +331,12 @@ export function queryOverHeads(explanation: Explanation, choice: Choice, row: nu
     empty?.set(map.empty!.subarray(row * columns, (row + 1) * columns), i * columns);
   });
   return { ...mapFrom(values, labels, columnLabels, isRounded(packed)), columnAxis, empty };
+}
+
+/** The indices of models in the order in which they are compared: the chosen one is the first. */
+export function comparisonOrder(count: number, chosen: number): number[] {
+  const all = Array.from({ length: count }, (_, i) => i);
+  return [...all.filter((i) => i === chosen), ...all.filter((i) => i !== chosen)];
 }
 
 /** The sum of several rows, as a map of one row. A column has no number where none of the rows has one. */

@@ -1,7 +1,7 @@
 /** How much each column matters to each row, by measures other than the weight: norms as shares of a row, gradients and erasure in nats. */
 
 import { floats, weights, type Explanation, type Measures, type Packed, type PackedFloats } from "./format";
-import { combineHeads, headWeights, isShifted, makeMap, selectedHeads, shiftRowsUp, tableMap, type AttentionMap, type Choice } from "./maps";
+import { combineHeads, headWeights, isShifted, makeMap, selectedHeads, shiftRowsUp, tableMap, withoutSpecials, type AttentionMap, type Choice } from "./maps";
 
 export type Measure = "weight" | "norm" | "gradient" | "erasure";
 export const MEASURES: Measure[] = ["weight", "norm", "gradient", "erasure"];
@@ -28,27 +28,46 @@ export function missing(measures: Measures | null | undefined, measure: Measure,
   return measures.erasure ? null : "changed cells";
 }
 
-/** The map of a measure: norms as shares of their row, gradients and erasure in nats with their signs. Null where it is missing. */
+/** The map of a measure: norms as shares of their row, gradients and erasure in nats. Null where it is missing.
+ *
+ * All nats have one sign: the change in the log-probability without the word, so a word below 0 supports the written one. Erasure measures
+ * that change; the negative of gradient × input is its first-order estimate. */
 export function measureMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
   if (measure === "weight") return makeMap(explanation, choice);
   if (!measures || missing(measures, measure, choice)) return null;
-  if (measure === "norm") return { ...shares(tableMap(explanation, choice, normTable(explanation, choice, measures.value_norms[choice.site]!)), 0), quantity: "share" };
-  if (measure === "gradient") return { ...tableMap(explanation, choice, floats(measures.gradient[choice.site as "cross" | "decoder"]!), { addQueries: true }), quantity: "nats" };
-  return erasureMap(explanation, choice, measures.erasure!);
+  const map = wholeMap(explanation, { ...choice, specials: true }, measures, measure);
+  return choice.specials ? map : withoutSpecials(explanation, choice, map);
 }
 
-/** The shares of a measure, without signs, minus those of the weights; rows in which nothing matters stay 0. */
-export function differenceMap(explanation: Explanation, choice: Choice, measured: AttentionMap, measure: Measure): AttentionMap {
-  const weight = makeMap(explanation, choice, measure === "erasure" || choice.words)!;
-  const own = measured.quantity === "nats" ? shares(measured, MIN_CHANGE) : measured;
-  const values = own.values.map((value, i) => {
-    const start = Math.floor(i / own.columns) * own.columns;
-    const row = own.values.subarray(start, start + own.columns);
-    if (own.empty?.[i] || !row.some((share) => share > 0)) return 0;
-    const total = weight.values.subarray(start, start + own.columns).reduce((sum, share) => sum + share, 0);
-    return value - (total > 0 ? weight.values[i] / total : 0);
-  });
-  return { ...own, values, quantity: "difference" };
+/** The map of a measure with all rows and columns: shares are those of the whole row, whichever columns are shown. */
+function wholeMap(explanation: Explanation, choice: Choice, measures: Measures, measure: Exclude<Measure, "weight">): AttentionMap {
+  if (measure === "norm") return { ...shares(tableMap(explanation, choice, normTable(explanation, choice, measures.value_norms[choice.site]!)), 0), quantity: "share" };
+  if (measure === "erasure") return erasureMap(explanation, choice, measures.erasure!);
+  const table = floats(measures.gradient[choice.site as "cross" | "decoder"]!).map((value) => 0 - value);
+  return { ...tableMap(explanation, choice, table, { addQueries: true }), quantity: "nats" };
+}
+
+/** The shares of a measure, without signs, minus those of the weights over the same columns: a row with all its columns sums to 0.
+ * Rows in which all words together change less than `MIN_CHANGE`, or in which all weights are 0, have no numbers. Null where the measure is missing. */
+export function differenceMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
+  if (measure === "weight" || !measures || missing(measures, measure, choice)) return null;
+  const whole = { ...choice, specials: true };
+  const measured = wholeMap(explanation, whole, measures, measure);
+  const own = shares(measured, measured.quantity === "nats" ? MIN_CHANGE : 0);
+  const weight = shares({ ...makeMap(explanation, whole, measure === "erasure" || choice.words)!, empty: measured.empty }, 0);
+  const isMissing = (map: AttentionMap, row: number) => !map.values.subarray(row * map.columns, (row + 1) * map.columns).some((share) => share > 0);
+  const rowsWithout = Array.from({ length: own.rows }, (_, row) => isMissing(own, row) || isMissing(weight, row));
+  const empty = Uint8Array.from(own.values, (_, i) => Number(own.empty?.[i] || rowsWithout[Math.floor(i / own.columns)]));
+  const values = own.values.map((value, i) => (empty[i] ? 0 : value - weight.values[i]));
+  const { empty: _, ...rest } = own;
+  const map: AttentionMap = { ...rest, values, quantity: "difference", ...(empty.includes(1) && { empty }) };
+  return choice.specials ? map : withoutSpecials(explanation, choice, map);
+}
+
+/** Why cells of a map have no number: whole rows, or some of the columns. */
+export function strokes({ rows, columns, empty }: Pick<AttentionMap, "rows" | "columns" | "empty">): { rows: boolean; cells: boolean } {
+  const counts = Array.from({ length: empty ? rows : 0 }, (_, row) => empty!.subarray(row * columns, (row + 1) * columns).reduce((sum, one) => sum + one, 0));
+  return { rows: counts.some((count) => count === columns), cells: counts.some((count) => count > 0 && count < columns) };
 }
 
 /** Weight × ‖value‖ of the chosen heads, averaged, or the maximum of them. */
@@ -83,12 +102,13 @@ function erasureTable({ source }: Explanation, packed: PackedFloats): Float32Arr
   return table;
 }
 
-/** Each row divided by the sum of its absolute values, without signs; rows whose sum is below `least` become 0. */
+/** Each row divided by the sum of its absolute values, without signs; cells without a number do not count, and rows whose sum is not above `least` become 0. */
 function shares(map: AttentionMap, least: number): AttentionMap {
-  const values = new Float32Array(map.values.length);
+  const sizes = map.values.map((value, i) => (map.empty?.[i] ? 0 : Math.abs(value)));
+  const values = new Float32Array(sizes.length);
   for (let start = 0; start < values.length; start += map.columns) {
-    const total = map.values.subarray(start, start + map.columns).reduce((sum, value) => sum + Math.abs(value), 0);
-    if (total > least) for (let i = start; i < start + map.columns; i++) values[i] = Math.abs(map.values[i]) / total;
+    const total = sizes.subarray(start, start + map.columns).reduce((sum, size) => sum + size, 0);
+    if (total > least) for (let i = start; i < start + map.columns; i++) values[i] = sizes[i] / total;
   }
   return { ...map, values };
 }

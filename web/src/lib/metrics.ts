@@ -33,6 +33,32 @@ export function trainingLoss(lines: MetricsLine[]): [number, number][] {
   return perplexities.length ? perplexities.map(([step, perplexity]) => [step, Math.log(perplexity)]) : metricPoints(lines, "train", "loss");
 }
 
+/** The last update of several runs. */
+export function lastUpdate(runs: MetricsLine[][]): number {
+  return runs.flat().reduce((last, { step }) => (typeof step === "number" ? Math.max(last, step) : last), 1);
+}
+
+/** A line of a chart over the updates of a run. */
+export interface ChartLine {
+  name: string;
+  points: [number, number][];
+  /** It has the other colour. */
+  secondary?: boolean;
+  /** Of another run: which one, from 0. Each has a dash of its own. */
+  run?: number;
+}
+
+/** The dashes of other runs, which can be told apart without colour; more runs than these repeat them. */
+export const DASHES = ["9 4", "2 4", "12 4 2 4", "6 3 2 3 2 3", "1 7", "18 5"];
+
+/** A line per metric, and the same of other runs: the colour names the metric, the dash the run. */
+export function runLines(metrics: { name: string; points: (lines: MetricsLine[]) => [number, number][] }[], lines: MetricsLine[], others: { name: string; metrics: MetricsLine[] }[]): ChartLine[] {
+  return metrics.flatMap(({ name, points }, i) => [
+    { name, points: points(lines), secondary: i % 2 === 1 },
+    ...others.map((run, index) => ({ name: `${name}, ${run.name}`, points: points(run.metrics), secondary: i % 2 === 1, run: index })).filter((line) => line.points.length),
+  ]);
+}
+
 /** The validations that have samples or a map. Malformed fields are left out. */
 export function parseValidations(lines: MetricsLine[]): Validation[] {
   return lines

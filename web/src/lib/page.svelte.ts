@@ -325,7 +325,7 @@ class Page {
       const answer = await explainStreaming(request, async (text, index) => (isNew ? this.#showPartial(text, index, signal) : undefined), signal);
       if (signal.aborted) return;
       this.#requests.set(answer, request);
-      if (!this.#keepSelection) Object.assign(this, { step: -1, candidate: -1, cell: null, ...(isNew && { selectedRows: [], edge: null }) });
+      if (!this.#keepSelection) Object.assign(this, { step: -1, candidate: -1, ...(isNew && { cell: null, selectedRows: [], edge: null }) });
       this.#keepSelection = false;
       this.answer = answer;
       if (!this.#gesture) void this.#addEffects(signal, answer, request);

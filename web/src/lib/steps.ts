@@ -1,6 +1,6 @@
 /** The steps of one weight as a flow: their order, their computed formulas, and what its query reads and writes. */
 
-import { floats, type Cell, type CellSteps, type Explanation, type Site } from "./format";
+import { floats, type Cell, type CellSteps, type Explanation, type Site, type Step } from "./format";
 import { headWeights, tokenLabels } from "./maps";
 
 export type Stage = "embed" | "state" | "project" | "compare" | "softmax" | "value" | "output" | "residual" | "feedForward" | "predict";
@@ -18,6 +18,42 @@ export const STAGES: Record<Stage, string[]> = {
   feedForward: ["feed-forward hidden", "feed-forward output", "block output"],
   predict: ["final state", "logit", "log sum", "log-probability"],
 };
+
+/** What a stage is called, after what the model has: not every model adds positions, has several heads or compares by q · k. */
+export type StageName = Stage | "embedding" | "recurrentState" | "recurrentProject" | "additive" | "dot" | "general" | "byPosition" | "features" | "score" | "recurrentOutput";
+
+export function stageName(stage: Stage, { steps }: Pick<CellSteps, "steps">): StageName {
+  const find = (name: string) => steps.find((step) => step.name === name);
+  const isRecurrent = !find("heads");
+  if (stage === "embed") return ["query position", "key position"].some((name) => find(name) && floats(find(name)!).some(Boolean)) ? "embed" : "embedding";
+  if (stage === "state" && isRecurrent) return "recurrentState";
+  if (stage === "project" && isRecurrent) return "recurrentProject";
+  if (stage === "output" && isRecurrent) return "recurrentOutput";
+  if (stage !== "compare") return stage;
+  if (find("hidden")) return "additive";
+  if (find("projected key")) return "general";
+  if (find("position weights")) return "byPosition";
+  if (find("query features")) return "features";
+  if (find("product")) return "compare";
+  return comparedVectors(steps) ? "dot" : "score";
+}
+
+/** The vectors whose scalar product is the score, unscaled, with their names: v and tanh(…), s and W h, or s and h. Null for other scores. */
+function comparedVectors(steps: readonly Step[]): { formula: string; product: number } | null {
+  const values = (name: string) => {
+    const step = steps.find((entry) => entry.name === name);
+    return step && floats(step);
+  };
+  const score = values("score")?.[0];
+  const pairs: [string, string, string][] = [["energy", "hidden", "v · tanh(W_q s + W_k hᵢ) = Σ vⱼ tanhⱼ"], ["query", "projected key", "s · W hᵢ"], ["query", "key", "s · hᵢ"]];
+  for (const [first, second, formula] of pairs) {
+    const [a, b] = [values(first), values(second)];
+    if (score === undefined || !a || !b || a.length !== b.length) continue;
+    const product = a.reduce((sum, value, i) => sum + value * b[i], 0);
+    if (Math.abs(product - score) < 1e-3 * Math.max(1, Math.abs(score))) return { formula, product };
+  }
+  return null;
+}
 
 /** The cell that is shown first has a weight within this distance of 0.5. */
 const MAX_DISTANCE_FROM_HALF = 0.2;
@@ -78,6 +114,8 @@ export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellK
   if (score !== undefined && product !== undefined && scale !== undefined) {
     result.score = `eᵢ = q · kᵢ / √d${bias === undefined ? "" : " + b"} = ${text(product)} / ${text(scale)}${bias === undefined ? "" : ` + ${text(bias)}`} = ${text(score)}`;
   }
+  const compared = product === undefined && !values("position bias") ? comparedVectors(steps) : null;
+  if (compared) result.score = `eᵢ = ${compared.formula} = ${text(compared.product)}`;
   const [scores, allowed, weights] = [values("scores"), values("allowed"), values("weights")];
   if (score !== undefined && scores && allowed && weights && weight !== undefined && !values("edited weights")) {
     // Relative to eᵢ, so that no exponential overflows.
