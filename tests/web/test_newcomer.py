@@ -276,5 +276,5 @@ def test_nothing_but_what_changed_moves_when_a_word_is_pinned(open_page: OpenPag
     height = box(page, ".under")["height"]
     page.goto(f"{page.url.split('#')[0]}#sentence={quote(SENTENCE)}&{changed(PIN)}")
     wait_for_responses(page)
-    expect(page.locator(".bar")).to_contain_text("scores count only what follows")
+    expect(page.locator(".bar")).to_contain_text("the score sums only the log-probabilities of what follows")
     assert box(page, ".under")["height"] == height
