@@ -24,20 +24,20 @@ class Cycle:
 def test_cycles_are_collected_between_requests_or_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage_collection, "CHECK_SECONDS", 0.01)
     monkeypatch.setattr(garbage_collection, "MAX_SECONDS", 0.3)
-    requests = 1
+    is_idle = False
 
     async def run() -> None:
-        nonlocal requests
-        task = asyncio.create_task(collect_when_idle(lambda: requests))
+        nonlocal is_idle
+        task = asyncio.create_task(collect_when_idle(lambda: is_idle))
         await asyncio.sleep(0.05)
         assert not gc.isenabled()
         during = weakref.ref(Cycle())
         await asyncio.sleep(0.05)
         assert during() is not None
-        requests = 0
+        is_idle = True
         await asyncio.sleep(0.05)
         assert during() is None
-        requests = 1
+        is_idle = False
         forced = weakref.ref(Cycle())
         await asyncio.sleep(0.5)
         assert forced() is None

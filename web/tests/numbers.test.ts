@@ -94,7 +94,7 @@ describe("numbers as text", () => {
   });
 
   it("are shares in per cent", () => {
-    expect([percent(0.0994), percent(0.0996), percent(1)]).toEqual(["9.9 %", "10 %", "100 %"]);
-    expect([percent(0), percent(0.0004), percent(0.0006)]).toEqual(["< 0.1 %", "< 0.1 %", "0.1 %"]);
+    expect([percent(0.0994), percent(0.0996), percent(1)]).toEqual(["9.9%", "10%", "100%"]);
+    expect([percent(0), percent(0.0004), percent(0.0006)]).toEqual(["< 0.1%", "< 0.1%", "0.1%"]);
   });
 });

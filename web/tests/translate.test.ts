@@ -38,7 +38,7 @@ describe("addresses", () => {
 });
 
 test("a probability is rounded, but never to certainty or to nothing", () => {
-  expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0 %", "< 1 %", "81 %", "> 99 %", "100 %"]);
+  expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0%", "< 1%", "81%", "> 99%", "100%"]);
   expect([null, 0.9, 0.6, 0.3, 0.1].map(tint)).toEqual([0, 0, 1, 2, 3]);
 });
 

@@ -20,7 +20,7 @@ MAX_SECONDS = 15.0
 """Garbage is collected after this time even if requests are being answered."""
 
 
-async def collect_when_idle(open_requests: Callable[[], int]) -> None:
+async def collect_when_idle(server_is_idle: Callable[[], bool]) -> None:
     """Replace the automatic collections of this process, until cancelled, by collections between requests.
 
     What exists now is taken for permanent and is never examined again.
@@ -32,7 +32,7 @@ async def collect_when_idle(open_requests: Callable[[], int]) -> None:
         collected_at, may_have_garbage = time.monotonic(), False
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            is_idle = not open_requests()
+            is_idle = server_is_idle()
             may_have_garbage |= not is_idle or gc.get_count()[0] > gc.get_threshold()[0]
             now = time.monotonic()
             if may_have_garbage and (is_idle or now - collected_at > MAX_SECONDS):

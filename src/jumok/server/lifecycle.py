@@ -61,7 +61,7 @@ async def _run(settings: ServerSettings, listener: socket.socket, on_listening: 
     if service is None:
         log_event("drained")
         return
-    collecting = asyncio.create_task(collect_when_idle(lambda: service.queue.open_requests))
+    collecting = asyncio.create_task(collect_when_idle(service.is_idle))
     try:
         server = _Server(_config(settings, Application(service)))
 

@@ -83,6 +83,10 @@ class Service:
         self.metrics.add_gauge("workers", "Workers that are ready", lambda: len(self.pool.pids))
         self._reload_lock = asyncio.Lock()
 
+    def is_idle(self) -> bool:
+        """Return whether no request is being answered and no document is being read."""
+        return not self.queue.open_requests and self.thread_slot.is_free
+
     def tags(self, pair: LanguagePair) -> tuple[str, ...]:
         """Return the tags that a source sentence of a model may begin with."""
         tags = self.pool.tags

@@ -25,6 +25,10 @@ class ThreadSlot:
         self._free = asyncio.Semaphore(1)
         self._timeout = timeout
 
+    @property
+    def is_free(self) -> bool:
+        return not self._free.locked()
+
     async def run(self, function: Callable[..., Result], *arguments: Any) -> Result:
         """Run a function in the thread, or raise a BusyError if it is not free in time.
 

@@ -125,7 +125,7 @@ const ko: AnalysisStrings = {
   headWordsHint: "행을 선택하면 그 헤드를 볼 수 있습니다.",
   headWordsUnknown: "헤드가 각 단어에 주는 영향은 측정하지 않았습니다.",
   measuringEffects: "각 헤드의 영향을 측정하는 중 …",
-  decisive: "“{word}”에 가장 필요한 헤드는 {head}입니다. 이 헤드가 없으면 이 단어의 확률이 {times}분의 1로 줄어듭니다.",
+  decisive: "“{word}”에 가장 필요한 헤드는 {head}입니다. 이 헤드가 없으면 이 단어의 확률이 1/{times}로 줄어듭니다.",
   decisiveList: "단어마다 가장 필요한 헤드",
   nobodyDecisive: "“{word}”에 꼭 필요한 헤드는 없습니다.",
   effectTip: "{head} 헤드를 껐을 때",

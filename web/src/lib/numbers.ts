@@ -11,10 +11,10 @@ export function formatNumber(value: number | null | undefined, digits = 2): stri
   return value === null || value === undefined ? "–" : signed(value, digits).replace("+", "");
 }
 
-/** A share as per cent: below 9.95 % with one decimal, above without any, so that "10.0 %" does not occur. */
+/** A share as per cent: below 9.95% with one decimal, above without any, so that "10.0%" does not occur. */
 export function percent(share: number): string {
-  if (share < 0.0005) return "< 0.1 %"; // a probability is never 0, but may be stored as 0
-  return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+  if (share < 0.0005) return "< 0.1%"; // a probability is never 0, but may be stored as 0
+  return `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
 }
 
 const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
@@ -35,7 +35,13 @@ export function times(change: number): string | null {
 /** "{times} times less likely", for the change of a logarithm. */
 export function likelihood(change: number, text: { asLikely: string; lessLikely: string; moreLikely: string }): string {
   const factor = times(change);
-  return factor === null ? text.asLikely : fill(change < 0 ? text.lessLikely : text.moreLikely, { times: factor });
+  return factor === null ? text.asLikely : fillTimes(change < 0 ? text.lessLikely : text.moreLikely, { times: factor });
+}
+
+/** Like `fill`, for a text with {times}, which may be a product; after a fraction bar, a product is in parentheses. */
+export function fillTimes(template: string, values: Record<string, string> & { times: string }): string {
+  const { times: factor } = values;
+  return fill(template, { ...values, times: template.includes("/{times}") && factor.includes("×") ? `(${factor})` : factor });
 }
 
 /** A text with its {names} replaced by values. */

@@ -394,7 +394,7 @@ const ko: Strings = {
   headsSilenced: "이 헤드 {count}개는 이미 꺼져 있습니다. 위의 번역은 이 헤드들 없이 쓴 것입니다.",
   thisHead: "이 헤드를",
   theseHeads: "이 헤드 {count}개를",
-  lessLikely: "{times}분의 1로 줄어듭니다",
+  lessLikely: "1/{times}로 줄어듭니다",
   moreLikely: "{times}배로 늘어납니다",
   asLikely: "거의 그대로입니다",
   sameNow: "모델이 이 번역에 매기는 확률은 {likely}.",

@@ -54,9 +54,9 @@ function decode(text: string): string {
   }
 }
 
-/** 0.812 → "81 %"; what is not 0 is not shown as 0. */
+/** 0.812 → "81%"; what is not 0 is not shown as 0. */
 export function percent(probability: number): string {
   const value = 100 * probability;
-  if (value > 0 && value < 1) return "< 1 %";
-  return value < 100 && value > 99 ? "> 99 %" : `${Math.round(value)} %`;
+  if (value > 0 && value < 1) return "< 1%";
+  return value < 100 && value > 99 ? "> 99%" : `${Math.round(value)}%`;
 }

@@ -115,10 +115,7 @@ async def translate(request: ApiRequest) -> Response:
     n_best = fields.alternatives + 1
     if fields.format == "html":
         service.pipeline.check_room(request.client_id, sum(map(len, texts)))
-        markups = await service.thread_slot.run_if_large(
-            sum(map(len, texts)), lambda: [read_markup(text) for text in texts]
-        )
-        ranked = await _translate_html(request, markups, plan, n_best)
+        ranked = await _translate_html(request, texts, plan, n_best)
     else:
         translated = await service.pipeline.translate_all(
             texts, plan.pivot_paths, TranslateOptions(n_best), request.client_id, plan.glossaries
@@ -151,10 +148,15 @@ def _pivot_header(plan: LanguagePlan) -> dict[str, str]:
 
 
 async def _translate_html(
-    request: ApiRequest, markups: Sequence[HtmlMarkup], plan: LanguagePlan, n_best: int
+    request: ApiRequest, texts: Sequence[str], plan: LanguagePlan, n_best: int
 ) -> list[list[str]]:
     """Return the translations of each HTML text, best first, without duplicates."""
-    by_text = [markup.segments for markup in markups]
+
+    def read() -> tuple[list[HtmlMarkup], list[list[str]]]:
+        markups = [read_markup(text) for text in texts]
+        return markups, [markup.segments for markup in markups]
+
+    markups, by_text = await request.service.thread_slot.run_if_large(sum(map(len, texts)), read)
     segments = [segment for text_segments in by_text for segment in text_segments]
     paths = [path for path, of_text in zip(plan.pivot_paths, by_text, strict=True) for _ in of_text]
     options = TranslateOptions(n_best, align=True)
