@@ -49,7 +49,9 @@ class Region:
     top: float
     right: float
     bottom: float
-    letters: int | None = None  # length of the name at the start of the word, without a particle; None: all
+    letters: int | None = None
+    """How many letters at the start of the word are the name; a Korean particle follows them (사과를: 2).
+    None: the whole word."""
 
 
 @dataclass(frozen=True, slots=True)

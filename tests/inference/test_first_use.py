@@ -127,7 +127,9 @@ def test_a_crash_is_a_model_folder_error(
     crash = f"import os; os.kill(os.getpid(), {int(number)})"
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", crash)
     for _ in range(2):  # the folder is not remembered as checked
-        with pytest.raises(ModelFolderError, match=rf"SentencePiece crashed on it \({number.name}\)"):
+        with pytest.raises(
+            ModelFolderError, match=rf"SentencePiece crashed on it \({number.name}\)\. It is damaged"
+        ):
             jumok.load(unchecked_folder, engine="torch")
 
 
@@ -187,7 +189,18 @@ def test_a_child_that_hangs_is_a_model_folder_error(
 ) -> None:
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", "import time; time.sleep(60)")
     monkeypatch.setattr(first_use, "MAX_SECONDS", 0.2)
-    with pytest.raises(ModelFolderError, match="SentencePiece did not load it within"):
+    with pytest.raises(
+        ModelFolderError, match=r"SentencePiece did not load it within .* Perhaps it is damaged"
+    ):
+        jumok.load(unchecked_folder, engine="torch")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_child_that_is_killed_is_no_proof_of_damage(
+    unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", "import os; os.kill(os.getpid(), 9)")
+    with pytest.raises(ModelFolderError, match=r"killed, perhaps for lack of memory\. Perhaps it is damaged"):
         jumok.load(unchecked_folder, engine="torch")
 
 

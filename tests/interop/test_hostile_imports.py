@@ -189,6 +189,34 @@ def test_a_marian_model_that_jumok_cannot_compute_is_refused_with_the_reason(
     assert_refused(folder, words)
 
 
+@pytest.mark.parametrize("vocabularies", ["[opus.vocab.yml, /home/me/ko.yml]", "[ko.yml, ko.yml]"])
+def test_a_vocabulary_that_decoder_yml_names_must_be_there(vocabularies: str, tmp_path: Path) -> None:
+    """Without the second one, the first would be taken for both sides."""
+    folder = unpack("marian", tmp_path)
+    (folder / "decoder.yml").write_text(f"models: [opus.npz]\nvocabs: {vocabularies}\n")
+    assert_refused(folder, r"decoder\.yml names the vocabulary ko\.yml, which is missing")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("models: [best.npz]\n", r"decoder\.yml names best\.npz, which is missing, and there are 2 \.npz"),
+        ("beam-size: 4\n", r"no decoder\.yml names its weights, and there are 2 \.npz"),
+        (None, r"no decoder\.yml names its weights, and there are 2 \.npz"),
+    ],
+)
+def test_weights_that_are_not_named_or_missing_are_refused_with_the_reason(
+    settings: str | None, words: str, tmp_path: Path
+) -> None:
+    folder = unpack("marian", tmp_path)
+    (folder / "other.npz").write_bytes((folder / "opus.npz").read_bytes())
+    if settings is None:
+        (folder / "decoder.yml").unlink()
+    else:
+        (folder / "decoder.yml").write_text(settings)
+    assert_refused(folder, words)
+
+
 def test_other_packages_are_refused_with_the_reason(tmp_path: Path) -> None:
     bpe = unpack("marian", tmp_path / "bpe")
     (bpe / "source.bpe").write_text("#version: 0.2\n")

@@ -216,7 +216,7 @@ def test_a_key_opens_the_editor_with_the_focus_and_escape_closes_it(page: Page) 
     editor = page.get_by_test_id("line-editor")
     expect(editor.get_by_label("reads")).to_be_focused()
     assert editor.get_by_label("reads").locator("option").last.inner_text() == "</s>"
-    expect(editor).to_contain_text(re.compile(r"the mean of all heads; in the \d of the map [01]\.\d\d"))
+    expect(editor).to_contain_text(re.compile(r"the mean of the \d heads of the map is [01]\.\d\d"))
     page.keyboard.press("Escape")
     expect(editor).to_have_count(0)
     expect(word(page, "target", 1)).to_be_focused()
@@ -401,6 +401,36 @@ def test_theme_and_language_are_remembered(open_page: OpenPage, address: str) ->
     other.goto(address)
     expect(other.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
     wait_for_responses(other)
+
+
+def test_a_theme_that_was_left_for_that_of_the_system_does_not_come_back(
+    open_page: OpenPage, address: str
+) -> None:
+    page = open_page(address, color_scheme="light")
+    page.get_by_label("Appearance").select_option("Dark")
+    wait_for_responses(page)
+    page.goto(address)  # the page starts with the remembered theme
+    expect(page.locator("html[data-theme=dark]")).to_be_attached()
+    page.get_by_label("Appearance").select_option("System")
+    expect(page.locator("html[data-theme=light]")).to_be_attached()
+    page.locator("#tab-beam").click()
+    page.go_back()
+    expect(page.locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("html[data-theme=light]")).to_be_attached()
+    wait_for_responses(page)
+
+
+def test_a_sentence_that_was_emptied_stays_empty(page: Page) -> None:
+    sentence = page.get_by_label("Sentence", exact=True)
+    sentence.fill("")
+    expect(page.get_by_text("There is no sentence yet")).to_be_visible()
+    page.locator("#tab-beam").click()
+    page.go_back()
+    expect(page.locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+    expect(sentence).to_have_value("")
+    page.reload()
+    expect(page.get_by_text("There is no sentence yet")).to_be_visible()
+    expect(sentence).to_have_value("")
 
 
 def test_what_share_saves_opens_again(open_page: OpenPage, live: str, tmp_path: Path) -> None:

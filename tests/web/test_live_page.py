@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Locator, Page, Route
 
     OpenPage = Callable[..., Page]
 
@@ -243,7 +243,9 @@ def test_the_model_that_is_chosen_is_compared_with_the_others(open_page: OpenPag
     wait_for_responses(page)
     expect(page.locator("#panel .maps h3")).to_have_text(["recurrent", "transformer"])
     expect(
-        page.locator("#panel .maps .note").filter(has_text="It reads the translation of recurrent")
+        page.locator("#panel .maps .note").filter(
+            has_text="Here this model reads the translation that recurrent wrote."
+        )
     ).to_have_count(1)
 
 
@@ -542,6 +544,65 @@ def test_a_refused_change_is_reverted(open_page: OpenPage, live: str) -> None:
     page.evaluate(f"location.hash = 'panel=attention&sentence={'a' * 1200}'")
     expect(page.get_by_role("alert")).to_be_visible()
     expect(page.locator("[role=application], .pair")).to_have_count(0)
+
+
+def test_rows_selected_in_one_part_of_a_text_do_not_stay_in_another(open_page: OpenPage, live: str) -> None:
+    page = open_page(live + "#panel=attention&sentence=I+go+home.+You+go+home.&rows=0,1")
+    expect(page.locator("section h3", has_text="Sum of")).to_be_visible()
+    wait_for_responses(page)
+    page.get_by_role("button", name="You go home. →").click()
+    expect(page.locator("[data-word=source-0]")).to_have_text("You")
+    expect(page.locator("section h3", has_text="Sum of")).to_have_count(0)
+    assert "rows" not in page.url
+
+
+def test_a_refused_part_of_a_text_leaves_the_part_that_is_shown(open_page: OpenPage, live: str) -> None:
+    page = open_page(live + "#panel=attention&sentence=I+go+home.+You+go+home.", refused=True)
+    wait_for_responses(page)
+
+    def refuse(route: Route) -> None:
+        if (route.request.post_data_json or {}).get("index"):
+            route.fulfill(status=400, json={"error": "no such part"})
+        else:
+            route.continue_()
+
+    page.route("**/explain", refuse)
+    page.get_by_role("button", name="You go home. →").click()
+    expect(page.get_by_role("alert")).to_contain_text("no such part")
+    assert "index" not in page.url
+    picture(page).click()  # a change of the part that is shown
+    expect(page.locator(".changes span")).to_contain_text(["Layer 0, Head 0"])
+    wait_for_responses(page)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator("[data-word=source-0]")).to_have_text("I")
+
+
+def test_an_error_is_not_shown_beside_the_answer_to_a_newer_request(open_page: OpenPage, live: str) -> None:
+    """After a refused change, the sentence is requested without it; meanwhile another one is typed."""
+    page = open_page(live + ATTENTION, refused=True)
+    wait_for_responses(page)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        request = route.request.post_data_json or {}
+        if request.get("sentence") == "You sleep." and not request.get("changes"):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/explain", hold)
+    change = ALL_SILENT.replace('"layer":null', '"layer":7')
+    with page.expect_request(
+        lambda request: request.url.endswith("/explain") and '"changes":[]' in (request.post_data or "")
+    ):
+        page.evaluate(
+            "hash => { location.hash = hash }", f"panel=attention&sentence=You+sleep.&changes={change}"
+        )
+    page.get_by_label("Sentence", exact=True).fill("You go.")
+    expect(page.locator("[data-word=source-1]")).to_have_text("go")
+    wait_for_responses(page)
+    expect(page.get_by_role("alert")).to_have_count(0)
+    assert len(held) == 1
 
 
 def test_an_empty_sentence_shows_nothing_and_a_long_one_is_cut(open_page: OpenPage, live: str) -> None:

@@ -79,6 +79,11 @@ class SpooledBlock:
     first: int
     num_read: int
 
+    @classmethod
+    def files(cls, folder: Path, number: int) -> SpooledBlock:
+        """Return a block only to read and write its files: which pairs it has is not known."""
+        return cls(folder, number, corpus=0, first=0, num_read=0)
+
     def __str__(self) -> str:
         return f"pairs {self.first + 1:,} to {self.first + self.num_read:,}"
 

@@ -45,7 +45,7 @@ class BlockCleaner:
 
     def __call__(self, message: Message) -> Message:
         sources, targets, plain = message["sources"], message["targets"], bool(message["plain"])
-        block = SpooledBlock(self.folder, message["number"], 0, 0, len(sources))
+        block = SpooledBlock.files(self.folder, message["number"])
         source_language, target_language = message["languages"]
         inspector = Inspector(source_language, target_language, CleaningLimits(), only_target=plain)
         inspector.expected_ratio = message["expected_ratio"]
@@ -103,7 +103,7 @@ class BlockEncoder:
         self._hold_out = HoldOut(int(message["threshold"]))
 
     def __call__(self, message: Message) -> Message:
-        block = SpooledBlock(self.folder, message["number"], 0, 0, 0)
+        block = SpooledBlock.files(self.folder, message["number"])
         sources, targets = block.texts(block.trained(self._hold_out))
         encoded = encode_pairs(sources, targets, self._tokenizers, self._max_tokens, threads=1)
         for name, side in (("source", encoded.source), ("target", encoded.target)):

@@ -82,6 +82,7 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
     """
     import subprocess  # start-up
 
+    cause = "Perhaps it is damaged, or made to do harm."
     try:
         child = subprocess.run(command, input=data, capture_output=True, check=False, timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
@@ -96,12 +97,14 @@ def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> 
             raise ModelFolderError(f"{stored.folder}: {child.stdout.decode(errors='replace').strip()}")
         if child.returncode in (0, 1):  # 1: Python has printed an exception
             return child.returncode == 0
-        reason = f"{library} crashed on it ({_describe_exit(child.returncode)})"
         if child.returncode == KILLED:
             reason = f"the process that loaded it with {library} was killed, perhaps for lack of memory"
+        else:
+            reason = f"{library} crashed on it ({_describe_exit(child.returncode)})"
+            cause = "It is damaged, or made to do harm."
     raise ModelFolderError(
-        f"{stored.folder} cannot be used: {reason}. It is damaged, or made to do harm. Copy the folder again "
-        "from its origin, and use only folders that you trust."
+        f"{stored.folder} cannot be used: {reason}. {cause} Copy the folder again from its origin, and use "
+        "only folders that you trust."
     )
 
 

@@ -204,8 +204,8 @@ class Translator:
     ) -> list[Translation]:
         """Return the translation of every text, in order; that of a blank text is empty.
 
-        A text without a letter or digit stays as it is if texts are split into sentences. Every other
-        translation begins with `prefix`; a list has one prefix per text ("": none). `sampling` draws tokens
+        A text without a letter or digit stays as it is if texts are split into sentences. All other
+        translations begin with `prefix`; a list has one prefix per text ("": none). `sampling` draws tokens
         instead of searching. A batch has about `batch_tokens` source tokens (None: the engine's default).
         Without `scores` a greedy search may be faster and its scores NaN. `on_progress(done, total)` counts
         segments: sentences, and the parts of long ones. In a greedy search (beam 1),
@@ -245,9 +245,10 @@ class Translator:
     ) -> Iterator[Translation]:
         """Like `translate`, for any number of lines: at most `look_ahead` of them are in memory.
 
-        While one block of lines is searched, the one before is decoded and the one after is tokenized. If a
-        line cannot be read, the lines before it are translated first; likewise if `ready` says that the next
-        line cannot be read without waiting, because its writer may wait for the translations.
+        While CTranslate2 searches one block of lines, the one before is decoded and the one after is
+        tokenized; torch does one after the other. If a line cannot be read, the lines before it are
+        translated first; likewise if `ready` says that the next line cannot be read without waiting, because
+        its writer may wait for the translations.
         """
         source = iter(lines)
         handling, search = separate_options(options, self)
@@ -423,7 +424,7 @@ class Translator:
         handling: TextHandling,
         on_partial: OnPartial | None = None,
     ) -> PendingBatch:
-        """Tokenize the texts and start the search."""
+        """Tokenize the texts and submit them to the engine. torch searches when results are asked for."""
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
 

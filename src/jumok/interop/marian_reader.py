@@ -116,7 +116,10 @@ def _weights_name(package: Package, decoder: Mapping[str, Any]) -> str:
         return named[0]
     if len(found) == 1:
         return found[0]
-    raise package.refusal(f"decoder.yml names no weights, and there are {len(found)} .npz files")
+    reason = (
+        f"decoder.yml names {named[0]:.80}, which is missing" if named else "no decoder.yml names its weights"
+    )
+    raise package.refusal(f"{reason}, and there are {len(found)} .npz files")
 
 
 def _plain_names(value: object) -> list[str]:
@@ -188,7 +191,10 @@ def _search_settings(package: Package, decoder: Mapping[str, Any]) -> dict[str, 
 
 def _vocabularies(package: Package, decoder: Mapping[str, Any]) -> list[ForeignVocabulary]:
     """Return one vocabulary for both sides, or one per side."""
-    named = [name for name in _plain_names(decoder.get("vocabs")) if name in package]
+    named = _plain_names(decoder.get("vocabs"))
+    missing = [name for name in named if name not in package]
+    if missing:
+        raise package.refusal(f"decoder.yml names the vocabulary {missing[0]:.80}, which is missing")
     if not named:
         named = package.names(".vocab.yml") or [
             name for name in package.names(".spm") if name not in ("source.spm", "target.spm")

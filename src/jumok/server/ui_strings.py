@@ -64,7 +64,8 @@ STRINGS = {
         "history": "History",
         "keep-history": "Keep a history, in this browser only",
         "clear-history": "Delete all",
-        "private": "Your text stays on this server and is not stored.",
+        "private": "Your text stays on this server and is not stored. "
+        "A translated file stays in memory and can be downloaded for up to 20 minutes.",
         "keys": "Ctrl + Enter translates at once, Esc stops.",
         "auto": "Detect language",
         "detected": "Detected: ",
@@ -83,7 +84,7 @@ STRINGS = {
         "dark": "Dark",
         "language": "Language",
         "api-intro": "The API of LibreTranslate, so its clients work unchanged, and more under /v1/. "
-        "Every example runs as it is.",
+        "Every example runs as it is, with your API key if the server needs one.",
         "openapi": "OpenAPI document",
         "examples": "Examples in",
         "field": "Field",
@@ -144,7 +145,8 @@ STRINGS = {
         "history": "번역 기록",
         "keep-history": "이 브라우저에만 기록 남기기",
         "clear-history": "모두 삭제",
-        "private": "입력한 텍스트는 이 서버에서만 처리되며 저장되지 않습니다.",
+        "private": "입력한 텍스트는 이 서버에서만 처리되며 저장되지 않습니다. "
+        "번역된 파일은 메모리에 보관되며 최대 20분 동안 내려받을 수 있습니다.",
         "keys": "Ctrl + Enter: 바로 번역, Esc: 중지",
         "auto": "언어 감지",
         "detected": "감지된 언어: ",
@@ -163,7 +165,8 @@ STRINGS = {
         "dark": "다크",
         "language": "언어",
         "api-intro": "LibreTranslate의 API와 호환되므로 그 클라이언트를 그대로 쓸 수 있고, "
-        "/v1/ 아래에 추가 기능이 있습니다. 모든 예제는 그대로 실행할 수 있습니다.",
+        "/v1/ 아래에 추가 기능이 있습니다. 모든 예제는 그대로 실행할 수 있으며, "
+        "서버가 API 키를 요구하면 키만 채우면 됩니다.",
         "openapi": "OpenAPI 문서",
         "examples": "예제 코드",
         "field": "필드",

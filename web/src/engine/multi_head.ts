@@ -11,8 +11,8 @@ export interface Memory {
   values: Float32Array[];
 }
 
-/** What one row of queries attends to: a memory, the position of the query, and its hypothesis. */
-export interface Query {
+/** One row: the memory that it attends to, the position of its query, and the number of its hypothesis. */
+export interface QueryRow {
   memory: Memory;
   position: number;
   row: number;
@@ -74,7 +74,7 @@ export class MultiHead {
   }
 
   /** The concatenated contexts of all heads, (row, head × value width), before W_O. */
-  contexts(states: Float32Array, rows: readonly Query[], site: Site, layer: number, probe: Probe): Float32Array {
+  contexts(states: Float32Array, rows: readonly QueryRow[], site: Site, layer: number, probe: Probe): Float32Array {
     const queries = this.queries(states, rows.map(({ position }) => position));
     const contexts = new Float32Array(rows.length * this.heads * this.valueWidth);
     rows.forEach(({ memory, position, row }, i) => {
@@ -96,7 +96,7 @@ export class MultiHead {
   }
 
   /** Attend from states (row, width); returns (row, width). */
-  attend(states: Float32Array, rows: readonly Query[], site: Site, layer: number, probe: Probe): Float32Array {
+  attend(states: Float32Array, rows: readonly QueryRow[], site: Site, layer: number, probe: Probe): Float32Array {
     return this.out.apply(this.contexts(states, rows, site, layer, probe));
   }
 }

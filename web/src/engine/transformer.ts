@@ -3,7 +3,7 @@
 import { add, concatenate, erf, rowsOf, sigmoid } from "./arrays";
 import type { Site, TransformerArchitecture, Weights } from "./model_file";
 import { END, OutputLayer, Projection, type Model, type Probe, type Sites, type State } from "./model";
-import { MultiHead, type Memory, type Query } from "./multi_head";
+import { MultiHead, type Memory, type QueryRow } from "./multi_head";
 import { addedPositions, headPositions, NO_POSITIONS, type AddedPositions } from "./positions";
 
 const EPSILON = 1e-5;
@@ -192,7 +192,7 @@ export class Transformer implements Model<TransformerState> {
       const normed = self.around.input(states);
       this.#report(probe, "decoder", layer, position, states, normed);
       const added = self.attention.memory(normed, tokens.map(() => position));
-      const rows: Query[] = tokens.map((_, row) => {
+      const rows: QueryRow[] = tokens.map((_, row) => {
         const memory = state.caches[row][layer];
         memory.keys.push(added.keys[row]);
         memory.values.push(added.values[row]);

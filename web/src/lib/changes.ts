@@ -163,7 +163,7 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** Words of the translation that a pin holds only in part: it was set for the tokens of the old word, and the new word has more. */
+/** Words of the translation of which a pin changes only some tokens: it was set for those of the old word, and the new word has more. */
 export function partlyPinned({ changes, target }: Explanation): { word: string; pinned: number; tokens: number }[] {
   return changes.flatMap((change) => {
     if (change.kind !== "pin" || change.site === "encoder") return [];

@@ -16,7 +16,8 @@ export const PANELS = ["attention", "steps", "beam", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
 /** Panels of old addresses: all of them are parts of one view now. */
 const OLD_PANELS = ["translate", "map", "heads", "change"];
-export type Order = "index" | StatisticName;
+/** The number below each head; "index": the first that the explanation has. */
+export type HeadNumber = "index" | StatisticName;
 
 /** Hypotheses per search step that can be chosen; 0: as the model's recipe says. */
 export const BEAMS = [0, 1, 4, 8];
@@ -53,8 +54,7 @@ class Page {
   specials = $state(true);
   lines = $state(false);
   selectedRows = $state<number[]>([]);
-  /** The number below each head; "index" for the default. */
-  order = $state<Order>("index");
+  numberBelow = $state<HeadNumber>("index");
   pointed = $state.raw<Pointed>(NOTHING_POINTED);
   /** The line or cell whose weight can be set. */
   edge = $state.raw<Edge | null>(null);
@@ -63,8 +63,10 @@ class Page {
   /** What the cells of a map measure, and whether the weight is subtracted. */
   measure = $state<Measure>("weight");
   difference = $state(false);
-  word = $state(-1);
+  /** The row that the head strip shows in every head; −1: whole maps. */
+  stripRow = $state(-1);
   cell = $state<Cell | null>(null);
+  /** The selected step of the search, and the hypothesis in it; −1: none. */
   step = $state(-1);
   candidate = $state(-1);
   /** The step of the validation that is shown; −1 for the newest. */
@@ -72,12 +74,13 @@ class Page {
   language = $state<Language>("en");
   appearance = $state<"system" | Theme>("system");
   systemIsDark = $state(false);
-  /** Whether the first steps are shown. A live page opens them the first time. */
+  /** Whether the story (the introduction that the page calls “First steps”) is shown. A live page opens it the first time. */
   storyIsOpen = $state(false);
+  /** Whether the story was finished or skipped. */
   storySeen = $state(false);
-  /** The step of the first steps that is shown. */
+  /** The page of the story that is shown. */
   storyStep = $state(0);
-  /** The head that the first steps ask to silence. */
+  /** The head that the story asks to silence. */
   suggestedHead = $state.raw<{ site: Site; layer: number; head: number } | null>(null);
   /** The address of the docs, or "". */
   docs = "";
@@ -106,7 +109,7 @@ class Page {
   target = $state("");
   /** Whether each model's own translation is compared, or that of the first. */
   ownTargets = $state(false);
-  /** What the last request asked for, which the address has; the fields and the changes may already be those of the next one. */
+  /** What the last request asked for. The address is made from this, because the fields and the changes may already be those of the next request. */
   requested = $state.raw<Edit & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
   past = $state.raw<Edit[]>([]);
   future = $state.raw<Edit[]>([]);
@@ -139,7 +142,7 @@ class Page {
   normalisedSentence = $derived(this.sentence.trim().replace(/\s+/g, " "));
   panels = $derived(PANELS.filter((panel) => this.isAvailable(panel)));
 
-  /** Whether the answer belongs to another sentence or model than the current ones. */
+  /** Whether the answer belongs to another sentence, part of the text, picture or model than the current ones. */
   stale = $derived(this.#isStale());
   /** Whether the answer is that to what is typed and changed now. */
   isUpToDate = $derived(this.#isUpToDate());
@@ -224,7 +227,7 @@ class Page {
     };
   }
 
-  /** The first steps need a model that reads sentences, and cross-attention. */
+  /** The story needs a model that reads sentences, and cross-attention. */
   get hasStory(): boolean {
     return this.live && !!this.models[0]?.facts.mechanisms?.cross && !this.models[0].reads_pictures;
   }
@@ -296,8 +299,13 @@ class Page {
 
   #isStale(): boolean {
     const request = this.answer && this.#requests.get(this.answer);
+    return !!request && (!this.#isOfCurrentText(request) || request.index !== this.#currentRequest().index);
+  }
+
+  /** Whether a request has the current text or picture, and the current model; it may be for another part of the text. */
+  #isOfCurrentText(request: ExplainRequest): boolean {
     const current = this.#currentRequest();
-    return !!request && (request.sentence !== current.sentence || request.picture !== current.picture || request.model !== current.model);
+    return request.sentence === current.sentence && request.picture === current.picture && request.model === current.model;
   }
 
   #noteRequest(): void {
@@ -331,22 +339,30 @@ class Page {
       if (!this.#gesture) void this.#addEffects(signal, answer, request);
     } catch (error) {
       if (signal.aborted) return;
-      await this.#revert(request);
+      if (this.#revert(request)) {
+        const again = this.requestExplanation();
+        const { signal: signalAgain } = this.#controller;
+        await again;
+        if (signalAgain.aborted) return; // the error does not concern the request that aborted it
+      }
       this.problem = this.errorMessage(error);
     } finally {
       if (!signal.aborted) [this.busy, this.partial] = [false, null];
     }
   }
 
-  /** After a refused request, restore the changes and the prefix of the answer that is shown. */
-  async #revert({ changes, prefix }: ExplainRequest): Promise<void> {
-    const answered = this.stale || !this.answer ? undefined : this.#requests.get(this.answer);
+  /** After a refused request, restore the part of the text, the changes and the prefix of the answer that is shown.
+   * If it shows another text, drop it; return whether the new text should be requested without changes and prefix. */
+  #revert({ changes, prefix }: ExplainRequest): boolean {
+    const shown = this.answer && this.#requests.get(this.answer);
+    const answered = shown && this.#isOfCurrentText(shown) ? shown : undefined;
     [this.changes, this.prefix] = [answered?.changes ?? [], answered?.prefix ?? []];
+    if (answered) this.index = answered.index ?? 0;
     this.#noteRequest();
     this.past = this.past.filter((edit) => !this.#isCurrent(edit));
-    if (answered) return;
+    if (answered) return false;
     this.answer = undefined;
-    if (changes.length || prefix.length) await this.requestExplanation();
+    return changes.length > 0 || prefix.length > 0;
   }
 
   /** Small models write faster than anyone reads, so each partial translation stays visible for a moment.
@@ -536,7 +552,7 @@ class Page {
     this.site = oneOf("site", SITES, "cross");
     this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
     this.combination = oneOf("show", Object.keys(this.text.combination) as Combination[], "read-out");
-    this.order = oneOf("order", Object.keys(this.text.orders) as Order[], "index");
+    this.numberBelow = oneOf("order", Object.keys(this.text.headNumbers) as HeadNumber[], "index");
     this.appearance = oneOf("theme", ["light", "dark", "system"] as const, this.#defaults.appearance);
     this.layer = index("layer", -1);
     this.head = index("head", 0);
@@ -548,7 +564,7 @@ class Page {
     this.selectedRows = indices(list("rows"));
     this.measure = oneOf("measure", MEASURES, "weight");
     this.difference = parameters.get("minus") === "weight";
-    this.word = index("word", -1);
+    this.stripRow = index("word", -1);
     this.step = index("step", -1);
     this.candidate = index("candidate", -1);
     this.validation = index("validation", -1);
@@ -568,7 +584,8 @@ class Page {
     this.#noteRequest();
   }
 
-  /** The address of the current view, without defaults. */
+  /** The address of the current view. Panel and language are always written; of the rest, what `readAddress` would set
+   * anyway may be left out. If the page starts with a remembered theme or a sentence, even "system" and "" are written. */
   address(): string {
     const parameters = new URLSearchParams();
     parameters.set("panel", this.panel);
@@ -581,10 +598,10 @@ class Page {
     if (!this.specials) parameters.set("marks", "hidden");
     if (this.lines) parameters.set("view", "lines");
     if (this.selectedRows.length) parameters.set("rows", this.selectedRows.join(","));
-    if (this.order !== "index") parameters.set("order", this.order);
+    if (this.numberBelow !== "index") parameters.set("order", this.numberBelow);
     if (this.measure !== "weight") parameters.set("measure", this.measure);
     if (this.difference) parameters.set("minus", "weight");
-    if (this.word >= 0) parameters.set("word", String(this.word));
+    if (this.stripRow >= 0) parameters.set("word", String(this.stripRow));
     if (this.step >= 0) parameters.set("step", String(this.step));
     if (this.candidate >= 0) parameters.set("candidate", String(this.candidate));
     if (this.validation >= 0) parameters.set("validation", String(this.validation));
@@ -592,8 +609,8 @@ class Page {
     if (this.ownTargets) parameters.set("translations", "own");
     if (this.part === "heads") parameters.set("part", "heads");
     parameters.set("language", this.language);
-    if (this.appearance !== "system") parameters.set("theme", this.appearance);
-    if (this.live && this.requested.sentence) parameters.set("sentence", this.requested.sentence);
+    if (this.appearance !== "system" || this.#defaults.appearance !== "system") parameters.set("theme", this.appearance);
+    if (this.live && (this.requested.sentence || this.#defaults.sentence)) parameters.set("sentence", this.requested.sentence);
     if (this.live && this.requested.target) parameters.set("target", this.requested.target);
     if (this.live && this.requested.index) parameters.set("index", String(this.requested.index));
     if (this.beam) parameters.set("beam", String(this.beam));

@@ -9,7 +9,7 @@ import { LANGUAGES, type Language } from "./strings";
 export interface Preferences {
   language?: Language;
   appearance?: "system" | Theme;
-  /** Whether the first steps were finished or skipped. */
+  /** Whether the story was finished or skipped. */
   storySeen?: boolean;
 }
 

@@ -6,8 +6,9 @@ Adjectives: English | Korean | nouns | honorific Korean
 `eat/ate/eaten` gives irregular English forms; words after `_` belong to the verb (listen_to). A Korean form
 has its irregular class after a colon (듣다:ㄷ) and may have words before it (배가 고프다). The other columns
 contain noun classes, or one noun as `=piano`; manners are adverbs; times are profiles or kinds of
-`expressions.TIME_PROFILES`. The lists after the tables name a verb or adjective by its English, or as
-move/이사하다 if only one of its Korean words is meant.
+`expressions.TIME_PROFILES`, and `again`: people do it to the same thing again and again. The lists after the
+tables name a verb or adjective by its English, or as move/이사하다 if only one of its Korean words is meant;
+INABILITY names verbs by their Korean.
 """
 
 from __future__ import annotations
@@ -158,7 +159,8 @@ sit/sat/sat/sitting   | 앉다       | person | on 에 | =chair =bed | quietly |
 sit/sat/sat/sitting   | 앉다       | =dog =cat =bird | on 에 | =chair =bed | quietly | | hour
 """
 
-# With a recipient: "I gave a flower to the child."
+# With a recipient: "I gave a flower to the child." The column before the times is the humble verb, used if an
+# elder receives.
 GIVING = """
 give/gave/given       | 주다       | person | given =money =book =ticket | | | 드리다 | event
 send/sent             | 보내다     | person | sent | | | | event

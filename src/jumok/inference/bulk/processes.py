@@ -24,7 +24,10 @@ class BulkWorkers(Protocol):
 
     @property
     def fallback_reason(self) -> str:
-        """The engine that runs and why not the preferred one; "" if the preferred one or none runs."""
+        """The name of the engine and why the preferred one does not run.
+
+        "" if the preferred one runs, or if no worker was started.
+        """
         ...
 
     def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:

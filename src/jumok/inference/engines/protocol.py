@@ -44,12 +44,15 @@ class Engine(Protocol):
         batch_tokens: int | None = None,
         on_token: OnToken | None = None,
     ) -> Iterator[SearchResult]:
-        """Start to search; yield the hypotheses of each batch when it is done.
+        """Search, and yield the hypotheses of each batch when it is done.
+
+        CTranslate2 starts at once and computes all batches in the background; torch computes a batch when the
+        caller asks for it.
 
         Sources are token ids without special tokens. They are searched in batches of similar length with
-        about `batch_tokens` tokens (None: the engine's default). Some engines compute the next batch before
-        the caller asks for it. Without `scores` the scores of a greedy search may be NaN if that saves time.
-        Only a greedy search calls `on_token`: during a beam search the best hypothesis is not known yet.
+        about `batch_tokens` tokens (None: the engine's default). Without `scores` the scores of a greedy
+        search may be NaN if that saves time. Only a greedy search calls `on_token`: during a beam search the
+        best hypothesis is not known yet.
         """
         ...
 
