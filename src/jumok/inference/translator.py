@@ -304,7 +304,9 @@ class Translator:
         """Return the word alignments of many pairs, computed in batches."""
         from jumok.inference.alignment.readout import read_alignment  # start-up
 
-        return [read_alignment(pair, self._read_out(pair)) for pair in self.attended_pairs(pairs)]
+        # Each map is read at once: those of many long sentences would take hundreds of megabytes.
+        found = {i: read_alignment(pair, self._read_out(pair)) for i, pair in self._attend(pairs)}
+        return [found[i] for i in range(len(pairs))]
 
     def word_attention(self, source: str, target: str) -> AttentionMap:
         """Return the cross-attention that alignments are read from, between words; the last key is `</s>`.
@@ -354,6 +356,11 @@ class Translator:
 
     def attended_pairs(self, pairs: Sequence[Pair], *, batch_tokens: int = 2048) -> list[AttendedPair]:
         """Return the cross-attention of sentence pairs, to read alignments or to choose a read-out."""
+        attended = dict(self._attend(pairs, batch_tokens))
+        return [attended[i] for i in range(len(pairs))]
+
+    def _attend(self, pairs: Sequence[Pair], batch_tokens: int = 2048) -> Iterator[tuple[int, AttendedPair]]:
+        """Yield the index and the cross-attention of each pair, in batches of similar length."""
         if not self.model.has_cross_attention:
             raise UnsupportedError(
                 "This model has no cross-attention, so there is no alignment to read and no map to draw. "
@@ -368,12 +375,10 @@ class Translator:
 
         encoded = [self._ids(pair) for pair in pairs]
         lengths = [len(source) + len(target) for source, target in encoded]
-        attended: dict[int, AttendedPair] = {}
         for group in length_buckets(lengths, batch_tokens):
             sources, targets = zip(*(encoded[i] for i in group), strict=True)
             for i, sites in zip(group, site_weights(self.model, sources, targets), strict=True):
-                attended[i] = self._attended_pair(pairs[i], *encoded[i], sites["cross"])
-        return [attended[i] for i in range(len(pairs))]
+                yield i, self._attended_pair(pairs[i], *encoded[i], sites["cross"])
 
     def _plan(self, n_best: int, sampling: Sampling | None, search: SearchOverrides) -> SearchPlan:
         if sampling is not None:
