@@ -25,7 +25,7 @@ from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, T
 from jumok.storage.folders import json_with_checksum
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.storage.tensors import module_weights
-from jumok.training.events import Event, Finished, Progress, Saved, Stage, Started, Validated, Warned
+from jumok.training.events import Event, Finished, Progress, Saved, StageDone, Started, Validated, Warned
 from jumok.training.loop.checkpoint import load_newest_checkpoint, saved_steps
 from jumok.training.loop.update import Worker
 from jumok.training.run.training_run import train, training_events
@@ -60,7 +60,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event
 class TestCompleteRun:
     def test_events_come_in_order(self, finished: tuple[Path, list[Event]]) -> None:
         _, events = finished
-        stages = [stage.name for stage in only(events, Stage)]
+        stages = [stage.name for stage in only(events, StageDone)]
         assert stages == ["reading", "learning vocabulary", "encoding", "finishing"]
         [started] = only(events, Started)
         assert (started.steps, started.resumed_from) == (12, None)
@@ -227,7 +227,7 @@ class TestSettingsAndInputs:
         long = Pair(" ".join(["one"] * 300), " ".join(["eins"] * 300))
         valid = corpus_of_pairs([*digit_pairs(20, 9), long], source="en", target="de")
         events = list(training_events(digit_corpus(100), valid=valid, out=tmp_path / "run", **SHORT))
-        [encoding] = [stage for stage in only(events, Stage) if stage.name == "encoding"]
+        [encoding] = [stage for stage in only(events, StageDone) if stage.name == "encoding"]
         assert encoding.detail.endswith("skipped: 1 for validation with more than 200 tokens")
         assert only(events, Started)[0].validation_pairs == 20
         alone = corpus_of_pairs([long], source="en", target="de")
@@ -561,11 +561,11 @@ class TestRunFolder:
             run(tmp_path / "run", count=5)
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        assert any(isinstance(event, Stage) for event in events)  # it has read the sentences, written nothing
+        assert any(isinstance(event, StageDone) for event in events)  # it has read the sentences, written nothing
         events.close()  # type: ignore[attr-defined]
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        assert sum(1 for _ in islice((event for event in events if isinstance(event, Stage)), 2)) == 2
+        assert sum(1 for _ in islice((event for event in events if isinstance(event, StageDone)), 2)) == 2
         events.close()  # type: ignore[attr-defined]
         assert (tmp_path / "run" / "pieces.model").exists()
 

@@ -23,7 +23,7 @@ from jumok.inference.translator import Translator
 from jumok.storage.model_folder import read_card, save_model
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.text.tokenizer_files import tokenizers_to_files
-from jumok.training.events import Event, Finished, Stage, StageStarted, Warned
+from jumok.training.events import Event, Finished, StageDone, StageStarted, Warned
 from jumok.training.loop.averaging import average_weights
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
 from jumok.training.loop.state import USELESS_RATIO, ValidationRecord
@@ -105,7 +105,7 @@ def finish_run(
     data.folder.mark_finished(trainer.stop_reason or "done")
     trainer.remove_old_checkpoints()
     scored = f", scored with beam {recipe.search.beam}" if translates else ""
-    yield Stage("finishing", f"{choice.description}{scored}", trainer.seconds - started)
+    yield StageDone("finishing", f"{choice.description}{scored}", trainer.seconds - started)
     yield Finished(
         trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.values()
     )
