@@ -164,16 +164,19 @@ def _average_of_last(trainer: Trainer) -> Generator[Event, None, ChosenWeights |
     """Return the average of the last checkpoints; None if fewer than two can be read."""
     num_averaged = trainer.settings.average_checkpoints
     steps = [record.step for record in trainer.state.validations[-num_averaged:]]
-    readable = []
+    readable = {}
     for step in steps if num_averaged > 1 else []:
         try:
-            readable.append(_checkpoint_weights(trainer, step))
+            readable[step] = _checkpoint_weights(trainer, step)
         except ModelFolderError as error:
             yield Warned(f"a checkpoint was left out of the average: {error}")
     if len(readable) < 2:
         return None
     description = f"the average of the last {len(readable)} checkpoints up to step {steps[-1]:,}"
-    return ChosenWeights(average_weights(readable), description)
+    if len(readable) < len(steps):
+        averaged = ", ".join(f"{step:,}" for step in readable)
+        description = f"the average of the checkpoints of steps {averaged}"
+    return ChosenWeights(average_weights(list(readable.values())), description)
 
 
 def _interpolate(
