@@ -521,8 +521,8 @@ class TestFinishing:
     ("damaged", "description"),
     [
         ([], "the average of the last 4 checkpoints up to step 1,200"),
-        ([1200], "the average of the checkpoints of steps 300, 600, 900"),
-        ([600], "the average of the checkpoints of steps 300, 900, 1,200"),
+        ([1200], "the average of 3 checkpoints (steps 300, 600, 900)"),
+        ([600], "the average of 3 checkpoints (steps 300, 900, 1,200)"),
     ],
 )
 def test_an_average_names_the_checkpoints_that_it_is_made_of(

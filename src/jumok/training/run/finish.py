@@ -175,7 +175,7 @@ def _average_of_last(trainer: Trainer) -> Generator[Event, None, ChosenWeights |
     description = f"the average of the last {len(readable)} checkpoints up to step {steps[-1]:,}"
     if len(readable) < len(steps):
         averaged = ", ".join(f"{step:,}" for step in readable)
-        description = f"the average of the checkpoints of steps {averaged}"
+        description = f"the average of {len(readable)} checkpoints (steps {averaged})"
     return ChosenWeights(average_weights(list(readable.values())), description)
 
 
