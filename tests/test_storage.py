@@ -451,7 +451,10 @@ def test_a_new_folder_replaces_an_old_one_only_if_allowed(tmp_path: Path) -> Non
 
 
 class TestDiskErrors:
-    """A failing disk is not damage, leftovers of killed processes do no harm, and names are flushed."""
+    """A failing disk is not damage, leftovers of killed processes do no harm.
+
+    The parent folder is flushed, so that the new name survives a power failure.
+    """
 
     @pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.ESTALE, errno.EACCES, errno.ENOMEM])
     def test_an_error_on_opening_is_not_damage(
@@ -495,7 +498,7 @@ class TestDiskErrors:
             write(tmp_path / "folder")
         assert verify_folder(tmp_path / "folder") == FILES
 
-    def test_the_names_of_new_parents_are_flushed(
+    def test_the_folders_above_new_parents_are_flushed_so_that_their_names_survive(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         flushed: set[int] = set()

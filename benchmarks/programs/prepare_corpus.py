@@ -16,7 +16,7 @@ from jumok.system.processes import available_cores
 def main() -> None:
     from jumok.data.corpora import open_corpus
     from jumok.data.corpus_report import check_corpora
-    from jumok.training.events import Stage
+    from jumok.training.events import StageDone
     from jumok.training.run.training_run import training_events
 
     options = parse(pairs=Path, count=int, work=Path, seconds=float)
@@ -32,7 +32,7 @@ def main() -> None:
     events = training_events(options.pairs, out=out, **settings)
     while "encoding" not in stages:
         event = next(events)
-        if isinstance(event, Stage):
+        if isinstance(event, StageDone):
             stages[event.name] = event.seconds
     train_for(events, options.seconds)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # MB; the check below does not count

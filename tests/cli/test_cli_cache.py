@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jumok.inference.engines.cache import cached_models
+from jumok.storage.user_cache import private_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,6 +13,23 @@ if TYPE_CHECKING:
     import pytest
 
     from support.cli_calls import Call
+
+
+def test_what_a_killed_conversion_left_is_no_model_and_is_cleared(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
+    assert "0 converted models" in call("cache").out
+    engines = private_folder("engines", make=True)
+    leftovers = [engines / f"{'0' * 32}.tmp-12", engines / f"{'1' * 32}.tmp-removed-12"]
+    for leftover in leftovers:
+        leftover.mkdir()
+        (leftover / "model.bin").write_bytes(b"half")
+    assert cached_models() == []
+    assert "0 converted models" in call("cache").out
+    assert all(leftover.exists() for leftover in leftovers)
+    assert "removed 0 converted models" in call("cache", "--clear").out
+    assert not any(leftover.exists() for leftover in leftovers)
 
 
 def test_the_cache_is_listed_capped_and_cleared(

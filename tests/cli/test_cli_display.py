@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from jumok.cli.display import TrainingDisplay
-from jumok.training.events import Finished, Progress, Stage, StageStarted, Validated
+from jumok.training.events import Finished, Progress, StageDone, StageStarted, Validated
 from support.training_progress import PROGRESS
 
 
@@ -65,7 +65,7 @@ def test_stages_are_shown_while_they_last() -> None:
     display = make_display(80)
     display.show(StageStarted("measuring"))
     assert "measuring" in bar_line(display, 80)
-    display.show(Stage("measuring", "5 ms per update", 12.0))
+    display.show(StageDone("measuring", "5 ms per update", 12.0))
     assert bar_line(display, 80) == ""
 
 

@@ -373,7 +373,7 @@ def test_of_several_translations_in_a_memory_the_last_counts(call: Call, page: P
     assert "이백사십구" in out.read_text(encoding="utf-8")
 
 
-def test_each_text_counts_twice_in_the_progress_translated_and_aligned(
+def test_progress_counts_each_text_once_when_translated_and_once_when_aligned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(segment_translator, "BLOCK_SENTENCES", 2)

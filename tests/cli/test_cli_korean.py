@@ -222,6 +222,10 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
             "시작 모델과 스텝 1,200까지 마지막 체크포인트 5개의 평균 사이의 60% 지점, 평가 시 빔 크기 4",
         ),
         (
+            "the average of 3 checkpoints (steps 300, 900, 1,200), scored with beam 4",
+            "체크포인트 3개의 평균(스텝 300, 900, 1,200), 평가 시 빔 크기 4",
+        ),
+        (
             "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
             "0.3% of the new tokens are unknown",
             "runs/a/model: 재학습 쌍 3,000개(old.tsv, b.tsv), 유지할 쌍 500개(keep.tsv), "

@@ -23,7 +23,7 @@ from jumok.training.events import (
     Progress,
     Sample,
     Saved,
-    Stage,
+    StageDone,
     StageStarted,
     Started,
     Validated,
@@ -64,7 +64,7 @@ def through_the_pipe(message):
     "event",
     [
         StageStarted("reading"),
-        Stage("reading", "60 pairs", 0.5),
+        StageDone("reading", "60 pairs", 0.5),
         started(derived_settings=DERIVED),
         started(steps=3, resumed_from=2),
         Progress(

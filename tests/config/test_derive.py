@@ -6,9 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from jumok.config.derive import SIZES, CorpusFacts, MachineFacts, TrainingCosts, derive, derive_schedule
+from jumok.config.derive import (
+    BATCH_PICTURES,
+    SIZES,
+    CorpusFacts,
+    MachineFacts,
+    TrainingCosts,
+    derive,
+    derive_schedule,
+)
 from jumok.config.recipe import flatten
 from jumok.config.resolve import Overrides
+from jumok.data.batch_plan import SOURCE_TOKENS_FACTOR
 
 MULTI30K = CorpusFacts(
     pairs=29_000,
@@ -190,7 +199,7 @@ DRAWN = replace(
 )
 
 
-def test_pictures_are_cut_into_about_eight_rows_of_patches() -> None:
+def test_pictures_are_cut_into_about_eight_rows_of_patches_and_small_ones_into_fewer() -> None:
     for side, size, patch in ((32, 32, 4), (8, 8, 4), (1, 8, 4), (50, 48, 6), (4000, 64, 8)):
         source = derive(Overrides(), replace(DRAWN, picture_side=side), CPU).recipe.source
         assert (source.kind, source.size, source.patch_size, source.colour) == (
@@ -231,7 +240,9 @@ def test_captions_are_written_by_one_decoder_layer() -> None:
 
 def test_a_batch_has_some_dozens_of_pictures_and_their_captions() -> None:
     by_patches = derive(Overrides(), replace(DRAWN, target_words=9_000 * 5), CPU).recipe
-    assert 2 * by_patches.training.batch_tokens / by_patches.source.num_patches == 32
+    max_patches = SOURCE_TOKENS_FACTOR * by_patches.training.batch_tokens
+    assert max_patches / by_patches.source.num_patches == BATCH_PICTURES
     small_pictures = replace(DRAWN, target_words=9_000 * 50, picture_side=8)
     long_captions = derive(Overrides(), small_pictures, CPU).recipe
-    assert long_captions.training.batch_tokens >= 32 * 60
+    # A caption of 50 words has more than 60 tokens.
+    assert long_captions.training.batch_tokens >= BATCH_PICTURES * 60

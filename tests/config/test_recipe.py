@@ -215,15 +215,18 @@ def test_recipes_that_ship_with_jumok_are_read_by_name(
     monkeypatch.chdir(tmp_path)
     assert set(named_recipes()) == {"rnnsearch-50", "rnnencdec-50", "transformer-base", "transformer-big"}
     for name, file in named_recipes().items():
-        assert file.read_text(encoding="utf-8").startswith("# "), "the first line says what it is"
+        assert file.read_text(encoding="utf-8").startswith("# "), (
+            f"the first line of {name} does not say what it is"
+        )
         assert make_recipe(read_recipe(Path(name))).model.family in {"recurrent", "transformer"}
     model = make_recipe(read_recipe(Path("rnnsearch-50"))).model
     assert isinstance(model, RecurrentSettings)
     assert (model.width, model.encoder_width, model.embedding) == (1000, 2000, 620)
     (tmp_path / "rnnsearch-50").mkdir()
-    assert read_recipe(Path("rnnsearch-50")), "a folder of that name is no recipe"
+    assert read_recipe(Path("rnnsearch-50")), "a folder of that name was read instead of the built-in recipe"
     (tmp_path / "transformer-base").write_text("[training]\nseed = 7\n", encoding="utf-8")
-    assert read_recipe(Path("transformer-base")) == {"training": {"seed": 7}}, "a file of that name is"
+    # A file of that name is read instead of the built-in recipe.
+    assert read_recipe(Path("transformer-base")) == {"training": {"seed": 7}}
     for missing in (tmp_path, Path("rnnsearch-5")):
         with pytest.raises(RecipeError, match=r"There is no recipe at .* rnnsearch-50"):
             read_recipe(missing)

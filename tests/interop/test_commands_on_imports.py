@@ -1,4 +1,4 @@
-"""Every command on an imported model, and what commands say about a model that is not imported yet."""
+"""Commands on an imported model, all but `clean` and `serve`; what they say of one that is not imported."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_documents_are_translated_with_their_markup(
     assert "<p>" in translated
 
 
-def test_every_format_of_export_is_written_or_refused_by_name(
+def test_three_formats_of_export_are_written_or_refused_by_name(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call(capsys, "export", model, "--to", "safetensors", "--out", tmp_path / "weights")

@@ -34,7 +34,8 @@ SMALL = {
     "transformer": TransformerSettings(**COMMON, encoder_layers=1, decoder_layers=2),
     "decoder-only": DecoderOnlySettings(**COMMON, layers=2),
 }
-# Each kind of positions, then each norm except layer norm, before and after the sublayer.
+# Each kind of positions, then each norm except layer norm, before and after the sub-layer: `norm` is where
+# the norms stand, `norm_kind` what they compute.
 KINDS = [
     *({"positions": name} for name in POSITIONS),
     *({"norm_kind": name, "norm": norm} for name in NORMS if name != "layer" for norm in ("pre", "post")),
@@ -238,7 +239,8 @@ def test_learned_positions_must_cover_the_longest_translation(family, needed):
         check_recipe(make_recipe({"model": model, **longer}))
 
 
-# Training reads source, </s>, <s> and target, up to 200 tokens each, even if a search must be shorter.
+# Training reads source, </s>, <s> and target, up to 200 tokens each, even if search may write only shorter
+# translations.
 @pytest.mark.parametrize(("family", "needed"), [("transformer", 201), ("decoder-only", 201 + 201)])
 def test_learned_positions_must_cover_the_longest_pair_of_training(family, needed):
     recipe = {"search": {"max_length_ratio": 0.5}, "model": {"family": family, "positions": "learned"}}

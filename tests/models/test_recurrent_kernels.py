@@ -315,11 +315,11 @@ def test_an_update_leaves_no_reference_cycles(cell, kind, activations):
     loss = model(make_batch()).sum()
     assert len(activations) >= 2
     loss.backward()
-    assert not activations, "backward frees the activations although the loss still exists"
+    assert not activations, "backward did not free the activations while the loss still existed"
     del loss
     assert count_tensors() == before
     model(make_batch())
-    assert not activations, "a forward pass without a backward pass frees them at its end"
+    assert not activations, "a forward pass without backward left activations in memory"
     assert count_tensors() == before
 
 

@@ -101,6 +101,13 @@ def test_the_page_lists_its_models_and_may_not_be_framed(server: ViewerServer) -
     assert "Access-Control-Allow-Origin" not in headers
 
 
+def test_the_address_without_its_last_slash_leads_to_the_page(server: ViewerServer) -> None:
+    """The requests of the page are relative to its address."""
+    status, headers, _ = send(server, "GET", f"/{server.application.secret}")
+    assert (status, headers["Location"]) == (307, f"/{server.application.secret}/")
+    assert send(server, "GET", "/wrong")[0] == 404
+
+
 def test_a_request_gets_an_explanation(server: ViewerServer) -> None:
     status, response = post(server, "explain", REQUEST, Origin=f"http://127.0.0.1:{server.port}")
     assert status == 200

@@ -178,7 +178,8 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
 ) -> None:
     """Once, a request of 4 KB took 4.5 GB, because the translation was limited in characters only."""
     service = service_of("transformer")
-    # This counts and caches the model's heads, which takes a forward pass over an empty pair.
+    # `count_weights` finds the model's number of heads by one forward pass and caches it; do that before
+    # `forward` is replaced.
     count_weights(small_translator("transformer").model, 1, 1)
 
     def compute(*_: Any, **__: Any) -> None:

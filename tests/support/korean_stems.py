@@ -1,4 +1,4 @@
-"""Every stem of the English-Korean grammar."""
+"""The stems of the English-Korean grammar that Kiwi has conjugated too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 
 @cache
 def all_stems() -> tuple[Stem, ...]:
-    """Return every stem that the grammar conjugates, once."""
+    """Return the stems of the lexicon and of the modes, each once.
+
+    Left out, because Kiwi has not conjugated them: stems of single patterns (아니, 나쁘, 시원하, 생각하,
+    바라) and those of negation (않, 못하, 없, 모르).
+    """
     humble = (verb.humble for verb in GIVING if verb.humble)
     verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING, *humble, LOCATED, NEEDED, OWNED, RAINS, BECOMES)
     adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)

@@ -76,6 +76,14 @@ def test_numbers_and_addresses_stay_whole() -> None:
     assert split_line(line, num_words, 10)[0] == "It costs 3.50 at example.com today and tomorrow."
 
 
+@pytest.mark.parametrize("marks", [1, 29, 30])
+def test_a_letter_keeps_as_many_marks_as_normalised_text_can_have(marks: int) -> None:
+    """The middle of the line, at which it is split, is the last mark."""
+    before, letter, after = "a" * (40 - marks), "e" + "\u0301" * marks, "b" * 39
+    line = before + letter + after
+    assert split_line(line, len, 79) == [before, letter + after]
+
+
 @pytest.mark.parametrize(("language", "separator"), [("ko", " "), ("", " "), ("ja", ""), ("zh-Hant", "")])
 def test_languages_without_spaces_write_none_between_sentences(language: str, separator: str) -> None:
     assert sentence_separator(language) == separator

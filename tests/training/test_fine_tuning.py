@@ -15,7 +15,7 @@ from jumok.data.corpora import corpus_of_pairs
 from jumok.data.store import open_store
 from jumok.errors import ModelFolderError, RecipeError
 from jumok.storage.model_folder import read_card, read_model_with_weights
-from jumok.training.events import Event, Finished, Saved, Stage, Started, Warned
+from jumok.training.events import Event, Finished, Saved, StageDone, Started, Warned
 from jumok.training.loop.interpolation import ALPHAS, InterpolatedPoint, choose_point, interpolate_weights
 from jumok.training.run.old_pairs import OldPairs
 from jumok.training.run.training_run import training_events
@@ -49,7 +49,7 @@ def only(events: list[Event], kind: type) -> list[Any]:
 
 
 def stage(events: list[Event], name: str) -> str:
-    [detail] = [event.detail for event in only(events, Stage) if event.name == name]
+    [detail] = [event.detail for event in only(events, StageDone) if event.name == name]
     return str(detail)
 
 

@@ -15,7 +15,7 @@ from jumok.data.store import FEISTEL, SORTED
 from jumok.errors import RunFolderError
 from jumok.storage.folders import make_folder, read_json_with_checksum
 from jumok.storage.model_folder import read_model_with_weights
-from jumok.training.events import Finished, Saved, Stage, StageStarted
+from jumok.training.events import Finished, Saved, StageDone, StageStarted
 from jumok.training.run import preparation
 from jumok.training.run.inputs import Inputs, describe_sources
 from jumok.training.run.run_folder import FORMAT, RunFolder
@@ -153,7 +153,7 @@ def test_files_that_change_while_they_are_read_are_not_recorded(
 
     monkeypatch.setattr(preparation, "read_inputs", read_then_change)
     reading = preparation._read(inputs, Overrides(), RunFolder(tmp_path / "run"), 0.0)
-    assert [type(next(reading)) for _ in range(2)] == [StageStarted, Stage]
+    assert [type(next(reading)) for _ in range(2)] == [StageStarted, StageDone]
     with pytest.raises(StopIteration) as ended:
         next(reading)
     assert ended.value.value.sources == (None if changes else before)

@@ -22,7 +22,7 @@ from jumok.data.store import open_store
 from jumok.errors import TrainingError
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.text.tokenizer_files import read_tokenizers
-from jumok.training.events import Stage, Started
+from jumok.training.events import StageDone, Started
 from jumok.training.loop.optimiser import make_optimiser, optimiser_tensors
 from jumok.training.parallel import group as parallel_group
 from jumok.training.parallel.group import DataParallelGroup
@@ -308,7 +308,7 @@ def test_a_run_that_ends_before_its_first_step_ends_its_workers(
     gc.disable()
     try:
         if end == "closed while it is prepared":
-            next(event for event in events if isinstance(event, Stage) and event.name == "measuring")
+            next(event for event in events if isinstance(event, StageDone) and event.name == "measuring")
             events.close()  # type: ignore[attr-defined]
         else:
             monkeypatch.setattr(jumok.training.run.training_run, "load_newest_checkpoint", fail)
@@ -335,5 +335,5 @@ def test_a_short_run_uses_one_process(
             break
     events.close()  # type: ignore[attr-defined]
     assert seen[-1].recipe.training.processes == 1  # type: ignore[union-attr]
-    stages = [event.name for event in seen if isinstance(event, Stage)]
+    stages = [event.name for event in seen if isinstance(event, StageDone)]
     assert ("measuring" in stages) == (limit["steps"] == 300)

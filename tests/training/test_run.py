@@ -12,6 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice, takewhile
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -21,13 +22,22 @@ import jumok
 import jumok.training.loop.update
 from jumok.config.resolve import Overrides
 from jumok.data.corpora import corpus_of_pairs
-from jumok.errors import DataError, RecipeError, RunFolderError, StorageError, TrainingError, UnsupportedError
+from jumok.errors import (
+    DataError,
+    ModelFolderError,
+    RecipeError,
+    RunFolderError,
+    StorageError,
+    TrainingError,
+    UnsupportedError,
+)
 from jumok.storage.folders import json_with_checksum
 from jumok.storage.model_folder import read_model_with_weights
 from jumok.storage.tensors import module_weights
-from jumok.training.events import Event, Finished, Progress, Saved, Stage, Started, Validated, Warned
+from jumok.training.events import Event, Finished, Progress, Saved, StageDone, Started, Validated, Warned
 from jumok.training.loop.checkpoint import load_newest_checkpoint, saved_steps
 from jumok.training.loop.update import Worker
+from jumok.training.run import finish
 from jumok.training.run.training_run import train, training_events
 from jumok.training.validation.translation import TranslationValidation
 from jumok.types import Pair
@@ -60,7 +70,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event
 class TestCompleteRun:
     def test_events_come_in_order(self, finished: tuple[Path, list[Event]]) -> None:
         _, events = finished
-        stages = [stage.name for stage in only(events, Stage)]
+        stages = [stage.name for stage in only(events, StageDone)]
         assert stages == ["reading", "learning vocabulary", "encoding", "finishing"]
         [started] = only(events, Started)
         assert (started.steps, started.resumed_from) == (12, None)
@@ -227,7 +237,7 @@ class TestSettingsAndInputs:
         long = Pair(" ".join(["one"] * 300), " ".join(["eins"] * 300))
         valid = corpus_of_pairs([*digit_pairs(20, 9), long], source="en", target="de")
         events = list(training_events(digit_corpus(100), valid=valid, out=tmp_path / "run", **SHORT))
-        [encoding] = [stage for stage in only(events, Stage) if stage.name == "encoding"]
+        [encoding] = [stage for stage in only(events, StageDone) if stage.name == "encoding"]
         assert encoding.detail.endswith("skipped: 1 for validation with more than 200 tokens")
         assert only(events, Started)[0].validation_pairs == 20
         alone = corpus_of_pairs([long], source="en", target="de")
@@ -507,6 +517,34 @@ class TestFinishing:
         assert rest[-1].reason == "done"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("damaged", "description"),
+    [
+        ([], "the average of the last 4 checkpoints up to step 1,200"),
+        ([1200], "the average of 3 checkpoints (steps 300, 600, 900)"),
+        ([600], "the average of 3 checkpoints (steps 300, 900, 1,200)"),
+    ],
+)
+def test_an_average_names_the_checkpoints_that_it_is_made_of(
+    damaged: list[int], description: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def checkpoint_weights(trainer: Any, step: int) -> dict[str, torch.Tensor]:
+        if step in damaged:
+            raise ModelFolderError(f"step-{step} cannot be used")
+        return {"weight": torch.tensor([float(step)])}
+
+    monkeypatch.setattr(finish, "_checkpoint_weights", checkpoint_weights)
+    validations = [SimpleNamespace(step=step) for step in (300, 600, 900, 1200)]
+    trainer: Any = SimpleNamespace(
+        settings=SimpleNamespace(average_checkpoints=4), state=SimpleNamespace(validations=validations)
+    )
+    averaging = finish._average_of_last(trainer)
+    assert all(isinstance(next(averaging), Warned) for _ in damaged)
+    with pytest.raises(StopIteration) as end:
+        next(averaging)
+    assert end.value.value.description == description
+
+
 class TestRunFolder:
     def test_a_foreign_folder_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "thesis.tex").write_text("")
@@ -561,11 +599,13 @@ class TestRunFolder:
             run(tmp_path / "run", count=5)
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        assert any(isinstance(event, Stage) for event in events)  # it has read the sentences, written nothing
+        assert any(
+            isinstance(event, StageDone) for event in events
+        )  # it has read the sentences, written nothing
         events.close()  # type: ignore[attr-defined]
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        assert sum(1 for _ in islice((event for event in events if isinstance(event, Stage)), 2)) == 2
+        assert sum(1 for _ in islice((event for event in events if isinstance(event, StageDone)), 2)) == 2
         events.close()  # type: ignore[attr-defined]
         assert (tmp_path / "run" / "pieces.model").exists()
 

@@ -26,7 +26,7 @@ describe("changes", () => {
     expect(edited({ kind: "silence", ...scope, head: 0 }, [0.5, 0.5])).toEqual([0.5, 0.5]);
   });
 
-  it("paint sets a weight and rescales the rest, so that the row keeps its sum", () => {
+  it("paint sets a weight and rescales the rest, so that the row keeps its sum, unless all others are 0", () => {
     expect(edited({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [0.75, 0.125, 0.125])).toEqual([0.5, 0.25, 0.25]);
     expect(edited({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [1, 0])).toEqual([0.5, 0]);
     expect(edited({ kind: "paint", ...scope, query: 1, key: 0, weight: 0.5 }, [1, 0])).toEqual([1, 0]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, partlyPinned, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
 import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
-import { computeLayout } from "../src/lib/heatmap";
+import { computeLayout, isSameCell } from "../src/lib/heatmap";
 import { boxAt, labelMiddles, linesOf } from "../src/lib/lines";
 import { comparisonOrder, joinTokens, mapFrom } from "../src/lib/maps";
 import { fill, likelihood, times } from "../src/lib/numbers";
@@ -223,5 +223,16 @@ describe("layout", () => {
     expect(layout.width).toBeLessThanOrEqual(400);
     const other = computeLayout(mapFrom(new Float32Array(8), ["나는 + 책을"], map.columnLabels), 400, 46, ["나는"]);
     expect(computeLayout(map, 400, 46, ["나는 + 책을"]).left).toBe(other.left);
+  });
+});
+
+describe("the pointer on a heat map", () => {
+  it("distinguishes the label of a row from its first cell", () => {
+    expect(isSameCell({ row: 1, column: 0, isLabel: true }, { row: 1, column: 0, isLabel: false })).toBe(false);
+    expect(isSameCell({ row: 1, column: 0, isLabel: true }, { row: 1, column: 0, isLabel: true })).toBe(true);
+    expect(isSameCell({ row: 1, column: 0, isLabel: false }, { row: 1, column: 0 })).toBe(true); // chosen by a key
+    expect(isSameCell({ row: 1, column: 0 }, { row: 1, column: 1 })).toBe(false);
+    expect(isSameCell(null, { row: 0, column: 0 })).toBe(false);
+    expect(isSameCell(null, null)).toBe(true);
   });
 });

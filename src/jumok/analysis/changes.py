@@ -71,7 +71,7 @@ class Silence(Change):
 
 @dataclass(frozen=True, slots=True)
 class Paint(Change):
-    """Set one weight. The rest of its row is rescaled, so that the row keeps its sum."""
+    """Set one weight. The rest of its row is rescaled, so that the row keeps its sum unless the rest is 0."""
 
     query: Index = field(kw_only=True)
     key: Index = field(kw_only=True)

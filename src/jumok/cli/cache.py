@@ -33,7 +33,7 @@ def cache(
     The folder is $JUMOK_CACHE, or $XDG_CACHE_HOME/jumok, or ~/.cache/jumok; on macOS and Windows, without
     $JUMOK_CACHE, the cache folder of the system.
     """
-    from jumok.inference.engines.cache import cached_models, remove_cached  # start-up
+    from jumok.inference.engines.cache import cached_models, remove_cached, remove_half_written  # start-up
     from jumok.storage.user_cache import private_folder  # start-up
 
     if clear and max_size:
@@ -47,6 +47,7 @@ def cache(
         remove_cached(model)
     kept = [model for model in models if model not in removed]
     if limit is not None:
+        remove_half_written()
         typer.echo(localise("removed {models}", models=_describe(removed)))
     typer.echo(f"{private_folder('engines')}: {_describe(kept)}")
     for model in kept:

@@ -81,7 +81,7 @@ class TrainingDisplay:
         self._bar.update(self._stage, description=name, visible=True)
 
     @show.register
-    def _(self, event: events.Stage) -> None:
+    def _(self, event: events.StageDone) -> None:
         self._bar.update(self._stage, visible=False)
         name, detail = localise_text(event.name), localise_text(event.detail)
         self.print_line(

@@ -13,7 +13,7 @@ from jumok.training.events import (
     Progress,
     Sample,
     Saved,
-    Stage,
+    StageDone,
     StageStarted,
     Started,
     Validated,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EVENTS: dict[str, type[Event]] = {
     event.__name__: event
-    for event in (StageStarted, Stage, Started, Progress, Validated, Saved, Warned, Finished)
+    for event in (StageStarted, StageDone, Started, Progress, Validated, Saved, Warned, Finished)
 }
 
 

@@ -30,7 +30,7 @@ from jumok.errors import JumokError
 from jumok.evaluation.translator_scores import align_and_score
 from jumok.inference.loading import load
 from jumok.system.messages import pack_message, read_message
-from jumok.training.events import Finished, Stage, Started
+from jumok.training.events import Finished, StageDone, Started
 from jumok.training.run.training_run import training_events
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def _train(task: Task) -> Generator[Event, None, Finished | None]:
     return finished
 
 
-def _translate(task: Task, finished: Finished) -> Stage:
+def _translate(task: Task, finished: Finished) -> StageDone:
     translator = load(task.folder / "model", engine="torch")
     key = task.key(translator.search)
     translator.search = task.search or translator.search
@@ -151,4 +151,6 @@ def _translate(task: Task, finished: Finished) -> Stage:
         attention=attention,
     )
     write_system_result(task.folder, result)
-    return Stage("translating", f"{len(pairs):,} test sentences, {result.output_tokens:,} tokens", seconds)
+    return StageDone(
+        "translating", f"{len(pairs):,} test sentences, {result.output_tokens:,} tokens", seconds
+    )

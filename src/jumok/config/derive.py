@@ -240,7 +240,10 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
 
 
 def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
-    """Return the settings of pictures: about their own size, cut into about eight rows of patches."""
+    """Return the settings of pictures: about their own size, in about eight rows of patches.
+
+    Small pictures have fewer rows.
+    """
     if not facts.picture_side:
         return []
     typical_size = min(max(facts.picture_side, MIN_PICTURE_SIDE), MAX_PICTURE_SIDE)

@@ -188,7 +188,7 @@ class BlockSettings(Settings):
     attention_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of attention weights dropped while training."""
     norm: Literal["pre", "post"] = "pre"
-    """Normalise before each sub-layer of a block, or after it as published."""
+    """Where the norms stand: before each sub-layer of a block, or after it as published."""
     norm_kind: NormName = "layer"
     """Normalise over the features of a position (`layer`; `rms` keeps their mean) or over a `batch`."""
     positions: PositionName = "sinusoidal"

@@ -81,10 +81,10 @@ def _merge_spans(
 def _middle(text: str) -> int:
     """Return an index near the middle that does not separate a combining character from its letter.
 
-    In a run of more than `MAX_MARKS` combining characters it is the middle itself.
+    It is the middle itself if that letter is the first character, or more than `MAX_MARKS` before the middle.
     """
     middle = len(text) // 2
-    for index in range(middle, max(middle - MAX_MARKS, 0), -1):
+    for index in range(middle, max(middle - MAX_MARKS - 1, 0), -1):
         if not unicodedata.category(text[index]).startswith("M"):
             return index
     return middle

@@ -122,9 +122,9 @@ def _rare_characters(sample: Sequence[str], max_characters: int, *, byte_fallbac
 
 
 def _spread_duplicates(sample: Sequence[str], rare: set[str]) -> list[str]:
-    """Return the distinct sentences without rare characters, then their further copies, shuffled.
+    """Return the distinct sentences, with each rare character replaced by a space, then further copies.
 
-    No sentence occurs more than `_MAX_COPIES` times.
+    The copies are shuffled. No sentence occurs more than `_MAX_COPIES` times.
 
     SentencePiece finds long repetitions in time quadratic in their length: a thousand equal lines in a row
     take seconds, ten thousand take minutes. (It also reads lines with counts, but then needs three times as

@@ -1,10 +1,14 @@
 """The events of a training run.
 
-    Stage*  Warned*  Started  (Progress | Validated | Saved | Warned)*  Stage?  Finished
+    StageDone*  Warned*  Started  (Progress | Validated | Saved | Warned)*  StageDone*  Finished
 
-A `StageStarted` comes when a stage or a validation begins, a `Stage` when a stage is done. The last stage is
-the finish, which an interrupted run does not reach. For a run that was finished before, `Finished` is the
-only event.
+A `StageStarted` comes when a stage or a validation begins, a `StageDone` when a stage is done. The last stage
+is the finish. A run that is interrupted before it does not start it; one that is interrupted in it sends its
+`StageStarted`, but no `StageDone`. A warning may come during the finish too.
+
+- `jumok finish` trains no further: there is no `Started`.
+- If a run with a larger limit first completes what was planned, a second `Started` begins the next phase.
+- For a run that was finished before, `Finished` is the only event.
 
 A terminal, a notebook and a test iterate over the same events. This module does not import torch.
 """
@@ -30,7 +34,7 @@ class StageStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class StageDone:
     """A stage is done, such as reading, learning vocabulary, encoding, measuring or finishing."""
 
     name: str
@@ -126,4 +130,4 @@ class Finished:
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
-Event = StageStarted | Stage | Started | Progress | Validated | Saved | Warned | Finished
+Event = StageStarted | StageDone | Started | Progress | Validated | Saved | Warned | Finished

@@ -35,7 +35,7 @@ function apply(change: Change, weights: Float32Array, query: number): void {
 
 const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0);
 
-/** Set one weight; the rest of the row is rescaled, so that the row keeps its sum. */
+/** Set one weight; the rest of the row is rescaled, so that the row keeps its sum; if all others are 0, it sums to the new weight. */
 function paint(weights: Float32Array, key: number, weight: number): void {
   const total = sumOf(weights);
   weights[key] = 0;

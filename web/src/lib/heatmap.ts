@@ -224,3 +224,14 @@ export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string 
 export function background(theme: Theme): string {
   return BACKGROUNDS[theme];
 }
+
+/** What a pointer is on: a cell, or the label of a row, which belongs to column 0. */
+export interface PointedCell {
+  row: number;
+  column: number;
+  isLabel?: boolean;
+}
+
+export function isSameCell(one: PointedCell | null, other: PointedCell | null): boolean {
+  return one?.row === other?.row && one?.column === other?.column && Boolean(one?.isLabel) === Boolean(other?.isLabel);
+}

@@ -61,9 +61,8 @@ class CachedModel:
 
 
 def cached_models() -> list[CachedModel]:
-    """Return the converted models of this user, the most recently used first."""
-    folder = private_folder("engines")
-    entries = [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
+    """Return the converted models of this user, the most recently used first; no half-written ones."""
+    entries = [path for path in _folders() if not is_leftover(path.name)]
     return sorted(map(_describe, entries), key=lambda entry: entry.last_used, reverse=True)
 
 
@@ -72,6 +71,19 @@ def remove_cached(entry: CachedModel) -> None:
     with _lock(entry.folder):
         if entry.folder.exists():
             remove_folder(entry.folder)
+
+
+def remove_half_written() -> None:
+    """Remove what killed processes left; wait for those that still convert a model."""
+    for path in _folders():
+        if is_leftover(path.name):
+            with _lock(path):  # HASH.lock, also for HASH.tmp-NUMBER
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _folders() -> list[Path]:
+    folder = private_folder("engines")
+    return [path for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []
 
 
 def _describe(folder: Path) -> CachedModel:

@@ -1,8 +1,8 @@
 """The live page for one user on one computer: an ASGI application, and the server that runs it.
 
 The server listens on loopback only, and its address contains a secret, so that other users and other pages on
-the same computer get no response. Host and Origin are checked too, against DNS rebinding: a page whose own
-name resolves to this computer sends that name in both headers.
+the same computer get errors only (404; 403 or 421 by Host and Origin). Those are checked against DNS
+rebinding: a page whose own name resolves to this computer sends that name in both headers.
 
 The number of connections is limited: a new one replaces the one that has been idle longest.
 """
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import uvicorn
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from jumok.errors import JumokError
 from jumok.plots.page import served_page
@@ -143,6 +143,8 @@ class ViewerApplication(HttpApplication):
             await self._operate(operation, scope, receive, send)
         elif operation:
             raise HTTPException(404, "There is no such page.")
+        elif not scope["path"].endswith("/"):  # the requests of the page are relative to its address
+            await RedirectResponse(f"/{self.secret}/")(scope, receive, send)
         else:
             await HTMLResponse(served_page(self._service.page_data()))(scope, receive, send)
 

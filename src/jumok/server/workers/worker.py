@@ -8,7 +8,9 @@ It ends when its input is closed, because the server has ended.
           | {"kind": "failed", message}
     {"kind": "translate", model, texts, terms of each text, n_best, align, words, greedy, stream, needs_torch}
         → any number of {"kind": "partial", index, text} if streamed, then
-          {"kind": "translations", translations, cpu_seconds, seconds} | {"kind": "failed", message}
+          {"kind": "translations", translations, cpu_seconds, seconds}
+          | {"kind": "failed", message, cpu_seconds, seconds}
+    each of these three:
     {"kind": "explain", model, operation, body}           what the page of a model asks; `body` is JSON
     {"kind": "candidates", model, sentence, prefix, count}
     {"kind": "caption", model, picture}                   `picture` is a data: URL
@@ -200,7 +202,7 @@ def _translate(
     def translate(
         texts: Sequence[str], prefixes: Sequence[str] | str = "", on_partial: OnPartial | None = None
     ) -> list[Translation]:
-        # The server has split the texts, and puts terms into the translations.
+        # Sentences are split by the server, terms are placed below (`_place_terms`), not by the translator.
         return translator.translate(
             texts, beam=beam, n_best=n_best, prefix=prefixes, on_partial=on_partial, **LINE_BY_LINE
         )

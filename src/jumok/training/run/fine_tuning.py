@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from jumok.storage.tensors import load_module_weights, module_weights
-from jumok.training.events import Event, Stage, Warned
+from jumok.training.events import Event, StageDone, Warned
 from jumok.training.loop.interpolation import ALPHAS, InterpolatedPoint, choose_point, interpolate_weights
 from jumok.training.run.start_model import read_stored_start
 from jumok.training.validation.translation import TranslationValidation
@@ -68,7 +68,7 @@ class FineTuning:
         listed = ", ".join(
             f"{point.alpha:g}: {point.new_loss:.3f} and {point.kept_loss:.3f}" for point in points
         )
-        yield Stage(
+        yield StageDone(
             "interpolating",
             f"{chosen.alpha:.0%} of the way from the start model (losses of the new pairs and of those to "
             f"keep, by this share: {listed})",
@@ -96,7 +96,7 @@ class FineTuning:
             what = "its agreement with the start model on" if old.keeps_translations else "of"
             change = _change(start_kept, kept)
             parts.append(f"{what} {len(self.keep):,} pairs to keep {change} ({old.keep_origin})")
-        yield Stage("fine-tuning", ", ".join(parts), trainer.seconds - started)
+        yield StageDone("fine-tuning", ", ".join(parts), trainer.seconds - started)
         if _is_worse(name, start_new, new):
             yield _warning(f"the new pairs: {name}", start_new, new, _WORSE_ON_NEW)
         # Translations that differ from those of the start model may be better ones.

@@ -23,7 +23,7 @@ from jumok.inference.translator import Translator
 from jumok.storage.model_folder import read_card, save_model
 from jumok.storage.tensors import load_module_weights, module_weights
 from jumok.text.tokenizer_files import tokenizers_to_files
-from jumok.training.events import Event, Finished, Stage, StageStarted, Warned
+from jumok.training.events import Event, Finished, StageDone, StageStarted, Warned
 from jumok.training.loop.averaging import average_weights
 from jumok.training.loop.checkpoint import load_checkpoint_weights, saved_steps
 from jumok.training.loop.state import USELESS_RATIO, ValidationRecord
@@ -105,7 +105,7 @@ def finish_run(
     data.folder.mark_finished(trainer.stop_reason or "done")
     trainer.remove_old_checkpoints()
     scored = f", scored with beam {recipe.search.beam}" if translates else ""
-    yield Stage("finishing", f"{choice.description}{scored}", trainer.seconds - started)
+    yield StageDone("finishing", f"{choice.description}{scored}", trainer.seconds - started)
     yield Finished(
         trainer.stop_reason or "done", folder, trainer.state.step, trainer.seconds, result.values()
     )
@@ -164,16 +164,19 @@ def _average_of_last(trainer: Trainer) -> Generator[Event, None, ChosenWeights |
     """Return the average of the last checkpoints; None if fewer than two can be read."""
     num_averaged = trainer.settings.average_checkpoints
     steps = [record.step for record in trainer.state.validations[-num_averaged:]]
-    readable = []
+    readable = {}
     for step in steps if num_averaged > 1 else []:
         try:
-            readable.append(_checkpoint_weights(trainer, step))
+            readable[step] = _checkpoint_weights(trainer, step)
         except ModelFolderError as error:
             yield Warned(f"a checkpoint was left out of the average: {error}")
     if len(readable) < 2:
         return None
     description = f"the average of the last {len(readable)} checkpoints up to step {steps[-1]:,}"
-    return ChosenWeights(average_weights(readable), description)
+    if len(readable) < len(steps):
+        averaged = ", ".join(f"{step:,}" for step in readable)
+        description = f"the average of {len(readable)} checkpoints (steps {averaged})"
+    return ChosenWeights(average_weights(list(readable.values())), description)
 
 
 def _interpolate(

@@ -24,7 +24,7 @@ from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import read_tokenizers, tokenizers_to_files
 from jumok.text.tokenizer_training import train_tokenizer, train_tokenizers
-from jumok.training.events import Event, Stage, StageStarted
+from jumok.training.events import Event, StageDone, StageStarted
 from jumok.training.loop.schedule import Plan
 from jumok.training.parallel.group import DataParallelGroup
 from jumok.training.parallel.shared_memory import can_share_memory
@@ -272,7 +272,7 @@ def _read(
     sentences = read_inputs(inputs, overrides, folder)
     if sources == describe_sources(inputs):  # else a file changed while it was read
         sentences = replace(sentences, sources=sources)
-    yield Stage("reading", _describe_reading(sentences), time.perf_counter() - started)
+    yield StageDone("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
 
 
@@ -313,15 +313,15 @@ def _learn_classes(sentences: Sentences) -> ClassNames:
 
 def _store_tokenizers(
     folder: RunFolder, tokenizers: TokenizerPair, started: float, reason: str = ""
-) -> Stage:
+) -> StageDone:
     for name, data in tokenizers_to_files(tokenizers).items():
         write_file(folder.path / name, data)
     if isinstance(tokenizers.target, ClassNames):
         classes = f"{len(tokenizers.target.names):,} classes"
-        return Stage("learning vocabulary", classes, time.perf_counter() - started)
+        return StageDone("learning vocabulary", classes, time.perf_counter() - started)
     sizes = sorted({tokenizers.source.vocab_size, tokenizers.target.vocab_size} - {0})  # pictures have 0
     detail = " and ".join(f"{size:,}" for size in sizes) + " tokens" + (f"; {reason}" if reason else "")
-    return Stage("learning vocabulary", detail, time.perf_counter() - started)
+    return StageDone("learning vocabulary", detail, time.perf_counter() - started)
 
 
 @dataclass(frozen=True)
@@ -358,7 +358,7 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
     validation = make_validation(sentences.validation_pairs, tokenizers, recipe)
     folder.write_validation_pairs(sentences.validation_pairs)
     data = TrainingData(folder, tokenizers, store, validation)
-    yield Stage("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
+    yield StageDone("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
     with ExitStack() as on_error:  # the workers have a session of their own, so nothing else would end them
         prepared = yield from _plan(new_run, data, resolved, on_error)
         on_error.pop_all()
@@ -456,7 +456,7 @@ def _measure(
     )
     milliseconds, validation_seconds = costs.update_seconds * 1000, costs.validation_seconds
     detail = f"{milliseconds:.0f} ms per update, {validation_seconds:.1f} s per validation"
-    yield Stage("measuring", detail, time.perf_counter() - measuring_started)
+    yield StageDone("measuring", detail, time.perf_counter() - measuring_started)
     return group, costs, derived
 
 
@@ -476,7 +476,7 @@ def _measure_processes(
     started = time.perf_counter()
     group, update_seconds, derived = _choose_group(data, resolved, on_error, steps)
     detail = f"{update_seconds * 1000:.0f} ms per update"
-    yield Stage("measuring", detail, time.perf_counter() - started)
+    yield StageDone("measuring", detail, time.perf_counter() - started)
     return group, derived
 
 

@@ -23,7 +23,7 @@ from jumok.inference.loading import open_tokenizers
 from jumok.storage.folders import remove_folder, verify_folder, write_folder
 from jumok.storage.model_folder import card_from_json, card_to_json, find_model_folder, read_stored_model
 from jumok.storage.tensors import tensors_from_bytes, tensors_to_bytes
-from jumok.training.events import Stage
+from jumok.training.events import StageDone
 from jumok.training.run.initial_model import (
     INITIAL_WEIGHTS,
     refuse_contradictions,
@@ -157,7 +157,7 @@ class StartModel:
         parts = [f"{len(old.replay):,} pairs to replay ({old.replay_origin})"] if old.replay else []
         parts += [f"{len(old.keep):,} to keep ({old.keep_origin})"] if old.keep else []
         parts += [_describe_unknown(self.tokenizers, sentences)]
-        yield Stage("starting from", f"{self.folder}: {', '.join(parts)}", time.perf_counter() - started)
+        yield StageDone("starting from", f"{self.folder}: {', '.join(parts)}", time.perf_counter() - started)
 
     def make_tokenizers(self, sentences: Sentences, recipe: Recipe) -> TokenizerPair:
         return self.tokenizers
