@@ -229,7 +229,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
             "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
             "0.3% of the new tokens are unknown",
             "runs/a/model: 재학습 쌍 3,000개(old.tsv, b.tsv), 유지할 쌍 500개(keep.tsv), "
-            "새 토큰의 0.3%가 알 수 없는 토큰",
+            "새 쌍의 토큰 중 0.3%가 알 수 없는 토큰",
         ),
         (
             "the model is worse than the start model on the new pairs: chrf 12.30 → 10.20",
