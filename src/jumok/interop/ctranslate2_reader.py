@@ -4,7 +4,8 @@ CTranslate2's files hold weights in an order and a precision for fast search, of
 does not change them; only tokens get other names, so that jumok's engine can run the model with jumok's ids:
 
     row of the vocabulary    its own name             jumok's name
-    <unk>, </s>, <s>, <pad>  as config.json says      <unk>, </s>, <s>, <pad>
+    <unk>, </s>, <s>         as config.json says      <unk>, </s>, <s>
+    <pad>                    <pad> or <blank>         <pad>
     all others               the string of a token    its id, from 4 on
 
 The tokenizer is not part of CTranslate2's format: an Argos package has one SentencePiece model, and a folder
