@@ -63,7 +63,7 @@ def clean(
     dropped = dropped or out.with_name(f"{out.stem}.dropped.tsv")
     if out.resolve() == dropped.resolve():
         raise DataError(localise("--out and --dropped are two files. Received: {file} for both.", file=out))
-    _refuse_existing(out, dropped)
+    _refuse_unwritable(out, dropped)
 
     from jumok.data.corpora import open_corpora  # start-up
     from jumok.evaluation.pair_scores import check_directions  # start-up
@@ -108,11 +108,16 @@ def _parse_share(keep: str | None, threshold: float | None) -> float:
     return share
 
 
-def _refuse_existing(*paths: Path) -> None:
+def _refuse_unwritable(*paths: Path) -> None:
+    """Raise, before anything is scored, if a file exists or its folder does not."""
     for path in paths:
         if path.exists():
             raise DataError(
                 localise("{file} exists already. Choose another name, or move it away.", file=path)
+            )
+        if not path.parent.is_dir():
+            raise DataError(
+                localise("{folder} is not a folder. Make it, or choose another name.", folder=path.parent)
             )
 
 
