@@ -1,7 +1,7 @@
 """Systems take turns: a comparison runs each of them once per round, each in its own process.
 
-Other load on the machine then affects all of them alike, and the medians over the rounds are compared. No
-measurement starts or ends on a busy machine.
+Load that lasts for rounds then affects all of them alike, and the medians over the rounds are compared. No
+measurement starts or ends on a busy machine, unless `--anyway` or the topic (`NEEDS_IDLE_MACHINE`) allows it.
 """
 
 from __future__ import annotations

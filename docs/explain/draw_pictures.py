@@ -64,7 +64,7 @@ LAW = (
     "be",
     "just",
 )
-LONGER = ("그", "학생은", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
+STUDENT_IN_KOREAN = ("그", "학생은", "오늘", "도서관에서", "책", "두", "권을", "읽는다")
 
 
 def weights_of(mechanism: Mechanism[Any], query: Tensor, keys: Tensor) -> Tensor:
@@ -134,15 +134,19 @@ def local_p() -> str:
 
 
 def scaled_dot() -> str:
-    weights = weights_of(ScaledDot(), *random_states(len(LONGER), 64, seed=1))
+    weights = weights_of(ScaledDot(), *random_states(len(STUDENT_IN_KOREAN), 64, seed=1))
     title = "Divided by √64: every word counts"
-    return draw(weights, LONGER, LONGER, site="encoder", title=title, states="random, 64 wide")
+    return draw(
+        weights, STUDENT_IN_KOREAN, STUDENT_IN_KOREAN, site="encoder", title=title, states="random, 64 wide"
+    )
 
 
 def scaled_dot_unscaled() -> str:
-    weights = weights_of(LuongDot(HeadShape(1, query=64, key=64)), *random_states(len(LONGER), 64, seed=1))
+    weights = weights_of(
+        LuongDot(HeadShape(1, query=64, key=64)), *random_states(len(STUDENT_IN_KOREAN), 64, seed=1)
+    )
     title = "Not divided: one or two words dominate"
-    return draw(weights, LONGER, LONGER, site="encoder", title=title, states="the same")
+    return draw(weights, STUDENT_IN_KOREAN, STUDENT_IN_KOREAN, site="encoder", title=title, states="the same")
 
 
 def two_heads() -> Tensor:
@@ -213,29 +217,38 @@ def heads_its() -> str:
 
 
 def efficient() -> str:
-    query, keys = random_states(len(LONGER), 3, seed=4)
+    query, keys = random_states(len(STUDENT_IN_KOREAN), 3, seed=4)
     weights = weights_of(Efficient(), 2 * query, 2 * keys)
     title = "Efficient: mixtures of three maps"
-    return draw(weights, LONGER, LONGER, site="encoder", title=title, weights="implied")
+    return draw(weights, STUDENT_IN_KOREAN, STUDENT_IN_KOREAN, site="encoder", title=title, weights="implied")
 
 
 def efficient_softmax() -> str:
-    query, keys = random_states(len(LONGER), 3, seed=4)
+    query, keys = random_states(len(STUDENT_IN_KOREAN), 3, seed=4)
     weights = weights_of(ScaledDot(), 2 * query, 2 * keys)
     title = "Scaled dot product, same states"
-    return draw(weights, LONGER, LONGER, site="encoder", title=title, weights="softmax")
+    return draw(weights, STUDENT_IN_KOREAN, STUDENT_IN_KOREAN, site="encoder", title=title, weights="softmax")
 
 
 def linear() -> str:
-    query, keys = random_states(len(LONGER), 4, seed=5)
+    query, keys = random_states(len(STUDENT_IN_KOREAN), 4, seed=5)
     weights = weights_of(LinearAttention(causal=True), 2 * query, 2 * keys)
-    return draw(weights, LONGER, LONGER, site="decoder", title="Linear, causal", weights="implied")
+    return draw(
+        weights,
+        STUDENT_IN_KOREAN,
+        STUDENT_IN_KOREAN,
+        site="decoder",
+        title="Linear, causal",
+        weights="implied",
+    )
 
 
 def restricted() -> str:
-    query, keys = random_states(len(LONGER), 8, seed=6)
+    query, keys = random_states(len(STUDENT_IN_KOREAN), 8, seed=6)
     weights = weights_of(Restricted(neighbours=2), query, keys)
-    return draw(weights, LONGER, LONGER, site="encoder", title="Restricted to neighbours", r="2")
+    return draw(
+        weights, STUDENT_IN_KOREAN, STUDENT_IN_KOREAN, site="encoder", title="Restricted to neighbours", r="2"
+    )
 
 
 def look_up_names() -> str:

@@ -296,7 +296,7 @@ def test_partial_translations_are_reported() -> None:
     assert tree is not None
     decode = translator.tokenizers.target.decode
     for step, (text, candidates) in enumerate(zip(partials, tree.steps, strict=False)):
-        best = max(range(len(candidates)), key=lambda index: candidates[index].masked_log_prob)
+        best = max(range(len(candidates)), key=lambda index: candidates[index].constrained_log_prob)
         assert text == decode(tree.ids(step, best))
     ended = [step for step, candidates in enumerate(tree.steps) if candidates[0].finished]
     assert len(partials) == (ended[0] + 1 if ended else len(tree.steps))

@@ -107,6 +107,18 @@ def test_a_file_that_exists_is_not_replaced(
     assert "exists already" in message
 
 
+@pytest.mark.parametrize("file", ["out", "dropped"])
+def test_a_missing_folder_is_noticed_before_the_pairs_are_scored(
+    file: str, call: Call, models: list[Path], noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scored: list[object] = []
+    monkeypatch.setattr("jumok.cli.clean._score", lambda *arguments: scored.append(arguments))
+    paths = {"out": tmp_path / "x.tsv", "dropped": tmp_path / "y.tsv", file: tmp_path / "missing" / "z.tsv"}
+    result = call("clean", noisy, *options(models, paths["out"]), "--dropped", paths["dropped"])
+    assert "missing is not a folder. Make it" in result.paragraph("clean")
+    assert scored == []
+
+
 def test_one_file_for_kept_and_dropped_pairs_is_refused(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:

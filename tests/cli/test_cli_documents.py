@@ -172,7 +172,8 @@ def test_a_damaged_file_of_a_folder_does_not_stop_the_others(call: Call, page: P
     (folder / "damaged.docx").write_bytes(b"nothing")
     memory = tmp_path / "memory.tmx"
     message = call("translate", MODEL, folder, "--out", tmp_path / "out", "--save-memory", memory).err
-    assert "1 documents could not be translated" in message
+    assert "1 document could not be translated." in message
+    assert "1 document was translated." in message
     assert "damaged.docx" in message
     assert (tmp_path / "out" / "page.html").read_text(encoding="utf-8") == TRANSLATED
     assert "memory.tmx is not written yet" in " ".join(message.split())
@@ -317,7 +318,7 @@ def test_a_source_that_changed_meanwhile_is_one_failure_among_others(
     (folder / "b.json").write_text('{"x": "two four nine."}', encoding="utf-8")
     result = call("translate", MODEL, folder, "--out", out)
     assert result.code == 2
-    assert "1 documents could not be translated" in result.err
+    assert "1 document could not be translated." in result.err
     assert "a.html exists and is not overwritten" in " ".join(result.err.split())
     assert (out / "a.html").read_text(encoding="utf-8") == TRANSLATED
     assert (out / "b.json").read_text(encoding="utf-8") == '{"x": "이 사 구."}'

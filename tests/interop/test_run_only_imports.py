@@ -83,6 +83,16 @@ def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path
         assert translations(folder, length_penalty=1.0) == translations(MODEL)
 
 
+@pytest.mark.parametrize("quantization", ["float32", "int8"])
+def test_parameters_are_counted_once_and_biases_too(quantization: str, tmp_path: Path) -> None:
+    """The embeddings have three names here, and the table of positions, which torch computes, has two."""
+    jumok.export(MODEL, tmp_path / "converted", "ctranslate2", quantization=quantization)
+    card = read_stored_model(imported(tmp_path / "converted", tmp_path / "model")).card
+    weights = read_stored_model(MODEL).weights().values()
+    num_positions = 2048 * card.recipe.model.width
+    assert card.facts["parameters"] == sum(weight.numel() for weight in weights) + num_positions
+
+
 def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> None:
     """No other engine runs the model, so the longest translation that a search tries must have positions."""
     learned = learned_positions_model(tmp_path / "learned", max_positions=40)

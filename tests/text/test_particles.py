@@ -8,8 +8,8 @@ from jumok.text.korean_particles import (
     ALTERNATIONS,
     adapt_particle,
     ends_in_consonant,
-    is_noun_end,
     is_particle,
+    noun_ends_before,
     split_particle,
 )
 
@@ -92,9 +92,9 @@ def test_particles_are_adapted_to_another_word(stem: str, old_stem: str, tail: s
 
 @pytest.mark.parametrize("tail", ["", "은", "의", "에서는", "들이", "이다", "입니다", "인데", "인지"])
 def test_a_noun_ends_where_its_particles_begin(tail: str) -> None:
-    assert is_noun_end("한국", tail)
+    assert noun_ends_before("한국", tail)
 
 
 @pytest.mark.parametrize("tail", ["인", "인은", "인이", "인들은", "어", "어를", "산", "사람", "는"])
 def test_a_noun_does_not_end_inside_a_longer_word(tail: str) -> None:
-    assert not is_noun_end("한국", tail)
+    assert not noun_ends_before("한국", tail)

@@ -97,7 +97,7 @@ def test_a_model_runs_in_the_page_without_a_network(open_page: OpenPage, tmp_pat
 
 @pytest.mark.medium
 def test_the_policy_stops_inline_styles_and_connections(browser: Browser, tmp_path: Path) -> None:
-    page = browser.new_page()  # not `open_page`, to which what the browser stops is a fault
+    page = browser.new_page()  # not `open_page`, which fails the test when the browser blocks something
     page.goto(write_small_file(tmp_path, "pre-norm").as_uri())
     expect(page.get_by_test_id("translation")).not_to_be_empty()
     stopped: Any = page.evaluate(

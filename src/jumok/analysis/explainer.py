@@ -113,7 +113,8 @@ def explain(
         # Rounding in a converted model may lead to another translation, which is the one that users see.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
         if translation.text != explanation.text:
-            # The page must not call this translation given: nobody gave it. Its search is not recorded.
+            # Explained like a given target, since its search was not recorded. `written_by` tells the page
+            # that the engine wrote it, so that the page does not label it as given.
             written = replace(explainer, target=translation.text).explain(source, "", None, None)
             return replace(written, facts={**written.facts, "written_by": translator.engine.name})
     return explanation

@@ -45,7 +45,7 @@ _CANDIDATE_KEYS = {  # field of `Candidate`, in its order → key in JSON
     "parent": "parent",
     "id": "id",
     "token": "token",
-    "masked_log_prob": "score",
+    "constrained_log_prob": "score",
     "log_prob": "log_prob",
     "kept": "kept",
     "finished": "finished",

@@ -41,14 +41,14 @@ class SearchRecorder:
         fields = (
             report.parents,
             report.tokens,
-            report.masked_log_probs,
+            report.constrained_log_probs,
             report.log_probs,
             report.scores,
             report.kept,
             report.finished,
         )
         rows = list(zip(*(field[0].tolist() for field in fields), strict=True))  # one per candidate
-        # A row whose masked log-probability is −∞ is padding.
+        # A row whose constrained log-probability is −∞ is padding.
         candidate_rows = {index: row for index, row in enumerate(rows) if row[2] > -numpy.inf}
         tokens = self._tokenizer.tokens([row[1] for row in candidate_rows.values()])
         candidates = tuple(
@@ -56,13 +56,13 @@ class SearchRecorder:
                 parent=self._tree_index[parent] if report.step else -1,
                 id=id_,
                 token=token,
-                masked_log_prob=masked_log_prob,
+                constrained_log_prob=constrained_log_prob,
                 log_prob=log_prob,
                 kept=kept,
                 finished=finished,
                 score=score if finished else None,
             )
-            for token, (parent, id_, masked_log_prob, log_prob, score, kept, finished) in zip(
+            for token, (parent, id_, constrained_log_prob, log_prob, score, kept, finished) in zip(
                 tokens, candidate_rows.values(), strict=True
             )
         )

@@ -22,7 +22,7 @@ class Candidate:
     parent: int  # index into the candidates of the step before, −1 at the first step
     id: int
     token: str
-    masked_log_prob: float  # the sum by which a step compares candidates; the tokens of a prefix count 0
+    constrained_log_prob: float  # the sum by which a step compares candidates; the tokens of a prefix count 0
     log_prob: float  # the model's own sum, the prefix included
     kept: bool  # in the beam of the next step
     finished: bool

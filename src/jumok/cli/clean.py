@@ -63,7 +63,7 @@ def clean(
     dropped = dropped or out.with_name(f"{out.stem}.dropped.tsv")
     if out.resolve() == dropped.resolve():
         raise DataError(localise("--out and --dropped are two files. Received: {file} for both.", file=out))
-    _refuse_existing(out, dropped)
+    _refuse_unwritable(out, dropped)
 
     from jumok.data.corpora import open_corpora  # start-up
     from jumok.evaluation.pair_scores import check_directions  # start-up
@@ -108,11 +108,16 @@ def _parse_share(keep: str | None, threshold: float | None) -> float:
     return share
 
 
-def _refuse_existing(*paths: Path) -> None:
+def _refuse_unwritable(*paths: Path) -> None:
+    """Raise, before anything is scored, if a file exists or its folder does not."""
     for path in paths:
         if path.exists():
             raise DataError(
                 localise("{file} exists already. Choose another name, or move it away.", file=path)
+            )
+        if not path.parent.is_dir():
+            raise DataError(
+                localise("{folder} is not a folder. Make it, or choose another name.", folder=path.parent)
             )
 
 
@@ -138,7 +143,7 @@ def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
     return ranked[max(round(share * len(ranked)), 1) - 1]
 
 
-def _scored(corpora: Sequence[Corpus], scores: Sequence[PairScore]) -> Iterator[ScoredPair]:
+def _pairs_with_scores(corpora: Sequence[Corpus], scores: Sequence[PairScore]) -> Iterator[ScoredPair]:
     from jumok.data.cleaning import clean_pairs  # start-up
 
     return zip(clean_pairs(corpora), scores, strict=True)
@@ -157,7 +162,7 @@ def _write(
 
     source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))
     kept_rows, dropped_rows = list[list[str]](), list[list[str]]()
-    for pair, score in _scored(corpora, scores):
+    for pair, score in _pairs_with_scores(corpora, scores):
         texts = [_one_line(pair.source), _one_line(pair.target)]
         if score.score >= limit:
             kept_rows.append(texts if pair.alignment is None else [*texts, str(pair.alignment)])
@@ -188,7 +193,7 @@ def _report(
     """Print how many pairs are kept and dropped, and examples from both sides of the limit."""
     if reasons := _describe_skipped(skipped):
         typer.echo(localise("left out first, as in training: {reasons}", reasons=reasons))
-    ranked = sorted(_scored(corpora, scores), key=lambda scored: scored[1].score)
+    ranked = sorted(_pairs_with_scores(corpora, scores), key=lambda scored: scored[1].score)
     dropped = [scored for scored in ranked if scored[1].score < limit]
     kept = ranked[len(dropped) :]
     message = localise(

@@ -136,7 +136,9 @@ def translate_plan(
 
 def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataError:
     """Return the error that names every failure. The memory is written when the command is run again."""
-    sentences = [localise("{count:,} documents could not be translated.", count=len(failures)), *failures]
+    one = localise("1 document could not be translated.")
+    several = localise("{count:,} documents could not be translated.", count=len(failures))
+    sentences = [one if len(failures) == 1 else several, *failures]
     if save_memory is not None:
         sentences.append(
             localise(
@@ -262,10 +264,14 @@ def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> N
     """Say how many documents were translated, and which files were left out."""
     counts = {"count": len(plan.files) - num_failures, "before": num_done_before}
     if len(plan.files) > 1:
-        now = localise("{count:,} documents were translated.", **counts)
-        resumed = localise(
-            "{count:,} documents were translated, {before:,} of them before the interruption.", **counts
-        )
+        if counts["count"] == 1:
+            now = localise("1 document was translated.")
+            resumed = localise("1 document was translated, before the interruption.")
+        else:
+            now = localise("{count:,} documents were translated.", **counts)
+            resumed = localise(
+                "{count:,} documents were translated, {before:,} of them before the interruption.", **counts
+            )
         typer.echo(resumed if num_done_before else now, err=True)
     if plan.left_out:
         names = _first_names(plan.left_out)

@@ -16,9 +16,10 @@ _FILLER = "\ue000"
 
 
 def fill_columns(text: str) -> str:
-    """Return a text that has as many characters as it needs columns: Hangul needs two.
+    """Return a text in which each wide character, such as Hangul, is two characters.
 
-    Code that wraps or pads text by its number of characters, like textwrap and typer, then counts columns.
+    Code that wraps or pads text by its number of characters, like textwrap and typer, then counts columns,
+    except for combining characters: they count as one column.
     """
     if text.isascii():
         return text

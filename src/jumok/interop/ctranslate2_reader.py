@@ -4,7 +4,8 @@ CTranslate2's files hold weights in an order and a precision for fast search, of
 does not change them; only tokens get other names, so that jumok's engine can run the model with jumok's ids:
 
     row of the vocabulary    its own name             jumok's name
-    <unk>, </s>, <s>, <pad>  as config.json says      <unk>, </s>, <s>, <pad>
+    <unk>, </s>, <s>         as config.json says      <unk>, </s>, <s>
+    <pad>                    <pad> or <blank>         <pad>
     all others               the string of a token    its id, from 4 on
 
 The tokenizer is not part of CTranslate2's format: an Argos package has one SentencePiece model, and a folder
@@ -90,9 +91,7 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Im
         "imported_from": f"{name}, {path.resolve().name}",
         "runs_on": "ctranslate2",
         LICENCE: choices.licence or read_licence(package) or "unknown",
-        "parameters": sum(
-            math.prod(variable.shape) for variable in variables.values() if len(variable.shape) > 1
-        ),
+        "parameters": _count_parameters(variables),
     }
     card = ModelCard(make_recipe(None, **settings), facts=facts)
     readme = describe_model(card, usage=_USAGE)
@@ -187,6 +186,16 @@ def _read_variable(reader: _Reader) -> tuple[str, _Variable]:
     if dtype >= len(_DTYPES) or math.prod(shape) * np.dtype(_DTYPES[dtype]).itemsize != num_bytes:
         raise ValueError(f"{name:.60} has the shape {shape} and {num_bytes:,} bytes of type {dtype}")
     return name, _Variable(shape, dtype, *reader.skip(num_bytes))
+
+
+def _count_parameters(variables: Mapping[str, _Variable]) -> int:
+    """Return the number of weights, those with several names once.
+
+    A table of positions counts, learned or not: the file does not say which. Scalars are settings, such as
+    the number of heads, and scales belong to the format of integer weights; neither counts.
+    """
+    weights = {v for name, v in variables.items() if v.shape and not name.endswith("_scale")}
+    return sum(math.prod(weight.shape) for weight in weights)
 
 
 # --- vocabularies -------------------------------------------------------------------------------------------

@@ -33,10 +33,11 @@ SYSTEM_FONTS = (
 def plot_attention(
     attention: AttentionMap, ax: Any | None = None, *, layer: int | None = None, head: int | None = None
 ) -> Any:
-    """Draw a map on matplotlib's axes, 0 black to 1 white, and return them.
+    """Draw a map on matplotlib's axes, and return them.
 
-    Without `ax`, the map is drawn on the current axes. `layer` and `head` select one of each, counted from 0;
-    None averages over them. Labels in Hangul use the shipped font if the configured one lacks it.
+    0 is black; white is 1, or the largest weight if that is more. Without `ax`, the map is drawn on
+    the current axes. `layer` and `head` select one of each, counted from 0; None averages over them. Labels
+    in Hangul use the shipped font if the configured one lacks it.
     """
     grid = flat_grid(attention, layer=layer, head=head)
     try:

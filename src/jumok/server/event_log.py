@@ -23,7 +23,7 @@ class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Return our fields as JSON; of a library's record only the first line of the message template.
 
-        The other lines that asyncio writes, arguments and tracebacks can contain text of a client.
+        Arguments, tracebacks and the further lines of asyncio's messages can contain text of a client.
         """
         first_line, *_ = str(record.msg).split("\n")
         fields = getattr(record, "fields", None) or {"from": record.name, "event": first_line}
@@ -33,7 +33,7 @@ class _JsonFormatter(logging.Formatter):
 
 
 def configure_logging(stream: TextIO) -> None:
-    """Send the log, and warnings of uvicorn and asyncio, to a stream."""
+    """Send the log, warnings of uvicorn and errors of asyncio to a stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_JsonFormatter())
     for name, level in (

@@ -92,7 +92,7 @@ class HttpApplication:
         except asyncio.CancelledError:
             status = 503
             raise
-        except Exception as error:  # the one place that catches everything
+        except Exception as error:  # the one place in the middleware that catches everything
             log_error("failed", error, request=request_id)
             if not has_started:
                 failed = HTTPException(500, f"Something went wrong here. Request {request_id}.")

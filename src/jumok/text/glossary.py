@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from jumok.errors import DataError
-from jumok.text.korean_particles import is_noun_end
+from jumok.text.korean_particles import noun_ends_before
 from jumok.text.plain_spaces import plain_offsets
 from jumok.text.protected_strings import may_have_protected
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-_CJK = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"  # a particle may follow an address at once
-_URL = rf"(?:https?|ftp)://[^\s<>\"{_CJK}]+|www\.[^\s<>\"{_CJK}]+"
+# A Korean particle follows an address without a space.
+_NOT_IN_ADDRESS = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
+_URL = rf"(?:https?|ftp)://[^\s<>\"{_NOT_IN_ADDRESS}]+|www\.[^\s<>\"{_NOT_IN_ADDRESS}]+"
 # Begins where a run of its letters does, so that a long run costs linear time.
 _EMAIL = r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++"
 _IP_ADDRESS = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)"
@@ -43,7 +44,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
 )
 _TERM_START = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
-_WORD_END = re.compile(rf"[^\W_{_UNSPACED}]")
+_WORD_CHARACTER = re.compile(rf"[^\W_{_UNSPACED}]")
 _HANGUL = re.compile("[가-힣]+")
 _KEY_LENGTH = 2
 
@@ -138,17 +139,20 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
     """Whether a term ends where a word ends, or where the particles of a Korean word begin."""
     if end < len(sentence) and unicodedata.category(sentence[end])[0] == "M":  # a vowel sign: कम in कमी
         return False
-    if end >= len(sentence) or not _WORD_END.match(sentence, end) or not _WORD_END.match(sentence, end - 1):
+    if (
+        end >= len(sentence)
+        or not _WORD_CHARACTER.match(sentence, end)
+        or not _WORD_CHARACTER.match(sentence, end - 1)
+    ):
         return True
-    tail = _HANGUL.match(sentence, end)
-    if tail is None or _WORD_END.match(sentence, tail.end()):
+    hangul = _HANGUL.match(sentence, end)
+    if hangul is None or _WORD_CHARACTER.match(sentence, hangul.end()):
         return False
-    term, particle = sentence[start:end], tail.group()
+    term, tail = sentence[start:end], hangul.group()
     if _HANGUL.fullmatch(term[-1]):
-        return is_noun_end(term, particle)
-    return any(
-        is_noun_end(syllable, particle) for syllable in "각가"
-    )  # the last sound of "jumok" is not known
+        return noun_ends_before(term, tail)
+    # The last sound of "jumok" is not known.
+    return any(noun_ends_before(syllable, tail) for syllable in "각가")
 
 
 def _overlaps(span: Span, matches: Sequence[TermMatch]) -> bool:

@@ -80,7 +80,7 @@ def is_particle(stem: str, tail: str) -> bool:
     return _pattern(consonant, is_l).fullmatch(tail) is not None
 
 
-def is_noun_end(noun: str, tail: str) -> bool:
+def noun_ends_before(noun: str, tail: str) -> bool:
     """Whether a noun ends where `tail` begins: 한국 in 한국은, but not in 한국인 or 한국어."""
     return not tail or (tail != _ADNOMINAL and is_particle(noun, tail))
 

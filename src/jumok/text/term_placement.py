@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from jumok.text.korean_particles import adapt_particle, is_noun_end, is_particle, split_particle
+from jumok.text.korean_particles import adapt_particle, is_particle, noun_ends_before, split_particle
 from jumok.text.words import word_spans
 
 if TYPE_CHECKING:
@@ -355,4 +355,4 @@ def _occurrences(text: str, term: str) -> list[int]:
 def _ends_hangul_word(text: str, term: str, end: int) -> bool:
     match = _HANGUL_RUN.match(text, end)
     tail = match.group() if match else ""
-    return is_noun_end(term, tail) or _VERBAL.match(tail) is not None
+    return noun_ends_before(term, tail) or _VERBAL.match(tail) is not None

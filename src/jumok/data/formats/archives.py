@@ -39,7 +39,7 @@ def open_zip(
         codes = _language_of(first), _language_of(second)
         sides = file.in_archive(first), file.in_archive(second)
         return PairFile(partial(read_parallel, *sides), codes, f"{first} and {second}")
-    others = [name for name in names if PurePosixPath(name).suffix.lower() not in _ARCHIVES and not texts]
+    others = [] if texts else [n for n in names if PurePosixPath(n).suffix.lower() not in _ARCHIVES]
     readable, unreadable = [], []
     for member in map(file.in_archive, others):
         try:

@@ -53,7 +53,7 @@ class Beams:
     """
 
     sentences: Tensor  # (sentence,) index into the batch
-    masked_log_probs: Tensor  # (sentence, slot) sums, prefixes count 0; -inf if there is no hypothesis
+    constrained_log_probs: Tensor  # (sentence, slot) sums, prefixes count 0; -inf if there is no hypothesis
     log_probs: Tensor  # (sentence, slot) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
@@ -67,7 +67,7 @@ class Beams:
         zeros = torch.zeros(count, 1, device=device)
         return cls(
             sentences=torch.arange(count, device=device),
-            masked_log_probs=zeros,
+            constrained_log_probs=zeros,
             log_probs=zeros,
             history=torch.empty(count, 0, dtype=torch.int64, device=device),
             coverage=initial_coverage(batch) if need_coverage else None,
@@ -88,7 +88,7 @@ class Beams:
 
     def rows(self, slots: Tensor) -> Tensor:
         """Return the rows of the state for slots (sentence, any)."""
-        count, num_slots = self.masked_log_probs.shape
+        count, num_slots = self.constrained_log_probs.shape
         return slots + torch.arange(0, count * num_slots, num_slots, device=slots.device)[:, None]
 
 
@@ -98,13 +98,13 @@ class Candidates:
 
     parents: Tensor  # (sentence, candidate) the slot that is continued
     tokens: Tensor  # (sentence, candidate)
-    masked_log_probs: Tensor  # (sentence, candidate) sums, as in `Beams`
+    constrained_log_probs: Tensor  # (sentence, candidate) sums, as in `Beams`
     log_probs: Tensor  # (sentence, candidate) sums of the model's own log-probabilities
 
     @property
     def is_valid(self) -> Tensor:
         """False for padding and for disallowed tokens."""
-        return self.masked_log_probs > NEG_INF
+        return self.constrained_log_probs > NEG_INF
 
     @property
     def ended(self) -> Tensor:
@@ -151,7 +151,7 @@ def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: P
     model_log_probs, masked = mask_disallowed(log_probs, beams.history, plan)  # (row, column) each
     num_sentences, count = len(beams.sentences), 2 * plan.beam
     best, columns = top_k(masked, count)  # (row, k): only the best k of a row can be among the best k of all
-    sums = (beams.masked_log_probs.view(-1, 1) + best).view(num_sentences, -1)  # (sentence, slot × k)
+    sums = (beams.constrained_log_probs.view(-1, 1) + best).view(num_sentences, -1)  # (sentence, slot × k)
     best_sums, indices = sums.topk(min(count, sums.shape[1]))
     parents = indices // best.shape[1]
     columns = columns.view(num_sentences, -1).gather(1, indices)
@@ -160,7 +160,7 @@ def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: P
     candidates = Candidates(
         parents=functional.pad(parents, padding),
         tokens=functional.pad(tokens_of(log_probs.ids, columns), padding, value=PAD),
-        masked_log_probs=functional.pad(best_sums, padding, value=NEG_INF),
+        constrained_log_probs=functional.pad(best_sums, padding, value=NEG_INF),
         log_probs=functional.pad(model_sums, padding, value=NEG_INF),
     )
     return _apply_prefixes(candidates, model_log_probs, log_probs.ids, beams, prefixes)
@@ -172,9 +172,9 @@ def _apply_prefixes(
     """Replace candidates by the forced token, if any; right after a prefix, drop `</s>` unless it is best."""
     is_best = torch.arange(candidates.tokens.shape[1], device=candidates.tokens.device) == 0
     weak_end = prefixes.just_ended(beams.step, beams.sentences)[:, None] & candidates.ended & ~is_best
-    masked_log_probs = candidates.masked_log_probs.masked_fill(weak_end, NEG_INF)
+    constrained_log_probs = candidates.constrained_log_probs.masked_fill(weak_end, NEG_INF)
     if not prefixes.any_at(beams.step):
-        return replace(candidates, masked_log_probs=masked_log_probs)
+        return replace(candidates, constrained_log_probs=constrained_log_probs)
     tokens, forced = (tensor[:, None] for tensor in prefixes.at(beams.step, beams.sentences))
     columns = columns_of(ids, tokens)
     rows = beams.rows(torch.zeros_like(tokens))
@@ -183,7 +183,7 @@ def _apply_prefixes(
     return Candidates(
         parents=candidates.parents.masked_fill(forced, 0),
         tokens=torch.where(forced, tokens, candidates.tokens),
-        masked_log_probs=torch.where(forced, forced_sums, masked_log_probs),
+        constrained_log_probs=torch.where(forced, forced_sums, constrained_log_probs),
         log_probs=torch.where(forced, model_sums, candidates.log_probs),
     )
 
@@ -208,7 +208,7 @@ def _finished(
         ids = beams.history[row]
         if cut:
             ids = torch.cat([ids, candidates.tokens[sentence, candidate, None]], dim=1)
-        sums = candidates.masked_log_probs[sentence, candidate]
+        sums = candidates.constrained_log_probs[sentence, candidate]
         coverage = None if beams.coverage is None else beams.coverage[row]
         scores = ranking_scores(sums, beams.step + 1, coverage, plan)
         model_sums = candidates.log_probs[sentence, candidate]
@@ -222,7 +222,7 @@ def _continue(
     """Return the rows of the state that are continued, (row,), and the beams after this step."""
     # The sort is stable: the first candidates are now the best that did not end.
     survivors = candidates.ended.sort(dim=1, stable=True).indices[:, : plan.beam]
-    sums = candidates.masked_log_probs.gather(1, survivors)
+    sums = candidates.constrained_log_probs.gather(1, survivors)
     num_finished = beams.num_finished + finishing.sum(dim=1)
     best_ended = beams.best_ended | finishing[:, 0]
     done = at_max_length | _has_enough(num_finished, best_ended, plan) | (sums.amax(dim=1) == NEG_INF)
@@ -231,7 +231,7 @@ def _continue(
     tokens = candidates.tokens.gather(1, survivors)[active].view(-1, 1)
     continued = Beams(
         sentences=beams.sentences[active],
-        masked_log_probs=sums[active],
+        constrained_log_probs=sums[active],
         log_probs=candidates.log_probs.gather(1, survivors)[active],
         history=torch.cat([beams.history[order], tokens], dim=1),
         coverage=None if beams.coverage is None else beams.coverage[order],
@@ -262,9 +262,9 @@ def _search_step(
         sentences=beams.sentences,
         parents=beams.origins.gather(1, candidates.parents),
         tokens=candidates.tokens,
-        masked_log_probs=candidates.masked_log_probs,
+        constrained_log_probs=candidates.constrained_log_probs,
         log_probs=candidates.log_probs,
-        scores=ranking_scores(candidates.masked_log_probs, beams.step + 1, coverage, plan),
+        scores=ranking_scores(candidates.constrained_log_probs, beams.step + 1, coverage, plan),
         kept=kept & candidates.is_valid,
         finished=finishing,
     )

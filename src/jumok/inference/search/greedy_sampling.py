@@ -2,7 +2,7 @@
 
 Greedy search takes the most probable token, sampling draws one. Both follow CTranslate2 in what ends a
 translation and in its score (see `finished.py`). The score of a sampled translation is computed from the
-masked log-probabilities, without the temperature.
+constrained log-probabilities, without the temperature.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Rows:
     """The unfinished translations, one per row."""
 
     sentences: Tensor  # (row,) index into the batch
-    masked_log_probs: Tensor  # (row,) sums, prefixes count 0
+    constrained_log_probs: Tensor  # (row,) sums, prefixes count 0
     log_probs: Tensor  # (row,) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
@@ -95,7 +95,7 @@ class Rows:
         return replace(
             self,
             sentences=self.sentences[rows],
-            masked_log_probs=self.masked_log_probs[rows],
+            constrained_log_probs=self.constrained_log_probs[rows],
             log_probs=self.log_probs[rows],
             history=self.history[rows],
             coverage=coverage,
@@ -182,8 +182,8 @@ def _choose_tokens(log_probs: LogProbs, rows: Rows, context: DecodeContext) -> t
         gain = gain.masked_fill(forced, 0.0)
     model_gain = model_log_probs.gather(1, columns.clamp(min=0)[:, None]).squeeze(1)
     model_gain = model_gain.masked_fill(columns < 0, NEG_INF)
-    masked_log_probs, summed_log_probs = rows.masked_log_probs + gain, rows.log_probs + model_gain
-    return tokens, replace(rows, masked_log_probs=masked_log_probs, log_probs=summed_log_probs)
+    constrained_log_probs, summed_log_probs = rows.constrained_log_probs + gain, rows.log_probs + model_gain
+    return tokens, replace(rows, constrained_log_probs=constrained_log_probs, log_probs=summed_log_probs)
 
 
 def _finished(rows: Rows, ended: Tensor, cut: Tensor, plan: SearchPlan) -> list[FinishedHypotheses]:
@@ -192,7 +192,7 @@ def _finished(rows: Rows, ended: Tensor, cut: Tensor, plan: SearchPlan) -> list[
     for selected, length in ((ended, rows.step - 1), (cut, rows.step)):
         if selected.any():
             finished = rows.select(selected.nonzero().squeeze(1))
-            scores = ranking_scores(finished.masked_log_probs, finished.step, finished.coverage, plan)
+            scores = ranking_scores(finished.constrained_log_probs, finished.step, finished.coverage, plan)
             groups.append(
                 FinishedHypotheses(
                     finished.sentences, finished.history[:, :length], scores, finished.log_probs
@@ -208,9 +208,9 @@ def _search_step(rows: Rows, row_ids: Tensor, tokens: Tensor, done: Tensor, plan
         sentences=row_ids,
         parents=torch.zeros_like(row_ids)[:, None],
         tokens=tokens[:, None],
-        masked_log_probs=rows.masked_log_probs[:, None],
+        constrained_log_probs=rows.constrained_log_probs[:, None],
         log_probs=rows.log_probs[:, None],
-        scores=ranking_scores(rows.masked_log_probs, rows.step, rows.coverage, plan)[:, None],
+        scores=ranking_scores(rows.constrained_log_probs, rows.step, rows.coverage, plan)[:, None],
         kept=~done[:, None],
         finished=done[:, None],
     )

@@ -162,15 +162,15 @@ class SearchStep:
     In greedy search and sampling each of the n_best hypotheses of a sentence has its own row with one
     candidate: row i · n_best + d is hypothesis d of sentence i.
 
-    Masked log-probabilities are those after the search's constraints: -inf for a disallowed token, and 0 for
-    a token of a given prefix.
+    Constrained log-probabilities are those after the search's constraints: 0 for a forced token (one of a
+    given prefix), and -inf for a disallowed one.
     """
 
     step: int
     sentences: Tensor  # (sentence,) indices of the sentences that are not done
     parents: Tensor  # (sentence, candidate) int64
     tokens: Tensor  # (sentence, candidate) int64
-    masked_log_probs: Tensor  # (sentence, candidate) sum of masked log-probabilities; -inf: no candidate
+    constrained_log_probs: Tensor  # (sentence, candidate) sums; -inf: no candidate
     log_probs: Tensor  # (sentence, candidate) sum of the model's own log-probabilities, prefixes included
     scores: Tensor  # (sentence, candidate) the `Hypothesis.score`, if it finishes in this step
     kept: Tensor  # (sentence, candidate) bool: continued in the next step

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
     from jumok.server.service import Service
 
+# `minItems`: see FILE_SCHEMA in libretranslate.py.
 PICTURE_SCHEMA = {"description": "A picture: PNG, JPEG, GIF, BMP, WebP, TIFF or PPM", "minItems": 1}
 
 

@@ -66,7 +66,9 @@ class PretrainedEncoder:
         )
         digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
         decided = [
-            DerivedSetting("model.encoder_from", self.folder, f"as set; its sha256 is {digest[:16]}"),
+            DerivedSetting(
+                "model.encoder_from", self.folder, f"as set; its sha256 begins with {digest[:16]}"
+            ),
             *(
                 DerivedSetting(name, value, f"as in {self.folder}")
                 for name, value in settings.items()

@@ -51,7 +51,7 @@ RATE_DIVISOR = 10.0
 EPOCHS = 10.0
 """Passes over the pairs if no limit is set: a trained model needs few of them."""
 MIN_DROPOUT = 0.1
-SAMPLED_PAIRS = 2000  # in which unknown tokens are counted
+SAMPLED_PAIRS = 2000  # the first new pairs, in which unknown tokens are counted
 CARD, OLD_PAIRS = "card.json", "old_pairs.json"
 # A run may have other values of these than the model that it starts from.
 _FREE_MODEL_SETTINGS = {"size", "dropout", "attention_dropout", "attention_init", "encoder_from"}
@@ -93,7 +93,9 @@ class StartModel:
         }
         digest = hashlib.sha256(tensors_to_bytes(self.weights)).hexdigest()
         return [
-            DerivedSetting("fine_tuning.start_from", self.folder, f"as set; its sha256 is {digest[:16]}"),
+            DerivedSetting(
+                "fine_tuning.start_from", self.folder, f"as set; its sha256 begins with {digest[:16]}"
+            ),
             *(
                 DerivedSetting(name, value, f"as in {self.folder}")
                 for name, value in {**fixed, **free}.items()
@@ -111,7 +113,7 @@ class StartModel:
     def _free_settings(self, overrides: Overrides) -> dict[str, Any]:
         recipe = self.card.recipe
         settings: dict[str, Any] = {f"search.{name}": value for name, value in recipe.search}
-        settings["model.size"] = recipe.model.size or _nearest_size(recipe.model.width)
+        settings["model.size"] = recipe.model.size or _largest_fitting_size(recipe.model.width)
         settings["model.dropout"] = max(recipe.model.dropout, MIN_DROPOUT)
         settings["training.max_sentence_tokens"] = recipe.training.max_sentence_tokens
         settings["training.label_smoothing"] = recipe.training.label_smoothing
@@ -143,7 +145,8 @@ class StartModel:
             model_folder = find_model_folder(Path(self.folder))
             collector = Collector(model_folder, self.tokenizers, recipe.languages, self.inputs)
             old = collect_old_pairs(collector, sentences, recipe.fine_tuning)
-            if old.keep:  # raise now if all pairs are too long to validate on
+            # `keep` is the validation set that measures forgetting.
+            if old.keep:  # raise now if all its pairs are too long to validate on
                 TranslationValidation(old.keep, self.tokenizers, recipe)
         if folder.start.exists():
             remove_folder(folder.start)
@@ -241,14 +244,14 @@ def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]
     return frozen
 
 
-def _nearest_size(width: int) -> str:
+def _largest_fitting_size(width: int) -> str:
     """Return the largest size of at most this width; the recipe of an imported model names no size."""
     fitting = [size for size, (_, _, size_width, _, _) in SIZES.items() if size_width <= width]
     return fitting[-1] if fitting else next(iter(SIZES))
 
 
 def _describe_unknown(tokenizers: TokenizerPair, sentences: Sentences) -> str:
-    """Describe the share of unknown tokens in the new pairs: the vocabulary cannot grow."""
+    """Describe the share of unknown tokens in the first new pairs: the vocabulary cannot grow."""
     pairs = [pair for pair, _ in zip(sentences.pairs(), range(SAMPLED_PAIRS), strict=False)]
     sides = (tokenizers.source, [p.source for p in pairs]), (tokenizers.target, [p.target for p in pairs])
     tokens = [token for tokenizer, texts in sides for ids in tokenizer.encode_batch(texts) for token in ids]
