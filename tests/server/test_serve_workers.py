@@ -131,7 +131,7 @@ def test_a_request_that_cannot_be_done_in_time_is_refused_at_once() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 1_000)
         pipeline = TranslationPipeline(queue, Limits())
         path = (LanguagePair(0, "en", "de"),)
-        with pytest.raises(RequestTooLargeError, match="about 60 seconds, and at most 8 are allowed"):
+        with pytest.raises(RequestTooLargeError, match="about 60 seconds, and at most 7 are allowed"):
             await pipeline.translate_all([SENTENCE] * 1200, [path] * 1200, TranslateOptions(), "greedy")
         assert queue.seconds_behind == 0
         greedy = open_request(queue, "greedy", seconds=70)
@@ -719,7 +719,7 @@ def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
             batch = await queue.take()
             queue.complete(batch, 0.04 * len(pending_items(batch)), 0.1)
             resolve(batch)
-        with pytest.raises(RequestTooLargeError, match=r"about \d\d seconds, and at most 8 are allowed"):
+        with pytest.raises(RequestTooLargeError, match=r"about \d\d seconds, and at most 7 are allowed"):
             await request
         assert queue.seconds_behind == queue.open_requests == len(queue) == 0
 

@@ -17,7 +17,7 @@ class Limits:
     max_texts: int = 1_000
     """Texts per array."""
     max_alternatives: int = 10
-    max_request_seconds: float = 8.0
+    max_request_seconds: float = 7.0
     """A request is refused if an idle server would need longer for it, by estimate."""
     max_body_bytes: int = 2 * 2**20
     """Checked while the body arrives, before it is parsed."""

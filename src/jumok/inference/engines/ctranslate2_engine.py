@@ -116,8 +116,7 @@ class CTranslate2Engine:
         self._max_positions: int = config["max_positions"]
         # A model that another program converted may lack these tokens: their names would stand for <unk>.
         self._never_produced = [[name] for name in config.get("never_produced", _NEVER_PRODUCED)]
-        self._num_workers = cores or available_cores()
-        self._translator = self._load(workers=self._num_workers)
+        self._translator = self._load(workers=cores or available_cores())
 
     def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
         reason = _unsupported_search(plan, sampling, self._shortlist)
@@ -164,9 +163,7 @@ class CTranslate2Engine:
         partial = _PartialOutputs(on_token, self._ids) if greedy and on_token is not None else None
         request = _Request(sources, prefixes, max_lengths, options, partial)
         lengths = [len(source) for source in sources]  # without `</s>`, as CTranslate2 counts
-        batch_tokens = batch_tokens or _default_batch_tokens(
-            sum(lengths), request.beam, small=self._small, workers=self._num_workers
-        )
+        batch_tokens = batch_tokens or _default_batch_tokens(sum(lengths), request.beam, small=self._small)
         groups = length_buckets(lengths, batch_tokens)
         if sampling is None:
             return self._run(request, self._translator, groups)
@@ -329,13 +326,14 @@ def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: 
     return ""
 
 
-def _default_batch_tokens(tokens: int, beam: int, *, small: bool, workers: int) -> int:
+def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
     """Return the source tokens per batch: few enough to fit the caches and to give every worker batches.
 
-    A large model must read its weights in every step, which costs less per sentence in a larger batch.
+    A large model must read its weights in every step, which costs less per sentence in a larger batch. The
+    workers of a server, with one engine each, run beside each other: all cores count, to save memory.
     """
     largest = BATCH_TOKENS // min(beam, 4 if small else 2)
-    return max(MIN_BATCH_TOKENS, min(largest, tokens // (2 * workers)))
+    return max(MIN_BATCH_TOKENS, min(largest, tokens // (2 * available_cores())))
 
 
 def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[str, Any]:
