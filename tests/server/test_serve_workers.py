@@ -675,7 +675,7 @@ def test_work_for_terms_is_counted_before_a_request_is_accepted() -> None:
         queue = with_speed(WorkQueue(limits, workers=1), 10_000)
         pipeline = TranslationPipeline(queue, limits)
         paths = [(LanguagePair(0, "en", "de"),)] * 600
-        plain = [SENTENCE] * 600  # 6 of 8 seconds
+        plain = [SENTENCE] * 600  # 6 of 7 seconds
         with pipeline.open_request("client") as request:
             await pipeline.admit(request, plain, paths, TranslateOptions())
         glossaries = {paths[0]: Glossary({"xx": "yy"})}
