@@ -54,6 +54,23 @@ def test_a_closed_stream_that_is_not_needed_is_ignored(closing: str) -> None:
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 4)
 
 
+@pytest.mark.parametrize("closing", ["", "2>&-"])
+def test_a_reader_that_ends_early_ends_the_command(closing: str) -> None:
+    """As `jumok corpus … | head -1` does; the exit code is that of SIGPIPE."""
+    command = [
+        "sh",
+        "-c",
+        f'exec "$@" {closing}',
+        "sh",
+        *program(["corpus", "english-korean", "--count", "50000"]),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment(**STRICT)) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(timeout=120) == 141
+
+
 @pytest.mark.medium
 def test_translating_with_closed_streams(model: Path) -> None:
     closed_input = shell(["translate", model], "<&-")

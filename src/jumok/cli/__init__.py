@@ -207,8 +207,8 @@ def _exit_with_error(command: str, message: str) -> None:
     sys.exit(2)
 
 
-def _discard(*streams: TextIO) -> None:
-    """Redirect streams to /dev/null; otherwise Python's flush at exit would fail again."""
+def _discard(*streams: TextIO | None) -> None:
+    """Redirect streams to /dev/null; otherwise Python's flush at exit would fail again. None was closed."""
     null = os.open(os.devnull, os.O_WRONLY)
-    for stream in streams:
+    for stream in filter(None, streams):
         os.dup2(null, stream.fileno())
