@@ -112,7 +112,7 @@ def _run(command: str, arguments: list[str]) -> None:
 
 
 def _reopen_closed_streams() -> bool:
-    """Replace closed standard streams (`>&-`) by read-only ones; return whether standard output was closed.
+    """Replace closed standard streams (`>&-`) by /dev/null; return whether standard output was closed.
 
     Python sets such a stream to None, on which printing fails, and the next file that is opened gets its
     descriptor: output for the terminal would be written into that file.
@@ -120,6 +120,8 @@ def _reopen_closed_streams() -> bool:
     while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:
         pass
     os.close(descriptor)
+    if sys.stderr is None:
+        sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "w"))  # nobody reads what is written there
     if sys.stdout is not None:
         return False
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w")))
@@ -207,8 +209,8 @@ def _exit_with_error(command: str, message: str) -> None:
     sys.exit(2)
 
 
-def _discard(*streams: TextIO | None) -> None:
-    """Redirect streams to /dev/null; otherwise Python's flush at exit would fail again. None was closed."""
+def _discard(*streams: TextIO) -> None:
+    """Redirect streams to /dev/null; otherwise Python's flush at exit would fail again."""
     null = os.open(os.devnull, os.O_WRONLY)
-    for stream in filter(None, streams):
+    for stream in streams:
         os.dup2(null, stream.fileno())
