@@ -304,6 +304,7 @@ def test_a_character_number_of_thousands_of_digits_is_replaced() -> None:
 @given(st.text(alphabet="<>/&;!-='\" ab1\n", max_size=60))
 @example("a!</b>")
 @example("1<b>2<i>a</b>")
+@example("a<sup>1</b></sup>")
 def test_any_text_is_read_and_written_with_balanced_inline_tags(document: str) -> None:
     written = translate_into_itself(document)
     tags = [token for token in tokenize(written) if token.name in INLINE]
@@ -351,6 +352,17 @@ def test_hostile_documents_cost_linear_time(unit: str) -> None:
     # The minimum is the run that other processes disturbed least.
     small, large = (min(cost(size) for _ in range(3)) for size in (10_000, 40_000))
     assert large < 8 * small + 0.2
+
+
+@pytest.mark.parametrize("text", ["a", "1"])
+def test_nested_numbers_of_notes_cost_linear_time(text: str) -> None:
+    def cost(depth: int) -> float:
+        begin = time.process_time()
+        read_markup(f"<sup>{text}" * depth + "</sup>" * depth)
+        return time.process_time() - begin
+
+    small, large = (min(cost(depth) for _ in range(3)) for depth in (4_000, 16_000))
+    assert large < 8 * small + 0.05
 
 
 @pytest.mark.parametrize(("begin", "unit", "end"), [("<", "a", ""), ("</", "a", ""), ("", "<b><p>", "</i>")])

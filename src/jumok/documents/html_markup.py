@@ -290,6 +290,7 @@ class _SegmentBuilder:
         self._raw: list[str] = []  # the text as it is written in the document
         self._markup: list[str] = []  # text and tags as they are written in the document
         self._well_nested = True  # whether each end tag so far ends the innermost element
+        self._num_dropped = 0  # end tags without a start tag
         self._indent = ""
         self._last_atomic: Element | None = None  # if no text has followed it
         self._begun: list[_Begun] = []  # the state in which each of the open elements began
@@ -323,7 +324,7 @@ class _SegmentBuilder:
         last = self._last_atomic
         has_space = last is not None and last.space_after
         sizes = len(self._markup), len(self._text), self._length, len(self._elements)
-        self._begun.append(_Begun(token, *sizes, self._indent, last, has_space))
+        self._begun.append(_Begun(token, *sizes, self._indent, last, has_space, self._num_dropped))
         self._markup.append(token.raw)
         self.names.push(token.name)
         if len(self.open) < MAX_DEPTH:
@@ -343,14 +344,17 @@ class _SegmentBuilder:
         self.open = self.open[: len(self.names)]
         begun = self._begun[len(self.names)]
         del self._begun[len(self.names) :]
-        if len(self.names) == num_open - 1 and _may_be_reference(begun.token):
+        closes_one = len(self.names) == num_open - 1
+        # At any depth, the cost of nested elements would be quadratic.
+        if closes_one and len(self.names) < MAX_DEPTH and _may_be_reference(begun.token):
             self._join_reference(begun)
         return True
 
     def _join_reference(self, begun: _Begun) -> None:
         """Make the element that has just ended atomic if it is the number of a note, or an exponent."""
         text = "".join(self._text[begun.num_texts :])
-        if not text.strip() or has_letters(text):
+        has_dropped = self._num_dropped > begun.num_dropped  # its markup has an end tag without a start tag
+        if not text.strip() or has_letters(text) or has_dropped:
             return
         raw = "".join(self._markup[begun.num_markup :])
         del self._markup[begun.num_markup :]
@@ -364,6 +368,7 @@ class _SegmentBuilder:
     def drop(self, raw: str) -> None:
         """Leave out an end tag without a start tag; a segment that is written back unchanged keeps it."""
         self._well_nested = False
+        self._num_dropped += 1
         self._markup.append(raw)
 
     def take_enclosing(self) -> Ancestors:
@@ -408,6 +413,7 @@ class _Begun(NamedTuple):
     last_atomic: Element | None
     has_space: bool
     """Whether a space followed `last_atomic`."""
+    num_dropped: int
 
 
 _REFERENCE_ATTRIBUTE = re.compile(r"""\s(?:epub:type|role)\s*=\s*["']?(?:doc-)?noteref\b""", re.IGNORECASE)
