@@ -16,7 +16,7 @@ from jumok.config.derive import derive, derive_schedule, derive_search, step_lim
 from jumok.config.resolve import DerivedSetting, Overrides, with_settings
 from jumok.data.spool import spool_folder
 from jumok.data.store import SORTED, open_store, write_store
-from jumok.errors import DataError, RunFolderError, StorageError
+from jumok.errors import DataError, RunFolderError
 from jumok.models.validate import check_overrides, check_recipe, max_translation_tokens
 from jumok.storage.folders import write_file
 from jumok.text.class_names import ClassNames
@@ -162,11 +162,9 @@ def _prepare_resumed(
     folder.check_same_sentences(sentences.fingerprint, record)
     record = _with_requested_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
-    try:
+    if folder.data.exists():
         store = open_store(folder.data)
-    except StorageError:
-        if folder.data.exists():
-            raise
+    else:
         order = record.order or _unrecorded_order(folder)
         store = _encode(folder, recipe, sentences, tokenizers, order)
     folder.write_validation_pairs(sentences.validation_pairs)  # the file may be damaged or missing
