@@ -10,15 +10,18 @@ import threading
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from starlette.exceptions import HTTPException
+from starlette.responses import StreamingResponse
 
 from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.server.http_protocol import MAX_PIPELINED
 from jumok.server.limits import Limits
 from jumok.server.request_body import FORM, BodyMemoryBudget, parse_request, read_body
+from jumok.server.routes import Endpoint
 from jumok.server.thread_slot import ThreadSlot
 from jumok.server.workers.pending import BusyError
 from jumok.system.processes import python_command
@@ -26,9 +29,12 @@ from support.serve_models import sentences
 from support.serve_process import serving_in_thread, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
     from pathlib import Path
 
+    from starlette.responses import Response
+
+    from jumok.server.routes import ApiRequest
     from support.serve_process import Served
 
 JSON = {"Content-Type": "application/json"}
@@ -599,3 +605,42 @@ def test_all_bodies_together_have_a_limit_and_release_their_bytes() -> None:
         await read_body(scope, sending(b"x" * 40), limits, budget)
 
     asyncio.run(run())
+
+
+def test_the_bytes_of_a_body_are_reserved_until_a_stream_has_ended() -> None:
+    budget = BodyMemoryBudget(Limits(max_total_body_bytes=20))
+    service = SimpleNamespace(
+        api_keys=None,
+        rate_limiter=SimpleNamespace(check=lambda _: None),
+        limits=Limits(),
+        body_budget=budget,
+        thread_slot=ThreadSlot(),
+    )
+    refused: list[int] = []
+
+    async def chunks() -> AsyncIterator[bytes]:
+        with pytest.raises(HTTPException) as error:
+            budget.reserve(15)
+        refused.append(error.value.status_code)
+        yield b"end"
+
+    async def handler(_: ApiRequest) -> Response:
+        return StreamingResponse(chunks())
+
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": b'{"q": "a"}', "more_body": False}
+
+    async def send(_: object) -> None: ...
+
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"10")]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "headers": headers,
+        "query_string": b"",
+        "http_version": "1.1",
+        "app": SimpleNamespace(service=service),
+    }
+    asyncio.run(Endpoint(handler)(scope, receive, send))  # type: ignore[arg-type]
+    assert refused == [503]
+    budget.reserve(15)

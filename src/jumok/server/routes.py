@@ -36,6 +36,8 @@ class ApiRequest(Request):
         super().__init__(scope)
         self.service = service
         self.content = RequestFields()
+        self.body_bytes = 0
+        """Bytes of the body, which are reserved until the response is sent."""
         self.client_id = client_network((scope.get("client") or ("", 0))[0])
         """The IPv4 address or IPv6 /64 network; once a key has been checked, the id of its holder."""
 
@@ -70,11 +72,14 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = scope["api_request"] = ApiRequest(scope, scope["app"].service)
-        response = await self._respond(request, receive)
-        if isinstance(response, StreamingResponse):
-            await unless_disconnected(receive, _send_stream(response, scope, receive, send))
-        else:
-            await response(scope, receive, send)
+        try:
+            response = await self._respond(request, receive)
+            if isinstance(response, StreamingResponse):
+                await unless_disconnected(receive, _send_stream(response, scope, receive, send))
+            else:
+                await response(scope, receive, send)
+        finally:
+            request.service.body_budget.release(request.body_bytes)
 
     async def _respond(self, request: ApiRequest, receive: Receive) -> Response:
         service = request.service
@@ -82,13 +87,11 @@ class Endpoint:
             # Checked before the body is read, so a client over its limit costs no more than its headers.
             service.rate_limiter.check(request.client_id)
         body = await read_body(request.scope, receive, service.limits, service.body_budget)
-        try:
-            request.content = await parse_request(request.scope, body, service.limits, service.thread_slot)
-            if self.guarded and service.api_keys:
-                _check_key(request)
-            return await unless_disconnected(receive, self.handler(request))
-        finally:
-            service.body_budget.release(len(body))
+        request.body_bytes = len(body)
+        request.content = await parse_request(request.scope, body, service.limits, service.thread_slot)
+        if self.guarded and service.api_keys:
+            _check_key(request)
+        return await unless_disconnected(receive, self.handler(request))
 
 
 def _check_key(request: ApiRequest) -> None:
