@@ -168,7 +168,7 @@ class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
     def __init__(self, text: str, kind: str, kept: KeptTexts, *, names_columns: bool = False) -> None:
-        """`names_columns`: the columns of tables are named by what is translated in their cells."""
+        """`names_columns`: the columns of tables are renamed as their header cells are translated."""
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
         self._kept = kept
@@ -422,7 +422,7 @@ def _character_of(node: XmlNode, prefix: str) -> str | None:
     """Return the character for a tab, a break or a hyphen; None if no character represents the whole node."""
     if not node.attributes:
         return _CHARACTERS.get(node.name)
-    # In a file without prefixes, the name of the attribute is unknown.
+    # If the element names of the file have no prefix, the prefix of the attribute is not known.
     is_typed_break = prefix and node.name == "w:br" and node.attributes.keys() == {"w:type"}
     return _BREAKS.get(node.attributes["w:type"]) if is_typed_break else None
 

@@ -113,10 +113,10 @@ def _speaker_starts(pieces: Sequence[str]) -> Iterator[int]:
     has_speakers = False
     for index, piece in enumerate(pieces):
         visible = _HIDDEN.sub("", piece)
-        has_dash = _SPEAKER_START.match(visible) is not None
+        has_mark = _SPEAKER_START.match(visible) is not None
         has_voice = _VOICE.match(piece) is not None and bool(spoken.strip())
-        if index == 0 or has_voice or (has_dash and (has_speakers or _SENTENCE_END.search(previous))):
-            has_speakers = has_speakers or has_dash
+        if index == 0 or has_voice or (has_mark and (has_speakers or _SENTENCE_END.search(previous))):
+            has_speakers = has_speakers or has_mark
             spoken = ""
             yield index
         previous = visible

@@ -57,7 +57,7 @@ class XmlReader(ABC):
         self.source = source
         self.template = MarkedTemplate()
         self._markup_of: dict[XmlNode, str] = {}  # of the paragraphs that have been read
-        self._depth = 0  # of the paragraph that is being read, in others
+        self._depth = 0  # paragraphs inside each other that are being read
         self._mark_of_value: dict[str, str] = {}  # of attributes
 
     @abstractmethod
@@ -127,7 +127,7 @@ class XmlReader(ABC):
         return _ATTRIBUTE.sub(partial(self._mark_attribute, wanted=wanted), tag) if wanted else tag
 
     def _mark_attribute(self, found: re.Match[str], wanted: Mapping[_AttributeKey, str]) -> str:
-        """Return an attribute with a mark for its value. Equal values share a mark: runs may be joined."""
+        """Return an attribute with a mark for its value. Equal values share a mark, so that equal runs stay equal."""
         text = wanted.get(_key_of(found[1]))
         if text is None:
             return found[0]

@@ -92,7 +92,7 @@ class LanguagePairs:
 
 
 def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
-    """Read the languages of model folders; each must name its own, and no pair may occur twice."""
+    """Read the languages of model folders; each must name its languages, and no pair may occur twice."""
     folder_of: dict[tuple[str, str], Path] = {}
     models = []
     for index, folder in enumerate(folders):

@@ -26,7 +26,7 @@ class Limits:
     max_file_syntax_characters: int = 100_000
     """Tags, entities and line ends of a file, counted before it is parsed: each costs microseconds."""
     max_file_parsed_bytes: int = 16 * 2**20
-    """Bytes of what is parsed of a file, without compression."""
+    """Bytes of the parts of a file that are parsed, after they are decompressed."""
     header_timeout: float = 10.0
     """For a client to send the headers of a request."""
     body_timeout: float = 20.0

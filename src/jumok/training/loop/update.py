@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jumok.training.parallel.protocol import ParallelBackend
 
 FP16_LOSS_SCALE = 1024.0
-"""Factor of the loss in fp16, whose smallest number is 6e-8. A fixed one needs no state in checkpoints."""
+"""Factor of the loss in fp16, whose smallest number is 6e-8. A fixed factor needs no state in checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)

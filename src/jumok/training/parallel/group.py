@@ -94,7 +94,7 @@ class DataParallelGroup:
         self.model, self.optimiser = model, self._rank_0.optimiser
         self._is_ready = not self._processes
         self._is_distributed = self._cluster is None  # whether all ranks have the state of rank 0
-        # Sums depend on the number of threads, and every process of a group has one.
+        # Sums depend on the number of threads, and every process of a group computes with one thread.
         self._one_thread = world_size > 1 or recipe.training.shares > 0
 
     @property

@@ -99,7 +99,7 @@ def _receive_files(cluster: Cluster, final: Path | None, files: FileEntries) -> 
             for length in _chunk_lengths(entry["size"]):
                 cluster.receive_bytes(length)
         return
-    _remove_if_there(final)  # it is damaged
+    _remove_if_there(final)  # an old copy is incomplete or damaged
     try:
         _write_copy(cluster, final, files)
     except StorageError:

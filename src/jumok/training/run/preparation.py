@@ -42,7 +42,7 @@ from jumok.training.run.speed import (
     num_measured_updates,
     warn_about_plan,
 )
-from jumok.training.run.start_model import read_start, read_stored_start
+from jumok.training.run.start_model import read_start_model, read_stored_start
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -128,7 +128,7 @@ def prepare_run(
 def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
     """Return the stored model that a new run takes over; None if it starts from scratch."""
     if "fine_tuning.start_from" in overrides:
-        return read_start(overrides["fine_tuning.start_from"], inputs)
+        return read_start_model(overrides["fine_tuning.start_from"], inputs)
     if "model.encoder_from" in overrides:
         return read_encoder(overrides["model.encoder_from"])
     return None
@@ -183,7 +183,10 @@ def _has_validation(folder: RunFolder) -> bool:
 
 
 def _unrecorded_order(folder: RunFolder) -> str | None:
-    """Return the order of batches of a run that did not record it; runs before `sources.json` were sorted."""
+    """Return the order of batches of a run that did not record it; None: as its number of pairs decides.
+
+    Runs from before jumok wrote `sources.json` were sorted.
+    """
     return None if folder.sources_file.exists() else SORTED
 
 
@@ -296,7 +299,7 @@ def _learn_tokenizers(sentences: Sentences, recipe: Recipe) -> TokenizerPair:
 
 
 def _learn_classes(sentences: Sentences) -> ClassNames:
-    """Return the classes of all pictures; a held-out picture may have one that no training picture has."""
+    """Return the classes of all pictures, also of held-out ones: a rare class may be held out entirely."""
     held_out = {pair.target for pair in sentences.validation_pairs}
     trained = {pair.target for pair in sentences.pairs()}
     unknown = sorted(held_out - trained) if sentences.validation_corpora else []
@@ -357,7 +360,7 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
     folder.write_validation_pairs(sentences.validation_pairs)
     data = TrainingData(folder, tokenizers, store, validation)
     yield StageDone("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
-    with ExitStack() as on_error:  # the workers have a session of their own, so nothing else would end them
+    with ExitStack() as on_error:  # ends the workers, which Ctrl-C does not reach
         prepared = yield from _plan(new_run, data, resolved, on_error)
         on_error.pop_all()
     return prepared

@@ -166,7 +166,7 @@ class StartModel:
         return self.tokenizers
 
 
-def read_start(folder: str, inputs: Inputs) -> StartModel:
+def read_start_model(folder: str, inputs: Inputs) -> StartModel:
     """Return the model in a model folder, all files verified."""
     stored = read_stored_model(Path(folder))
     recipe = stored.card.recipe
