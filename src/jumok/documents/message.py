@@ -93,8 +93,9 @@ class Message:
         return "|".join(pieces)
 
     def _read(self, text: str, *, depth: int = 0, in_plural: bool = False, is_form: bool = False) -> str:
-        """Return the text with marks for its segments. With `is_form`, no translation gets a bar: it would end a
-        form.
+        """Return the text with marks for its segments.
+
+        With `is_form`, bars in translations become spaces: a bar that a model invents would end the form.
         """
         builder = SegmentBuilder()
         verbatim = []

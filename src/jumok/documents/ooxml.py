@@ -168,7 +168,7 @@ class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
     def __init__(self, text: str, kind: str, kept: KeptTexts, *, names_columns: bool = False) -> None:
-        """`names_columns`: the columns of tables are renamed as their header cells are translated."""
+        """`names_columns`: the columns of tables are renamed like their translated header cells."""
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
         self._kept = kept

@@ -127,7 +127,7 @@ class XmlReader(ABC):
         return _ATTRIBUTE.sub(partial(self._mark_attribute, wanted=wanted), tag) if wanted else tag
 
     def _mark_attribute(self, found: re.Match[str], wanted: Mapping[_AttributeKey, str]) -> str:
-        """Return an attribute with a mark for its value. Equal values share a mark, so that equal runs stay equal."""
+        """Return an attribute with a mark for its value. Equal values share a mark: equal runs stay equal."""
         text = wanted.get(_key_of(found[1]))
         if text is None:
             return found[0]

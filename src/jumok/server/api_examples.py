@@ -59,7 +59,9 @@ class ExampleRequest:
         headers = [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in self._headers.items()]
         parts = ["curl", *(["-N"] if self.is_stream else []), shlex.quote(self.url), *headers]
         if self.has_file:
-            parts += [f"-F {shlex.quote(f'{name}={value}')}" for name, value in self._fields_without_file().items()]
+            parts += [
+                f"-F {shlex.quote(f'{name}={value}')}" for name, value in self._fields_without_file().items()
+            ]
             parts.append(f"-F {shlex.quote(f'file=@-;filename={FILE_NAME}')}")
             return f"printf %s {shlex.quote(self._file_text())} | " + " ".join(parts)
         if self.method == "POST":

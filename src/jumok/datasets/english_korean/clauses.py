@@ -384,7 +384,7 @@ _RECIPIENTS = nouns_of("person elder")
 _CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
 # Verbs with objects that mean no particular thing: "play the piano", "watch television".
-_KNOWN_THINGS = frozenset(
+_UNSPECIFIC_OBJECTS = frozenset(
     (base, entry)
     for bases, specification in (
         ("play learn practice", "instrument"),
@@ -419,12 +419,12 @@ def object_phrase(
     if verb.forms.base in _GIVING_VERBS:
         scene.used.add(HER_IS_RECIPIENT)
     means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
-    is_known = (verb.forms.base, entry) in _KNOWN_THINGS
+    is_unspecific = (verb.forms.base, entry) in _UNSPECIFIC_OBJECTS
     return thing_phrase(
         scene,
         entry,
         p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
-        generic=generic or means_kind or is_known or _is_sold_food(verb, entry),
+        generic=generic or means_kind or is_unspecific or _is_sold_food(verb, entry),
         definite=verb.forms.base in ("understand", "remember", "forget"),
         may_have_possessor=_takes_owned_object(verb),
         created=verb.is_creation,

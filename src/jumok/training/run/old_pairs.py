@@ -3,9 +3,9 @@
     replay    the files of `fine_tuning.replay`; else the pairs of the start model's run folder; else the new
               sources as the start model translates them (self-distillation, Kim & Rush 2016). A plain text is
               translated by the start model too.
-    keep      the files of `fine_tuning.keep`; else a tenth of the replay, which is then not trained on (not of
-              new sources: these cannot show what is forgotten); else the validation sources as the start
-              model translates them.
+    keep      the files of `fine_tuning.keep`; else a tenth of the replay, which is then not trained on; else
+              (also if the replay has new sources, which cannot show what is forgotten) the validation sources
+              as the start model translates them.
 
 Both are stored in the run folder: a resumed run needs neither the files nor the start model.
 """
