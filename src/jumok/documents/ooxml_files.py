@@ -115,7 +115,7 @@ def _language_setter(name: str, *, computes: bool) -> LanguageSetter | None:
 
 @dataclass(frozen=True, slots=True)
 class _ChartWorkbook:
-    """The workbook behind a chart. The columns of its table are renamed like their translated header cells."""
+    """The workbook behind a chart. The columns of its table are renamed like their header cells."""
 
     document: ZipDocument
     columns: frozenset[str]

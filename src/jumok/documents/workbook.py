@@ -140,7 +140,7 @@ def names_columns_in_formulas(archive: ZipFile) -> bool:
 
 
 def compute_on_load(workbook: bytes) -> bytes:
-    """Return the part xl/workbook.xml, which then tells Excel to compute all formulas when it opens the file."""
+    """Return the part xl/workbook.xml such that Excel computes all formulas when it opens the file."""
     properties = re.compile(rb"<(?:\w+:)?calcPr\b(?![^<>]*\sfullCalcOnLoad=)")
     return properties.sub(rb'\g<0> fullCalcOnLoad="1"', workbook, count=1)
 

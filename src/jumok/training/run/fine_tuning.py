@@ -51,7 +51,7 @@ class FineTuning:
     def choose_weights(
         self, trainer: Trainer, tuned: Mapping[str, Tensor]
     ) -> Generator[Event, None, tuple[dict[str, Tensor], float]]:
-        """Return the chosen weights and their α; the tuned weights and 1 without a choice, or if stopped."""
+        """Return the chosen weights and their α; the tuned weights and 1 if none are tried, or if stopped."""
         started = trainer.seconds
         weights = {name: tensor.clone() for name, tensor in tuned.items()}  # the model is about to change
         if self.keep is None or not self.recipe.fine_tuning.interpolate:

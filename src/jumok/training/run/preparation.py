@@ -464,7 +464,7 @@ def _measure(
 def _measure_processes(
     data: TrainingData, resolved: Resolved, on_error: ExitStack
 ) -> Generator[Event, None, tuple[DataParallelGroup | None, list[DerivedSetting]]]:
-    """Without a time limit: return the fastest group of processes; None for one process, not measured.
+    """Without a time limit: return the fastest group of processes; None if their speed is not measured.
 
     Their number is stored with the run, because the bits of the weights depend on it.
     """
