@@ -2,8 +2,7 @@
 
 The server listens on loopback only, and its address contains a secret, so that other users and other pages on
 the same computer get errors only: 404 without the secret, 421 or 403 for another Host or Origin. Both
-headers are checked against DNS rebinding: a page whose own name resolves to this computer sends that name in
-both.
+headers are checked against DNS rebinding: a page whose own name resolves to this computer sends that name.
 
 The number of connections is limited: a new one replaces the one that has been idle longest.
 """

@@ -1,4 +1,4 @@
-"""The worker processes: one per core, each fed from the queue, and replaced when it dies or hangs.
+"""The worker processes, each fed from the queue, and replaced when it dies or hangs.
 
     pool = WorkerPool(queue, load_message, workers=2, …)
     await pool.start()          # raises a ModelFolderError if a model cannot be loaded

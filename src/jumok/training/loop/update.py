@@ -96,7 +96,7 @@ class Worker:
         return update
 
     def _sum_shares(self, step: int) -> tuple[list[Tensor], Update]:
-        """Compute this rank's shares one by one; return the sums of the gradients that it owns, and the update."""
+        """Compute this rank's shares one by one; return the sums of the gradients it owns, and the update."""
         shares, parameters = self.settings.shares, trainable_parameters(self.model)
         losses = numpy.zeros((2, shares))  # of this rank; the others add theirs
         nodes: list[Node] = []
