@@ -378,6 +378,7 @@ _MATH = (
 )
 _IMAGE = re.compile(r"!\[[^\[\]]*+\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _VERBATIM_ELEMENT = rf"<(?P<name>{'|'.join(sorted(VERBATIM))})(?:\s[^<>]*+)?>[^<>]*+</(?P=name)>"
+# The number of a note, or an exponent.
 _REFERENCE = r"<sup(?:\s[^<>]*+)?>(?:[\d_]|[^\w<>])*+</sup>"
 _TAG = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][\w-]*+)(?:\s[^<>]*+)?>(?<!/>)")
 _TOKEN = re.compile(
@@ -483,6 +484,7 @@ _BLOCK_BEGIN = re.compile(
     r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+:](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
     r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"
 )
+# Characters that would be markup without a backslash.
 _MARKUP = re.compile(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)|~(?=~)|(?<=~)~|&(?=#?[0-9A-Za-z]{1,32};)")
 
 

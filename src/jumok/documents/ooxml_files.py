@@ -99,7 +99,7 @@ def _read_parts(
 
 
 def _natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort slide2 before slide10."""
+    """Return a sort key that puts slide2 before slide10."""
     return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
 
 

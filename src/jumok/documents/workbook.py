@@ -111,7 +111,7 @@ class KeptTexts:
 
 
 def is_about_cells(name: str) -> bool:
-    """Return whether a part without text to translate is parsed for what it says about cells."""
+    """Return whether a part is parsed for what it says about cells, besides any text of its own."""
     return name in (WORKBOOK_PART, _RELATIONS) or any(re.fullmatch(pattern, name) for pattern in _COLUMNS)
 
 

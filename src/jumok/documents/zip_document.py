@@ -99,7 +99,7 @@ class ZipDocument:
     def _new_part(
         self, archive: zipfile.ZipFile, name: str, filled: Mapping[str, bytes], language: str
     ) -> bytes | None:
-        """Return the new data of a part; None if it stays as it is: only parts that may change are inflated."""
+        """Return the new data of a part; None if it does not change. Only what may change is inflated."""
         finder = self.language_setter
         set_language = finder(name) if language and finder is not None else None
         if name not in filled and set_language is None:

@@ -43,8 +43,8 @@ class Limits:
     """For a large request to wait for the thread that reads and writes documents."""
     batch_timeout: float = 30.0
     """For a worker to answer a batch: half the time for a request, so that another worker can still try."""
-    explanation_timeout: float = 20.0
-    """For a worker to answer a question (an explanation, candidate words, a caption), which is not tried again."""
+    question_timeout: float = 20.0
+    """For a worker to answer a question (an explanation, candidate words, a caption); it is not tried again."""
     requests_per_minute: int = 3_000
     """Per key; if the server has no keys, per IPv4 address or IPv6 /64 network. 0: no limit."""
     max_cached_files: int = 100

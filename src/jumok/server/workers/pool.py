@@ -206,7 +206,7 @@ class WorkerHandle:
         started = time.monotonic()
         if isinstance(work, PendingQuestion):
             message, needs_torch = _question_message(work), True
-            estimate, timeout = math.inf, self._limits.explanation_timeout
+            estimate, timeout = math.inf, self._limits.question_timeout
         else:
             message = _translate_message(work)
             needs_torch = message["needs_torch"]

@@ -82,7 +82,7 @@ def random_pronoun(scene: Scene, *, you: bool = False) -> NounPhrase:
     """Return a pronoun as a subject that can be repeated."""
     names = ["I", "I", "we", "they"]
     if HIS_OR_HER_USED not in scene.used:
-        names += ["he", "she"]  # "he … his" may need 자기
+        names += ["he", "she"]  # else "he … his" might need 자기
     if you and not scene.polite:
         names.append("you")
     return pronoun_subject(scene, scene.pick(names))
