@@ -44,7 +44,7 @@ class Limits:
     batch_timeout: float = 30.0
     """For a worker to answer a batch: half the time for a request, so that another worker can still try."""
     question_timeout: float = 20.0
-    """For a worker to answer a question (an explanation, candidate words, a caption); it is not tried again."""
+    """For a worker to answer a question (explanation, candidate words, caption), which is not tried again."""
     requests_per_minute: int = 3_000
     """Per key; if the server has no keys, per IPv4 address or IPv6 /64 network. 0: no limit."""
     max_cached_files: int = 100
