@@ -219,6 +219,7 @@ class OoxmlReader(XmlReader):
         """Return the header of a sheet with marks for its left, centre and right sections."""
         sections = []
         builder, start, end = SegmentBuilder(), 0, 0
+        # Text, code, text, …, text, and a code that ends the last section.
         for index, piece in enumerate([*_HEADER_CODE.split(raw), "&amp;L"]):
             is_code = index % 2 == 1 and piece != "&amp;&amp;"
             if is_code and piece[-1] in "LCR" and len(piece) == len("&amp;L"):
