@@ -140,14 +140,14 @@ def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sent
     held_out_pairs = overrides.with_defaults().training.held_out_pairs
     work = spool_folder(folder.path)
     sentences = read_sentences(corpora, validation, held_out_pairs=held_out_pairs, work=work)
-    changed = sources != describe_sources(inputs)  # a file, while it was read
-    return sentences if changed else replace(sentences, sources=sources)
+    file_changed = sources != describe_sources(inputs)  # while it was read
+    return sentences if file_changed else replace(sentences, sources=sources)
 
 
-def check_same_sentences(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
+def check_sentences_and_update_sources(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
     """Raise if the run began with other sentences; else store the present times of their files.
 
-    Without these times, every later session would read the files again. A small corpus has none.
+    With the old times, every later session would read the files again. A small corpus has no stored times.
     """
     folder.check_same_sentences(sentences.fingerprint, record)
     if folder.sources_file.exists() and sentences.sources is not None:
@@ -172,7 +172,7 @@ def _prepare_resumed(
     if has_same_sources(folder.sources_file, inputs) and folder.data.exists() and _has_validation(folder):
         return prepare_from_folder(folder, _with_requested_processes(record, overrides))
     sentences = yield from _read(inputs, Overrides.from_recipe(recipe), folder, started)
-    check_same_sentences(folder, record, sentences)
+    check_sentences_and_update_sources(folder, record, sentences)
     record = _with_requested_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     if folder.data.exists():
