@@ -2,8 +2,8 @@
 
     StageDone*  Warned*  Started  (Progress | Validated | Saved | Warned)*  StageDone*  Finished
 
-A `StageStarted` comes when a validation or a stage that may take a while begins, a `StageDone` when a stage is
-done. The last stage is the finish. A run that is interrupted before the finish sends no event of it; a run
+A `StageStarted` comes when a validation or a stage that may take a while begins, a `StageDone` when a stage
+is done. The last stage is the finish. A run that is interrupted before the finish sends no event of it; a run
 that is interrupted during the finish sends its `StageStarted`, but no `StageDone`. A warning may come during
 the finish too.
 
