@@ -138,10 +138,10 @@ class Clause:
         front, middle, main = english_predicate(
             lexeme, self.mode, tense, negative, subject.agreement, question
         )
-        for role_words, run in ((front, self.front), (middle, self.middle), (main, self.main)):
+        for role_words, part in ((front, self.front), (middle, self.middle), (main, self.main)):
             for text, role in role_words:
                 word = Word(text)
-                run.append(word)
+                part.append(word)
                 if role in roles:
                     roles[role].append(word)
                 else:
@@ -326,12 +326,13 @@ _COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 
 
 @cache
-def _fitting_manners(verb: Verb, *, is_plain: bool, is_plural: bool) -> tuple[Expression, ...]:
+def _fitting_manners(verb: Verb, *, takes_any_manner: bool, is_plural: bool) -> tuple[Expression, ...]:
     """Return the fitting adverbs of manner: no "alone" for two people, no "he decided to dance well"."""
     return tuple(
         entry
         for entry in verb.manners
-        if not (entry is ALONE and is_plural) and (is_plain or entry.key in ("alone", "early", "hard"))
+        if not (entry is ALONE and is_plural)
+        and (takes_any_manner or entry.key in ("alone", "early", "hard"))
     )
 
 
@@ -560,8 +561,10 @@ def make_clause(
         scene, verb, p_you=p_you, p_indefinite=p_indefinite, question=question
     )
     is_negative = subject.definite and scene.chance(p_negative)
-    is_plain = mode in ("simple", "progressive") and not question
-    manners = _fitting_manners(verb, is_plain=is_plain, is_plural=subject.agreement == "plural")
+    takes_any_manner = mode in ("simple", "progressive") and not question
+    manners = _fitting_manners(
+        verb, takes_any_manner=takes_any_manner, is_plural=subject.agreement == "plural"
+    )
     if is_negative or mode == "skill":
         manners = ()
     complements, adverb = _optional_parts(scene, action, manners, tense, chances)
