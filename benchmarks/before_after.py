@@ -351,7 +351,7 @@ TOPICS: dict[str, list[Part]] = {
 
 
 def turn_order(trees: Sequence[Tree], times: int, first: int = 0) -> list[Tree]:
-    """Return old, new, new, old, …; starts with the new tree if `first` is 1."""
+    """Return old, new, new, old, …; starts with the new tree if `first` is odd."""
     return [tree for turn in range(times) for tree in (trees if (turn + first) % 2 == 0 else trees[::-1])]
 
 

@@ -136,19 +136,19 @@ def _explanations() -> Iterator[Kind]:
     }
     for name, (largest, make) in sentences.items():
 
-        def explain(size: int, make: Any = make) -> dict[str, Any]:
+        def explain_request(size: int, make: Any = make) -> dict[str, Any]:
             sentence, target = make(size)
             given = {} if target is None else {"translation": target}
             return {"q": sentence, **PAIR, "changes": silences, **given}
 
-        def ask(size: int, make: Any = make) -> dict[str, Any]:
+        def live_page_request(size: int, make: Any = make) -> dict[str, Any]:
             sentence, target = make(size)
             return {"sentence": sentence, "target": target, "cell": cell}
 
-        yield Kind(f"/v1/explain: {name}", "/v1/explain", largest, explain)
+        yield Kind(f"/v1/explain: {name}", "/v1/explain", largest, explain_request)
         for operation in ("explain", "rank-heads", "steps"):
             path = f"/attention/en_ko/{operation}"
-            yield Kind(f"/attention/…/{operation}: {name}", path, largest, ask)
+            yield Kind(f"/attention/…/{operation}: {name}", path, largest, live_page_request)
 
 
 async def exchange(
@@ -322,22 +322,26 @@ def describe(seen: list[tuple[int, float]]) -> str:
 def faults(server: Server, options: argparse.Namespace) -> list[str]:
     """Stop, then kill, one worker and then all workers under load."""
     exceeded = []
-    for name, number in (("SIGSTOP", signal.SIGSTOP), ("SIGKILL", signal.SIGKILL)):
+    for signal_sent in (signal.SIGSTOP, signal.SIGKILL):
+        name = signal_sent.name
         for all_workers in (False, True):
-            statuses, health = asyncio.run(_fault(server, number, all_workers, options.seconds or 15))
+            statuses, seconds_to_503 = asyncio.run(
+                _fault(server, signal_sent, all_workers, options.seconds or 15)
+            )
             lost = sum(count for status, count in statuses.items() if status not in (200, 503))
-            health_note = f", /health 503 after {health:.2f} s" if all_workers else ""
+            health_note = f", /health 503 after {seconds_to_503:.2f} s" if all_workers else ""
             which = "all workers" if all_workers else "one worker"
             print(f"{name} of {which}: {dict(statuses)}, {lost} lost{health_note}", flush=True)
-            late = all_workers and health > BOUNDS["seconds to 503"]
+            late = all_workers and seconds_to_503 > BOUNDS["seconds to 503"]
             if lost > BOUNDS["lost"] or statuses[503] or late:
                 exceeded.append(f"{name} of {which}")
     return exceeded
 
 
 async def _fault(
-    server: Server, number: int, all_workers: bool, seconds: float
+    server: Server, signal_sent: signal.Signals, all_workers: bool, seconds: float
 ) -> tuple[Counter[int], float]:
+    """Return the statuses of requests under load, and the seconds until /health answers 503."""
     statuses: Counter[int] = Counter()
     end = time.monotonic() + seconds
     body = json.dumps({"q": ["I go home.", "The singer came to the park."] * 8, **PAIR}).encode()
@@ -351,18 +355,18 @@ async def _fault(
     await asyncio.sleep(2)
     victims = server.pids()[1:] if all_workers else server.pids()[1:2]
     for pid in victims:
-        os.kill(pid, number)
-    begin, health = time.monotonic(), float("inf")
+        os.kill(pid, signal_sent)
+    begin, seconds_to_503 = time.monotonic(), float("inf")
     while all_workers and time.monotonic() < begin + 10:
         if (await exchange(server.port, "GET", "/health"))[0] == 503:
-            health = time.monotonic() - begin
+            seconds_to_503 = time.monotonic() - begin
             break
         await asyncio.sleep(0.02)
     await asyncio.gather(*clients)
     while (await exchange(server.port, "GET", "/health"))[0] != 200:
         await asyncio.sleep(0.1)
     await asyncio.sleep(3)
-    return statuses, health
+    return statuses, seconds_to_503
 
 
 PARTS = {"costs": costs, "fairness": fairness, "faults": faults}

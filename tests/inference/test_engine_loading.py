@@ -92,7 +92,7 @@ def test_a_plain_translation_imports_no_torch(folder: Path) -> None:
     text, engine_and_imports, torch_imported = run(PLAIN_TRANSLATION, folder).splitlines()
     assert text == expected.text
     assert engine_and_imports == "ctranslate2"
-    assert torch_imported == "True"  # to align: attention is read from the model itself
+    assert torch_imported == "True"  # `align` needs it: attention is read from the model itself
 
 
 @pytest.mark.medium

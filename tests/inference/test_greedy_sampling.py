@@ -95,9 +95,8 @@ def test_samples_are_sorted_and_have_the_score_of_forced_decoding(
     for row, hypotheses in enumerate(found):
         assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
         for hypothesis in hypotheses:
-            forced = forced_log_probs(
-                stepper, single_sentence(batch, row), [hypothesis.ids], score_end=not was_cut(hypothesis, 4)
-            )
+            ended = not was_cut(hypothesis, PLAIN_PLAN.extra_tokens)
+            forced = forced_log_probs(stepper, single_sentence(batch, row), [hypothesis.ids], score_end=ended)
             assert hypothesis.log_prob == pytest.approx(float(forced.sum()), abs=1e-5)
             assert hypothesis.score == pytest.approx(hypothesis.log_prob, abs=1e-5)
 

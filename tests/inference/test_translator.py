@@ -246,7 +246,7 @@ def test_a_space_at_the_end_of_a_prefix_changes_nothing(tokenizers: TokenizerPai
     )
 
 
-def test_a_score_that_is_no_number_is_told() -> None:
+def test_a_score_that_is_no_number_is_noted() -> None:
     """Weights may be finite and overflow in a product."""
     translator = copy.deepcopy(small_translator("transformer"))
     with torch.no_grad():
@@ -491,7 +491,7 @@ def test_a_text_is_split_into_sentences_unless_it_is_kept(tokenizers: TokenizerP
         translator.translate([text], sentences="joined")
 
 
-def test_what_was_cut_or_repeated_is_noted(tokenizers: TokenizerPair) -> None:
+def test_notes_say_what_may_be_wrong_with_a_translation(tokenizers: TokenizerPair) -> None:
     translator = echo_translator(tokenizers, facts=ModelFacts(source_language="en"))
     [cut] = translator.translate(["the old house sees a small tree and knows " * 3], max_length_ratio=0.1)
     assert "was cut at" in cut.notes[0]

@@ -26,7 +26,7 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 CODES = (">>ko<<", ">>ja<<")
-ODD = (
+ODD_TEXTS = (
     "Where is it?",
     "Où est-il ?",
     "naïve  ﬁle…",
@@ -92,7 +92,7 @@ def write_tokenizer(
 
 
 def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, rule: str, steps: int) -> Any:
-    """A MarianMT model, trained for a few updates so that its searches end."""
+    """Write a MarianMT model, trained so that its searches end; return its weights, vocabulary and config."""
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -166,7 +166,7 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
 def write_marian(
     folder: Path, state: dict[str, Any], vocabulary: dict[str, int], config: Any, tokenizer: Path
 ) -> None:
-    """The same weights as an OPUS-MT zip has them; Marian has no <pad>."""
+    """Write these weights in the layout of an OPUS-MT zip; Marian has no <pad>."""
     import numpy
 
     folder.mkdir(parents=True)
@@ -182,14 +182,14 @@ def write_marian(
     for side in ("encoder", "decoder"):
         for layer in range(config.encoder_layers):
             for theirs, marian in parts.items():
-                for part in ("weight", "bias"):
-                    tensor = state.get(f"model.{side}.layers.{layer}.{theirs}.{part}")
+                for kind in ("weight", "bias"):
+                    tensor = state.get(f"model.{side}.layers.{layer}.{theirs}.{kind}")
                     if tensor is None:
                         continue
-                    letter = {"weight": "W", "bias": "b"}[part]
+                    suffix = {"weight": "W", "bias": "b"}[kind]
                     if "norm" in theirs:
-                        letter = {"weight": "scale", "bias": "bias"}[part]
-                    name = f"{side}_l{layer + 1}_{marian.format(letter)}"
+                        suffix = {"weight": "scale", "bias": "bias"}[kind]
+                    name = f"{side}_l{layer + 1}_{marian.format(suffix)}"
                     arrays[name] = numpy.atleast_2d(tensor.numpy().T)
     options = {
         "type": "transformer",
@@ -228,7 +228,7 @@ def write_marian(
 def train_marian(
     folder: Path, rows: list[list[str]], size: str, rule: str, steps: int, *, built_in: bool
 ) -> None:
-    """A model that Marian itself trains, with a vocabulary file or with its built-in SentencePiece."""
+    """Let Marian itself train a model, with a vocabulary file or with its built-in SentencePiece."""
     import sentencepiece
     from pymarian import Trainer
 
@@ -304,7 +304,7 @@ def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict
 
     tokenizer = MarianTokenizer.from_pretrained(folder)
     model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32).eval()
-    texts = [row[0] for row in rows[:lines]] + list(ODD)
+    texts = [row[0] for row in rows[:lines]] + list(ODD_TEXTS)
     answers: dict[str, Any] = {"texts": texts}
     answers["tokens"] = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"][:-1]) for text in texts]
     names = [name for name in tokenizer.encoder if name not in ("<pad>", "<unused:s>")]

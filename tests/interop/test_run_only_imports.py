@@ -18,6 +18,7 @@ import pytest
 import jumok
 from jumok.cli import main
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
+from jumok.inference.loading import MIN_POSITIONS
 from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.importing import import_model
@@ -85,12 +86,12 @@ def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
 def test_parameters_are_counted_once_and_biases_too(quantization: str, tmp_path: Path) -> None:
-    """The embeddings have three names here, and the table of positions, which torch computes, has two."""
+    """CTranslate2 stores the embeddings under three names; the positions, which torch computes, under two."""
     jumok.export(MODEL, tmp_path / "converted", "ctranslate2", quantization=quantization)
     card = read_stored_model(imported(tmp_path / "converted", tmp_path / "model")).card
     weights = read_stored_model(MODEL).weights().values()
-    num_positions = 2048 * card.recipe.model.width
-    assert card.facts["parameters"] == sum(weight.numel() for weight in weights) + num_positions
+    in_positions = MIN_POSITIONS * card.recipe.model.width
+    assert card.facts["parameters"] == sum(weight.numel() for weight in weights) + in_positions
 
 
 def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> None:

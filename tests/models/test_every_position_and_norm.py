@@ -157,7 +157,7 @@ def test_stored_weights_are_the_whole_model(family, kind):
 
 @pytest.mark.parametrize("positions", list(POSITIONS))
 def test_the_encoder_knows_the_order_only_from_its_positions(positions):
-    """Reversing the source changes the states, unless it is a bag of words, without positions."""
+    """Reversing the source changes the states; without positions it does not (a bag of words)."""
     model = make("transformer", positions=positions)
     forward = make_batch([[5, 6, 7, 8]], [[20, 21]])
     backward = Batch(forward.source.flip(1), forward.source_lengths, forward.target, forward.target_lengths)

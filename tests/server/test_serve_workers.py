@@ -165,7 +165,8 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
 def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
         limits = Limits(batch_timeout=1_000)
-        queue = with_speed(WorkQueue(limits, workers=1), 1_016 / 5)  # a sentence takes 5 seconds
+        letters_per_second = (1_000 + SENTENCE_SIZE) / 5  # a sentence of 1,000 letters takes 5 seconds
+        queue = with_speed(WorkQueue(limits, workers=1), letters_per_second)
         request = open_request(queue, seconds=35)
         queue.add(pending(request, *["x" * 1_000] * 7))
         batch = await queue.take()
@@ -630,6 +631,7 @@ def test_a_batch_of_slow_sentences_fits_into_the_batch_timeout() -> None:
         queue.add(pending(open_request(queue), *[SENTENCE] * 40))
         return len(pending_items(await queue.take()))
 
+    # A batch may take a quarter of the timeout (MAX_TIMEOUT_SHARE): 7.5 seconds, divided by the crowding.
     assert asyncio.run(run(1.0)) == 7
     assert asyncio.run(run(3.0)) == 2
     assert asyncio.run(run(20.0)) == 1
@@ -758,7 +760,7 @@ def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_one_waiting(
     asyncio.run(run())
 
 
-# --- A worker -----------------------------------------------------------------------------------------------
+# --- The code of a worker, run in this process --------------------------------------------------------------
 
 
 def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str, Any]]:
@@ -880,7 +882,7 @@ def test_a_worker_uses_the_shortlist_if_requested(model: Path, tmp_path: Path) -
     assert unlimited["translations"][0][0]["text"] != expected.text
 
 
-# --- Workers ------------------------------------------------------------------------------------------------
+# --- Workers of a server, and what the server knows of them -------------------------------------------------
 
 
 def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(served: Served, model: Path) -> None:

@@ -192,7 +192,7 @@ def shares(folder: Path, world_size: int) -> object:
 
 
 def fewer_ranks(folder: Path, world_size: int) -> object:
-    """A run in shares, abandoned at its first checkpoint. One rank fewer resumes it; one process, a copy."""
+    """A run in shares, abandoned at its first checkpoint: one rank fewer resumes it, one process a copy."""
     corpus, settings = digit_corpus(300), {**SETTINGS, "training.shares": 6}
 
     def run(rank: int, abandon: bool) -> object:

@@ -262,7 +262,7 @@ class TestSettingsAndInputs:
         folder = train(file, out=tmp_path / "run", columns="2,3", encoding="cp1252", **SHORT)
         assert jumok.load(folder, engine="torch").translate(["one"])
         card = (folder / "jumok.json").read_text(encoding="utf-8")
-        assert str(tmp_path) not in card, "a model that is given away does not reveal local paths"
+        assert str(tmp_path) not in card, "the model reveals a local path to whom it is given"
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
@@ -705,7 +705,7 @@ class TestFailures:
     def test_targets_much_longer_than_their_sources_train_with_learned_positions(
         self, tmp_path: Path
     ) -> None:
-        """An untrained model never ends a translation; those that time a validation fit the positions."""
+        """An untrained model ends no translation; those that only time a validation fit the positions too."""
         pairs = [Pair(short.source, " ".join(GERMAN)) for short in digit_pairs(300, max_digits=3)]
         validation_pairs = [Pair(" ".join(ENGLISH * 3), " ".join(GERMAN)), *pairs[:40]]
         settings = {

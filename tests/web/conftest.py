@@ -31,7 +31,7 @@ FIRST_SENTENCE = "I read a book."
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Yield a browser, one per file: its event loop keeps tests of other files from starting theirs."""
+    """Yield a browser, one per file: an open one keeps tests of other files from starting an event loop."""
     found = find_browser()
     if found is None:
         pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)}): `make browser` installs one")

@@ -57,8 +57,9 @@ def test_the_effect_of_each_head_on_each_word_is_shown(
     expect(section.get_by_test_id("legend")).to_contain_text("nats")
     rows = section.locator("tbody tr")
     expect(rows).to_have_count(effects.shape[0] * effects.shape[1])
-    word = [effects[..., step] for step, owner in enumerate(explanation.target.word_of_token) if owner == 0]
-    expected = np.sum(word, axis=0).reshape(-1)
+    words = explanation.target.word_of_token
+    of_first_word = [effects[..., step] for step, word in enumerate(words) if word == 0]
+    expected = np.sum(of_first_word, axis=0).reshape(-1)
     shown = [float(row.locator("td").first.inner_text().replace("−", "-")) for row in rows.all()]
     assert shown == pytest.approx(expected.tolist(), abs=6e-3)
 
@@ -97,8 +98,8 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     page.get_by_label("Minus the weight").check()
     weights = saved_weights(open_page, address)
     shares = np.abs(row) / np.abs(row).sum()
-    own = weights[0][:-1] / weights[0][:-1].sum()  # shares of the same columns: </s> has none in both
-    assert numbers(first) == pytest.approx((shares - own).tolist(), abs=1e-3)
+    own_shares = weights[0][:-1] / weights[0][:-1].sum()  # without </s>, which is not erased
+    assert numbers(first) == pytest.approx((shares - own_shares).tolist(), abs=1e-3)
     assert sum(numbers(first)) == pytest.approx(0, abs=1e-3)
     assert json.loads(save_file(page, "JSON"))["minus_weight"] is True
 
@@ -306,7 +307,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
         if step < 7:
             story.get_by_role("button", name="Next").click()
     expect(story.locator("li")).to_have_count(3)
-    expect(story.locator("li.solved")).to_have_count(0)  # the steps before solved nothing for the reader
+    expect(story.locator("li.solved")).to_have_count(0)  # challenges: the earlier steps solved none
     story.get_by_role("button", name="Finish").click()
     expect(story).to_have_count(0)
     page.goto("about:blank")

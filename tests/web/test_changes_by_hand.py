@@ -258,7 +258,7 @@ def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
 def test_a_second_change_is_named_by_the_word_that_was_chosen(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """Its steps wrote another word in the translation before all changes."""
+    """In the translation before all changes, the steps of this word wrote another one."""
     pin, index, name = changed_pin(translator)
     page = open_page(f"{address}#changes={quote(json.dumps([change_to_json(pin)]))}")
     wait_for_responses(page)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow  # not in `make test-web`: it takes half an hour
 MAX_LOG_PROB_ERROR = 1e-3
 """Per token."""
 NUM_CHANGES = 200
-MAX_TIES = 0.002
+MAX_TIE_SHARE = 0.002
 """Share of sentences whose translations may differ."""
 
 
@@ -55,7 +55,7 @@ def assert_same_texts(
     differently in another batch; in double precision, it must decide as the engine does.
     """
     differing = [index for index, text in enumerate(texts) if text != found[index]]
-    assert len(differing) <= MAX_TIES * len(lines)
+    assert len(differing) <= MAX_TIE_SHARE * len(lines)
     if differing:
         exact = Translator(
             copy.deepcopy(rounded.model).double(),

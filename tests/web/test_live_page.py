@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 HANGUL = re.compile("[가-힣]")
-PANELS = ["attention", "steps", "beam", "compare", "run"]
+PANELS = ["attention", "steps", "beam", "compare", "run"]  # addresses with old names (map, change) still work
 ATTENTION = "#panel=attention"  # a page with a run opens on the run
 # Collects every text that the element with this test id has from now on.
 COLLECT = """name => {
@@ -347,7 +347,7 @@ def test_one_slider_moves_the_samples_and_the_map_of_a_run(
     expect_validation(again, lines[1])
     page.keyboard.press("End")
     expect_validation(page, lines[-1])
-    assert "validation" not in page.url, "the newest is shown, and the view moves on to the next one"
+    assert "validation" not in page.url, "the view would not move on to the next validation"
     expect(marked).to_have_count(0)
 
 

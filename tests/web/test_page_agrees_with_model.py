@@ -132,7 +132,7 @@ def test_the_map_of_a_run_says_that_its_rows_are_the_reference(open_page: OpenPa
 def test_the_effect_is_that_of_the_heads_that_are_shown(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """One word in all heads is shown without an effect, which would be that of all words."""
+    """Heads that show one word show no effect, which would be that of all words."""
     page = open_page(f"{address}#show=head&layer=0&head=1&word=1")
     wait_for_responses(page)
     expect(page.locator("#heads-part")).not_to_contain_text("Without")
