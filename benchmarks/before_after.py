@@ -73,12 +73,12 @@ class Workload:
     """How much work each measurement does."""
 
     pairs: int
-    model_steps: int
-    steps: Mapping[str, int]
-    sentences: Mapping[str, int]
-    passes: int
-    starts: int
-    requests: int
+    model_steps: int  # of the model that both trees translate with
+    steps: Mapping[str, int]  # by family
+    sentences: Mapping[str, int]  # by engine
+    passes: int  # over the sentences
+    starts: int  # of each program
+    requests: int  # on one connection
     load_seconds: float
 
 
@@ -300,10 +300,10 @@ def serving(bench: Bench, tree: Tree) -> Measures:
         started = Server(model, bench.work)
     except (IndexError, ValueError):  # it printed no port
         raise NotMeasuredError(f"the {tree.name} tree's `jumok serve` did not start") from None
-    with contextlib.ExitStack() as closed:
+    with contextlib.ExitStack() as stack:
         if started.process.stdout:  # otherwise open pipes would accumulate over the rounds
-            closed.callback(started.process.stdout.close)
-        server = closed.enter_context(started)
+            stack.callback(started.process.stdout.close)
+        server = stack.enter_context(started)
         alone = one_connection(server.port, min(texts, key=len), bench.workload.requests)
         # The expected translations are not known here; only the speed counts.
         load = Load(server.port, dict.fromkeys(texts, ""), bench.workload.load_seconds)

@@ -1,6 +1,6 @@
 """`python -m benchmarks scale`: time, memory and network of 1 to 1,000 hosts; computed, not measured.
 
-docs/scale.md shows the table that this program prints. Constants have names below; measured ones say where.
+docs/scale.md has a part of the table that this prints. Constants have names below; measured ones say where.
 Assumed: the network is full duplex, exchange does not overlap with the backward pass, and hosts are equal.
 """
 

@@ -253,7 +253,7 @@ def fairness(server: Server, options: argparse.Namespace) -> list[str]:
     """Compare the latency of a modest client alone and beside a greedy one."""
     seconds = options.seconds or 20
     exceeded = []
-    asyncio.run(modest(server.port, 3))
+    asyncio.run(modest(server.port, 3))  # warm-up
     alone = asyncio.run(modest(server.port, seconds))
     print(f"alone: {describe(alone)}", flush=True)
     for name in GREEDY_NAMES:

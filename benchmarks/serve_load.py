@@ -265,7 +265,7 @@ def single(server: Server, expected: dict[str, str], options: argparse.Namespace
         for name, way in ways.items():
             begin = time.perf_counter()
             way(text)
-            if number >= 20:
+            if number >= 20:  # after a warm-up
                 times[name].append(1000 * (time.perf_counter() - begin))
     persistent.close()
     return [

@@ -157,7 +157,7 @@ def test_a_long_prefix_or_maximum_length_falls_back_to_torch_or_is_refused() -> 
     assert translator.engine_for(prefix=prefix).name == "torch"
     [found] = translator.translate(["the house."], prefix=prefix)
     assert found.text.startswith(prefix.strip())
-    converted._strict = True
+    converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="choose the engine torch"):
         translator.translate(["the house."], prefix=prefix)
 
@@ -221,7 +221,7 @@ def test_unsupported_sampling_falls_back_to_torch_or_is_refused() -> None:
     assert "top_p" in translator.engine_for(mixed).fallback_reason
     assert translator.engine_for(Sampling(top_p=0.9)) is translator.engine_for() is converted
     assert translator.translate(["the house."], sampling=mixed)[0].tokens
-    converted._strict = True
+    converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="engine torch or auto"):
         translator.translate(["the house."], sampling=mixed)
 
@@ -307,6 +307,6 @@ def test_a_coverage_penalty_without_a_beam_falls_back_to_torch_or_is_refused() -
     assert translator.translate(["the house."], **options) == expected.translate(["the house."], **options)
     assert translator.translate(["the house."], sampling=Sampling(), coverage_penalty=0.3)[0].tokens
     assert translator.translate(["the house."], beam=2, coverage_penalty=0.3)[0].tokens
-    converted._strict = True
+    converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="coverage penalty without a beam"):
         translator.translate(["the house."], beam=1, coverage_penalty=0.3)

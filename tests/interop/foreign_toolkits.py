@@ -334,7 +334,7 @@ def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict
 
 
 def answer_marian(folder: Path, rows: list[list[str]], *, built_in: bool) -> dict[str, Any]:
-    """Marian's translations of 30 lines, in tokens, with the log-probability of every token."""
+    """Marian's translations of 30 lines, in tokens if not `built_in`, and every token's log-probability."""
     import sentencepiece
     from pymarian import Translator
 

@@ -148,6 +148,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path) -> None:
 
 
 def change_npz(folder: Path, change: Any) -> None:
+    """Replace the arrays of the only .npz file by what `change` makes of them."""
     [path] = folder.glob("*.npz")
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
@@ -157,6 +158,8 @@ def change_npz(folder: Path, change: Any) -> None:
 
 
 def with_setting(line: str) -> Any:
+    """Return a change for `change_npz`: the settings of the model get this line."""
+
     def change(arrays: dict[str, Any]) -> dict[str, Any]:
         text = arrays["special:model.yml"].tobytes().partition(b"\0")[0].decode()
         kept = [old for old in text.split("\n") if old.partition(":")[0] != line.partition(":")[0]]

@@ -99,7 +99,7 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
     learned = learned_positions_model(tmp_path / "learned", max_positions=40)
     jumok.export(learned, tmp_path / "converted", "ctranslate2")
     folder = imported(tmp_path / "converted", tmp_path / "model")
-    assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10
+    assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10  # 3 · 10 + 10 = 40
     assert len(jumok.load(folder).translate(["one two three four five six seven eight nine. " * 5])) == 1
 
 

@@ -470,7 +470,7 @@ def test_a_short_request_of_the_same_client_is_next_too() -> None:
         [batch] = await work_for(queue, 1, 10_000)
         assert batch[0] is sentence
         queue.close(short)
-        # For a while batches stay short, because another may come.
+        # For a while batches stay short, because another short request may come.
         assert all(len(batch) <= 2 for batch in await work_for(queue, 5, 10_000))
 
     asyncio.run(run())
@@ -496,7 +496,7 @@ def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
         other_worker = asyncio.create_task(queue.take())
         await asyncio.sleep(0.01)
         assert not other_worker.done()
-        # When the long batch ends, or its worker is lost, the next one may begin.
+        # When the long batch ends, or its worker is lost, the next long batch may begin.
         assert isinstance(long_batch, list)
         queue.requeue(long_batch)
         long_batch = await asyncio.wait_for(other_worker, 1)
@@ -544,11 +544,11 @@ def test_all_workers_translate_a_long_request_that_is_alone_or_urgent() -> None:
 
 def test_a_large_text_is_split_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Splitting it in the event loop would hold up the requests of all clients."""
-    threads: dict[int, bool] = {}
+    in_main_thread: dict[int, bool] = {}  # by the length of the text
     split = jumok.server.pipeline.text_spans
 
     def text_spans(text: str, *arguments: Any) -> Any:
-        threads[len(text)] = threading.current_thread() is threading.main_thread()
+        in_main_thread[len(text)] = threading.current_thread() is threading.main_thread()
         return split(text, *arguments)
 
     monkeypatch.setattr(jumok.server.pipeline, "text_spans", text_spans)
@@ -564,7 +564,7 @@ def test_a_large_text_is_split_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> N
         worker.cancel()
 
     asyncio.run(run())
-    assert threads == {9: True, 10_000: False}
+    assert in_main_thread == {9: True, 10_000: False}
 
 
 def test_batches_are_full_if_there_are_only_short_requests() -> None:
@@ -734,7 +734,7 @@ def test_a_busy_machine_makes_the_server_busy_and_no_request_too_large() -> None
         request = open_request(queue)
         for _ in range(30):
             queue.add(pending(request, *[SENTENCE] * 16))
-            queue.complete(await queue.take(), 0.16, 1.6)
+            queue.complete(await queue.take(), 0.16, 1.6)  # CPU seconds, and seconds that passed
         queue.check_size(7)
         open_request(queue, "first", seconds=2)
         assert queue.seconds_behind == pytest.approx(20, rel=0.1)

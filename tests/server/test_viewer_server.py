@@ -56,7 +56,7 @@ def server() -> Iterator[ViewerServer]:
 def send(
     server: ViewerServer, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """Send a request with exactly these headers, besides a valid Host."""
+    """Send a request with these headers, and with a valid Host and Content-Length unless they are given."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     all_headers = {"Host": f"127.0.0.1:{server.port}"} | {
         name.replace("_", "-"): value for name, value in headers.items()

@@ -51,7 +51,7 @@ FUNCTIONS = {
 CALLS: dict[str, int] = dict.fromkeys(FUNCTIONS, 0)
 
 
-def kill_at(call: str, kill: dict[str, Any] | None) -> None:
+def count_calls(call: str, kill: dict[str, Any] | None) -> None:
     """Count the calls of a function; if `kill` names one of them, kill this process or fail there."""
     module, name = FUNCTIONS[call]
     real = getattr(module, name)
@@ -89,7 +89,7 @@ def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | Non
         code = 70  # an exception
         try:
             for call in FUNCTIONS:
-                kill_at(call, kill)
+                count_calls(call, kill)
             code = _train(out, command, report)
         except BaseException as error:
             report.write_text(json.dumps({"error": type(error).__name__}))

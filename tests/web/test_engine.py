@@ -92,11 +92,11 @@ def random_changes(document: dict[str, Any], generator: random.Random) -> list[d
             )
             changes.append({"kind": kind, **named, "query": query, "key": key, "weight": weight})
         else:
-            queries_pinned = sorted({query, generator.randrange(query, queries)})
-            pinned = sorted(generator.sample(range(visible), min(visible, generator.randint(1, 2))))
+            pinned_queries = sorted({query, generator.randrange(query, queries)})
+            pinned_keys = sorted(generator.sample(range(visible), min(visible, generator.randint(1, 2))))
             share = generator.choice([0.0, 1.0, 1.0, round(generator.random(), 2)])
             changes.append(
-                {"kind": kind, **named, "queries": queries_pinned, "keys": pinned, "weight": share}
+                {"kind": kind, **named, "queries": pinned_queries, "keys": pinned_keys, "weight": share}
             )
     return changes
 
