@@ -298,7 +298,7 @@ def serving(bench: Bench, tree: Tree) -> Measures:
     texts = bench.texts().read_text(encoding="utf-8").splitlines()[:500]
     try:
         started = Server(model, bench.work)
-    except (IndexError, ValueError):  # it printed no port
+    except (IndexError, ValueError):  # the server printed no port
         raise NotMeasuredError(f"the {tree.name} tree's `jumok serve` did not start") from None
     with contextlib.ExitStack() as stack:
         if started.process.stdout:  # otherwise open pipes would accumulate over the rounds

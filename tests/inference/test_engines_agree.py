@@ -280,7 +280,7 @@ def test_a_translator_reports_partial_texts_but_not_of_split_texts(converted: bo
 
 
 def test_an_engine_may_be_deleted_right_after_a_search_with_a_callback() -> None:
-    """A thread of the engine must not be the one that destroys it: the program would abort."""
+    """No thread of the engine may destroy the engine: the program would abort."""
     for _ in range(30):
         _, engine = both_engines(random_model(vocab_size=VOCAB_SIZE))
         reported: list[object] = [engine]  # the callback may own the engine

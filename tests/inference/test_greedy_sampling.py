@@ -55,7 +55,7 @@ def test_tokens_are_drawn_with_the_probabilities_of_the_model(temperature: float
     chi_squared = sum(
         (counts[token] - draws * expected[token]) ** 2 / (draws * expected[token]) for token in possible
     )
-    assert chi_squared < 20.5  # χ² with 5 - 1 degrees of freedom exceeds it once in 2500 times
+    assert chi_squared < 20.5  # χ² with 5 - 1 degrees of freedom is larger once in 2500 times
 
 
 @pytest.mark.parametrize("top_k", [1, 2, 3])

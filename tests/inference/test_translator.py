@@ -134,7 +134,7 @@ def test_every_line_is_translated_in_order(
     tokenizer = tokenizers.source
     assert [t.source for t in translations] == lines
     expected = [tokenizer.decode(tokenizer.encode(line.strip())) for line in lines]
-    # A tab stays between sentences; inside one it is a space.
+    # A tab between sentences stays a tab; inside a sentence it becomes a space.
     assert [plain_spaces(t.text) for t in translations] == [plain_spaces(line) for line in expected]
 
 

@@ -76,7 +76,7 @@ def write_tokenizer(
         seen.update(piece for row in rows for piece in processor.encode(row[side], out_type=str))
     kept = [piece for piece, count in seen.most_common() if count > 2 and piece != "<unk>"]
     names = ["</s>", "<unk>", *kept, *CODES]
-    if style == "tc-big":  # another order, so that </s> is not 0; and a <s> of its own
+    if style == "tc-big":  # has its own <s>, and another order, so that </s> is not 0
         names = sorted([*names, "<s>"], key=lambda piece: (piece.strip("▁<>/"), piece))
     vocabulary = {piece: id_ for id_, piece in enumerate([*names, "<pad>"])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
@@ -362,7 +362,7 @@ def run_export(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any
 
     answers = answer_transformers(folder, rows, lines)
     if json.loads((folder / "config.json").read_text())["model_type"] == "blenderbot":
-        return answers  # CTranslate2 has no converter for it
+        return answers  # CTranslate2 has no converter for Blenderbot
     with tempfile.TemporaryDirectory() as temporary:
         converted = Path(temporary) / "converted"
         ctranslate2.converters.TransformersConverter(str(folder)).convert(str(converted))

@@ -104,7 +104,7 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
 
 
 def test_a_vocabulary_of_an_old_release_is_read(converted: Path, tmp_path: Path) -> None:
-    """`<blank>` for `<pad>`, as OpenNMT has it, in a `.txt` file."""
+    """It is a `.txt` file, with `<blank>` for `<pad>`, as in OpenNMT."""
     folder = shutil.copytree(converted, tmp_path / "folder")
     tokens = json.loads((folder / "shared_vocabulary.json").read_text())
     renamed = ["<blank>" if token == "<pad>" else token for token in tokens]
@@ -129,7 +129,7 @@ def test_import_translate_evaluate_and_info_work(
     report = call("import", converted, "--out", tmp_path / "model", "--from", "en", "--to", "ko")
     assert "format       CTranslate2" in report
     assert "jumok evaluate" in report.splitlines()[-1]
-    assert "jumok look" not in report  # it would be refused
+    assert "jumok look" not in report  # this command would be refused
     assert call("translate", tmp_path / "model", stdin="\n".join(TEXTS)).splitlines() == translations(MODEL)
     scores = json.loads(call("evaluate", tmp_path / "model", STORED / "pairs.en-ko.tsv", "--json"))
     expected = json.loads(call("evaluate", MODEL, STORED / "pairs.en-ko.tsv", "--json"))

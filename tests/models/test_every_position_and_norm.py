@@ -263,7 +263,7 @@ def test_the_longest_translation_that_a_mechanism_with_max_keys_covers():
     assert max_translation_tokens(make_recipe({"model": {"cross_attention": attention}})) is None
 
 
-def test_one_sequence_has_one_table_of_positions():
+def test_a_decoder_only_model_has_one_table_of_positions_and_a_transformer_two():
     assert make("decoder-only", positions="learned").source_embedding.positions.table.shape == (64, 16)
     one = make("decoder-only", positions="learned")
     assert one.source_embedding.positions is one.target_embedding.positions

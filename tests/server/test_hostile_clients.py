@@ -230,7 +230,8 @@ def test_http_1_0_gets_a_stream_as_one_body(served: Served) -> None:
 
 def test_an_error_is_not_written_into_a_response_that_has_started(served: Served) -> None:
     with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that the server has to wait
+        # A small buffer, so that the server has to wait for the client.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
         connection.connect(("127.0.0.1", served.port))
         connection.sendall(_stream_request("1.1", 500))

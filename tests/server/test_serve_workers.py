@@ -197,7 +197,7 @@ def test_withdrawn_sentences_leave_the_queue_and_requeued_ones_come_first() -> N
         batch = pending_items(await queue.take())
         queue.add(pending(request, *["x" * 40] * 3))
         queue.requeue([*batch, first[2]])
-        assert len(queue) == 4  # the one that nobody waits for is not requeued
+        assert len(queue) == 4  # the withdrawn sentence is not requeued
         assert batch[0] in pending_items(await queue.take())
         queue.close(request)
         assert len(queue) == 0
@@ -477,7 +477,7 @@ def test_a_short_request_of_the_same_client_is_next_too() -> None:
 
 
 def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
-    """The long request gets one of two workers while a short one was sent within the last seconds."""
+    """The long request gets one of two workers as long as a short one was sent within the last seconds."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
@@ -508,7 +508,7 @@ def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
 
 
 def test_a_worker_is_left_for_others_until_a_long_request_ends() -> None:
-    """The last half second of such a request once came in full batches for all workers."""
+    """The last half second of a long request once came in full batches for all workers."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
@@ -663,7 +663,8 @@ def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
     speed.set_first([10_000.0] * 2, ["한글", "é漢"])
     hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100
     known = speed.seconds_of_texts(KEY, [hangul])
-    assert known == pytest.approx(0.0332)  # 300 bytes, and 16 letters for each of two sentences of its length
+    # 300 bytes, and SENTENCE_SIZE = 16 for each of the two sentences that a text of this length may have.
+    assert known == pytest.approx(0.0332)
     assert speed.seconds_of_texts(KEY, [chinese]) == pytest.approx(0.3032)
     assert speed.seconds_of_texts(KEY, [hangul + " ok"]) < 1.1 * known
     other = BatchKey(1, KEY.options)
@@ -808,7 +809,7 @@ def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
     capsys: pytest.CaptureFixture[str],
     error: type[Exception],
 ) -> None:
-    """No known text fails, but an unknown one may: the batch without it must be translated."""
+    """No text is known to fail, but one may: the batch without it must be translated."""
     translate = jumok.server.workers.worker._translate
 
     def fail_sometimes(translator: Any, message: dict[str, Any], on_partial: Any) -> Any:
@@ -1339,9 +1340,8 @@ def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
 
     asyncio.run(run())
     gc.collect()
-    assert (
-        "nobody waits for this" not in caplog.text
-    )  # what asyncio logs of an exception that nobody retrieved
+    # asyncio logs an exception that nobody retrieves.
+    assert "nobody waits for this" not in caplog.text
 
 
 def test_a_reload_with_models_in_another_order_is_refused(

@@ -165,7 +165,7 @@ def test_a_proxy_is_asked_not_to_buffer_a_stream(served: Served) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) -> None:
+def test_a_greedy_stream_has_events_with_partial_texts(served: Served, model: Path) -> None:
     [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
     events = stream(served, q="one two three four five", greedy=True)
     *partial, sentence, text, done = events
@@ -181,7 +181,7 @@ def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) ->
     assert "n_best" in refused.json["error"]
 
 
-def test_a_stream_with_pivots_and_detected_languages_ends_with_done(served: Served) -> None:
+def test_a_stream_names_pivots_and_detected_languages(served: Served) -> None:
     events = stream(served, target="fr", greedy=True)
     assert events[-2][1]["pivot"] == ["de"]
     mixed = stream(served, q=["the house is on the hill", "das ist nicht der Hund"], source="auto")

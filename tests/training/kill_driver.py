@@ -137,7 +137,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     scenarios = json.load(sys.stdin)
     torch.set_num_threads(1)
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports its modules once for all forks
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports AdamW's modules once for all forks
     signal.signal(signal.SIGINT, signal.default_int_handler)
     results = {name: run_scenario(folder / name, scenario) for name, scenario in scenarios.items()}
     json.dump(results, sys.stdout)

@@ -338,5 +338,5 @@ TASKS = {
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports its modules once for all forks
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports AdamW's modules once for all forks
     json.dump(TASKS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3])), sys.stdout)

@@ -89,7 +89,7 @@ def test_a_model_that_a_killed_session_could_not_write_is_written_by_the_next(ki
             break
     stream.close()
     assert read_stored_model(killed).card.facts["steps"] in (5, 10, 15)
-    # Without a new validation: as it was killed after step 10.
+    # As after the kill at step 10, but without a model and without metrics.
     shutil.rmtree(killed / "model")
     shutil.rmtree(killed / "checkpoints" / "step-15")
     (killed / "metrics.jsonl").write_bytes(b"")

@@ -91,7 +91,7 @@ def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_pa
 
 
 def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
-    """No vocabulary is learnt again, though both of the start model's are smaller than its setting asked."""
+    """The start model's two vocabularies are smaller than its setting asked; still none is learnt again."""
     pairs = corpus_of_pairs(digit_pairs(200), source="en", target="de", name="digits")
     separate = {"text.shared": False, "text.vocab_size": 400}
     list(training_events(pairs, out=tmp_path / "start", **{**TINY, **STEPS, **separate}))

@@ -33,7 +33,7 @@ def kill(call: str, at: int, when: str = "before", signal_number: int = signal.S
 
 
 def fail(call: str, at: int, error: int) -> dict[str, Any]:
-    """Describe an error for `kill_driver.py`, which that call raises."""
+    """Describe an error for `kill_driver.py`: which call raises it."""
     return {"call": call, "at": at, "when": "before", "signal": 0, "error": error}
 
 

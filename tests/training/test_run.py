@@ -218,7 +218,7 @@ class TestSettingsAndInputs:
             next(iter(training_events("no.tsv", out=tmp_path / "run", **settings)))
         assert list(tmp_path.iterdir()) == []
 
-    def test_training_runs_in_a_thread(self, tmp_path: Path) -> None:
+    def test_training_can_run_in_a_thread(self, tmp_path: Path) -> None:
         """Only the main thread can install signal handlers; a run in another thread has none."""
         with ThreadPoolExecutor(1) as pool:
             events = pool.submit(run, tmp_path / "run", **{"training.steps": 2}).result()
@@ -630,7 +630,7 @@ class TestRunFolder:
         with pytest.raises(RunFolderError, match=r"newer jumok\. Received format 99"):
             run(tmp_path)
 
-    def test_a_run_of_an_older_jumok_is_refused(self, tmp_path: Path) -> None:
+    def test_a_run_of_format_1_is_refused(self, tmp_path: Path) -> None:
         """The record of such a run is incomplete, so settings would change in the middle of the run."""
         (tmp_path / "run.json").write_bytes(json_with_checksum({"format": 1, "recipe": {}}))
         with pytest.raises(RunFolderError, match=r"older jumok.*Received format 1.*Start a new run"):
@@ -705,7 +705,7 @@ class TestFailures:
     def test_targets_much_longer_than_their_sources_train_with_learned_positions(
         self, tmp_path: Path
     ) -> None:
-        """An untrained model ends no translation; those that only time a validation fit the positions too."""
+        """An untrained model ends no translation; also the translations that time a validation must fit."""
         pairs = [Pair(short.source, " ".join(GERMAN)) for short in digit_pairs(300, max_digits=3)]
         validation_pairs = [Pair(" ".join(ENGLISH * 3), " ".join(GERMAN)), *pairs[:40]]
         settings = {

@@ -109,7 +109,7 @@ def test_a_model_of_plain_text_shows_its_self_attention(family: str, site: str, 
     assert attention["keys"] == ([*labels] if site == "encoder" else ["<s>", *labels[:-1]])
     weights = unpack_weights(attention["weights"])
     sums = weights.sum(axis=-1)
-    # The decoder also attends to the end of its source, which is empty here.
+    # The decoder also attends to the </s> of its source, which has no other token.
     min_sum = 0.3 if site == "decoder" else 0.95
     assert ((sums > min_sum) & (sums < 1.05)).all()
     assert (np.triu(weights, 1) == 0).all() == (site == "decoder")

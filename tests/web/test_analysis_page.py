@@ -83,7 +83,7 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     assert "measure=erasure" in page.url
     expect(section.get_by_test_id("legend")).to_contain_text("Change in log-probability without it (nats)")
     expect(section.locator("h3").first).to_have_text("Map: Target → source, Erasure (nats)")
-    expect(section).not_to_contain_text("Without these")  # no effect of heads: the measure has none
+    expect(section).not_to_contain_text("Without these")  # erasure is of the whole model, not of heads
     saved = json.loads(save_file(page, "JSON"))
     assert (saved["measure"], saved["unit"], saved["heads"]) == ("erasure", "nats", None)
     assert "weights" not in saved
@@ -125,7 +125,7 @@ def saved_weights(open_page: OpenPage, address: str) -> Any:
 def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """They are not those of the first token of its word; special tokens can be pointed at as well."""
+    """They are not the weights of its word's first token. Special tokens can be pointed at, too."""
     sentence = "My friends read old books."
     parameters = {"panel": "attention", "site": "encoder", "show": "head", "layer": "0", "units": "tokens"}
     page = opened(open_page, address, **parameters, view="lines", sentence=sentence)
@@ -265,7 +265,7 @@ def test_the_steps_keep_their_cell_under_a_change_of_its_head(open_page: OpenPag
     assert (comments["changes"].split(":")[0], header) == ("Silence", "step,index,value")
     fields[1].select_option("1" if before[1] == "0" else "0")
     wait_for_responses(page)
-    expect(edited).to_have_count(0)  # another head is as it was
+    expect(edited).to_have_count(0)  # the other head is not changed
 
 
 def test_the_steps_of_a_recurrent_model_are_named_by_what_it_computes(open_page: OpenPage, live: str) -> None:
@@ -301,7 +301,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
             wait_for_responses(page)
             expect(story.locator(".done").first).to_be_visible()
         if step == 4:
-            expect(page.locator("td.suggested")).to_have_count(0)  # it is silent now
+            expect(page.locator("td.suggested")).to_have_count(0)  # this head is silent now
         if step == 5:
             expect(page.get_by_test_id("translation")).not_to_be_empty()
         if step < 7:
@@ -330,7 +330,7 @@ def test_a_file_with_a_model_measures_all_but_gradients(
     page = open_page(file.as_uri() + "#panel=attention&measure=gradient")
     expect(page.get_by_text("A model in a file computes no gradients")).to_be_visible()
     expect(page.locator("#heads-part canvas").first).to_be_visible()
-    expect(page.locator("#map-part").get_by_role("application")).to_have_count(0)  # no weights in its place
+    expect(page.locator("#map-part").get_by_role("application")).to_have_count(0)  # no weights instead
     expect(page.locator("#map-part").get_by_test_id("legend")).to_have_count(0)
     page.get_by_role("button", name="Share", exact=True).click()
     expect(page.locator("#share").get_by_role("button", name="CSV")).to_have_count(0)

@@ -84,7 +84,7 @@ def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -
     plain = explain(translator, SENTENCE)
     expected = explain(translator, SENTENCE, edit=plain.pin_words(1, other))
     drag(page, (x, y), centre(word(page, "source", other)), drop=False)
-    expect(page.get_by_test_id("translation")).to_have_text(expected.text)  # before it is dropped
+    expect(page.get_by_test_id("translation")).to_have_text(expected.text)  # the line is still held
     page.mouse.up()
     wait_for_responses(page)
     expect(page.locator(".word.pointed")).to_have_count(0)  # the old word is not lit any more

@@ -70,7 +70,7 @@ def shown_changes(page: Page) -> list[str]:
 def test_the_slider_of_a_weight_stays_under_the_pointer_that_holds_it(
     open_page: OpenPage, address: str, width: int
 ) -> None:
-    """Also where the translation becomes another one, with longer words, or wraps."""
+    """Also when the translation changes, has longer words, or wraps."""
     long = "I go home and you read a book."
     page = opened(
         open_page, address, view=f"sentence={quote(long)}", viewport={"width": width, "height": 900}

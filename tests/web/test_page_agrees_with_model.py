@@ -62,7 +62,7 @@ def test_the_page_says_which_tokens_a_pin_holds_and_of_which_words_the_score_is(
 
 
 def test_the_choice_of_heads_is_the_one_that_is_shown(open_page: OpenPage, address: str) -> None:
-    """The chosen option leaves the list; the browser alone would select the first one."""
+    """When the chosen option leaves the list, the browser alone would select the first option."""
     page = open_page(f"{address}#panel=attention")
     wait_for_responses(page)
     show = page.get_by_label("Show", exact=True)
