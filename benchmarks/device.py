@@ -148,6 +148,7 @@ def make_worker(model: Model, batch: Batch) -> Worker:
 
 
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
+    """Return the gradients of a batch without dropout, on the CPU."""
     dropouts = [module for module in model.modules() if isinstance(module, Dropout)]
     probabilities = [dropout.probability for dropout in dropouts]
     for dropout in dropouts:

@@ -58,6 +58,7 @@ class Kind:
 
 
 def _file(name: str, data: bytes) -> bytes:
+    """Return a form that uploads a file."""
     fields = b"".join(
         b'--x\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n' % (key.encode(), value.encode())
         for key, value in PAIR.items()
@@ -67,6 +68,7 @@ def _file(name: str, data: bytes) -> bytes:
 
 
 def _repeating(unit: str, **fields: Any) -> Callable[[int], dict[str, Any]]:
+    """Return a function that makes requests: the text is `size` times the unit."""
     return lambda size: {"q": unit * size, **PAIR, **fields}
 
 
@@ -288,6 +290,7 @@ async def modest(port: int, seconds: float) -> list[tuple[int, float]]:
 async def beside_greedy(
     port: int, kind: Kind, body: bytes, address: str, connections: int, seconds: float
 ) -> tuple[list[tuple[int, float]], Counter[int]]:
+    """Return what a modest client gets beside a greedy one, and the greedy client's statuses."""
     statuses: Counter[int] = Counter()
 
     async def greedy() -> None:

@@ -59,8 +59,8 @@ WORDS = [
 ENDINGS = [".", "?", "!", ",", ""]
 
 
-def sentence(generator: random.Random, words: int) -> str:
-    return " ".join(generator.choice(WORDS) for _ in range(words)) + generator.choice(ENDINGS)
+def sentence(generator: random.Random, num_words: int) -> str:
+    return " ".join(generator.choice(WORDS) for _ in range(num_words)) + generator.choice(ENDINGS)
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +93,10 @@ class Echo:
     def eval(self) -> Echo:
         return self
 
-    def begin(self, source: Batch) -> EchoState:
-        self.max_batch_tokens = max(self.max_batch_tokens, source.source.numel())
-        self.batch_sizes.append(len(source))
-        return EchoState(source.source, 0)
+    def begin(self, batch: Batch) -> EchoState:
+        self.max_batch_tokens = max(self.max_batch_tokens, batch.source.numel())
+        self.batch_sizes.append(len(batch))
+        return EchoState(batch.source, 0)
 
     def step(self, state: EchoState, last_tokens: Tensor) -> tuple[LogProbs, EchoState]:
         scores = torch.zeros(len(last_tokens), self.vocab_size)

@@ -188,7 +188,7 @@ def clean_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     torch.set_printoptions(profile="default")
 
 
-def explained_blocks(language: str) -> list[Any]:
+def explanation_blocks(language: str) -> list[Any]:
     return [
         pytest.param(name, block, id=f"{Path(name).stem}:{block.line}")
         for name in ENGLISH_EXPLAIN_PAGES
@@ -198,14 +198,14 @@ def explained_blocks(language: str) -> list[Any]:
 
 
 @pytest.mark.usefixtures("clean_state")
-@pytest.mark.parametrize(("name", "block"), explained_blocks("python"))
+@pytest.mark.parametrize(("name", "block"), explanation_blocks("python"))
 def test_the_python_code_of_an_explanation_prints_the_text_below_it(name: str, block: Block) -> None:
     printed = printed_by(block, name)
     if block.prints is not None:
         assert trimmed(printed) == trimmed(block.prints), f"{name}, line {block.line}"
 
 
-@pytest.mark.parametrize(("name", "block"), explained_blocks("sh"))
+@pytest.mark.parametrize(("name", "block"), explanation_blocks("sh"))
 def test_the_models_in_the_commands_of_an_explanation_can_be_built(
     name: str, block: Block, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

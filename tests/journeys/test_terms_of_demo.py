@@ -67,6 +67,7 @@ def sentences_with_a_term(count: int) -> list[tuple[str, str, str]]:
 
 
 def with_term(target: str, term: str) -> str:
+    """Return a translation with the wanted term in place of the model's word."""
     word, wanted = TERMS[term]
 
     def replaced(match: re.Match[str]) -> str:

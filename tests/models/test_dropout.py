@@ -1,3 +1,5 @@
+"""Dropout: masks that follow from a seed, their probability and scale, and gradients."""
+
 import pytest
 import torch
 

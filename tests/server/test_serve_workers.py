@@ -75,6 +75,7 @@ def pending(request: OpenRequest, *texts: str, key: BatchKey = KEY) -> list[Pend
 
 
 def with_speed(queue: WorkQueue, letters_per_second: float) -> WorkQueue:
+    """Give the queue this speed for two models."""
     queue.speed.set_first([letters_per_second] * 2)
     return queue
 

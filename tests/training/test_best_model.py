@@ -52,6 +52,7 @@ def weights(folder: Path) -> bytes:
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
+    """The folder of a run that was killed after step 10."""
     abandon_after(tmp_path / "run", 10)
     return tmp_path / "run"
 

@@ -50,6 +50,7 @@ def first_last_and_middle(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A text for training and one for validation."""
     return write_cycles(tmp_path_factory.mktemp("cycles"))
 
 

@@ -63,6 +63,7 @@ def only(events: list[Event], kind: type) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    """The folder of a finished run, and its events."""
     out = tmp_path_factory.mktemp("finished") / "run"
     return out, run(out)
 

@@ -68,6 +68,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return two run folders, "transformer" and "recurrent"."""
     return train_runs(tmp_path_factory.mktemp("korean"))
 
 

@@ -390,6 +390,7 @@ class SlowService(ExplanationService):
 
 @pytest.fixture(scope="module")
 def slow(translator: Translator, runs: dict[str, Path]) -> Iterator[str]:
+    """Yield the address of a live page with a run and slow long work."""
     models, run = [NamedTranslator("mine", translator)], RunMonitor(runs["transformer"])
     with serving(SlowService(models, sentence=SENTENCE, run=run)) as served:
         yield served

@@ -48,6 +48,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 
 def save(tmp_path: Path, *translators: Any) -> str:
+    """Write a page with one explanation per translator; return its address."""
     explanations = [
         explanation_to_json(explain(one, SENTENCE).with_effects().with_steps()) for one in translators
     ]
