@@ -29,6 +29,7 @@ def test_only_the_tokens_of_the_name_are_measured(tmp_path: Path, letters: int |
     assert split_words(CAPTION)[1] == "riverhouse"
     positions = [i for i, word in enumerate(tokenizer.word_of_token(CAPTION, ids)) if word == 1]
     assert len(positions) > 1
+    # How many letters of the word are written when a token ends, and when it starts.
     ends = [len(tokenizer.decode(ids[positions[0] : position + 1]).strip()) for position in positions]
     starts = [0, *ends[:-1]]
     measured = [p for p, start in zip(positions, starts, strict=True) if letters is None or start < letters]

@@ -125,8 +125,8 @@ def test_partial_translations_are_streamed(server: ViewerServer) -> None:
     ids = expected.target.ids
     replayed = [tokenizer.decode(ids[:length]) for length in range(1, len(ids) + 1)]
     for texts in (partials, replayed):  # a cached translation is replayed
-        status, _, response = send(server, "POST", f"/{server.application.secret}/explain", body, **headers)
-        *lines, response = [json.loads(line) for line in response.splitlines()]
+        status, _, received = send(server, "POST", f"/{server.application.secret}/explain", body, **headers)
+        *lines, response = [json.loads(line) for line in received.splitlines()]
         assert (status, [line["partial"] for line in lines]) == (200, texts)
         assert response["target"]["text"] == expected.text
 
