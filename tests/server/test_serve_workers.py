@@ -683,8 +683,8 @@ def test_work_for_terms_is_counted_before_a_request_is_accepted() -> None:
         with pipeline.open_request("client") as request:
             await pipeline.admit(request, plain, paths, TranslateOptions())
         glossaries = {paths[0]: Glossary({"xx": "yy"})}
-        addresses = ["{a} " + SENTENCE[4:]] * 600
-        for texts, terms in ((plain, glossaries), (addresses, {})):
+        with_placeholders = ["{a} " + SENTENCE[4:]] * 600
+        for texts, terms in ((plain, glossaries), (with_placeholders, {})):
             with pipeline.open_request("client") as request, pytest.raises(RequestTooLargeError):
                 await pipeline.admit(request, texts, paths, TranslateOptions(), terms)
 

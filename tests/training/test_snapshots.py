@@ -63,7 +63,7 @@ def test_every_validation_line_has_samples_and_the_map_of_the_first_sample(name:
     lines = validation_lines(tmp_path / "run")
     samples = [[Sample(**fields) for fields in line["samples"]] for line in lines]
     assert samples == [list(event.samples) for event in events if isinstance(event, Validated)]
-    shown = [[(sample.source, sample.reference) for sample in step] for step in samples]
+    shown = [[(sample.source, sample.reference) for sample in validation] for validation in samples]
     assert [len(set(pairs)) for pairs in shown] == [3, 3, 3]
     assert shown[0] == shown[1] == shown[2], "a validation shows other sentences than the one before"
     if name == "no attention":
