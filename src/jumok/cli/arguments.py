@@ -106,7 +106,7 @@ class Hardware(TypedDict):
 
 
 def report_fallback(engine: Engine) -> None:
-    """Print on standard error why the engine is not the expected one."""
+    """Print on standard error why another engine than the preferred one runs, if it does."""
     if engine.fallback_reason:
         reason = localise_text(engine.fallback_reason)
         typer.echo(localise("engine {name}: {reason}", name=engine.name, reason=reason), err=True)

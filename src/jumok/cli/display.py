@@ -48,8 +48,9 @@ class TrainingDisplay:
             TextColumn("{task.fields[facts]}"),
             console=console,
         )
-        self._stage = self._bar.add_task("", total=None, facts="", visible=False)  # its length is unknown
-        self._task = self._bar.add_task("", total=None, facts="", visible=False)
+        # The length of a stage is unknown.
+        self._stage_task = self._bar.add_task("", total=None, facts="", visible=False)
+        self._training_task = self._bar.add_task("", total=None, facts="", visible=False)
         self._last_line_at = 0.0
 
     def __enter__(self) -> Self:
@@ -75,14 +76,14 @@ class TrainingDisplay:
     def _(self, event: events.StageStarted) -> None:
         name = localise_text(event.name)
         if event.name == "validating":  # a part of training: its bar stays
-            self._bar.update(self._task, description=name)
+            self._bar.update(self._training_task, description=name)
             return
-        self._bar.update(self._task, visible=False)
-        self._bar.update(self._stage, description=name, visible=True)
+        self._bar.update(self._training_task, visible=False)
+        self._bar.update(self._stage_task, description=name, visible=True)
 
     @show.register
     def _(self, event: events.StageDone) -> None:
-        self._bar.update(self._stage, visible=False)
+        self._bar.update(self._stage_task, visible=False)
         name, detail = localise_text(event.name), localise_text(event.detail)
         self.print_line(
             localise("{name}: {detail} ({seconds:.1f} s)", name=name, detail=detail, seconds=event.seconds)
@@ -133,7 +134,7 @@ class TrainingDisplay:
         while shown and terminal_columns(" · ".join(shown)) > room:
             shown = shown[:-1]
         self._bar.update(
-            self._task,
+            self._training_task,
             description=description,
             total=steps,
             completed=step,
@@ -168,7 +169,7 @@ class TrainingDisplay:
 
     @show.register
     def _(self, event: events.Finished) -> None:
-        for task in (self._stage, self._task):
+        for task in (self._stage_task, self._training_task):
             self._bar.update(task, visible=False)
         scores = _format_scores(event.scores)
         if event.reason == "interrupted":

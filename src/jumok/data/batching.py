@@ -196,7 +196,7 @@ def _fill(
     (patch, value), have none.
     """
     first = int(begin)  # column of the first id: after <s>, if there is one
-    end = int(flat.ndim == 1)
+    end = int(flat.ndim == 1)  # 1 if </s> follows the ids
     max_count = int(counts.max(initial=0))
     columns = np.arange(max_count)
     inside = columns < counts[:, None]  # (row, token)

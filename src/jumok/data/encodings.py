@@ -67,10 +67,11 @@ def check_encoding(name: str) -> str:
     return name
 
 
-def is_utf8(data: bytes, encoding: str) -> bool:
-    """Return whether a text that is said to be in `encoding` is UTF-8. Its end may be cut off.
+def is_utf8_instead(data: bytes, encoding: str) -> bool:
+    """Return whether a text that is said to be in `encoding` is UTF-8 instead. Its end may be cut off.
 
-    Text in another encoding is hardly ever valid UTF-8 by chance, unless it is ASCII: then this is False.
+    Text in another encoding is hardly ever valid UTF-8 by chance, unless it is ASCII: then this is False. It
+    is also False if `encoding` is a form of Unicode (UTF-8, UTF-16).
     """
     if data.isascii() or codecs.lookup(encoding).name.startswith("utf-"):
         return False

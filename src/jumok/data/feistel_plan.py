@@ -131,7 +131,7 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
 
 
 def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield pairs, as often as their weight says, and their classes: target length and source length."""
+    """Yield pairs, as often as their weight says, and their classes: target class << 16 | source class."""
     special_tokens = store.special_tokens
     for corpus in store.corpora:
         for first in range(corpus.first, corpus.end, _CHUNK_PAIRS):

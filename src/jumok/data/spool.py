@@ -16,7 +16,7 @@ kept, as `cleaning.py` does in one process. Hashes are blake2b, which is the sam
     of every pair without faults of its own:
     000017.text       source, tab, target and line end
     000017.lengths    (pair, 2) bytes of the source and of the target
-    000017.keys       hash of the source without case and punctuation, for the hold-out
+    000017.keys       hash of the source without case and punctuation, for the hold-out and for `leaked`
     000017.leaked     whether that source is in a corpus of `exclude`
     000017.keep       whether the pair is kept, for training or to be held out: no duplicate, not leaked
 """
@@ -164,7 +164,9 @@ class Spool:
         self.kept = 0
         self.has_alignments = False
         with disk_errors(folder, "The corpus itself is intact."):
-            if not folder.is_dir() or any(folder.iterdir()):  # an empty one stays: it may be private
+            if not folder.is_dir() or any(
+                folder.iterdir()
+            ):  # an empty folder stays: its permissions may be private
                 shutil.rmtree(folder, ignore_errors=True)
                 make_folder(folder)
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -230,18 +232,18 @@ class Spool:
         duplicates = np.zeros(total, dtype=bool)
         num_parts = -(-total // MAX_COMPARED_HASHES)
         for part in range(num_parts):
-            hashes, numbers = [], []
+            hashes, indices = [], []
             for block in self.blocks:
                 values = block.array("hashes", "<u8")
                 chosen = (
                     np.flatnonzero(values % np.uint64(num_parts) == part) if num_parts > 1 else slice(None)
                 )
                 hashes.append(values[chosen])
-                numbers.append(np.arange(block.first, block.first + block.num_read)[chosen])
-            compared, number = np.concatenate(hashes), np.concatenate(numbers)
+                indices.append(np.arange(block.first, block.first + block.num_read)[chosen])
+            compared, index = np.concatenate(hashes), np.concatenate(indices)
             is_first = np.zeros(len(compared), dtype=bool)
             is_first[np.unique(compared, return_index=True)[1]] = True
-            duplicates[number[~is_first]] = True
+            duplicates[index[~is_first]] = True
         return duplicates
 
     def pairs(self, corpus: int | None = None) -> Iterator[Pair]:

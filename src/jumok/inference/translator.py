@@ -304,7 +304,7 @@ class Translator:
         """Return the word alignments of many pairs, computed in batches."""
         from jumok.inference.alignment.readout import read_alignment  # start-up
 
-        # Each map is read at once: those of many long sentences would take hundreds of megabytes.
+        # Each map is read and freed before the next: those of many long sentences take hundreds of megabytes.
         found = {i: read_alignment(pair, self._read_out(pair)) for i, pair in self._attend(pairs)}
         return [found[i] for i in range(len(pairs))]
 

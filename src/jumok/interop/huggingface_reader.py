@@ -49,7 +49,7 @@ def read_huggingface(package: Package, path: Path) -> ForeignModel:
         )
     _check_architecture(config)
     weights = read_tensors(package, path)
-    _check_positions(package, weights)
+    _drop_position_tables(package, weights)
     separate = not config.flag("share_encoder_decoder_embeddings", True)
     _drop_copies(weights, shared=not separate, tied=config.flag("tie_word_embeddings", True))
     source = _vocabulary(package, config, "vocab.json", "source.spm")
@@ -164,7 +164,7 @@ def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> Non
         weights.pop("lm_head.weight", None)
 
 
-def _check_positions(package: Package, weights: dict[str, Tensor]) -> None:
+def _drop_position_tables(package: Package, weights: dict[str, Tensor]) -> None:
     """Drop the position tables that old files store; refuse a table that is not sinusoidal."""
     for name in [name for name in weights if name.endswith("embed_positions.weight")]:
         table = weights.pop(name)[:_POSITION_ROWS]

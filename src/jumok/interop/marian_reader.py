@@ -33,7 +33,7 @@ SETTINGS = "special:model.yml"
 _POSITIONS_REASON = "those that Marian trained with; --positions sinusoidal takes those of transformers"
 _ATTENTION = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
 _AUTOREGRESSION = {"rnn": "an SSRU", "average-attention": "average attention"}
-# Setting, the value that jumok can compute, Marian's default, why no other value.
+# Setting, the value that jumok can compute, what a missing setting means, why no other value.
 _REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
     ("type", "transformer", "", "only Transformers can be imported"),
     ("transformer-preprocess", "", "", "only post-norm models (preprocess empty) can be imported"),

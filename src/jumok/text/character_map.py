@@ -22,7 +22,7 @@ _NORMALIZER_SPECS = (3, 5)
 _CHARACTER_MAP = 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 MAX_EXPANSION = 64
-"""Bytes that one character may become. In Unicode's NFKC it is 33: ﷺ has 18 letters."""
+"""Bytes that one character may become. In Unicode's NFKC the most is 33, for ﷺ."""
 _MAX_TAG = 2**32 - 1  # a C++ reader ignores the bits above, which could hide a character map
 
 
@@ -56,7 +56,7 @@ def limit_character_map(data: bytes) -> None:
 
 
 def _character_maps(data: bytes) -> list[bytes]:
-    """Return the character maps in a SentencePiece model; an error says that it is no such model."""
+    """Return the character maps in a SentencePiece model; raise a ModelFolderError if it is none."""
     try:
         return [
             data[inner_start:inner_end]

@@ -69,7 +69,8 @@ class Glossary:
             if not isinstance(source, str) or not isinstance(target, str):
                 raise DataError(f"A glossary has pairs of texts. Received: {(source, target)!r:.80}.")
             self._add(" ".join(source.split()), " ".join(target.split()))
-        self._lengths: dict[str, list[int]] = {}  # of the terms by their first letters, the longest first
+        # First letters → the lengths of the terms that begin with them, the longest first.
+        self._lengths: dict[str, list[int]] = {}
         for length, beginning in sorted({(len(term), term[:_KEY_LENGTH].lower()) for term in self.terms}):
             self._lengths.setdefault(beginning, []).insert(0, length)
 
@@ -112,7 +113,7 @@ class Glossary:
             )
 
     def _match_at(self, sentence: str, lower: str, start: int) -> TermMatch | None:
-        """Return the longest term that begins here. A term with a capital letter is found only as written."""
+        """Return the longest term that begins at `start`. One with a capital letter must be as written."""
         for key_length in range(_KEY_LENGTH, 0, -1):
             for length in self._lengths.get(lower[start : start + key_length], ()):
                 end = start + length
@@ -151,7 +152,7 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
     term, tail = sentence[start:end], hangul.group()
     if _HANGUL.fullmatch(term[-1]):
         return noun_ends_before(term, tail)
-    # The last sound of "jumok" is not known.
+    # The last sound of "jumok" is not known: the particles after a consonant and those after a vowel fit.
     return any(noun_ends_before(syllable, tail) for syllable in "각가")
 
 

@@ -22,7 +22,7 @@ _POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
 _SAMPLE_OF_RUN = re.compile(r"[^\w\s]{4}")  # every third character: a run of 14 has at least four of them
 
 # Unicode reserves these code points for internal use by programs, so no text contains them on purpose.
-_BAR, _ESCAPE_PREFIX = "\ufdd0", "\ufdd1"
+_ESCAPED_BAR, _ESCAPE_PREFIX = "\ufdd0", "\ufdd1"
 
 _TO_ESCAPE = re.compile("[\u2581\ufdd0\ufdd1]")
 _ESCAPED = re.compile("\ufdd0|\ufdd1[\ufdd0\ufdd1]")
@@ -110,5 +110,9 @@ def unescaped_offsets(text: str) -> list[int]:
     return offsets
 
 
-_ESCAPES = {"▁": _BAR, _BAR: _ESCAPE_PREFIX + _BAR, _ESCAPE_PREFIX: _ESCAPE_PREFIX + _ESCAPE_PREFIX}
+_ESCAPES = {
+    "▁": _ESCAPED_BAR,
+    _ESCAPED_BAR: _ESCAPE_PREFIX + _ESCAPED_BAR,
+    _ESCAPE_PREFIX: _ESCAPE_PREFIX + _ESCAPE_PREFIX,
+}
 _ORIGINALS = {escaped: original for original, escaped in _ESCAPES.items()}

@@ -82,7 +82,7 @@ class Tokenizer(TokenTable):
         best = self.encode(text)
         if strength <= 0:
             return best
-        return resample_groups(best, self._splittable_text, self._sampler, strength, generator)
+        return resample_groups(best, self._splittable_texts, self._sampler, strength, generator)
 
     def _bytes_of(self, token: int, text: str) -> bytes:
         """Return the UTF-8 bytes of a token."""
@@ -95,7 +95,7 @@ class Tokenizer(TokenTable):
         return text.replace("▁", " ").encode()
 
     @cached_property
-    def _splittable_text(self) -> list[str | None]:
+    def _splittable_texts(self) -> list[str | None]:
         """The text of each token, or None for special tokens, bytes and tags, which sampling leaves alone."""
         return [
             None
@@ -111,7 +111,7 @@ class Tokenizer(TokenTable):
         try:
             processor.nbest_encode_as_ids(" ", nbest_size=2)
         except RuntimeError:  # only unigram models have an n-best list; BPE's score of a token is −rank
-            ids = {text: token for token, text in enumerate(self._splittable_text) if text is not None}
+            ids = {text: token for token, text in enumerate(self._splittable_texts) if text is not None}
             return BpeDropout({text: -scores[token] for text, token in ids.items()}, ids)
         return NBestSampler(lambda text, n: list(processor.nbest_encode_as_ids(text, nbest_size=n)), scores)
 
@@ -138,13 +138,13 @@ class TokenizerPair:
     shared: bool
 
 
-def tokenizer_from_file(data: bytes) -> Tokenizer:
+def untrusted_tokenizer(data: bytes) -> Tokenizer:
     """Return the tokenizer in the bytes of an untrusted file."""
     refuse_character_map(data)
     return Tokenizer.from_bytes(data)
 
 
-def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenizer_from_file) -> Tokenizer:
+def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = untrusted_tokenizer) -> Tokenizer:
     """Return the tokenizer stored in a file; `parse` reads its bytes."""
     try:
         return parse(path.read_bytes())
@@ -154,8 +154,9 @@ def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenize
         raise ModelFolderError(f"{path}: {error}") from None
 
 
-# A group of tokens is a part of a text: no space may be put before it. Appended to a serialised ModelProto,
-# this is merged into it: normalizer_spec (field 3) { add_dummy_prefix (field 3): false }.
+# The sampler encodes parts of a text; SentencePiece must not put a space before them. Appended to a
+# serialised ModelProto, this is merged into it:
+#     normalizer_spec (field 3) { add_dummy_prefix (field 3): false }
 _NO_SPACE_BEFORE_TEXT = bytes([3 << 3 | 2, 2, 3 << 3, 0])
 
 

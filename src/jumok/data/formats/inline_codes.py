@@ -30,25 +30,25 @@ class SegmentText:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._length = 0
-        self._inside_code = 0
+        self._code_depth = 0
         self.codes = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if self._inside_code or name in _WITH_CONTENT:
-            if not self._inside_code:
+        if self._code_depth or name in _WITH_CONTENT:
+            if not self._code_depth:
                 self._add_code(attributes)
-            self._inside_code += 1
+            self._code_depth += 1
         elif name in _EMPTY:
             self._add_code(attributes)
         elif name == "cp":  # XLIFF 2: a character that XML forbids
             self.codes += 1
 
     def end(self, name: str) -> None:
-        if self._inside_code:
-            self._inside_code -= 1
+        if self._code_depth:
+            self._code_depth -= 1
 
     def add(self, text: str) -> None:
-        if self._inside_code:
+        if self._code_depth:
             return
         self._length += len(text)
         if self._length > MAX_TEXT:

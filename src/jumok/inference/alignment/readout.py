@@ -152,7 +152,8 @@ def head_errors(pair: AttendedPair, gold: Alignment) -> NDArray[floating]:
 def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:
     """Return the read-out that aligns the samples best: the best head, then each head that improves it.
 
-    If samples have gold alignments, the criterion is the alignment error over those (Och & Ney 2003):
+    If samples have gold alignments, the criterion is the alignment error over those (Och & Ney 2003), of the
+    links A that are read against the sure links S and the possible links P of the gold alignment:
 
         AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Shard(NamedTuple):
-    """Blocks number, number + total, … of a file."""
+    """The blocks `number`, `number` + `total`, … of a file."""
 
     number: int = 0
     total: int = 1
