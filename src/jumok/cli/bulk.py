@@ -274,6 +274,7 @@ class _Progress:
 
 
 def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
+    """Whether all parts of a job exist; if not, say on standard error how many are missing."""
     found, needed = job.num_parts()
     if found < needed:
         message = localise(

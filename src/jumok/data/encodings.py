@@ -243,12 +243,12 @@ _CANDIDATES: list[tuple[Encoding, Callable[[Sequence[str], str], float]]] = [
 
 # --- files that are not text ---
 
-_TABLES = "Save its table as .xlsx, .csv or .tsv."
+_SAVE_TABLE = "Save its table as .xlsx, .csv or .tsv."
 _SIGNATURES: list[tuple[bytes, str]] = [
-    (b"%PDF", "a PDF file, from which pairs cannot be read. " + _TABLES),
+    (b"%PDF", "a PDF file, from which pairs cannot be read. " + _SAVE_TABLE),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file in a format from before 2007 (.doc, .xls, .ppt), "
      "or one with a password. Save it as .xlsx without a password."),
-    (b"{\\rtf", "an RTF file, from which pairs cannot be read. " + _TABLES),
+    (b"{\\rtf", "an RTF file, from which pairs cannot be read. " + _SAVE_TABLE),
     (b"\x1f\x8b", "compressed with gzip. Add .gz to its name."),
     (b"BZh", "compressed with bzip2. Add .bz2 to its name."),
     (b"\xfd7zXZ\0", "compressed with xz. Add .xz to its name."),
@@ -261,8 +261,8 @@ _SIGNATURES: list[tuple[bytes, str]] = [
     (b"GIF8", "a picture. Is it the right file?"),
 ]  # fmt: skip
 _ZIP_CONTENTS: list[tuple[bytes, str]] = [
-    (b"word/", "a Word document (.docx), which is no list of pairs. " + _TABLES),
-    (b"ppt/", "a PowerPoint file (.pptx), which is no list of pairs. " + _TABLES),
+    (b"word/", "a Word document (.docx), which is no list of pairs. " + _SAVE_TABLE),
+    (b"ppt/", "a PowerPoint file (.pptx), which is no list of pairs. " + _SAVE_TABLE),
     (b"xl/", "an Excel workbook. Add .xlsx to its name."),
     (b"opendocument.spreadsheet", "an OpenDocument spreadsheet. Add .ods to its name."),
     (b"opendocument.", "an OpenDocument file, which is no list of pairs. Save its table as .ods or .csv."),

@@ -386,7 +386,7 @@ def _append_corpus(
 
 @dataclass(frozen=True, slots=True)
 class EncodedSide:
-    """One side of some pairs: the texts, the ids of all texts concatenated, and the ids per text."""
+    """One side of some pairs: the texts, the ids of all texts concatenated, and how many each text has."""
 
     texts: list[str]
     ids: NDArray[Any]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from jumok.interop.package import Package
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-_SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+_PART_OF_WEIGHTS = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _POSITION_ROWS = 64  # of a stored position table, compared with the formula
 _POSITIONS_REASON = "as transformers has them; --positions marian takes those that Marian trained with"
 
@@ -146,7 +146,7 @@ def read_tensors(package: Package, path: Path) -> dict[str, Tensor]:
         tensors = tensors_from_bytes(package.read("model.safetensors"), path / "model.safetensors")
     elif "model.safetensors.index.json" in package:
         tensors = {}
-        for name in sorted(filter(_SHARD.fullmatch, package.names())):
+        for name in sorted(filter(_PART_OF_WEIGHTS.fullmatch, package.names())):
             tensors.update(tensors_from_bytes(package.read(name), path / name))
     elif "pytorch_model.bin" in package:
         tensors = read_pickled_weights(package, "pytorch_model.bin")

@@ -60,7 +60,7 @@ def read_marian(package: Package) -> ForeignModel:
     """Return the model in a zip or folder of Marian."""
     _refuse_unsupported_files(package)
     decoder = _decoder_settings(package)
-    arrays = _read_arrays(package, _weights_name(package, decoder))
+    arrays = _read_arrays(package, _weights_file(package, decoder))
     options = _model_options(package, arrays)
     table = SettingsTable(package, SETTINGS, options)
     _check_architecture(package, table)
@@ -107,7 +107,7 @@ def _decoder_settings(package: Package) -> dict[str, Any]:
     return parse_settings(package.text(names[0])) if names else {}
 
 
-def _weights_name(package: Package, decoder: Mapping[str, Any]) -> str:
+def _weights_file(package: Package, decoder: Mapping[str, Any]) -> str:
     named = _plain_names(decoder.get("models"))
     if len(named) > 1:
         raise package.refusal(f"it is an ensemble of {len(named)} models", "Import one of them.")

@@ -43,10 +43,11 @@ _AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # punctuation of the sentence,
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
 )
+# A term may begin where a match of this pattern begins.
 _TERM_START = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 _WORD_CHARACTER = re.compile(rf"[^\W_{_UNSPACED}]")
 _HANGUL = re.compile("[가-힣]+")
-_KEY_LENGTH = 2
+_KEY_LENGTH = 2  # first letters by which `Glossary._lengths` finds terms
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,10 @@ class JointVocabularyTokenizer(TokenTable):
         return super().word_of_token(text, ids)
 
     def _split_code(self, text: str) -> tuple[list[int], str]:
-        """Return the id of the source's language code, else of `code`, and the text. [] if both lack."""
+        """Return [id of the language code] and the text after it.
+
+        The code is the source's own, or else `code`; the list is empty if there is neither.
+        """
         if not self._is_source or not self.codes:
             return [], text
         if found := _CODE.match(text):

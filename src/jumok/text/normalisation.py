@@ -15,7 +15,7 @@ import re
 import unicodedata
 
 MAX_MARKS = 30
-_JOINER = "\u034f"
+_GRAPHEME_JOINER = "\u034f"
 # No mark is a letter, a digit or a space. The canonical decomposition of a mark has at most two marks, that
 # of a letter at most three: 13 characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS.
 _POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
@@ -70,7 +70,7 @@ def _bounded(text: str) -> str:
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
         if all(classes):
             if count + len(classes) > MAX_MARKS:
-                characters.append(_JOINER)
+                characters.append(_GRAPHEME_JOINER)
                 count = 0
             count += len(classes)
         else:

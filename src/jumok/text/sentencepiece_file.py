@@ -21,7 +21,7 @@ from jumok.text.character_map import read_varint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 _KINDS = {1: "unigram", 2: "bpe"}
 _TYPES = {1: "normal", 2: "unknown", 3: "control", 4: "user-defined", 5: "unused", 6: "byte"}
 

@@ -222,7 +222,8 @@ class _Placer:
     def result(self) -> tuple[str, tuple[Link, ...]]:
         """Return the translation with all edits, and its word links."""
         pieces: list[str] = []
-        kept: list[tuple[Span, int]] = []  # unchanged spans of the new text; + the number: in the old text
+        # Unchanged spans of the new text, each with what to add to get offsets in the old text.
+        kept: list[tuple[Span, int]] = []
         placed: list[tuple[Span, tuple[int, ...]]] = []
         position = length = 0
         for edit in sorted(self._edits, key=lambda edit: edit.span):
@@ -293,7 +294,10 @@ class _Placer:
         return self._evidence.words_for.get(self._source[slice(*match.span)].lower(), ())
 
     def _stem_of(self, word: int, known: Sequence[str]) -> str:
-        """Return the part of a word that it shares with one of the known words; "" if there is none."""
+        """Return the stem that a Korean word shares with one of the known words; "" if there is none.
+
+        A word in another script is returned whole if it begins like a known word.
+        """
         text = self._word(word)
         if _HANGUL.match(text[-1]):
             stems = {split_particle(known_word)[0] for known_word in known}

@@ -115,7 +115,7 @@ def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -
     if len(texts) == 2:
         note = f"columns {texts[0] + 1} and {texts[1] + 1} of {width}: the others are not text"
         return ColumnChoice(texts[0], texts[1], width, note=note)
-    raise _choose_error(table, first, width)
+    raise _unclear_columns_error(table, first, width)
 
 
 def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice | None:
@@ -217,7 +217,7 @@ def _is_alignment(cell: str) -> bool:
     return True
 
 
-def _choose_error(table: Table, first: list[str], width: int) -> DataError:
+def _unclear_columns_error(table: Table, first: list[str], width: int) -> DataError:
     cells = "".join(f"\n  {number} {shorten(cell, 60)}" for number, cell in enumerate(first[:12], start=1))
     separated = f", separated by {table.separator}" if table.separator else ""
     return DataError(
