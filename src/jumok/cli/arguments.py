@@ -230,7 +230,7 @@ def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
 
 
 def require_utf8(text: str | None) -> str | None:
-    """Return a sentence from the command line; refuse bytes that are not UTF-8, as file names may have."""
+    """Return a sentence from the command line; refuse bytes that are not UTF-8, which file names may have."""
     if (
         text is not None
         and not text.isascii()

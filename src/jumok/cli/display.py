@@ -101,7 +101,7 @@ class TrainingDisplay:
         self.print_line(_describe_run(event))
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for setting in event.derived_settings:
-            # By default rich replaces Hangul that reaches the edge of a column by an ellipsis.
+            # By default rich puts an ellipsis in place of Hangul that reaches the edge of a column.
             reason = Text(localise_text(setting.reason), overflow=None if is_english() else "fold")
             table.add_row(f"  {setting.name}", Text(str(setting.value)), reason, style="dim")
         if event.derived_settings:

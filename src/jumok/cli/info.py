@@ -53,7 +53,7 @@ def _count_parameters(stored: StoredModel) -> int:
 
 
 def _foreign_facts(model: Path) -> dict[str, Any]:
-    """Return what an import would report, and the command."""
+    """Return what an import would report, and the command for it."""
     from jumok.interop.importing import describe_foreign_model  # start-up
 
     report = describe_foreign_model(model)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
-_STRETCH_SAMPLE = 256  # at least this many pairs, if there are as many, show how much longer sentences become
+_STRETCH_SAMPLE = 256  # pairs, at least, on which the stretch is measured: all pairs of a smaller store
 _STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are not longer than planned
 
 

@@ -164,9 +164,8 @@ class Spool:
         self.kept = 0
         self.has_alignments = False
         with disk_errors(folder, "The corpus itself is intact."):
-            if not folder.is_dir() or any(
-                folder.iterdir()
-            ):  # an empty folder stays: its permissions may be private
+            # An empty folder stays, because its permissions may be private.
+            if not folder.is_dir() or any(folder.iterdir()):
                 shutil.rmtree(folder, ignore_errors=True)
                 make_folder(folder)
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-# A Korean particle follows an address without a space.
+# An address ends before these characters: a Korean particle follows it without a space.
 _NOT_IN_ADDRESS = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
 _URL = rf"(?:https?|ftp)://[^\s<>\"{_NOT_IN_ADDRESS}]+|www\.[^\s<>\"{_NOT_IN_ADDRESS}]+"
 # Begins where a run of its letters does, so that a long run costs linear time.

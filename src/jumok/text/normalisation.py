@@ -19,7 +19,8 @@ _GRAPHEME_JOINER = "\u034f"
 # No mark is a letter, a digit or a space. The canonical decomposition of a mark has at most two marks, that
 # of a letter at most three: 13 characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS.
 _POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
-_SAMPLE_OF_RUN = re.compile(r"[^\w\s]{4}")  # every third character: a run of 14 has at least four of them
+# Searched in every third character of a text: a run of 14 has at least four of these.
+_SAMPLE_OF_RUN = re.compile(r"[^\w\s]{4}")
 
 # Unicode reserves these code points for internal use by programs, so no text contains them on purpose.
 _ESCAPED_BAR, _ESCAPE_PREFIX = "\ufdd0", "\ufdd1"

@@ -106,7 +106,7 @@ def script_density(script: str) -> float:
 
 @cache
 def _class_table() -> NDArray[np.uint8]:
-    """Return the class of each code point. Of a script's ranges, only the letters get its class."""
+    """Return the class of each code point. In the ranges of a script, only letters get its class."""
     table = np.full(_MAX_CODE + 1, OTHER, dtype=np.uint8)
     letters = np.fromiter((chr(code).isalpha() for code in range(_MAX_CODE + 1)), bool, count=_MAX_CODE + 1)
     table[letters] = LETTER

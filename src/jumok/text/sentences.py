@@ -40,7 +40,7 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z]")
-_MAX_ABBREVIATION = 12  # characters before each full stop that are examined: linear time for thousands
+_MAX_ABBREVIATION = 12  # characters examined before a full stop: thousands of stops cost linear time
 # Longer text without a sentence end is split anyway, so that a worker never gets more than it can hold.
 _MAX_CHARACTERS = 1_000
 _MAX_LINE = 10_000  # the same for lines that are kept whole

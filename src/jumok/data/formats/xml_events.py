@@ -137,7 +137,7 @@ def _declared_encoding(head: bytes) -> str:
         return utf16.codec
     declared = _DECLARATION.match(head)
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
-    return "utf-8" if name.startswith("utf-16") else name  # such a declaration would not match in UTF-16
+    return "utf-8" if name.startswith("utf-16") else name  # not UTF-16: the pattern, which is ASCII, matched
 
 
 def _without_forbidden(texts: Iterator[str], dropped: Counter[str]) -> Iterator[str]:
