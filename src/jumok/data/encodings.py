@@ -1,6 +1,6 @@
 """Guess the encoding of bytes that are not UTF-8, and recognise files that are not text.
 
-Nothing is converted here: a message names the encoding that fits and shows a line decoded with it, and the
+This module converts nothing: a message names the encoding that fits and shows a line decoded with it, and the
 user decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
 Korean bytes are also valid Chinese, so Korean is tried first; Chinese bytes read as Korean give Hangul mixed
 with many Hanja, which do not count as common.

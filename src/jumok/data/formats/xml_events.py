@@ -1,8 +1,8 @@
 """XML as a stream of events, from untrusted files.
 
 expat reads piece by piece, so a file of any size needs little memory. Declared entities, which a few bytes
-can expand to gigabytes or to the contents of another file, are refused; a DTD is never fetched. The text is
-decoded here, in the encoding that the file declares, because expat knows only four encodings.
+can expand to gigabytes or to the contents of another file, are refused; a DTD is never fetched. This
+module decodes the text, in the encoding that the file declares, because expat knows only four encodings.
 """
 
 from __future__ import annotations
