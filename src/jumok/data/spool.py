@@ -116,16 +116,16 @@ class SpooledBlock:
     def texts(self, mask: NDArray[np.bool_]) -> tuple[list[str], list[str]]:
         """Return the sources and targets of some pairs."""
         data, ends, lengths = self.path("text").read_bytes(), self.ends(), self.lengths()
-        starts = (ends - lengths.sum(axis=1, dtype=np.int64) - 2)[mask].tolist()
-        middles, last = lengths[mask, 0].tolist(), (ends - 1)[mask].tolist()
-        spans = list(zip(starts, middles, last, strict=True))
+        starts = ends - lengths.sum(axis=1, dtype=np.int64) - 2
+        tabs, line_ends = starts + lengths[:, 0], ends - 1
+        spans = list(zip(*(offsets[mask].tolist() for offsets in (starts, tabs, line_ends)), strict=True))
         if data.isascii():
             text = data.decode("ascii")
-            sources = [text[start : start + middle] for start, middle, _ in spans]
-            return sources, [text[start + middle + 1 : end] for start, middle, end in spans]
+            sources = [text[start:tab] for start, tab, _ in spans]
+            return sources, [text[tab + 1 : end] for _, tab, end in spans]
         return (
-            [data[start : start + middle].decode("utf-8", "surrogatepass") for start, middle, _ in spans],
-            [data[start + middle + 1 : end].decode("utf-8", "surrogatepass") for start, middle, end in spans],
+            [data[start:tab].decode("utf-8", "surrogatepass") for start, tab, _ in spans],
+            [data[tab + 1 : end].decode("utf-8", "surrogatepass") for _, tab, end in spans],
         )
 
     def kept_bytes(self) -> Iterator[memoryview]:
