@@ -55,8 +55,8 @@ class AttentionCall:
     site: str = ""  # the name that the model reports to an edit
     layer: int = 0
 
-    def heads(self, projection: str, states: Tensor) -> Tensor:
-        """Return queries, keys or values of every head, (1, head, length, width)."""
+    def project(self, projection: str, states: Tensor) -> Tensor:
+        """Return the queries, keys or values of every head, (1, head, length, width)."""
         if not isinstance(self.attention, MultiHead):
             return states[:, None]
         module: torch.nn.Linear = getattr(self.attention, projection)
@@ -67,8 +67,8 @@ class AttentionCall:
     def steps(self) -> tuple[list[Step], Tensor]:
         """Return the steps from query, key and value to the context, and the contexts (head, width)."""
         mechanism = cast("Mechanism[Any]", self.attention.mechanism)
-        queries, keys = self.heads("query", self.query_states), self.heads("key", self.key_states)
-        values = self.heads("value", self.key_states)
+        queries, keys = self.project("query", self.query_states), self.project("key", self.key_states)
+        values = self.project("value", self.key_states)
         bias = None
         if isinstance(self.attention, MultiHead):  # which applies positions to queries, keys and scores
             positions = self.attention.positions

@@ -131,7 +131,7 @@ class Efficient(Mechanism[FeatureMaps]):
         return FeatureMaps(memory.key_values.extend(keys, values), sums)
 
     def attend(self, query: Tensor, memory: FeatureMaps, call: Call) -> Attended:
-        # A single query at or after the last key, as in a decoding step, sees all keys.
+        # If the first query is at or after the last key, as in a decoding step, all queries see all keys.
         causal = self.causal and memory.length > call.query_offset + 1 and query.shape[2] > 0
         if call.must_form_weights:
             return self._attend_by_weights(query, memory, call, causal=causal)

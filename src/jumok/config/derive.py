@@ -55,7 +55,7 @@ LEARNING_RATE_AT_128, LEARNING_RATE_WIDTH_EXPONENT, LEARNING_RATE_BATCH_EXPONENT
 # 1 - β₂ of Adam for updates of 4,096 tokens or more (the paper's β₂ is 0.98). For smaller updates, in which a
 # rare word is seldom seen, it is proportional to their tokens, so that the average covers as many tokens.
 ADAM_DECAY_AT_4096 = 0.02
-BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
+WANTED_BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
 # A few minutes are better spent on many small updates than on few large ones.
 WANTED_UPDATES, ASSUMED_TOKENS_PER_SECOND = 4000, 10_000
 WARMUP_SHARE, MAX_WARMUP_STEPS = 0.1, 2000
@@ -170,7 +170,7 @@ def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> R
 
 
 def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int | None = None) -> Resolved:
-    """Derive the maximum length of a translation, per source token: somewhat above the highest of all pairs.
+    """Derive the maximum number of target tokens per source token: somewhat above the highest of all pairs.
 
     A search that goes wrong repeats itself up to this length, so the maximum should be low. It is derived
     only for models that translate. `max_tokens`: how many tokens of a translation the model has positions
@@ -413,7 +413,7 @@ def _training(resolved: Resolved, facts: CorpusFacts) -> list[DerivedSetting]:
 def _batch_tokens(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     """Return a batch size that is small enough for many updates per epoch and in the minutes that are set."""
     tokens = 1.3 * facts.target_words + facts.pairs  # a word has about 1.3 tokens; each pair has its </s>
-    batch, why = tokens / BATCHES_PER_EPOCH, f"about {tokens:,.0f} target tokens"
+    batch, why = tokens / WANTED_BATCHES_PER_EPOCH, f"about {tokens:,.0f} target tokens"
     minutes = recipe.training.minutes
     if minutes is not None:
         affordable = minutes * 60 * ASSUMED_TOKENS_PER_SECOND / WANTED_UPDATES
@@ -462,8 +462,8 @@ def _validate_every(steps: int | None, costs: TrainingCosts, updates_per_epoch: 
     """Return an interval short enough to follow the progress, long enough to cost at most 5 % of the time."""
     wanted = steps / WANTED_VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
     update, validation = max(costs.update_seconds, 1e-9), costs.validation_seconds
-    affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)
-    interval = max(math.ceil(wanted), math.ceil(affordable), 1)
+    min_affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)
+    interval = max(math.ceil(wanted), math.ceil(min_affordable), 1)
     interval = min(interval, steps) if steps is not None else interval
     why = f"a validation takes as long as {validation / update:.0f} updates"
     return DerivedSetting("training.validate_every", interval, why)

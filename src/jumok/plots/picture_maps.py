@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 PANEL, LABEL_SIZE, TITLE_SIZE, SMALL_SIZE = 128, 14, 16, 11
 PER_ROW = 5
-DARKEST = 0.85  # opacity over a patch without weight
+MAX_SHADOW_OPACITY = 0.85  # over a patch without weight
 TERMINAL_COLUMNS = 80
 PNG_DATA_URL = "data:image/png;base64,"  # how the URL of a PNG begins
 # (minimum share of the word's greatest weight, character)
@@ -141,7 +141,8 @@ class _Drawing:
         for (row, column), share in np.ndenumerate(shares):
             box = _box(x + column * across, y + row * down, across, down)
             tip = escape(f"{label}: {share:.0%} of its greatest weight at row {row + 1}, column {column + 1}")
-            yield f'<rect {box} fill-opacity="{DARKEST * (1 - share):.3g}"><title>{tip}</title></rect>'
+            opacity = MAX_SHADOW_OPACITY * (1 - share)
+            yield f'<rect {box} fill-opacity="{opacity:.3g}"><title>{tip}</title></rect>'
         yield "</g>"
         if shares.max() > 0:
             outline = _box(x + best[1] * across + 0.75, y + best[0] * down + 0.75, across - 1.5, down - 1.5)
@@ -167,7 +168,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def png_data_url(pixels: NDArray[np.uint8]) -> str:
-    """Return a picture (height, width, 1 or 3) as a PNG in a data: URL. (PNG, third edition, 5 and 9.)"""
+    """Return a picture (height, width, 1 or 3) as a PNG (third edition, sections 5 and 9) in a data: URL."""
     height, width, channels = pixels.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)  # filter 0
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from jumok.errors import JumokError, StorageError, UnsupportedError
-from jumok.storage.folders import UNTRUSTED, disk_errors, make_folder
+from jumok.storage.folders import UNTRUSTED_FLAGS, disk_errors, make_folder
 
 ADVICE = "Set JUMOK_CACHE to another folder"
 _CHECKED = "checked"
@@ -99,7 +99,7 @@ def remember_checked(digest: str) -> bool:
     """Put a digest on the list; return False if the list cannot be written, which only costs time later."""
     try:
         path = private_folder(_CHECKED, make=True) / digest
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | UNTRUSTED, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | UNTRUSTED_FLAGS, 0o600))
     except (OSError, JumokError):
         return False
     return True
