@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """A site, and (layer, head) of some of its heads."""
 
 MAX_STEPS = 10_001
-"""No translation has more steps; `changes.Index` has the same limit."""
+"""A change may name the steps 0 … 10,000; `changes.Index` has the same limit."""
 
 
 @dataclass(frozen=True, slots=True)

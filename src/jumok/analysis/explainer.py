@@ -193,8 +193,8 @@ class _Explainer:
             translation = self._translate(unchanged, prefix_ids, on_partial)
             return self._explanation(unchanged, source, translation, len(prefix_ids))
         before = self._translate(unchanged, prefix_ids, None)
-        changes, hook = self._changes_and_hook(edit, unchanged, before.ids)
-        changed = replace(unchanged, edit=hook)
+        changes, model_edit = self._changes_and_edit(edit, unchanged, before.ids)
+        changed = replace(unchanged, edit=model_edit)
         first_step = min((change.first_step for change in changes), default=0)
         prefix_ids = list(before.ids[:first_step]) if first_step > len(prefix_ids) else prefix_ids
         translation = self._translate(changed, prefix_ids, on_partial)
@@ -221,10 +221,10 @@ class _Explainer:
         self.translator.tokenizers.target.tokens(prefix)
         return list(prefix)
 
-    def _changes_and_hook(
+    def _changes_and_edit(
         self, edit: Change | Sequence[Change] | Edit, unchanged: BoundModel, target: Sequence[int]
     ) -> tuple[tuple[Change, ...], Edit | None]:
-        """Return the changes, checked against the model and the source, and the edit hook."""
+        """Return the changes, checked against the model and the source, and the edit that makes them."""
         if not isinstance(edit, Change | Sequence):
             return (), edit
         changes = (edit,) if isinstance(edit, Change) else tuple(edit)

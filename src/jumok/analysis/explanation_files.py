@@ -49,7 +49,8 @@ _DAMAGED_NPZ = (
 def save_explanation(explanation: Explanation, path: str | Path) -> None:
     """Write an explanation in the format that the file name's suffix names.
 
-    A page of a live explanation gets effects and steps too, because a stored page cannot compute them.
+    A page of a live explanation gets effects, measures, steps and layer predictions too, because a stored
+    page cannot compute them.
     """
     path = Path(path)
     write_file(path, _WRITERS[_suffix(path, _WRITERS)](explanation))
@@ -67,7 +68,7 @@ def open_explanation(path: str | Path) -> Explanation:
 
 
 def explanation_page(explanations: Sequence[Explanation]) -> str:
-    """Return one page with these explanations, each with effects and steps if it is live."""
+    """Return one page with these explanations; live ones are completed (`complete_explanation`) first."""
     return static_page(
         [explanation_to_json(complete_explanation(explanation)) for explanation in explanations]
     )

@@ -106,8 +106,8 @@ class AttentionCall:
     def _attend(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
         """Return the weights (query, key) of the traced head, and the contexts (head, width) of the query."""
         rows = torch.zeros(1, dtype=torch.int64, device=inputs.queries.device)
-        hook = bind_edit(edit, site=self.site, layer=self.layer, rows=rows)
-        call = Call(query_offset=self.query_offset, edit=hook, need_weights=True, bias=inputs.bias)
+        weight_edit = bind_edit(edit, site=self.site, layer=self.layer, rows=rows)
+        call = Call(query_offset=self.query_offset, edit=weight_edit, need_weights=True, bias=inputs.bias)
         attended = inputs.mechanism.attend(inputs.queries, inputs.memory, call)
         weights = cast("Tensor", attended.weights)
         return weights[0, self.head], attended.context[0, :, self.query]

@@ -73,11 +73,12 @@ class MapSums:
 class FeatureMaps:
     """The sums of each feature's map, and the keys and values that they are computed from.
 
-    Keys that are padding are -∞ in every feature.
+    Keys that are padding are -∞ in every feature. After a causal `prepare`, `cached_sums` is None: causal
+    attention over whole sentences does not use these sums.
     """
 
     key_values: KeyValues
-    cached_sums: MapSums | None = None  # None after a causal `prepare`: whole sentences never need them
+    cached_sums: MapSums | None = None
 
     @property
     def sums(self) -> MapSums:

@@ -53,7 +53,7 @@ REPETITIVE_DROPOUT, REPETITIVE_TOKENS_PER_WORD, REPETITIVE_SMOOTHING, REPETITIVE
 # The rate for batches of 4,096 tokens and a width of 128; it falls with the width and with smaller batches.
 LEARNING_RATE_AT_128, LEARNING_RATE_WIDTH_EXPONENT, LEARNING_RATE_BATCH_EXPONENT = 4.5e-3, 1.2, 0.3
 # 1 - β₂ of Adam for updates of 4,096 tokens or more (the paper's β₂ is 0.98). For smaller updates, in which a
-# rare word is seldom seen, it is proportional to their tokens, so that the average covers as many tokens.
+# rare word is seldom seen, it is proportional to their tokens, so that the average covers the same number.
 ADAM_DECAY_AT_4096 = 0.02
 WANTED_BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
 # A few minutes are better spent on many small updates than on few large ones.
@@ -68,7 +68,7 @@ USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
 # With more layers, self-attention passes on what earlier words attended to, so the attention of a word does
-# not show what the word depends on.
+# not show all that the word depends on.
 CAPTION_DECODER_LAYERS = 1, "a word then depends on the picture only through its own attention"
 
 
@@ -396,16 +396,16 @@ def _training(resolved: Resolved, facts: CorpusFacts) -> list[DerivedSetting]:
         why_less = "few words, each used very often: the next token is rarely in doubt"
         derived.append(DerivedSetting("training.label_smoothing", REPETITIVE_SMOOTHING, why_less))
     if training.steps is None and training.epochs is None and training.minutes is None:
-        no_end = "no limit is set: training stops when the validation score stops improving"
+        why_open_end = "no limit is set: training stops when the validation score stops improving"
         return [
             *derived,
-            DerivedSetting("training.schedule", "inverse-sqrt", no_end),
-            DerivedSetting("training.average_checkpoints", AVERAGED_CHECKPOINTS, no_end),
+            DerivedSetting("training.schedule", "inverse-sqrt", why_open_end),
+            DerivedSetting("training.average_checkpoints", AVERAGED_CHECKPOINTS, why_open_end),
         ]
-    end = "the end is known, and a rate that falls to zero there works best"
+    why_cosine = "the end is known, and a rate that falls to zero there works best"
     return [
         *derived,
-        DerivedSetting("training.schedule", "cosine", end),
+        DerivedSetting("training.schedule", "cosine", why_cosine),
         DerivedSetting("training.patience", 0, "the end is known, and scores rise most just before it"),
     ]
 

@@ -75,8 +75,8 @@ def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool =
         raise StorageError(
             f"{path} belongs to another user (user id {status.st_uid}), so nothing in it is used. {ADVICE}."
         )
-    others = stat.S_IWOTH if status.st_gid == status.st_uid else stat.S_IWOTH | stat.S_IWGRP
-    if status.st_mode & others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):
+    writable_by_others = stat.S_IWOTH if status.st_gid == status.st_uid else stat.S_IWOTH | stat.S_IWGRP
+    if status.st_mode & writable_by_others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):
         raise StorageError(
             f"Other users may write to {path} (mode {stat.S_IMODE(status.st_mode):o}), so nothing in it is "
             f"used. Remove that permission (`chmod go-w {path}`) and delete its content, or set "

@@ -8,8 +8,8 @@
 A batch of 4,096 target tokens with a vocabulary of 10,000 has 160 MB of scores z, and torch's own loss reads
 or writes them about ten times. Here the tokens are processed in chunks; on the CPU the scores of a chunk fit
 into the cache. The forward pass computes the scores of a chunk, turns them into exp z in place, uses them for
-both gradients and discards them. The other terms of ∂loss/∂z touch one row of W per token, or are the same
-sum for every token.
+the gradients of h, W and b, and discards them. The other terms of ∂loss/∂z touch one row of W per token, or
+are the same sum for every token.
 
 With autocast the products have its type; scores, sums and gradients are in single precision.
 """
