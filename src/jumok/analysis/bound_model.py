@@ -148,7 +148,7 @@ class BoundModel:
         return rows
 
     def batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-        """Yield the targets in order, as many per batch as the two limits above allow."""
+        """Yield the targets in order, as many per batch as the limits `MAX_BATCH_…` allow."""
         max_length = max(map(len, targets), default=0)
         weights = max(1, count_weights(self.model, len(self.source), max_length))  # 0 without attention
         size = max(1, min(MAX_BATCH_TOKENS // (max_length + 1), MAX_BATCH_WEIGHTS // weights))

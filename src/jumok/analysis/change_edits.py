@@ -111,7 +111,7 @@ def check_changes(
         queries_are_known = not translates or change.site == "encoder"
         checked = [query for query in named_queries if queries_are_known or query not in range(MAX_STEPS)]
         named |= {"query": (list(checked), queries)}
-        if not translates or change.site != "decoder":  # there, the causal mask limits the keys (below)
+        if not translates or change.site != "decoder":  # decoder: the causal mask limits keys, see below
             named |= {"key": (list(named_keys), keys)}
         for axis, (indices, count) in named.items():
             _check_indices(change, axis, indices, count)

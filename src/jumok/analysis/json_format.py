@@ -62,7 +62,7 @@ def explanation_to_json(explanation: Explanation) -> str:
 
 
 def explanation_from_json(text: str) -> Explanation:
-    """Read what `explanation_to_json` wrote. The error of a weight is at most 1/255."""
+    """Read what `explanation_to_json` wrote. Its weights are rounded: see `packing.py`."""
     try:
         document = json.loads(text)
     except ValueError as error:

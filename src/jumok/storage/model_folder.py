@@ -194,7 +194,7 @@ class StoredModel:
 
     @property
     def conversion_digest(self) -> str:
-        """The entry in the list of checked folders that says that CTranslate2 has run the model."""
+        """The entry in the list of checked models after which CTranslate2 runs the model without a trial."""
         return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:
