@@ -141,16 +141,15 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
 
     allowed = padding_mask(batch.source_lengths, batch.source.shape[1])
     states = model.source_embedding(batch.source)
-    for layer, encoder in enumerate(cast("list[EncoderBlock]", list(model.encoder))):
+    for layer, encoder_block in enumerate(cast("list[EncoderBlock]", list(model.encoder))):
         is_traced = (cell.site, cell.layer) == ("encoder", layer)
+        attention, feed_forward = encoder_block.attention, encoder_block.feed_forward
         if is_traced:
-            yield from _block_steps(encoder.around_attention, encoder.attention, states, None, cell, edit)
-        with _FeedForwardInput(encoder.feed_forward) as feed_forward_input:
-            states = encoder(states, allowed_keys=allowed, layer=layer, probe=probe)
+            yield from _block_steps(encoder_block.around_attention, attention, states, None, cell, edit)
+        with _FeedForwardInput(feed_forward) as feed_forward_input:
+            states = encoder_block(states, allowed_keys=allowed, layer=layer, probe=probe)
         if is_traced:
-            yield from _feed_forward_steps(
-                encoder.feed_forward, feed_forward_input.states, states, cell.query
-            )
+            yield from _feed_forward_steps(feed_forward, feed_forward_input.states, states, cell.query)
             return
     source = model.after_encoder(states)
     states = model.target_embedding(target)

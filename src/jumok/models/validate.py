@@ -145,7 +145,7 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
     if len(needs_by_setting) == 1:
         return {f"model.{setting}": mechanism for setting in needs_by_setting}
     if mechanism == NO_ATTENTION:
-        return {"model.cross_attention": mechanism}  # `check_model` refuses it with the reason
+        return {"model.cross_attention": mechanism}  # `_check_mechanism` refuses it with the reason
     supports = find_entry(mechanism).supports
     return {
         f"model.{setting}": mechanism
