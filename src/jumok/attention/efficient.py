@@ -193,12 +193,12 @@ def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) ->
     queries = query.shape[2]
     own = slice(offset, offset + queries)
     before = _sum_in_chunks(keys[:, :, :offset], values[:, :, :offset])
-    # Beyond the last key, queries see no key of their own.
-    missing = (0, 0, 0, queries - keys[:, :, own].shape[2])
+    # Queries beyond the last key have no key at their own position: padding stands there.
+    padding = (0, 0, 0, queries - keys[:, :, own].shape[2])
     rows = (
         query.softmax(dim=-1),
-        pad(keys[:, :, own], missing, value=-torch.inf),
-        pad(values[:, :, own], missing),
+        pad(keys[:, :, own], padding, value=-torch.inf),
+        pad(values[:, :, own], padding),
     )
     contexts = []
     for start in range(0, queries, CAUSAL_CHUNK):
