@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,7 +27,6 @@ from support.engine_process import EngineProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from jumok.analysis.live_file import Quantization
 
@@ -40,7 +41,12 @@ MAX_TIES = 0.002
 
 @pytest.fixture(scope="module")
 def whole_demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the run folder of `jumok demo` with its usual time: eight bits are too few for a poor model."""
+    """Return the run folder of `jumok demo` with its usual time: eight bits are too few for a poor model.
+
+    It is trained now, unless JUMOK_DEMO_MODEL names the model folder in it.
+    """
+    if folder := os.environ.get("JUMOK_DEMO_MODEL"):
+        return Path(folder).parent
     run = tmp_path_factory.mktemp("demo") / "run"
     subprocess.run([sys.executable, "-m", "jumok", "demo", "--out", run], check=True)
     return run
