@@ -11,6 +11,7 @@ from jumok.system.processes import available_cores
 CORES = available_cores(Path("/nowhere"))  # without any quota
 UNLIMITED = 10**6  # cores; more than any machine has
 
+# /proc/self/cgroup of a machine with both versions of control groups.
 HYBRID = "9:name=systemd:/\n2:cpuacct:/\n1:cpu:/\n0::/\n"
 
 

@@ -472,8 +472,10 @@ class TestDiskErrors:
         with pytest.raises(StorageError, match=r"a\.bin could not be read.*run the same command again"):
             verify_folder(tmp_path / "folder")
 
-    def test_a_folder_is_removed_although_a_killed_process_left_another(self, tmp_path: Path) -> None:
-        """In a container, a new process may have the id of a killed one."""
+    def test_a_folder_is_removed_although_a_killed_process_left_one_half_removed(
+        self, tmp_path: Path
+    ) -> None:
+        """In a container, a new process may have the id of the killed one, and so the same temporary name."""
         leftover = tmp_path / f"folder.tmp-removed-{os.getpid()}"
         leftover.mkdir()
         (leftover / "file").write_text("half-removed")

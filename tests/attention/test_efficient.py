@@ -36,7 +36,7 @@ def plain(query, keys, values, allowed):
 
 @pytest.mark.parametrize("chunk", [512, 7, 3, 2, 1])
 def test_both_paths_equal_the_formula(monkeypatch, chunk):
-    """In one chunk and in several; all chunks of the third sentence are empty, and some of the second."""
+    """In one chunk and in several, of which some hold only padding."""
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
     query, keys, values, allowed = random_inputs(5, 7)
     weights, context = plain(query, keys, values, allowed)
@@ -216,6 +216,7 @@ def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
 
 
 def test_gradients_of_halved_chunks_equal_finite_differences():
+    """Exponentials of keys this far apart would be 0 in one chunk, so the mechanism halves it."""
     query, keys, values, allowed = random_inputs(5, 5)
     keys = keys + torch.tensor([0.0, 50.0, 100.0, -50.0, 3.0])[:, None]
     check_gradients(Efficient(causal=True), (query, keys, values, allowed))

@@ -94,7 +94,7 @@ def test_dot_of_unequal_widths_is_refused():
 
 
 def test_general_by_hand_takes_keys_of_another_width():
-    """W multiplies the key's second component by two for the query's only component."""
+    """W = (0 2): a score is twice the product of the query and the key's second component."""
     mechanism = LuongGeneral(HeadShape(1, query=1, key=2))
     with torch.no_grad():
         mechanism.weight.copy_(torch.tensor([[[0.0, 2.0]]]))

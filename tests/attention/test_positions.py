@@ -228,8 +228,8 @@ def test_relative_keys_as_a_bias_equal_vectors_added_to_the_keys(kind):
     added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])]  # distances -1 0 1 2 from position 1
     biased = attention(query, attention.prepare(keys, keys), query_offset=1, need_weights=True)
     memory = mechanism.prepare(added[:, None], keys[:, None], None)
-    moved = mechanism(query[:, None], memory, query_offset=1, need_weights=True)
-    torch.testing.assert_close(biased.weights, moved.weights)
+    expected = mechanism(query[:, None], memory, query_offset=1, need_weights=True)
+    torch.testing.assert_close(biased.weights, expected.weights)
 
 
 def test_rotary_follows_the_formula_within_its_table_and_beyond():
@@ -259,7 +259,7 @@ def test_alibi_follows_the_paper_in_a_decoder_and_tells_left_from_right_in_an_en
     assert torch.equal(bias[:, before], alibi_bias(4, 5, 5)[:, before])
     # To the left the slope of the first head of four, to the right that of the last.
     assert bias[0, 2].tolist() == [-2 / 4, -1 / 4, 0, -1 / 256, -2 / 256]
-    assert torch.equal(bias.flip(1, 2), bias.flip(0)), "mirroring the sentence reverses the heads"
+    assert torch.equal(bias.flip(1, 2), bias.flip(0))  # mirroring the sentence reverses the heads
     assert not torch.equal(bias.flip(1, 2), bias)
 
 

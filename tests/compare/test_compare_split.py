@@ -15,8 +15,8 @@ from support.digit_lines import digit_lines, write_tsv
 from support.picture_files import write_captions
 
 
-def copies(lines):
-    """Every sentence twice: the second time with a capital, a full stop and another translation."""
+def with_copies(lines):
+    """Every line, and a copy of it with a capital, a full stop and another translation."""
     return [
         *lines,
         *((f"{source.capitalize()}.", f"{target} bitte", links) for source, target, links in lines),
@@ -32,7 +32,7 @@ def set_files(split):
 
 
 def test_copies_of_a_sentence_stay_in_one_set(tmp_path):
-    lines = copies(digit_lines(100))
+    lines = with_copies(digit_lines(100))
     split = split_pairs([str(write_tsv(tmp_path / "p.en-de.tsv", lines))], out=tmp_path / "out")
     train, valid, test = map(keys, set_files(split))
     assert train | valid | test == {sentence_key(source) for source, _, _ in lines}
@@ -64,7 +64,7 @@ def test_the_order_of_the_pairs_does_not_matter_and_a_repetition_changes_nothing
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)]
     assert split_pairs(in_order, out=tmp_path / "one") == split
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)] == before
-    assert [path.name for path in (tmp_path / "one").iterdir()] == ["data"], "nothing temporary is left"
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["data"]  # and nothing temporary
 
 
 def test_a_test_set_that_is_given_is_used_and_not_trained_on(tmp_path):

@@ -18,7 +18,8 @@ def test_overrides_hold_what_was_set_and_nothing_else() -> None:
     overrides = Overrides.from_settings(
         {"model": {"width": 256}}, **{"training.seed": 1, "search.beam": None}
     )
-    assert dict(overrides) == {"model.width": 256, "training.seed": 1}, "although 256 and 1 are the defaults"
+    # Also what is set to its default: 256 and 1.
+    assert dict(overrides) == {"model.width": 256, "training.seed": 1}
     assert overrides.get("search.beam") is None
     assert overrides.nested() == {"model": {"width": 256}, "training": {"seed": 1}}
 
@@ -80,7 +81,7 @@ def test_a_correction_replaces_a_value_and_its_reason() -> None:
         corrected = resolved.corrected(too_few)
         assert corrected.recipe.text.vocab_size == 300
         assert set(corrected.reasons) == {too_few, dropout}
-        assert corrected.overrides == resolved.overrides, "what the person set is not forgotten"
+        assert corrected.overrides == resolved.overrides  # what the person set stays on record
 
 
 def test_only_overrides_can_differ_from_a_recipe() -> None:

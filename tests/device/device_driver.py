@@ -86,7 +86,7 @@ class OneBatch:
 def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
     """A model, and a batch for it, on the CPU."""
     torch.manual_seed(3)
-    sides = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE, "shared": True}
+    sizes = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE, "shared": True}
     generator = torch.Generator().manual_seed(5)
     lengths = [5, 9, 7, 1]
     sources, targets = (
@@ -96,9 +96,9 @@ def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
     if name in ("captions", "classifier"):
         pixels = numpy.random.default_rng(1).integers(0, 256, (4, len(GRID), GRID.values), dtype=numpy.uint8)
         batch = padded_batch(list(pixels), targets if name == "captions" else [[4], [5], [6], [4]])
-        model = build_model(settings, **{**sides, "source_vocab_size": 0, "shared": False}, grid=GRID)
+        model = build_model(settings, **{**sizes, "source_vocab_size": 0, "shared": False}, grid=GRID)
         return model, batch if name == "captions" else class_batch(batch)
-    model = build_model(settings, **sides)
+    model = build_model(settings, **sizes)
     if name in ("language model", "encoder-only"):
         batch = padded_batch([[] for _ in targets], targets)
         if name == "encoder-only":
@@ -157,7 +157,7 @@ def compare_autocast(name: str, settings: Any, precision: str) -> dict[str, Any]
     finite = all(bool(p.isfinite().all()) for p in on_toy.parameters())
     return {
         "finite": finite and math.isfinite(second.gradient_norm) and second.applied,
-        "loss": first.loss / exact.loss,
+        "loss ratio": first.loss / exact.loss,
     }
 
 
@@ -171,14 +171,14 @@ def compare_translation(name: str) -> dict[str, Any]:
         results.append([[t.text for t in beam], [t.text for t in greedy], [t.score for t in beam]])
     scores = [abs(a - b) for a, b in zip(results[0][2], results[1][2], strict=True)]
     return {
-        "texts": results[0][:2] == results[1][:2],
-        "score": max(scores),
-        "explanation": compare_explanations(cpu, toy),
+        "same texts": results[0][:2] == results[1][:2],
+        "score difference": max(scores),
+        "explanation difference": compare_explanations(cpu, toy),
     }
 
 
 def compare_explanations(cpu: Any, toy: Any) -> float:
-    """The largest difference of weights, probabilities, effects and steps; relative to numbers above 1."""
+    """The largest difference of weights, log-probabilities, effects and steps; relative if they exceed 1."""
     differences = []
 
     def compare(left: Any, right: Any) -> None:
@@ -214,9 +214,9 @@ def compare_text_models() -> dict[str, Any]:
         )
     (texts, loss, weights), (toy_texts, toy_loss, toy_weights) = results
     return {
-        "texts": texts == toy_texts,
-        "loss": abs(loss - toy_loss),
-        "weights": float(abs(weights - toy_weights).max()),
+        "same texts": texts == toy_texts,
+        "loss difference": abs(loss - toy_loss),
+        "weight difference": float(abs(weights - toy_weights).max()),
     }
 
 

@@ -24,7 +24,10 @@ ATTEMPTS = 6000
 
 
 class GuidedScene(Scene):
-    """A scene whose lexical choices are restricted to the words of a sentence."""
+    """A scene whose lexical choices are restricted to the words of a sentence, `mentioned`.
+
+    `fitting` caches the options that fit, by the id of the sequence of options.
+    """
 
     __slots__ = ("fitting", "mentioned")
 
