@@ -242,8 +242,8 @@ def test_invalid_axes_are_refused(axes):
         attend_over_axes(attention, torch.randn(2, 3, 4, 5, 16), axes)
 
 
-# Keras' variance of a matrix with 300 inputs and 100 outputs, and the largest absolute value. A standard normal
-# distribution that is cut off at ±2 has the standard deviation 0.8796.
+# Keras' variance of a matrix with 300 inputs and 100 outputs, and the largest absolute value. The standard
+# deviation of a standard normal distribution that is cut off at ±2 is 0.8796.
 VARIANCES = {
     "xavier-uniform": (2 / 400, math.sqrt(6 / 400)),
     "xavier-normal": (2 / 400, 2 / 0.8796 * math.sqrt(2 / 400)),

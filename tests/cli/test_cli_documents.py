@@ -438,7 +438,7 @@ class TestResuming:
     @pytest.mark.parametrize(
         "option", [["--beam", "1"], ["--sentences", "keep"], ["--memory", "m.en-ko.tsv"]]
     )
-    def test_with_other_options_it_begins_again_only_with_overwrite(
+    def test_with_other_options_a_translation_begins_again_only_with_overwrite(
         self, option: list[str], call: Call, source: Path, tmp_path: Path, blocks: list[int],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
@@ -501,11 +501,11 @@ class TestResuming:
         out = tmp_path / "out.html"
         real = SegmentTranslator.__call__
 
-        def slow(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
+        def overtaken(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
             out.write_text("from another process", encoding="utf-8")
             return real(self, segments)
 
-        monkeypatch.setattr(SegmentTranslator, "__call__", slow)
+        monkeypatch.setattr(SegmentTranslator, "__call__", overtaken)
         assert "is not overwritten" in call("translate", MODEL, source, "--out", out).paragraph("translate")
         assert out.read_text(encoding="utf-8") == "from another process"
 

@@ -17,7 +17,7 @@ from jumok.cli import COMMANDS
 from jumok.cli.language import read_translations
 
 SOURCE = Path(inspect.getfile(jumok)).parent
-WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")
+WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")  # two in a row: a sentence, not a name
 SHOWS_TEXT = re.compile(
     r"(echo|print|line|status|(?<!Type)Error)$"
 )  # functions that show text; a TypeError is for engineers

@@ -80,7 +80,7 @@ def test_each_format_in_each_compression(tmp_path: Path, compression: str) -> No
 def test_two_texts(tmp_path: Path, compression: str) -> None:
     corpus = open_texts(tmp_path, "Hello.\nI go.\n", "Hallo.\nIch gehe.\n", compression)
     assert list(corpus.pairs()) == [Pair("Hello.", "Hallo."), Pair("I go.", "Ich gehe.")]
-    assert list(corpus.pairs()) == list(corpus.pairs()), "a corpus can be read again"
+    assert list(corpus.pairs()) == list(corpus.pairs())  # a corpus can be read more than once
     assert (corpus.source_language, corpus.target_language) == ("en", "de")
 
 
