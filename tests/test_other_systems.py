@@ -83,7 +83,7 @@ def test_one_process_trains_and_translates(tmp_path: Path) -> None:
 
 
 def test_the_cache_is_where_macos_has_caches(tmp_path: Path) -> None:
-    """Windows is not tried: its platformdirs calls the system."""
+    """Windows is not tried: there, platformdirs asks the operating system."""
     pytest.importorskip("platformdirs")
     code = "import sys, jumok.storage.user_cache as f; sys.platform = 'darwin'; print(f.cache_folder())"
     environment = {"PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}

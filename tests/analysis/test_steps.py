@@ -78,7 +78,7 @@ def test_every_step_of_a_transformer_follows_from_the_steps_before(name: str, ce
     np.testing.assert_allclose(steps["added"], steps["query state"] + steps["output"], atol=1e-5)
     last = steps["normed"] if name == "post-norm" else steps["added"]
     np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
-    assert ("mask" in steps) == (site == "decoder")  # only this mask hides something
+    assert ("mask" in steps) == (site == "decoder")  # only the decoder's mask hides keys
     if site == "decoder":
         all_allowed = np.ones((len(explanation.attention[site].queries), len(steps["weights"])))
         np.testing.assert_array_equal(steps["mask"], np.tril(all_allowed))

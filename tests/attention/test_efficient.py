@@ -216,7 +216,7 @@ def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
 
 
 def test_gradients_of_halved_chunks_equal_finite_differences():
-    """Exponentials of keys this far apart would be 0 in one chunk, so the mechanism halves it."""
+    """Keys this far apart would make sums too small to divide by, so the mechanism halves the chunk."""
     query, keys, values, allowed = random_inputs(5, 5)
     keys = keys + torch.tensor([0.0, 50.0, 100.0, -50.0, 3.0])[:, None]
     check_gradients(Efficient(causal=True), (query, keys, values, allowed))

@@ -218,7 +218,7 @@ def test_relative_keys_equal_a_plain_loop():
 
 @pytest.mark.parametrize("kind", [ScaledDot, Restricted, LuongDot])
 def test_relative_keys_as_a_bias_equal_vectors_added_to_the_keys(kind):
-    """For every scale of the mechanism's products."""
+    """Whatever the scale of the mechanism's dot products."""
     torch.manual_seed(4)
     relative, mechanism = RelativeKeys(heads=1, width=6, max_distance=1), kind(HeadShape(1, 6, 6))
     attention = MultiHead(width=6, heads=1, mechanism=mechanism, positions=relative)

@@ -104,7 +104,7 @@ def test_usage_errors_are_korean(arguments: list[str], error: str, call: Call) -
         ({"LANG": "ko_KR.UTF-8", "LC_MESSAGES": "en_US.UTF-8"}, True),
         ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "ko_KR.eucKR"}, False),
         ({"LANG": "ko_KR.UTF-8", "LC_ALL": "C.UTF-8"}, True),
-        ({"LANG": "ko_KR.UTF-8", "LC_ALL": ""}, False),  # empty is not set
+        ({"LANG": "ko_KR.UTF-8", "LC_ALL": ""}, False),  # an empty variable counts as not set
         ({"LANG": "ko_KR.UTF-8", "JUMOK_LANG": "en"}, True),
         ({"LC_ALL": "en_US.UTF-8", "JUMOK_LANG": "ko"}, False),
         ({"LANG": "ko_KR.UTF-8", "JUMOK_LANG": "xx"}, False),

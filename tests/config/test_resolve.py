@@ -98,7 +98,7 @@ def test_with_settings_changes_only_the_given_settings() -> None:
 
 
 def test_no_module_relies_on_pydantic_for_what_was_set() -> None:
-    """A recipe has a value for every setting. The one exception reads what a caller set in a recipe."""
+    """Overrides hold what was set. Only where a caller passes a `Recipe`, pydantic says what it sets."""
     options = re.compile("exclude_unset|model_fields_set|exclude_defaults")
     found = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
     assert found == ["overrides.py"]

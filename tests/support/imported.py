@@ -27,7 +27,7 @@ MAX_TOKENS = 30  # the same as in tests/interop/foreign_toolkits.py
 
 
 def learned_positions_model(folder: Path, *, max_positions: int = 40) -> Path:
-    """A pre-norm model with learned positions, which is written as Blenderbot; its weights are random."""
+    """A pre-norm model with learned positions, which jumok exports as Blenderbot; its weights are random."""
     stored = read_stored_model(MODELS / "transformer")
     settings = {"model.positions": "learned", "model.max_positions": max_positions, "model.norm": "pre"}
     settings |= {"training.max_sentence_tokens": 20, "search.max_length_ratio": 1.0}

@@ -1,7 +1,7 @@
 """Properties of all generated pairs, tested on a large sample.
 
-Coverage is off here: it takes several times as long as generating the pairs, and `test_korean_generation.py`
-runs the same lines with fewer pairs.
+Coverage is not measured here: that would take several times as long as generating the pairs, and
+`test_korean_generation.py` runs the same lines with fewer pairs.
 """
 
 from __future__ import annotations
