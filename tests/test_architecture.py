@@ -117,13 +117,13 @@ def targets_of(node: ast.Import | ast.ImportFrom, module: Module, known: set[str
         return
     base = node.module or ""
     if node.level:
-        package = module.name.split(".")
-        keep = len(package) - node.level + module.is_interface
-        base = ".".join([*package[:keep], *filter(None, [base])])
+        parts = module.name.split(".")
+        keep = len(parts) - node.level + module.is_interface
+        base = ".".join([*parts[:keep], *filter(None, [base])])
     if base.split(".")[0] == "jumok":
         for alias in node.names:
-            whole = f"{base}.{alias.name}"
-            yield whole if whole in known else base
+            submodule = f"{base}.{alias.name}"
+            yield submodule if submodule in known else base
 
 
 # --- The direction, as docs/design.md draws it --------------------------------------------------------------
@@ -178,10 +178,10 @@ def all_left_of(package: str, left: dict[str, set[str]]) -> set[str]:
     seen: set[str] = set()
     waiting = list(left[package])
     while waiting:
-        here = waiting.pop()
-        if here not in seen:
-            seen.add(here)
-            waiting.extend(left.get(here, ()))
+        current = waiting.pop()
+        if current not in seen:
+            seen.add(current)
+            waiting.extend(left.get(current, ()))
     return seen
 
 

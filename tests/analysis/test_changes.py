@@ -84,7 +84,7 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     assert weights[0, 0, 2, 3] == pytest.approx(0.8)
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
     plain = explain(translator, SENTENCE, target=TARGET).attention["cross"].weights
-    others = [key for key in range(weights.shape[-1]) if key != 3]
+    others = [key for key in range(weights.shape[-1]) if key != paint.key]
     ratio = weights[0, 0, 2, others] / plain[0, 0, 2, others]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
 

@@ -231,10 +231,10 @@ def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     memory = mechanism.prepare(keys[:, :, :4], values[:, :, :4], allowed[:, :4]).select(rows)
     _, full = causal_in_numpy(query[rows], keys[rows], values[rows], allowed[rows])
     for position in range(4, 7):
-        here = slice(position, position + 1)
-        memory = mechanism.extend(memory, keys[rows][:, :, here], values[rows][:, :, here])
-        step = mechanism(query[rows][:, :, here], memory, query_offset=position)
-        torch.testing.assert_close(step.context, full[:, :, here], atol=1e-14, rtol=0)
+        new = slice(position, position + 1)
+        memory = mechanism.extend(memory, keys[rows][:, :, new], values[rows][:, :, new])
+        step = mechanism(query[rows][:, :, new], memory, query_offset=position)
+        torch.testing.assert_close(step.context, full[:, :, new], atol=1e-14, rtol=0)
 
 
 def test_a_step_costs_the_same_after_any_length():
@@ -251,8 +251,8 @@ def test_a_thousand_steps_with_rising_or_falling_keys_stay_exact(sign):
     mechanism = Efficient(causal=True)
     memory = mechanism.prepare(keys[:, :, :0], values[:, :, :0], None)
     for position in range(1000):
-        here = slice(position, position + 1)
-        memory = mechanism.extend(memory, keys[:, :, here], values[:, :, here])
+        new = slice(position, position + 1)
+        memory = mechanism.extend(memory, keys[:, :, new], values[:, :, new])
     expected = keys.double().softmax(dim=2).transpose(-2, -1) @ values.double()
     torch.testing.assert_close(memory.means.double(), expected, atol=1e-5, rtol=0)
 

@@ -287,11 +287,11 @@ def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
     with_alibi = MultiHead(width=8, heads=2, mechanism=ScaledDot(), positions=Alibi(2)).eval()
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
     plain.load_state_dict(with_alibi.state_dict())
-    states, more = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
-    both = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + more
-    one = with_alibi(states, with_alibi.prepare(states, states), bias=more)
-    other = plain(states, plain.prepare(states, states), bias=both)
-    torch.testing.assert_close(one.context, other.context)
+    states, bias = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
+    added = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + bias
+    found = with_alibi(states, with_alibi.prepare(states, states), bias=bias)
+    expected = plain(states, plain.prepare(states, states), bias=added)
+    torch.testing.assert_close(found.context, expected.context)
 
 
 def test_the_lowest_frequency_of_marians_sinusoids_is_a_ten_thousandth() -> None:

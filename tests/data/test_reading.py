@@ -186,14 +186,14 @@ def test_any_bytes_are_read_or_refused_with_line_and_offset(tmp_path: Path, data
         try:
             expected = data.decode()
         except UnicodeDecodeError as error:
-            line = data[: error.start].count(newline) + 1
-            with pytest.raises(DataError, match=rf"any\.txt .* line {line},.*offset {error.start} "):
+            number = data[: error.start].count(newline) + 1
+            with pytest.raises(DataError, match=rf"any\.txt .* line {number},.*offset {error.start} "):
                 list(read)
         else:
             end = newline.decode()
             expected = expected.removeprefix("\ufeff")
-            whole = expected.split(end)[: -1 if expected.endswith(end) or not expected else None]
-            assert list(read) == [line.removesuffix("\r") for line in whole]
+            expected_lines = expected.split(end)[: -1 if expected.endswith(end) or not expected else None]
+            assert list(read) == [line.removesuffix("\r") for line in expected_lines]
 
 
 def test_bad_bytes_far_into_a_large_file_are_named(tmp_path: Path) -> None:
