@@ -77,7 +77,7 @@ def test_each_pair_is_used_as_often_as_its_weight_in_every_epoch(
             assert rows == 1 or rows * (source[pairs].max() + 1) <= SOURCE_TOKENS_FACTOR * batch_tokens
 
 
-def test_large_stores_with_whole_weights_get_this_plan() -> None:
+def test_a_store_in_feistel_order_gets_this_plan() -> None:
     lengths = np.arange(1, 200) % 17 + 1
     batches = Batches(fake_store(lengths, lengths, [StoredCorpus("a", 1.0, 0, 199)]), batch_tokens=64, seed=3)
     assert isinstance(batches._layout, FeistelLayout)

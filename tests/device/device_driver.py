@@ -124,7 +124,7 @@ def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
     return [p.grad.cpu() for p in model.parameters() if p.grad is not None]
 
 
-def compare_training(name: str, settings: Any, toy: Any) -> dict[str, Any]:
+def compare_training(name: str, settings: Any, extension: Any) -> dict[str, Any]:
     model, batch = make_model(name, settings)
     set_dropout(model, 0.0)
     on_toy = TOY.place(copy.deepcopy(model))
@@ -135,14 +135,14 @@ def compare_training(name: str, settings: Any, toy: Any) -> dict[str, Any]:
     set_dropout(on_toy, 0.1)
     worker = make_worker(on_toy, batch)
     worker.update(1, 1e-3)
-    toy.reset_counts()
+    extension.reset_counts()
     update = worker.update(2, 1e-3)
     return {
         "parameters": num_parameters,
         "devices": sorted({p.device.type for p in on_toy.parameters()}),
         "difference": max(differences) / largest,
-        "waits": toy.waits(),
-        "uploads": toy.uploads(),
+        "waits": extension.waits(),
+        "uploads": extension.uploads(),
         "applied": update.applied,
     }
 
@@ -243,11 +243,11 @@ def whole_run(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    toy = register_toy_device(Path(sys.argv[1]))
+    extension = register_toy_device(Path(sys.argv[1]))
     torch.set_num_threads(1)
     models = {**SMALL_MODELS, **MORE_MODELS}
     result = {
-        "training": {name: compare_training(name, settings, toy) for name, settings in models.items()},
+        "training": {name: compare_training(name, settings, extension) for name, settings in models.items()},
         "bf16": {name: compare_autocast(name, settings, "bf16") for name, settings in models.items()},
         "fp16": {name: compare_autocast(name, settings, "fp16") for name, settings in models.items()},
         "translation": {name: compare_translation(name) for name in SMALL_MODELS},

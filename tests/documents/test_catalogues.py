@@ -92,9 +92,8 @@ def test_a_segment_of_xliff_2_gets_its_state(attributes: str, target: str) -> No
     assert "subState" not in written
     invented = document.write([SegmentTranslation(f"{segment} %d")]).decode()
     assert f'<segment{id_} state="initial" subState="jumok:needs-review">' in invented
-    assert (
-        read_document("a.xlf", invented.encode())[1].segments == []
-    )  # what is to be reviewed is not translated again
+    # What is to be reviewed is not translated again.
+    assert read_document("a.xlf", invented.encode())[1].segments == []
     ElementTree.fromstring(invented)
 
 
