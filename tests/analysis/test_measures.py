@@ -43,8 +43,8 @@ def log_probs(explanation: LiveExplanation, source: list[int], target: list[int]
     model = explanation.bound_model.model
     with torch.inference_mode():
         states = model(padded_batch([source], [target]))[0]
-        scores = model.output.log_probs(states)
-    return scores[torch.arange(len(target) + 1), torch.tensor([*target, END])].numpy()
+        all_log_probs = model.output.log_probs(states)
+    return all_log_probs[torch.arange(len(target) + 1), torch.tensor([*target, END])].numpy()
 
 
 @every_small_model
@@ -158,8 +158,8 @@ def test_the_prediction_before_the_first_layer_is_that_of_the_embedding_alone() 
     model = translator.model
     with torch.inference_mode():
         inputs = model.target_embedding(torch.tensor([[BEGIN, *explanation.target.ids]]))
-        scores = model.output.log_probs(model.after_decoder(inputs))[0]
-    produced = scores.index_fill(1, torch.tensor([PAD, BEGIN]), -torch.inf)
+        log_probs_of_inputs = model.output.log_probs(model.after_decoder(inputs))[0]
+    produced = log_probs_of_inputs.index_fill(1, torch.tensor([PAD, BEGIN]), -torch.inf)
     assert [step[0].id for step in explanation.layers[0]] == produced.argmax(dim=1).tolist()
 
 
