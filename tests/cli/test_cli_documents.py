@@ -234,7 +234,7 @@ def test_placeholders_stand_where_the_memory_has_them(call: Call, tmp_path: Path
         ("a.md", "two **%s** nine\n", "아홉 **%s** 둘\n"),
     ],
 )
-def test_every_format_takes_placeholders_from_a_memory(
+def test_several_formats_take_placeholders_from_a_memory(
     call: Call, tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
     memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / name, tmp_path / f"out.{name}"

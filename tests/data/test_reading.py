@@ -1,4 +1,4 @@
-"""Readers: every format and compression, every error in a file, and no line lost."""
+"""Readers of TSV, CSV, JSON lines and two texts: compression, errors with their line, and no line lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def corpus_at(path: Path, content: str | bytes, **languages: str) -> Corpus:
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_each_format_in_each_compression(tmp_path: Path, compression: str) -> None:
+def test_tsv_csv_and_jsonl_in_each_compression(tmp_path: Path, compression: str) -> None:
     tsv = "".join(
         f"{pair.source}\t{pair.target}" + (f"\t{pair.alignment}" if pair.alignment else "") + "\n"
         for pair in PAIRS

@@ -32,7 +32,7 @@ GERMAN_WORDS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "ach
 
 
 def write_corpus(path: Path, count: int, seed: int = 1) -> Path:
-    """Pairs with every kind of fault, duplicates across the file, and odd characters."""
+    """Write pairs with faults of six kinds, duplicates across the file, and odd characters."""
     generator = random.Random(seed)
     lines = []
     for _ in range(count):

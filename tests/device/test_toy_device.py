@@ -1,4 +1,4 @@
-"""Every family trains, validates, translates and explains on another device than the CPU, to equal numbers.
+"""Every family trains, and translators translate and explain, on another device: the numbers equal the CPU's.
 
 The device is a toy (`support/toy_device.cpp`): it shows mixed devices, hidden waits and wrong types. It
 cannot show which kernels a real accelerator lacks, nor how fast it is.
