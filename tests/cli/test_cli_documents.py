@@ -501,11 +501,11 @@ class TestResuming:
         out = tmp_path / "out.html"
         real = SegmentTranslator.__call__
 
-        def overtaken(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
+        def as_another_writes(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
             out.write_text("from another process", encoding="utf-8")
             return real(self, segments)
 
-        monkeypatch.setattr(SegmentTranslator, "__call__", overtaken)
+        monkeypatch.setattr(SegmentTranslator, "__call__", as_another_writes)
         assert "is not overwritten" in call("translate", MODEL, source, "--out", out).paragraph("translate")
         assert out.read_text(encoding="utf-8") == "from another process"
 

@@ -52,7 +52,7 @@ def test_a_model_without_a_shortlist_says_how_to_get_one(call: Call, model: Path
     assert "has no shortlist" in call("evaluate", model, pairs, "--shortlist").paragraph("evaluate")
 
 
-def test_only_pairs_that_training_held_out_may_measure(call: Call, copied: Path, tmp_path: Path) -> None:
+def test_only_pairs_that_training_held_out_are_measured_on(call: Call, copied: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.tsv"
     few.write_text("".join(f"one {n}\ttwo {n}\n" for n in range(40)), encoding="utf-8")
     message = call("shortlist", copied, few).paragraph("shortlist")

@@ -349,7 +349,7 @@ COVERED: dict[int, str] = {
     152: "tests/cli/test_cli_newcomer.py::test_training_from_standard_input_with_several_limits",
 }
 
-# The faults that the review found, each with the test that would fail if it came back (and its attempts).
+# The faults of the review, each with the test that would fail if it came back; comments name attempts.
 FAULTS: dict[str, str] = {
     "A1": "tests/server/test_same_translation.py::test_every_interface_gives_the_same_translation",
     "A2": "tests/cli/test_cli_evaluate.py::test_a_baseline_of_another_direction_is_refused",
