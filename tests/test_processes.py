@@ -25,6 +25,7 @@ def write_cgroups(folder: Path, groups: str, files: dict[str, str]) -> Path:
 
 
 def cgroup_v1(folder: str, quota: int, period: int = 100_000) -> dict[str, str]:
+    """Return the files of a group of version 1 that may compute for `quota` µs per `period` µs."""
     return {f"{folder}/cpu.cfs_quota_us": f"{quota}\n", f"{folder}/cpu.cfs_period_us": f"{period}\n"}
 
 

@@ -32,6 +32,7 @@ every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 
 
 def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...]:
+    """Return the tokens before a candidate of the search."""
     assert explanation.search is not None
     parent = explanation.search.candidate(step, index).parent
     return explanation.search.ids(step - 1, parent) if step else ()

@@ -182,6 +182,7 @@ def test_english_has_no_known_mistakes(wrong: str) -> None:
 
 
 def is_open(syllable: str) -> bool:
+    """Return whether a syllable ends in a vowel."""
     return not final_of(syllable)
 
 

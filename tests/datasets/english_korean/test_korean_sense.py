@@ -170,8 +170,8 @@ TABLE_OF_NOUN = {
     for row in getattr(nouns, name).strip().splitlines()
 } | {"radio": "THINGS", "house": "PLACES"}
 KEY_OF_PLURAL = {" ".join(entry.plural): entry.key.lower() for entry in NOUNS}
-SMALL = {"mouse", "bird", "rabbit", "cat", "duck", "fox", "monkey"}
-LARGE = {"horse", "cow", "tiger", "lion", "bear"}
+SMALL_ANIMALS = {"mouse", "bird", "rabbit", "cat", "duck", "fox", "monkey"}
+LARGE_ANIMALS = {"horse", "cow", "tiger", "lion", "bear"}
 
 
 @cache
@@ -199,7 +199,7 @@ def test_comparisons_agree_with_the_facts() -> None:
         is_more = comparative in ("bigger", "stronger", "faster")
         small, large = (other, subject) if is_more else (subject, other)
         if is_more or comparative in ("smaller", "slower"):
-            assert not (small in LARGE and large in SMALL), (subject, comparative, other)
+            assert not (small in LARGE_ANIMALS and large in SMALL_ANIMALS), (subject, comparative, other)
         if comparative == "longer":
             assert (subject, other) not in {("letter", "novel"), ("email", "novel"), ("story", "novel")}
 
