@@ -19,6 +19,7 @@ from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import expect, sync_playwright
 
 from jumok.text.words import split_words
+from support.office_files import make_xlsx
 from support.page_browser import FLAGS, find_browser
 from support.serve_models import make_digit_model, sentences
 from support.serve_process import serving_in_thread
@@ -416,6 +417,21 @@ def test_a_file_shows_its_progress_and_is_downloaded_under_its_name(
     page.set_input_files("#file", {"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"})
     expect(page.locator("#file-error")).to_contain_text(".docx", timeout=TIMEOUT_MS)
     expect(page.locator("#download")).to_be_hidden()
+
+
+def test_the_notes_on_a_file_are_shown_until_the_next_one(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    page.select_option("#target", "de")
+    formula = '<worksheet><c r="B1"><f>COUNTIF(A:A,"one")</f></c></worksheet>'
+    workbook = make_xlsx("<si><t>one</t></si><si><t>two</t></si>", **{"worksheets/sheet1": formula})
+    page.set_input_files("#file", {"name": "a.xlsx", "mimeType": "application/zip", "buffer": workbook})
+    expect(page.locator("#file-notes li")).to_contain_text('"one" (sheet1!B1)', timeout=TIMEOUT_MS)
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
+    expect(page.locator("#file-name")).to_have_text("a.txt")
+    expect(page.locator("#file-notes")).to_be_hidden()
+    expect(page.locator("#download")).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.locator("#file-notes")).to_be_hidden()
 
 
 def test_theme_and_language_are_switched_and_remembered(open_page: Callable[..., Page]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import random
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,6 +36,14 @@ MAX_LOG_PROB_ERROR = 1e-3
 NUM_CHANGES = 200
 MAX_TIES = 0.002
 """Share of sentences whose translations may differ."""
+
+
+@pytest.fixture(scope="module")
+def whole_demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the run folder of `jumok demo` with its usual time: eight bits are too few for a poor model."""
+    run = tmp_path_factory.mktemp("demo") / "run"
+    subprocess.run([sys.executable, "-m", "jumok", "demo", "--out", run], check=True)
+    return run
 
 
 def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]]) -> Iterator[Any]:
@@ -118,11 +128,12 @@ def test_two_hundred_changes_of_every_family(name: str) -> None:
 
 @pytest.mark.parametrize(("quantization", "min_share"), [("float16", 0.995), ("int8", 0.99)])
 def test_the_demos_model_translates_unseen_sentences_as_torch_does(
-    demo_run: Path, quantization: Quantization, min_share: float
+    whole_demo_run: Path, quantization: Quantization, min_share: float
 ) -> None:
-    original = jumok.load(demo_run / "model", engine="torch")
-    settings = read_card(demo_run / "model").recipe.model
-    test_set = (demo_run / "corpus" / "test.en-ko.tsv").read_text(encoding="utf-8").splitlines()
+    run = whole_demo_run
+    original = jumok.load(run / "model", engine="torch")
+    settings = read_card(run / "model").recipe.model
+    test_set = (run / "corpus" / "test.en-ko.tsv").read_text(encoding="utf-8").splitlines()
     lines = [line.split("\t")[0] for line in test_set]
     assert len(lines) == 1000
     rounded = rounded_translator(original, quantization)
