@@ -90,7 +90,7 @@ def translate(page: Page, text: str, source: str = "en", target: str = "de") -> 
 
 
 def posts(page: Page) -> list[str]:
-    """Return a list to which the page's requests are added."""
+    """Return a list to which the body of each POST request of the page is added."""
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.post_data) if request.method == "POST" else None)
     return sent
@@ -477,11 +477,11 @@ def test_a_text_is_shown_if_its_word_probabilities_are_refused(open_page: Callab
     expect(page.locator("#message")).to_have_text("")
     expect(page.locator("#result")).not_to_have_class(re.compile(r"\bstale\b"))
     assert ['"words":true' in body for body in sent[-2:]] == [False, True]
-    first = len(sent)
+    num_sent = len(sent)
     page.type("#text", " three")
     expect(page.locator("#sentence-view")).to_be_hidden()
     expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
-    assert {'"words":true' in body for body in sent[first:]} == {False}
+    assert {'"words":true' in body for body in sent[num_sent:]} == {False}
 
 
 def test_late_candidates_of_another_word_are_not_shown(open_page: Callable[..., Page]) -> None:
