@@ -372,7 +372,7 @@ FAULTS: dict[str, str] = {
     "C3": "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000",
     "C4": "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_has",
     "C5": "tests/training/test_detectors.py::test_odd_tokens_are_called_usual_in_a_small_corpus",
-    "C6": "tests/inference/test_translator.py::test_what_was_cut_or_repeated_is_noted",
+    "C6": "tests/inference/test_translator.py::test_notes_say_what_may_be_wrong_with_a_translation",
     "C7": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 88
     "C8": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 70, 75, 76, 78 to 87, 109
     "C9": "tests/cli/test_cli_newcomer.py::test_a_sentence_as_an_argument_is_to_be_piped",
