@@ -67,7 +67,7 @@ export class Tokenizer {
     }
   }
 
-  /** A text to translate, in which spaces that are in no token are plain spaces. */
+  /** A text to translate, with plain spaces in place of those that occur in no token. */
   normaliseSpaces(text: string): string {
     return plainSpaces(text, this.#seenSpaces);
   }

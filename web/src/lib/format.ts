@@ -183,11 +183,11 @@ export interface RunReport {
   target_language: string;
   checkpoints: number[];
   metrics: MetricsLine[];
-  /** Runs that are drawn in the same picture. */
+  /** Other runs, which are drawn in the same charts. */
   others: { name: string; metrics: MetricsLine[] }[];
 }
 
-/** One head of a model over some sentences of a run's validation set. */
+/** One head of a model over some sentences of a run's validation set; the fields are those of src/jumok/analysis/head_profile.py. */
 export interface HeadProfile {
   model: string;
   site: Site;

@@ -32,7 +32,7 @@ export const PANEL_PAGES: Record<Panel, string> = {
   run: "tutorial.md",
 };
 
-/** The keys from `embed` to `predict` are also the names of the stages in steps.ts, whose headings these terms explain. */
+/** The keys from `embed` to `recurrentOutput` are the names of stages in steps.ts (`StageName`), whose headings these terms explain. */
 export const GLOSSARY = {
   attention: {
     en: { term: "Attention", text: "How a model decides where to read: for each step it gives every word a weight, and reads the weighted average." },
