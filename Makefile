@@ -8,7 +8,7 @@ SOURCES := src tests benchmarks
 BENCH := benchmarks/.venv
 # The Python that measures; another one needs jumok and benchmarks/requirements.txt installed.
 BENCH_PYTHON ?= $(BENCH)/bin/python
-# Words for the program behind a verb: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
+# Arguments for the program behind a verb: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
 ARGS ?=
 
 .DEFAULT_GOAL := help

@@ -1,4 +1,4 @@
-/** Texts of effects, measures, "why not this?", the steps and the engineer's lists, in English and Korean. */
+/** Texts of effects, measures, "why not this?", the steps and the lists of the panel Run, in English and Korean. */
 
 import type { Missing, Measure } from "./measures";
 import type { StageName } from "./steps";

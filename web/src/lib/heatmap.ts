@@ -37,6 +37,7 @@ export const FONT_SIZE = 13;
 const GAP = 8;
 const MAX_LABEL = 150;
 const NARROW = 480;
+/** The sine and cosine of the angle of slanted labels. */
 const SLANT = Math.SQRT1_2;
 /** The smallest width of a cell, in ems, for which labels are slanted. */
 const MIN_SLANTED = 1.6;

@@ -36,7 +36,7 @@ export interface AttentionMap {
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
 
-/** Which attention is shown, and how. `layer` −1 combines all layers. */
+/** Which attention is shown, and how: by words or by tokens, with or without special tokens. `layer` −1 combines all layers. */
 export interface Choice {
   site: Site;
   combination: Combination;

@@ -50,8 +50,10 @@ class Page {
   combination = $state<Combination>("read-out");
   layer = $state(-1);
   head = $state(0);
+  /** Whether maps are between words, else tokens, and whether they have special tokens. */
   words = $state(true);
   specials = $state(true);
+  /** Whether the map is drawn as lines, else as a heat map. */
   lines = $state(false);
   selectedRows = $state<number[]>([]);
   numberBelow = $state<HeadNumber>("index");
