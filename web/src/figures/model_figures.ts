@@ -7,7 +7,7 @@ import { floats, weights, type Cell, type CellSteps, type Explanation, type Site
 import { displayToken, tokenLabels } from "../lib/maps";
 import { bars, button, digits, element, heatMap, say, slider, softmax, textBox } from "./dom";
 
-/** The largest weight of a row, in which the figure of the divisor shows most. */
+/** The figure of the divisor has the row whose largest weight is nearest to this. */
 const MIDDLING = 0.6;
 const SENTENCE = "The student reads two books at the library.";
 /** How long after the last key a figure is drawn again. */
@@ -123,7 +123,10 @@ export function silenceHeads(root: HTMLElement): void {
   const silenced = new Set<string>();
   withSentence(root, (engine, sentence, out) => {
     const draw = () => {
-      const changes: Change[] = [...silenced].map((key) => ({ kind: "silence", site: "cross", layer: Number(key[0]), head: Number(key[2]) }));
+      const changes: Change[] = [...silenced].map((key) => {
+        const [layer, head] = key.split(" ").map(Number);
+        return { kind: "silence", site: "cross", layer, head };
+      });
       const explanation = explain(engine, sentence, changes);
       const packed = explanation.attention.cross;
       const [layers, heads] = packed ? packed.shape : [0, 0];
