@@ -47,7 +47,7 @@ function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, 
 
 const argmax = (values: readonly number[]) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 
-/** One link per target word: to the source word with the largest weight. */
+/** One link per target word that has any weight: to the source word with the largest one. */
 function forwardLinks(weights: readonly number[][]): Link[] {
   return weights.flatMap((row, target): Link[] => (row.some((weight) => weight > 0) ? [[argmax(row), target]] : []));
 }

@@ -384,7 +384,7 @@ class SearchRecorder {
     this.#attended = [];
   };
 
-  /** The text of the most probable candidate; undefined once a most probable one has finished: those of later steps are less probable. */
+  /** The text of the most probable candidate; undefined in the steps after one that finished, because their candidates are less probable. */
   partial(decode: (ids: number[]) => string): string | undefined {
     const [best] = this.#candidates.at(-1) ?? [];
     if (!best || !this.#isReporting) return undefined;

@@ -53,7 +53,7 @@ export class Residual {
   }
 
   /** The state after the sublayer, from the state before it and what the sublayer computed. */
-  add(states: Float32Array, computed: Float32Array): Float32Array {
+  addTo(states: Float32Array, computed: Float32Array): Float32Array {
     const sum = add(states, computed);
     return this.isPre ? sum : this.norm(sum);
   }
@@ -77,7 +77,7 @@ class FeedForward {
     const hidden = this.#widen.apply(this.#around.input(states));
     for (let i = 0; i < hidden.length; i++) hidden[i] = this.#activation(hidden[i]);
     const networkOutput = this.#narrow.apply(hidden);
-    const layerOutput = this.#around.add(states, networkOutput);
+    const layerOutput = this.#around.addTo(states, networkOutput);
     report?.(hidden, networkOutput, layerOutput);
     return layerOutput;
   }
@@ -174,7 +174,7 @@ export class Transformer implements Model<TransformerState> {
       this.#reportInput(probe, "encoder", layer, 0, states, normed);
       const memory = self.attention.memory(normed, [...ids.keys()]);
       const rows = ids.map((_, position) => ({ memory, position, row: 0 }));
-      states = feedForward.apply(self.around.add(states, self.attention.attend(normed, rows, "encoder", layer, probe)), this.#feedForwardReport(probe, "encoder", layer, 0));
+      states = feedForward.apply(self.around.addTo(states, self.attention.attend(normed, rows, "encoder", layer, probe)), this.#feedForwardReport(probe, "encoder", layer, 0));
     });
     const encoded = this.#afterEncoder(states);
     return {
@@ -200,11 +200,11 @@ export class Transformer implements Model<TransformerState> {
         memory.values.push(added.values[row]);
         return { memory, position, row };
       });
-      states = self.around.add(states, self.attention.attend(normed, rows, "decoder", layer, probe));
+      states = self.around.addTo(states, self.attention.attend(normed, rows, "decoder", layer, probe));
       const crossInput = cross.around.input(states);
       this.#reportInput(probe, "cross", layer, position, states, crossInput);
       const crossRows = tokens.map((_, row) => ({ memory: state.sources[layer], position, row }));
-      states = cross.around.add(states, cross.attention.attend(crossInput, crossRows, "cross", layer, probe));
+      states = cross.around.addTo(states, cross.attention.attend(crossInput, crossRows, "cross", layer, probe));
       states = feedForward.apply(states, this.#feedForwardReport(probe, "decoder", layer, position));
       probe.onLayer?.(layer + 1, states);
     });

@@ -3,7 +3,7 @@
 import type { Explanation, RunReport } from "./format";
 
 const POLL_MS = 3000;
-/** A checkpoint that fails this often is left out: it may be damaged. One that the run has deleted leaves the report. */
+/** A checkpoint that fails this often is left out: it may be damaged. (The report no longer names those that the run has deleted.) */
 const MAX_ATTEMPTS = 3;
 
 export interface PolledRun {
@@ -43,17 +43,17 @@ export function pollRun(run: PolledRun): () => void {
     return !report.finished || report.checkpoints.some(isLeft);
   }
 
-  async function pollAgain(): Promise<void> {
+  async function pollUntilDone(): Promise<void> {
     let isMoreExpected = true;
     try {
       isMoreExpected = await poll();
     } catch (error) {
       if (!isStopped) run.onProblem(error);
     }
-    if (isMoreExpected && !isStopped) timer = setTimeout(() => void pollAgain(), POLL_MS);
+    if (isMoreExpected && !isStopped) timer = setTimeout(() => void pollUntilDone(), POLL_MS);
   }
 
-  void pollAgain();
+  void pollUntilDone();
   return () => {
     isStopped = true;
     clearTimeout(timer);
