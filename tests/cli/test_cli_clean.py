@@ -60,6 +60,16 @@ def test_the_worst_pairs_are_dropped_and_shown(
     assert call("check", tmp_path / "clean.tsv").code == 0
 
 
+@pytest.mark.parametrize(("keep", "num_kept"), [("80%", 3), ("100%", 5), ("40%", 2)])
+def test_pairs_that_are_too_long_to_score_are_kept_only_if_all_are(
+    call: Call, models: list[Path], tmp_path: Path, keep: str, num_kept: int
+) -> None:
+    too_long = [(f"one {words}", f"eins {words}", "") for words in ("QXZ" * 250, "ZXQ" * 250)]
+    pairs = write_tsv(tmp_path / "pairs.tsv", [*digit_lines(3, seed=3), *too_long])
+    result = call("clean", pairs, *options(models, tmp_path / "clean.tsv"), "--keep", keep)
+    assert f"kept {num_kept} of 5 pairs" in result.out
+
+
 def test_the_share_may_stand_before_the_pairs(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:

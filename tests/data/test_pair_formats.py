@@ -363,6 +363,11 @@ def test_ods(tmp_path: Path) -> None:
         ("t.zip", zipped(**{"word/document.xml": "<a/>"}), "is a Word document"),
         ("t.zip", zipped(a="b", **{"c.en": "x"}), "no two texts such as x.en and x.ko.*Received: a, c.en"),
         ("t.zip", zipped(**{"a.tsv": "x\ty\n", "b.tsv": "x\ty\n"}), "several corpora"),
+        (
+            "t.zip",
+            zipped(**{"x.en": "a\n", "x.ko": "b\n", "x.de": "c\n"}),
+            "one text in more than two languages",
+        ),
     ],
 )
 def test_archives_that_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:

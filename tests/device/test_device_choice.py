@@ -51,14 +51,14 @@ def test_fp16_is_refused_on_the_cpu() -> None:
 def test_a_long_run_on_the_cpu_takes_bf16_if_it_is_faster(
     monkeypatch: pytest.MonkeyPatch, probe: Bf16Probe, expected: str
 ) -> None:
-    monkeypatch.setattr(device_module, "probe_bf16", lambda: probe)
+    monkeypatch.setattr("jumok.system.bf16_probe.probe_bf16", lambda: probe)
     chosen = choose_device("cpu", "auto", minutes=120)
     assert (chosen.precision, chosen.reason) == (expected, probe.reason)
     assert choose_device("cpu", "auto", minutes=5).precision == "fp32"
 
 
 def test_bf16_on_a_processor_that_dies_of_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_module, "probe_bf16", lambda: Bf16Probe(False, 0.0, "dies of SIGILL"))
+    monkeypatch.setattr("jumok.system.bf16_probe.probe_bf16", lambda: Bf16Probe(False, 0.0, "dies of SIGILL"))
     with pytest.raises(UnsupportedError, match=r"cannot be trusted with bf16: dies of SIGILL"):
         choose_device("cpu", "bf16")
 

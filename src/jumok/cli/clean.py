@@ -138,9 +138,13 @@ def _score(
 
 
 def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
-    """Return the lowest score among the best pairs, if this share of the pairs is kept."""
+    """Return the lowest score among the best pairs, if this share of the pairs is kept.
+
+    Pairs that are too long for a model all score 0. Unless every pair is kept, none of them is.
+    """
     ranked = sorted((scored.score for scored in scores), reverse=True)
-    return ranked[max(round(share * len(ranked)), 1) - 1]
+    lowest = ranked[max(round(share * len(ranked)), 1) - 1]
+    return lowest if lowest > 0 or share == 1 else min(filter(None, ranked), default=0.0)
 
 
 def _pairs_with_scores(corpora: Sequence[Corpus], scores: Sequence[PairScore]) -> Iterator[ScoredPair]:

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _LOCALE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")  # the first that is set decides, as in POSIX
-_ENTRY = re.compile(r'^msgid ((?:".*"\n)+)msgstr ((?:".*"\n?)+)', re.MULTILINE)
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _SEPARATORS = ("; ", ", ", ": ")
-_LETTER = re.compile("[A-Za-z]")
-_QUOTED = re.compile(r"""(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`)(?!\w)""")
-_OPEN_QUOTE = re.compile(r"""(?<!\w)["'`](?=\w)""")
-_WORD = re.compile(r"(?<![^\s(])[a-z]{2,}(?![^\s,;:.)])")  # as in prose; names and commands stand in quotes
-_HANGUL = re.compile("[가-힣]")
+# Not compiled: English needs none of these, and start-up would be a millisecond slower.
+_ENTRY = r'(?m)^msgid ((?:".*"\n)+)msgstr ((?:".*"\n?)+)'
+_PLACEHOLDER = r"\{(\w+)\}"
+_LETTER = "[A-Za-z]"
+_QUOTED = r"""(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`)(?!\w)"""
+_OPEN_QUOTE = r"""(?<!\w)["'`](?=\w)"""
+_WORD = r"(?<![^\s(])[a-z]{2,}(?![^\s,;:.)])"  # as in prose; names and commands stand in quotes
+_HANGUL = "[가-힣]"
 _NOTHING: Mapping[str, str] = {}
 
 _messages = _NOTHING  # of the command line: id → translation
@@ -42,7 +43,7 @@ def choose_language(environment: Mapping[str, str]) -> None:
         _messages = read_translations("messages")
         texts = read_translations("library") | read_translations("typer")
         # A template with more words of its own is more specific, and comes first.
-        _texts = dict(sorted(texts.items(), key=lambda text: -len(_PLACEHOLDER.sub("", text[0]))))
+        _texts = dict(sorted(texts.items(), key=lambda text: -len(re.sub(_PLACEHOLDER, "", text[0]))))
 
 
 def use_english() -> None:
@@ -55,9 +56,8 @@ def read_translations(name: str) -> dict[str, str]:
     import json  # start-up
 
     text = (Path(__file__).parent / "korean" / f"{name}.po").read_text(encoding="utf-8")
-    entries = (
-        [map(json.loads, lines.splitlines()) for lines in match.groups()] for match in _ENTRY.finditer(text)
-    )
+    matches = re.finditer(_ENTRY, text)
+    entries = ([map(json.loads, lines.splitlines()) for lines in match.groups()] for match in matches)
     translations = {"".join(key): "".join(value) for key, value in entries}
     del translations[""]  # the header
     return translations
@@ -102,7 +102,7 @@ def _localise_completely(text: str) -> str | None:
     """
     if text in _texts:
         return _texts[text]
-    if not _LETTER.search(text):
+    if not re.search(_LETTER, text):
         return text
     matches = [(match, target) for source, target in _texts.items() if (match := _match(source, text))]
     ways = chain(
@@ -152,15 +152,15 @@ def _split(text: str, separator: str) -> list[str]:
             parts[-1] += separator + part
         else:
             parts.append(part)
-        rest = _QUOTED.sub("", parts[-1])
-        is_open = rest.count("(") > rest.count(")") or bool(_OPEN_QUOTE.search(rest))
+        rest = re.sub(_QUOTED, "", parts[-1])
+        is_open = rest.count("(") > rest.count(")") or bool(re.search(_OPEN_QUOTE, rest))
     return parts
 
 
 def _is_data(text: str) -> bool:
     """Whether a text is a name, a path, quoted, or in Korean already, rather than English prose."""
-    rest = _QUOTED.sub("", text)
-    return " " not in text or bool(_HANGUL.search(rest)) or not _WORD.search(rest)
+    rest = re.sub(_QUOTED, "", text)
+    return " " not in text or bool(re.search(_HANGUL, rest)) or not re.search(_WORD, rest)
 
 
 def _kind(name: str) -> str:
@@ -175,7 +175,7 @@ def _pattern(template: str) -> re.Pattern[str]:
     "noun" for a text that has its own entry in the PO files, "text" for a text of the user or of another
     program, which is not translated; any other name for data, or for a text that is itself known.
     """
-    literals_and_names = _PLACEHOLDER.split(template)
+    literals_and_names = re.split(_PLACEHOLDER, template)
     parts = [re.escape(literal) for literal in literals_and_names]
     kinds = {"count": "[0-9][0-9.,]*", "share": "[0-9][0-9.,]*%"}
     parts[1::2] = [f"(?P<{name}>{kinds.get(_kind(name), '.*?')})" for name in literals_and_names[1::2]]

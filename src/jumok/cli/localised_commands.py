@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer does not export it
-_WORDS = re.compile(
-    r"^(?:Usage|Options|Arguments|Commands):|(?<=[\[ ])default:|(?<=[\[ ])required(?=\])", re.M
-)
+_WORDS = r"(?m)^(?:Usage|Options|Arguments|Commands):|(?<=[\[ ])default:|(?<=[\[ ])required(?=\])"
 """What typer itself writes into a page of help."""
 
 
@@ -78,7 +76,7 @@ def _localise_own_words(page: str) -> str:
     """Return a page of help with typer's own words in the language of the user."""
     if is_english():
         return page
-    return _WORDS.sub(lambda match: localise_text(match[0]), unfill_columns(page))
+    return re.sub(_WORDS, lambda match: localise_text(match[0]), unfill_columns(page))
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from jumok.errors import UnsupportedError
-from jumok.system.bf16_probe import probe_bf16
 
 if TYPE_CHECKING:
     from torch import nn
@@ -122,6 +121,8 @@ def _cpu(precision: str, minutes: float, reason: str) -> DeviceConfig:
         )
     if precision == "fp32" or (precision == "auto" and minutes < MIN_MINUTES_TO_PROBE):
         return DeviceConfig("cpu", "fp32", reason)
+    from jumok.system.bf16_probe import probe_bf16  # start-up
+
     probe = probe_bf16()
     if precision == "bf16" and not probe.works:
         raise UnsupportedError(

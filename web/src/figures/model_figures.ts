@@ -141,7 +141,7 @@ export function silenceHeads(root: HTMLElement): void {
       const before = explanation.before;
       const change = before?.log_prob != null && before.log_prob_changed != null ? before.log_prob_changed - before.log_prob : 0;
       out.replaceChildren(
-        element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "끈 헤드(레이어 · 헤드): " }), ...toggles),
+        element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "꺼진 헤드(레이어 · 헤드): " }), ...toggles),
         translationLine(explanation),
         element("p", {}, say({ en: `Change in the log-probability of the unchanged translation: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
       );

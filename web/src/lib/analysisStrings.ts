@@ -151,7 +151,7 @@ const ko: AnalysisStrings = {
     "not computed": "이 페이지에는 이 지표가 저장되어 있지 않습니다.",
     "only target to source": "원문의 단어를 지우는 방식이므로 이 지표는 번역문 → 원문에만 있습니다.",
     "not of the encoder": "그래디언트는 생성된 단어에 대한 것이며, 인코더는 단어를 생성하지 않습니다.",
-    "needs Python": "파일에 든 모델은 그래디언트를 계산하지 않습니다. 명령 ‘jumok look MODEL --live’로 여는 페이지에서 볼 수 있습니다.",
+    "needs Python": "파일에 저장된 모델로는 그래디언트를 계산할 수 없습니다. 명령 ‘jumok look MODEL --live’로 여는 페이지에서 볼 수 있습니다.",
     "changed cells": "개별 가중치를 바꾼 상태에서는 측정하지 않습니다. 단어를 지우면 인덱스가 다른 단어를 가리키기 때문입니다.",
     "no roll-out": "롤아웃에는 밸류 벡터가 없습니다. 헤드나 평균을 선택하세요.",
   },

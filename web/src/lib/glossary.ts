@@ -121,7 +121,7 @@ export const GLOSSARY = {
   },
   additive: {
     en: { term: "Additive score", text: "How well a key fits a query: a small network with one hidden layer compares them (Bahdanau et al. 2015)." },
-    ko: { term: "가산 점수", text: "키가 쿼리에 얼마나 맞는지를 은닉층이 하나인 작은 신경망으로 비교합니다(Bahdanau et al. 2015)." },
+    ko: { term: "덧셈형 점수", text: "키가 쿼리에 얼마나 맞는지를 은닉층이 하나인 작은 신경망으로 비교합니다(Bahdanau et al. 2015)." },
     page: "explain/additive.md",
   },
   dot: {

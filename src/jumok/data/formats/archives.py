@@ -60,15 +60,20 @@ def open_zip(
 
 def _parallel_texts(names: list[str]) -> list[tuple[str, str]]:
     """Return the pairs of file names that differ only in their suffix, which is a language in both."""
+    return [
+        (sides[0], sides[1])
+        for stem, texts in _texts_by_stem(names).items()
+        if len(sides := _in_order(stem, texts)) == 2 and _language_of(sides[0]) != _language_of(sides[1])
+    ]
+
+
+def _texts_by_stem(names: list[str]) -> dict[str, list[str]]:
+    """Return the file names whose suffix is a language, by what comes before the suffix."""
     by_stem: dict[str, list[str]] = {}
     for name in names:
         if _language_of(name):
             by_stem.setdefault(name.rpartition(".")[0], []).append(name)
-    return [
-        (sides[0], sides[1])
-        for stem, sides in ((stem, _in_order(stem, sides)) for stem, sides in by_stem.items())
-        if len(sides) == 2 and _language_of(sides[0]) != _language_of(sides[1])
-    ]
+    return by_stem
 
 
 def _in_order(stem: str, names: list[str]) -> list[str]:
@@ -90,7 +95,12 @@ def _no_corpus_error(file: InputFile, names: list[str], *, several: bool) -> Dat
     if kind and "ZIP archive" not in kind:
         return DataError(f"{file.name} is {kind}")
     listed = ", ".join(names[:_MAX_NAMES_LISTED]) + (", …" if len(names) > _MAX_NAMES_LISTED else "")
-    reason = "several corpora" if several else "no two texts such as x.en and x.ko, and no file of pairs"
+    if several:
+        reason = "several corpora"
+    elif any(len(texts) > 2 for texts in _texts_by_stem(names).values()):
+        reason = "one text in more than two languages"
+    else:
+        reason = "no two texts such as x.en and x.ko, and no file of pairs"
     return DataError(
         f"{file.name} is an archive with {reason}. Received: {listed or 'no files'}. Extract the files "
         "that you want and name them."

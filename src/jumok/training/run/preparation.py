@@ -135,10 +135,23 @@ def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
 
 
 def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sentences:
+    sources = describe_sources(inputs)
     corpora, validation = open_inputs(inputs, overrides)
     held_out_pairs = overrides.with_defaults().training.held_out_pairs
     work = spool_folder(folder.path)
-    return read_sentences(corpora, validation, held_out_pairs=held_out_pairs, work=work)
+    sentences = read_sentences(corpora, validation, held_out_pairs=held_out_pairs, work=work)
+    changed = sources != describe_sources(inputs)  # a file, while it was read
+    return sentences if changed else replace(sentences, sources=sources)
+
+
+def check_same_sentences(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
+    """Raise if the run began with other sentences; else store the present times of their files.
+
+    Without these times, every later session would read the files again. A small corpus has none.
+    """
+    folder.check_same_sentences(sentences.fingerprint, record)
+    if folder.sources_file.exists() and sentences.sources is not None:
+        write_sources(folder.sources_file, sentences.sources)
 
 
 # --- the three kinds of run ---
@@ -159,7 +172,7 @@ def _prepare_resumed(
     if has_same_sources(folder.sources_file, inputs) and folder.data.exists() and _has_validation(folder):
         return prepare_from_folder(folder, _with_requested_processes(record, overrides))
     sentences = yield from _read(inputs, Overrides.from_recipe(recipe), folder, started)
-    folder.check_same_sentences(sentences.fingerprint, record)
+    check_same_sentences(folder, record, sentences)
     record = _with_requested_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     if folder.data.exists():
@@ -266,10 +279,7 @@ def _read(
     inputs: Inputs, overrides: Overrides, folder: RunFolder, started: float
 ) -> Generator[Event, None, Sentences]:
     yield StageStarted("reading")
-    sources = describe_sources(inputs)
     sentences = read_inputs(inputs, overrides, folder)
-    if sources == describe_sources(inputs):  # else a file changed while it was read
-        sentences = replace(sentences, sources=sources)
     yield StageDone("reading", _describe_reading(sentences), time.perf_counter() - started)
     return sentences
 

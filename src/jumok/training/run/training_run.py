@@ -38,7 +38,12 @@ from jumok.training.run.more_training import (
     requested_limits,
 )
 from jumok.training.run.overrides import make_overrides
-from jumok.training.run.preparation import prepare_from_folder, prepare_run, read_inputs
+from jumok.training.run.preparation import (
+    check_same_sentences,
+    prepare_from_folder,
+    prepare_run,
+    read_inputs,
+)
 from jumok.training.run.run_folder import RunFolder
 
 if TYPE_CHECKING:
@@ -203,7 +208,7 @@ def _check_same_run(folder: RunFolder, record: RunRecord, overrides: Overrides, 
     folder.check_same_settings(overrides, record)
     if inputs.pairs and not has_same_sources(folder.sources_file, inputs):
         sentences = read_inputs(inputs, Overrides.from_recipe(record.recipe), folder)
-        folder.check_same_sentences(sentences.fingerprint, record)
+        check_same_sentences(folder, record, sentences)
 
 
 def _finished_event(folder: RunFolder) -> Finished:
