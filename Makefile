@@ -29,7 +29,7 @@ check: $(READY) ## format, lint, types and the fast tests: before every commit
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not medium and not slow" $(ARGS)
 
-test: $(READY) ## the tests that a change must pass, with coverage; a few of the page where Chromium is found
+test: $(READY) ## the tests that a change must pass, with coverage; a few open the page, if Chromium is found
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 # A file stays with one worker: its models are trained once.
