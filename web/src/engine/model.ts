@@ -25,7 +25,7 @@ export interface Probe {
   onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
   /** Receives, at each position, the hidden layer and the output of a layer's feed-forward network, and the output of the layer itself (after the residual connection). */
   onFeedForward?: (side: "encoder" | "decoder", layer: number, position: number, hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => void;
-  /** Receives the states (row, width) of a Transformer's decoder after so many of its layers; 0: its input. */
+  /** Receives the states (row, width) of a Transformer's decoder after `layersDone` of its layers; 0: the decoder's input. */
   onLayer?: (layersDone: number, states: Float32Array) => void;
 }
 

@@ -9,7 +9,7 @@ const MAX_LOST = 0.5;
 /** The smallest normal number of single precision: a coverage of 0 has no logarithm. */
 const MIN_COVERAGE = 2 ** -126;
 
-/** One continuation that a step considered; dead if its score is −∞. The fields have the names of docs/explanation-format.md. */
+/** One continuation that a step considered; dead if its score is −∞. Most fields are columns of `search` in docs/explanation-format.md. */
 export interface Candidate {
   /** The index of the candidate of the previous step that this one continues; −1 at the first step. */
   parent: number;
