@@ -19,7 +19,7 @@ export interface Contrast {
   expected: ContrastWord[];
   /** The first step at which the tokens differ; null if the translations are the same. */
   step: number | null;
-  /** The tokens of both at that step, with their probabilities there. */
+  /** The tokens of both translations at that step, with their probabilities. */
   tokens: { own: string; expected: string; ownProbability: number; expectedProbability: number } | null;
   /** log p(own) − log p(expected) of the whole translations. */
   preference: number;

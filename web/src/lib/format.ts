@@ -123,7 +123,7 @@ export interface Facts {
   norm?: string;
   cell?: string;
   training?: Training;
-  /** The engine that wrote the translation, if it is another text than torch, which explains it, would write. */
+  /** The engine that wrote the translation, if torch, which explains it, would have written another text. */
   written_by?: string;
 }
 
@@ -219,7 +219,7 @@ export interface SentenceScore {
   change: number | null;
 }
 
-/** Some sentences of a run's validation set, by its newest model. */
+/** Some sentences of a run's validation set, translated by its newest model and scored. */
 export interface SentenceScores {
   sentences: SentenceScore[];
   /** How many sentences the validation set has. */

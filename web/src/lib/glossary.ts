@@ -16,7 +16,7 @@ export interface Entry extends Record<Language, Definition> {
   page: string;
 }
 
-/** The file below docs/ that is a page in a language: every page that is linked from here has a Korean twin. */
+/** The file below docs/ that has a page in this language: every page that is linked from here has a Korean twin. */
 export const docsFile = (page: string, language: Language) => (language === "ko" ? page.replace(/\.md$/, ".ko.md") : page);
 
 /** The address of a page of the docs, a file below docs/, on the site that `make docs` builds. */

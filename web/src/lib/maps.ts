@@ -28,7 +28,7 @@ export interface AttentionMap {
   columnAxis?: Axis;
   /** Whether the weights are stored as single bytes, so that two decimals are accurate instead of four. */
   rounded?: boolean;
-  /** A weight if it is missing. */
+  /** "weight" by default. */
   quantity?: Quantity;
   /** 1 for each cell without a number: a mask hides it, or nothing was measured there. Missing if every cell has a number. */
   empty?: Uint8Array;

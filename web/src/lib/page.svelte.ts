@@ -234,7 +234,7 @@ class Page {
     return this.live && !!this.models[0]?.facts.mechanisms?.cross && !this.models[0].reads_pictures;
   }
 
-  /** What is shown of the attention: its heads, combined how, with the layer, for example "Average, layer 1". */
+  /** Which heads are shown, how they are combined and of which layer, for example "Average, layer 1". */
   describeHeads(explanation: Explanation, choice = this.choiceFor(explanation)): string {
     const { combination, layer, head } = choice;
     const name = this.text.combination[combination];

@@ -1,4 +1,4 @@
-/** Words of a sentence that the model has hardly learned to read, by its script and its tokens. */
+/** Words of a sentence that the model has hardly learned to read, as their script and tokens tell. */
 
 import type { TokenizedSentence } from "./format";
 
