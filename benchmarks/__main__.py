@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.machine import busy_share, machine_facts, package_versions
 from benchmarks.measure import BusyMachineError, run_comparison, wait_until_idle
-from benchmarks.page import as_text, write_page
+from benchmarks.page import as_text, write_pages
 from benchmarks.topics.fine_tuning import TATOEBA_FILES
 from benchmarks.workbench import Workbench
 
@@ -48,7 +48,7 @@ def main() -> None:
     except BusyMachineError as busy:
         raise SystemExit(f"benchmarks: {busy}") from None
     if not options.quick:
-        write_page(RESULTS)
+        write_pages(RESULTS)
 
 
 def _arguments() -> argparse.Namespace:
@@ -71,14 +71,15 @@ def _arguments() -> argparse.Namespace:
         "--rounds",
         type=int,
         default=ROUNDS,
-        help=f"rounds in which every system is measured (default {ROUNDS}); ignored for the topic quality "
-        "and with --quick, which have one round",
+        help=f"rounds in which every system is measured (default {ROUNDS}); ignored with --quick, which has "
+        "one round, and for the topics quality, pictures and fine_tuning, which have a number of their own",
     )
     parser.add_argument(
         "--work",
         type=Path,
         metavar="FOLDER",
-        help="keep the working folder here; the topic fine_tuning does not repeat a finished training in it",
+        help="keep the working folder here; the topics quality, pictures and fine_tuning do not repeat a "
+        "finished training in it",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one line per topic")
     parser.add_argument(

@@ -73,12 +73,12 @@ class Workload:
     """How much work each measurement does."""
 
     pairs: int
-    model_steps: int
-    steps: Mapping[str, int]
-    sentences: Mapping[str, int]
-    passes: int
-    starts: int
-    requests: int
+    model_steps: int  # of the model that both trees translate with
+    steps: Mapping[str, int]  # by family
+    sentences: Mapping[str, int]  # by engine
+    passes: int  # over the sentences
+    starts: int  # of each program
+    requests: int  # on one connection
     load_seconds: float
 
 
@@ -298,12 +298,12 @@ def serving(bench: Bench, tree: Tree) -> Measures:
     texts = bench.texts().read_text(encoding="utf-8").splitlines()[:500]
     try:
         started = Server(model, bench.work)
-    except (IndexError, ValueError):  # it printed no port
+    except (IndexError, ValueError):  # the server printed no port
         raise NotMeasuredError(f"the {tree.name} tree's `jumok serve` did not start") from None
-    with contextlib.ExitStack() as closed:
+    with contextlib.ExitStack() as stack:
         if started.process.stdout:  # otherwise open pipes would accumulate over the rounds
-            closed.callback(started.process.stdout.close)
-        server = closed.enter_context(started)
+            stack.callback(started.process.stdout.close)
+        server = stack.enter_context(started)
         alone = one_connection(server.port, min(texts, key=len), bench.workload.requests)
         # The expected translations are not known here; only the speed counts.
         load = Load(server.port, dict.fromkeys(texts, ""), bench.workload.load_seconds)
@@ -351,7 +351,7 @@ TOPICS: dict[str, list[Part]] = {
 
 
 def turn_order(trees: Sequence[Tree], times: int, first: int = 0) -> list[Tree]:
-    """Return old, new, new, old, …; starts with the new tree if `first` is 1."""
+    """Return old, new, new, old, …; starts with the new tree if `first` is odd."""
     return [tree for turn in range(times) for tree in (trees if (turn + first) % 2 == 0 else trees[::-1])]
 
 

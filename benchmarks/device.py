@@ -34,6 +34,7 @@ from jumok.models.kernels.dropout import Dropout
 from jumok.system.device import ACCELERATORS, DeviceConfig, choose_device
 from jumok.training.loop.update import Worker
 from jumok.training.parallel.single import SingleProcess
+from jumok.types import PAD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from jumok.types import Batch
 
 VOCAB_SIZE = 8_000
-LENGTH = 24  # tokens per sentence
+LENGTH = 24  # tokens of the longest sentences; others are up to 4 tokens shorter
 SMALL = {"width": 64, "heads": 4, "feed_forward": 128, "dropout": 0.1}
 FAMILIES: dict[str, Any] = {
     "transformer": TransformerSettings(encoder_layers=2, decoder_layers=2, **SMALL),
@@ -58,7 +59,7 @@ FAMILIES: dict[str, Any] = {
     "decoder-only": DecoderOnlySettings(layers=2, **SMALL),
     "encoder-only": EncoderOnlySettings(layers=2, **SMALL),
 }
-TIMED = {"tiny": 4_096, "base": 25_000}  # size → target tokens per batch
+TIMED = {"tiny": 4_096, "base": 25_000}  # size → target tokens per batch, with padding
 
 
 class OneBatch:
@@ -147,6 +148,7 @@ def make_worker(model: Model, batch: Batch) -> Worker:
 
 
 def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
+    """Return the gradients of a batch without dropout, on the CPU."""
     dropouts = [module for module in model.modules() if isinstance(module, Dropout)]
     probabilities = [dropout.probability for dropout in dropouts]
     for dropout in dropouts:
@@ -184,6 +186,7 @@ def speed(size: str, device: DeviceConfig, seconds: float) -> float | str:
     rows = TIMED[size] // LENGTH
     try:
         model, batch = make_model(TransformerSettings(**depth, **shape, dropout=0.1), rows)
-        return round(rows * LENGTH / seconds_per_update(device.place(model), batch, seconds))
+        tokens = int((batch.target[:, 1:] != PAD).sum())  # type: ignore[index]
+        return round(tokens / seconds_per_update(device.place(model), batch, seconds))
     except (RuntimeError, NotImplementedError) as error:
         return f"{type(error).__name__}: {error}"[:300]

@@ -62,7 +62,7 @@ def corpus_file(options: argparse.Namespace) -> Path:
 
 
 def make(options: argparse.Namespace) -> dict[str, Any]:
-    """Write the corpus, unless it is there. Words follow Zipf's law; each sentence ends with its number."""
+    """Write the corpus, unless it is there, and learn tokenizers. Its words follow Zipf's law."""
     from jumok.config.recipe import TextSettings
     from jumok.text.tokenizer_files import tokenizers_to_files
     from jumok.text.tokenizer_training import train_tokenizers

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["as_markdown", "as_text", "fill_page", "write_page"]
+__all__ = ["as_markdown", "as_text", "fill_page", "write_pages"]
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 PAGES = tuple(
@@ -113,10 +113,10 @@ def fill_page(page: str, results: Path) -> str:
     return _SECTION.sub(fill, page)
 
 
-def write_page(results: Path = RESULTS) -> None:
+def write_pages(results: Path = RESULTS) -> None:
     for page in PAGES:
         page.write_text(fill_page(page.read_text(encoding="utf-8"), results), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    write_page()
+    write_pages()

@@ -1,7 +1,7 @@
 """`python -m benchmarks scale`: time, memory and network of 1 to 1,000 hosts; computed, not measured.
 
-The arithmetic of docs/scale.md, which holds its output. Constants are named below, each with its origin. A
-network is full duplex; exchange does not overlap with the backward pass; hosts are equal.
+docs/scale.md has a part of the table that this prints. Constants have names below; measured ones say where.
+Assumed: the network is full duplex, exchange does not overlap with the backward pass, and hosts are equal.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def num_parameters(size: str) -> int:
 
 
 def estimate(size: str, hosts: int, gbit: float) -> Estimate:
-    """Return what an update takes on each of `hosts`, which own equal shares of the parameters.
+    """Return what an update takes on each host, if all hosts own equal shares of the parameters.
 
     A host sends the gradients of other hosts' parameters to their owners, and broadcasts its own parameters.
     The broadcast counts as one copy, since every host receives all parameters once.

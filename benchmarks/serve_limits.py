@@ -58,6 +58,7 @@ class Kind:
 
 
 def _file(name: str, data: bytes) -> bytes:
+    """Return a form that uploads a file."""
     fields = b"".join(
         b'--x\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n' % (key.encode(), value.encode())
         for key, value in PAIR.items()
@@ -67,6 +68,7 @@ def _file(name: str, data: bytes) -> bytes:
 
 
 def _repeating(unit: str, **fields: Any) -> Callable[[int], dict[str, Any]]:
+    """Return a function that makes requests: the text is `size` times the unit."""
     return lambda size: {"q": unit * size, **PAIR, **fields}
 
 
@@ -136,19 +138,19 @@ def _explanations() -> Iterator[Kind]:
     }
     for name, (largest, make) in sentences.items():
 
-        def explain(size: int, make: Any = make) -> dict[str, Any]:
+        def explain_request(size: int, make: Any = make) -> dict[str, Any]:
             sentence, target = make(size)
             given = {} if target is None else {"translation": target}
             return {"q": sentence, **PAIR, "changes": silences, **given}
 
-        def ask(size: int, make: Any = make) -> dict[str, Any]:
+        def live_page_request(size: int, make: Any = make) -> dict[str, Any]:
             sentence, target = make(size)
             return {"sentence": sentence, "target": target, "cell": cell}
 
-        yield Kind(f"/v1/explain: {name}", "/v1/explain", largest, explain)
+        yield Kind(f"/v1/explain: {name}", "/v1/explain", largest, explain_request)
         for operation in ("explain", "rank-heads", "steps"):
             path = f"/attention/en_ko/{operation}"
-            yield Kind(f"/attention/…/{operation}: {name}", path, largest, ask)
+            yield Kind(f"/attention/…/{operation}: {name}", path, largest, live_page_request)
 
 
 async def exchange(
@@ -253,7 +255,7 @@ def fairness(server: Server, options: argparse.Namespace) -> list[str]:
     """Compare the latency of a modest client alone and beside a greedy one."""
     seconds = options.seconds or 20
     exceeded = []
-    asyncio.run(modest(server.port, 3))
+    asyncio.run(modest(server.port, 3))  # warm-up
     alone = asyncio.run(modest(server.port, seconds))
     print(f"alone: {describe(alone)}", flush=True)
     for name in GREEDY_NAMES:
@@ -288,6 +290,7 @@ async def modest(port: int, seconds: float) -> list[tuple[int, float]]:
 async def beside_greedy(
     port: int, kind: Kind, body: bytes, address: str, connections: int, seconds: float
 ) -> tuple[list[tuple[int, float]], Counter[int]]:
+    """Return what a modest client gets beside a greedy one, and the greedy client's statuses."""
     statuses: Counter[int] = Counter()
 
     async def greedy() -> None:
@@ -322,22 +325,26 @@ def describe(seen: list[tuple[int, float]]) -> str:
 def faults(server: Server, options: argparse.Namespace) -> list[str]:
     """Stop, then kill, one worker and then all workers under load."""
     exceeded = []
-    for name, number in (("SIGSTOP", signal.SIGSTOP), ("SIGKILL", signal.SIGKILL)):
+    for signal_sent in (signal.SIGSTOP, signal.SIGKILL):
+        name = signal_sent.name
         for all_workers in (False, True):
-            statuses, health = asyncio.run(_fault(server, number, all_workers, options.seconds or 15))
+            statuses, seconds_to_503 = asyncio.run(
+                _fault(server, signal_sent, all_workers, options.seconds or 15)
+            )
             lost = sum(count for status, count in statuses.items() if status not in (200, 503))
-            health_note = f", /health 503 after {health:.2f} s" if all_workers else ""
+            health_note = f", /health 503 after {seconds_to_503:.2f} s" if all_workers else ""
             which = "all workers" if all_workers else "one worker"
             print(f"{name} of {which}: {dict(statuses)}, {lost} lost{health_note}", flush=True)
-            late = all_workers and health > BOUNDS["seconds to 503"]
+            late = all_workers and seconds_to_503 > BOUNDS["seconds to 503"]
             if lost > BOUNDS["lost"] or statuses[503] or late:
                 exceeded.append(f"{name} of {which}")
     return exceeded
 
 
 async def _fault(
-    server: Server, number: int, all_workers: bool, seconds: float
+    server: Server, signal_sent: signal.Signals, all_workers: bool, seconds: float
 ) -> tuple[Counter[int], float]:
+    """Return the statuses of requests under load, and the seconds until /health answers 503."""
     statuses: Counter[int] = Counter()
     end = time.monotonic() + seconds
     body = json.dumps({"q": ["I go home.", "The singer came to the park."] * 8, **PAIR}).encode()
@@ -351,18 +358,18 @@ async def _fault(
     await asyncio.sleep(2)
     victims = server.pids()[1:] if all_workers else server.pids()[1:2]
     for pid in victims:
-        os.kill(pid, number)
-    begin, health = time.monotonic(), float("inf")
+        os.kill(pid, signal_sent)
+    begin, seconds_to_503 = time.monotonic(), float("inf")
     while all_workers and time.monotonic() < begin + 10:
         if (await exchange(server.port, "GET", "/health"))[0] == 503:
-            health = time.monotonic() - begin
+            seconds_to_503 = time.monotonic() - begin
             break
         await asyncio.sleep(0.02)
     await asyncio.gather(*clients)
     while (await exchange(server.port, "GET", "/health"))[0] != 200:
         await asyncio.sleep(0.1)
     await asyncio.sleep(3)
-    return statuses, health
+    return statuses, seconds_to_503
 
 
 PARTS = {"costs": costs, "fairness": fairness, "faults": faults}

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self
 import jumok
 from benchmarks.machine import busy_share, machine_facts, package_versions
 from benchmarks.measure import BusyMachineError, wait_until_idle
-from benchmarks.page import RESULTS, as_text, write_page
+from benchmarks.page import RESULTS, as_text, write_pages
 from jumok.datasets.english_korean import generate
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ async def during(load: Load, clients: int, *others: Coroutine[Any, Any, Any]) ->
 
 
 def under_load(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """64 clients for a minute: speed, latency of /health, memory, texts that differ from single requests."""
+    """64 clients for a minute: speed, latency of /health, memory, texts that differ from the library's."""
     health: list[float] = []
     memory: list[float] = [server.megabytes()]
 
@@ -265,7 +265,7 @@ def single(server: Server, expected: dict[str, str], options: argparse.Namespace
         for name, way in ways.items():
             begin = time.perf_counter()
             way(text)
-            if number >= 20:
+            if number >= 20:  # after a warm-up
                 times[name].append(1000 * (time.perf_counter() - begin))
     persistent.close()
     return [
@@ -418,7 +418,7 @@ def main() -> None:
         results.append(as_result(title, measure, rows))
     if not options.keep_nothing and options.seconds is None:  # the titles name the default durations
         print(as_text(write(results, share, options.anyway)))
-        write_page()
+        write_pages()
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Pa
         "plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False},
         "ours": {"replay": _files(split, "old"), "keep": _files(split, "old-valid")},
     }
-    # A copy outside the run folder, in which `train` would find the old pairs to replay.
+    # A copy outside the start model's run folder: inside it, `train` would find old pairs to replay.
     start = split.parent / "given" / f"start-{suffix}"
     if not start.exists():
         start.parent.mkdir(exist_ok=True)

@@ -35,7 +35,7 @@ def steady_rate(metrics: Path, warm_up_seconds: float) -> float:
 
 
 def train_for(events: Iterator[Event], seconds: float) -> None:
-    """Let training run this many seconds after its first report, then stop it as Ctrl-C would."""
+    """Let training run this many seconds after its first report, then abandon it."""
     from jumok.training.events import Progress
 
     first, reports = None, 0

@@ -24,7 +24,7 @@ ROUNDS = 2
 NEEDS_IDLE_MACHINE = False  # steps and epochs limit training, so other load changes no score
 TATOEBA_FILES = ("train.en", "train.fr", "dev.en", "dev.fr", "test.en", "test.fr")
 MAX_OLD_WORDS, MIN_NEW_WORDS = 8, 12
-NEW_PAIRS, NEW_VALIDATION_PAIRS, NEW_TEST_PAIRS, KEEP_PAIRS = 2000, 300, 500, 800
+NEW_PAIRS, NEW_VALIDATION_PAIRS, NEW_TEST_PAIRS = 2000, 300, 500
 START_STEPS, EPOCHS = 3000, 24  # an epoch is a pass over the new pairs, with or without replay
 LAYERS, VOCAB_SIZE = 2, 4000  # short sentences of few words: a small start model learns more per minute
 BATCH_TOKENS = {"start": 1024, "scratch": 512}  # fine-tuning derives 512 for this number of pairs
@@ -79,7 +79,7 @@ def write_split(data: Path, out: Path) -> None:
     long = list(distinct.values())
     stride = len(long) // (NEW_PAIRS + NEW_VALIDATION_PAIRS + NEW_TEST_PAIRS)
     long = long[::stride]  # the file is sorted by length
-    # Every sixth or so goes to a held-out set, so that all sets have the same lengths.
+    # Shuffled, in the same way every time, so that all sets have sentences of all lengths.
     order = sorted(range(len(long)), key=lambda index: (index * 7919) % len(long))
     mixed = [long[index] for index in order]
     held_out = NEW_TEST_PAIRS + NEW_VALIDATION_PAIRS

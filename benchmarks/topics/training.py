@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.measure import Comparison, System
 from benchmarks.model_flops import TransformerShape, flops_per_target_token
-from benchmarks.settings import SIZES
+from benchmarks.settings import BATCH_TOKENS, SIZES, VOCAB_SIZE
 from benchmarks.workbench import prepare_run, write_eole_corpus
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def comparisons(bench: Workbench) -> list[Comparison]:
         else:
             bench.log("eole is not installed: it is left out")
         systems.append(System("matrix product", "gemm", {"seconds": bench.seconds(GEMM_SECONDS)}))
-        listed.append(Comparison(f"{title}, 10,000 joint tokens, batches of 4,096", MEASURE, systems))
+        sizes = f"{VOCAB_SIZE:,} joint tokens, batches of {BATCH_TOKENS:,}"
+        listed.append(Comparison(f"{title}, {sizes}", MEASURE, systems))
     return listed
 
 

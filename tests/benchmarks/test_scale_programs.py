@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import device
 from benchmarks.scale import estimate, num_parameters, table
+from jumok.system.device import DeviceConfig
 
 PROJECT = Path(__file__).parents[2]
 
@@ -35,6 +37,13 @@ def test_the_arithmetic_of_many_hosts() -> None:
 def test_the_table_of_the_page_is_the_computed_one(name: str) -> None:
     page = (PROJECT / "docs" / name).read_text(encoding="utf-8")
     assert "\n".join(table([1, 10, 100, 1000], [1, 10])) in page
+
+
+def test_the_speed_of_a_device_counts_no_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "seconds_per_update", lambda model, batch, seconds: 0.5)
+    rows = device.TIMED["tiny"] // device.LENGTH
+    tokens = sum(device.LENGTH - row % 5 + 1 for row in range(rows))  # with </s>
+    assert device.speed("tiny", DeviceConfig("cpu", "fp32"), seconds=0) == 2 * tokens
 
 
 @pytest.mark.slow

@@ -42,14 +42,17 @@ def corrupt(sentences: list[str], share: float, seed: int) -> list[str]:
 
 @pytest.fixture(scope="session")
 def baseline(references: list[str]) -> list[str]:
+    """Translations with 30% random words."""
     return corrupt(references, 0.30, seed=2)
 
 
 @pytest.fixture(scope="session")
 def system(references: list[str]) -> list[str]:
+    """A system that is hardly better than the baseline."""
     return corrupt(references, 0.28, seed=3)
 
 
 @pytest.fixture(scope="session")
 def better(references: list[str]) -> list[str]:
+    """A system that is much better than the baseline."""
     return corrupt(references, 0.10, seed=4)

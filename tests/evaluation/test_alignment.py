@@ -126,6 +126,7 @@ class TestHansards:
     METHODS = ("intersection", "grow-diagonal", "grow-diagonal-final")
 
     def scores(self, system: str, method: str) -> tuple[list[float], int]:
+        """Return error, precision and recall in per cent, and the number of links."""
         gold = read_alignments(SHARED / "hansards-en-fr" / "gold.en-fr")
         links = read_alignments(SHARED / "ref-outputs" / f"{system}.enfr.{method}.talp")
         scores = score_alignments(links, gold)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def sacrebleu_test(
     kind: str, baseline: list[str], system: list[str], references: list[str]
 ) -> dict[str, Any]:
+    """Return sacreBLEU's results: "bs" is the paired bootstrap, "ar" approximate randomisation."""
     metrics = {"bleu": BLEU(force=True), "chrf": CHRF()}
     named = [("baseline", baseline), ("system", system)]
     _, results = PairedTest(named, metrics, [references], kind, n_samples=1000)()

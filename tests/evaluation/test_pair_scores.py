@@ -36,7 +36,7 @@ SETTINGS: dict[str, Any] = {
 
 def test_scores_equal_those_computed_by_hand() -> None:
     assert PairScore(0.0, 0.0).score == 1.0
-    assert PairScore(1.0, 3.0).score == pytest.approx(math.exp(-(2.0 + 2.0)))
+    assert PairScore(1.0, 3.0).score == pytest.approx(math.exp(-(2.0 + 2.0)))  # difference + mean
     assert PairScore(math.nan, 1.0).score == 0.0
 
 
@@ -44,9 +44,9 @@ def test_scores_equal_those_computed_by_hand() -> None:
 def translators(tmp_path_factory: pytest.TempPathFactory) -> tuple[Translator, Translator]:
     folder = tmp_path_factory.mktemp("digits")
     lines = [(source, target) for source, target, _ in digit_lines(400)]
-    sides = {"en-de": lines, "de-en": [(target, source) for source, target in lines]}
+    directions = {"en-de": lines, "de-en": [(target, source) for source, target in lines]}
     models = []
-    for name, pairs in sides.items():
+    for name, pairs in directions.items():
         source, target = name.split("-")
         corpus = corpus_of_pairs(pairs, source=source, target=target)
         jumok.train(corpus, out=folder / name, **SETTINGS)

@@ -29,11 +29,12 @@ def test_only_the_tokens_of_the_name_are_measured(tmp_path: Path, letters: int |
     assert split_words(CAPTION)[1] == "riverhouse"
     positions = [i for i, word in enumerate(tokenizer.word_of_token(CAPTION, ids)) if word == 1]
     assert len(positions) > 1
+    # How many letters of the word are written when a token ends, and when it starts.
     ends = [len(tokenizer.decode(ids[positions[0] : position + 1]).strip()) for position in positions]
     starts = [0, *ends[:-1]]
     measured = [p for p, start in zip(positions, starts, strict=True) if letters is None or start < letters]
     weights = translator.attention(path, CAPTION)["cross"].weights[-1].mean(axis=0)
-    row, column = divmod(int(weights[measured].mean(axis=0).argmax()), 4)
+    row, column = divmod(int(weights[measured].mean(axis=0).argmax()), 4)  # 4 × 4 patches
     hit = Region(1, column / 4, row / 4, (column + 1) / 4, (row + 1) / 4, letters)
     miss = replace(hit, left=(column + 2) % 4 / 4, right=((column + 2) % 4 + 1) / 4)
     for region, hits in ((hit, 1), (miss, 0)):

@@ -33,7 +33,7 @@ def tokenizer() -> Tokenizer:
     return train_tokenizer(SENTENCES * 5, TextSettings(), vocab_size=300)
 
 
-class UniformModel(Model):
+class AlmostUniformModel(Model):
     """Gives every token the same probability except one, which is e times as probable."""
 
     def __init__(self, vocab_size: int, favourite: int) -> None:
@@ -62,7 +62,7 @@ def text_model(tokenizer: Tokenizer, task: str) -> TextModel:
 
 def test_perplexity_follows_the_formula(tokenizer: Tokenizer) -> None:
     favourite = tokenizer.encode("dog")[0]
-    model = TextModel(UniformModel(tokenizer.vocab_size, favourite), tokenizer, task="language-model")
+    model = TextModel(AlmostUniformModel(tokenizer.vocab_size, favourite), tokenizer, task="language-model")
     scores = evaluate_text(model, [*SENTENCES, "", "  "]).as_dict()
     ids = [token for sentence in SENTENCES for token in tokenizer.encode(sentence)]
     count = len(ids) + len(SENTENCES)
@@ -83,10 +83,10 @@ def test_words_and_characters_do_not_depend_on_the_vocabulary() -> None:
     tokenizers = [train_tokenizer(SENTENCES * 5, TextSettings(), vocab_size=size) for size in (292, 320)]
     counts = []
     for tokenizer in tokenizers:
-        model = TextModel(UniformModel(tokenizer.vocab_size, 5), tokenizer, task="language-model")
+        model = TextModel(AlmostUniformModel(tokenizer.vocab_size, 5), tokenizer, task="language-model")
         scores = evaluate_text(model, SENTENCES).as_dict()
-        counts.append((scores["words"], scores["characters"], scores["tokens"]))
-    assert counts[0][:2] == counts[1][:2]
+        counts.append((scores["words"], scores["characters"]))
+    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("task", ["language-model", "masked"])
@@ -139,11 +139,11 @@ def test_a_completion_starts_with_its_prompt(tokenizer: Tokenizer) -> None:
     assert sampled[2][0].startswith("the cat")
 
 
-def test_a_completion_has_at_most_the_requested_tokens(
+def test_a_completion_has_at_most_the_requested_tokens_and_never_cuts_its_prompt(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = text_model(tokenizer, "language-model")
-    with torch.no_grad():
+    with torch.no_grad():  # so that no completion ends early
         model.model.output.weight[END] = -100 * model.model.output.weight.sum(dim=0).sign()
     decoded: list[int] = []
     decode = tokenizer.decode
@@ -171,8 +171,8 @@ def test_texts_are_yielded_before_the_last_prompt_is_read(tokenizer: Tokenizer) 
     read = []
 
     def prompts() -> Iterator[str]:
-        for line in range(1000):
-            read.append(line)
+        for number in range(1000):
+            read.append(number)
             yield "a dog"
 
     next(model.stream(prompts(), max_tokens=40))

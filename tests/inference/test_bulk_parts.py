@@ -1,4 +1,4 @@
-"""Part files of bulk translation: blocks as in a stream, names that depend on all that affects them."""
+"""Part files of bulk translation: blocks as in a stream, names that depend on all that affects a part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jumok.cli.bulk import BulkOptions, check_replaceable, translate_files
 from jumok.cli.input_lines import InputLines
 from jumok.errors import DataError, RecipeError, StorageError, UnsupportedError
 from jumok.inference.bulk.job import BulkJob, Shard, parse_shard, run_jobs
-from jumok.inference.bulk.parts import Block, BulkSettings, Part, PartFolder, blocks
+from jumok.inference.bulk.parts import MIN_LEFTOVER_SECONDS, Block, BulkSettings, Part, PartFolder, blocks
 from jumok.inference.bulk.ray_workers import count_actors
 from jumok.inference.read_ahead import block_sizes
 
@@ -28,7 +28,7 @@ SETTINGS = BulkSettings("model", "digest", {"engine": "auto"}, {"beam": 4})
 
 
 class UpperCaseWorkers:
-    """Workers that need no model, finish blocks in reverse order, and record which ones they did."""
+    """Workers that need no model, finish blocks in reverse order, and record the numbers of these blocks."""
 
     count = 1
     fallback_reason = ""
@@ -145,7 +145,7 @@ def test_what_another_process_may_be_writing_stays(tmp_path: Path) -> None:
     young, old = job.folder.path / "a.part.tmp-1", job.folder.path / "b.part.tmp-2"
     young.touch()
     old.touch()
-    os.utime(old, (time.time() - 4000,) * 2)
+    os.utime(old, (time.time() - MIN_LEFTOVER_SECONDS - 400,) * 2)
     job.join()
     assert young.exists()
     assert not old.exists()

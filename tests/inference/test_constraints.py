@@ -18,9 +18,9 @@ def test_allowed_tokens_are_renormalised(logit: float) -> None:
     history = torch.tensor([[7, 8, 7], [9, 9, 9], [4, 5, 6], [8, 7, 8], [6, 6, 5]])
     repeated = {0: [8], 1: [9], 3: [7]}  # the second tokens of bigrams that occurred before
     plan = SearchPlan(no_repeat_ngram_size=2, min_length=4)
-    model, found = mask_disallowed(LogProbs(logits.log_softmax(dim=-1)), history, plan)
-    assert (model[:, [PAD, BEGIN]] == float("-inf")).all()
-    assert torch.equal(model[:, END:], logits.log_softmax(dim=-1)[:, END:])
+    model_log_probs, found = mask_disallowed(LogProbs(logits.log_softmax(dim=-1)), history, plan)
+    assert (model_log_probs[:, [PAD, BEGIN]] == float("-inf")).all()
+    assert torch.equal(model_log_probs[:, END:], logits.log_softmax(dim=-1)[:, END:])
     for row in range(5):
         masked = logits[row].clone()
         masked[[PAD, BEGIN, END, *repeated.get(row, [])]] = float("-inf")

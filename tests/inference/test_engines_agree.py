@@ -157,7 +157,7 @@ def test_a_long_prefix_or_maximum_length_falls_back_to_torch_or_is_refused() -> 
     assert translator.engine_for(prefix=prefix).name == "torch"
     [found] = translator.translate(["the house."], prefix=prefix)
     assert found.text.startswith(prefix.strip())
-    converted._strict = True
+    converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="choose the engine torch"):
         translator.translate(["the house."], prefix=prefix)
 
@@ -221,7 +221,7 @@ def test_unsupported_sampling_falls_back_to_torch_or_is_refused() -> None:
     assert "top_p" in translator.engine_for(mixed).fallback_reason
     assert translator.engine_for(Sampling(top_p=0.9)) is translator.engine_for() is converted
     assert translator.translate(["the house."], sampling=mixed)[0].tokens
-    converted._strict = True
+    converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="engine torch or auto"):
         translator.translate(["the house."], sampling=mixed)
 
@@ -280,7 +280,7 @@ def test_a_translator_reports_partial_texts_but_not_of_split_texts(converted: bo
 
 
 def test_an_engine_may_be_deleted_right_after_a_search_with_a_callback() -> None:
-    """A thread of the engine must not be the one that destroys it: the program would abort."""
+    """No thread of the engine may destroy the engine: the program would abort."""
     for _ in range(30):
         _, engine = both_engines(random_model(vocab_size=VOCAB_SIZE))
         reported: list[object] = [engine]  # the callback may own the engine
@@ -307,6 +307,6 @@ def test_a_coverage_penalty_without_a_beam_falls_back_to_torch_or_is_refused() -
     assert translator.translate(["the house."], **options) == expected.translate(["the house."], **options)
     assert translator.translate(["the house."], sampling=Sampling(), coverage_penalty=0.3)[0].tokens
     assert translator.translate(["the house."], beam=2, coverage_penalty=0.3)[0].tokens
-    converted._strict = True
+    converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="coverage penalty without a beam"):
         translator.translate(["the house."], beam=1, coverage_penalty=0.3)

@@ -236,6 +236,15 @@ def test_a_character_map_is_refused(unchecked_folder: Path, spec: int) -> None:
         jumok.load(unchecked_folder, engine="torch")
 
 
+def test_a_character_map_in_a_run_folder_is_refused_too(unchecked_folder: Path) -> None:
+    """A run folder has the tokenizer without a manifest."""
+    pieces = (unchecked_folder / "pieces.model").read_bytes()
+    assert read_tokenizers(unchecked_folder, shared=True).shared
+    (unchecked_folder / "pieces.model").write_bytes(pieces + field(3, field(2, CHARACTER_MAP)))
+    with pytest.raises(ModelFolderError, match=r"pieces\.model: .*precompiled character map"):
+        read_tokenizers(unchecked_folder, shared=True)
+
+
 @pytest.mark.parametrize(
     "tail",
     [b"\x1a", b"\x1a\x05ab", b"\x0a\x7f", b"\x1b", b"\x9a\x80\x80\x80\x10\x00", b"\xff" * 11],
@@ -270,7 +279,7 @@ def test_a_huge_maximum_length_does_not_make_a_huge_converted_model(unchecked_fo
     translator = jumok.load(unchecked_folder)
     assert translator.engine.name == "ctranslate2"
     [model] = cache_folder().glob("engines/*/model.bin")
-    assert model.stat().st_size < 3_000_000  # without a limit 13 MB: a table of 200,005 positions
+    assert model.stat().st_size < 3_000_000  # without a limit 13 MB: a table of 200,010 positions
     assert len(translator.translate([LINE * 9], max_length_ratio=1.0)) == 1
 
 
@@ -305,12 +314,3 @@ def test_whatever_ctranslate2_raises_the_model_is_converted_again(
     monkeypatch.setattr(loading, "evict", lambda key: (evicted.append(key), evict(key)))
     assert jumok.load(folder).engine.name == "ctranslate2"
     assert len(evicted) == 1
-
-
-def test_a_character_map_in_a_run_folder_is_refused_too(unchecked_folder: Path) -> None:
-    """A run folder has the tokenizer without a manifest."""
-    pieces = (unchecked_folder / "pieces.model").read_bytes()
-    assert read_tokenizers(unchecked_folder, shared=True).shared
-    (unchecked_folder / "pieces.model").write_bytes(pieces + field(3, field(2, CHARACTER_MAP)))
-    with pytest.raises(ModelFolderError, match=r"pieces\.model: .*precompiled character map"):
-        read_tokenizers(unchecked_folder, shared=True)

@@ -24,7 +24,7 @@ def links(alignment: Alignment) -> set[tuple[int, int]]:
 
 
 def hand_made() -> AttendedPair:
-    """Two source words of two tokens and one; two target words of one token and two. One layer, two heads."""
+    """Source words of two tokens and of one, target words of one token and of two; one layer, two heads."""
     first = [
         # s0a  s0b  s1   </s>
         [0.3, 0.3, 0.4, 0.0],  # produces t0: word 0 has the larger sum, word 1 the larger single weight
@@ -190,5 +190,5 @@ def test_invalid_read_outs_and_shapes_are_refused() -> None:
         choose_read_out([])
 
 
-def test_the_default_is_the_last_layer_but_one() -> None:
+def test_the_default_read_out_is_the_last_layer_but_one() -> None:
     assert [default_read_out(layers, 1).heads for layers in (1, 2, 4)] == [((0, 0),), ((0, 0),), ((2, 0),)]

@@ -155,7 +155,7 @@ def test_a_top_k_above_the_size_of_the_shortlist_falls_back_to_torch() -> None:
     for top_k in (4, 5, 500):
         [found] = translator.translate(["the house."], n_best=5, sampling=Sampling(top_k=top_k))
         assert found.tokens
-    converted._strict = True
+    converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="engine torch or auto"):
         translator.translate(["the house."], sampling=Sampling(top_k=500))
 

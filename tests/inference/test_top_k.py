@@ -1,4 +1,4 @@
-"""`top_k` finds the same values as `torch.topk`, whatever the width."""
+"""`top_k` finds the same values as `torch.topk`, whatever the number of columns."""
 
 from __future__ import annotations
 

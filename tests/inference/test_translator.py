@@ -59,8 +59,8 @@ WORDS = [
 ENDINGS = [".", "?", "!", ",", ""]
 
 
-def sentence(generator: random.Random, words: int) -> str:
-    return " ".join(generator.choice(WORDS) for _ in range(words)) + generator.choice(ENDINGS)
+def sentence(generator: random.Random, num_words: int) -> str:
+    return " ".join(generator.choice(WORDS) for _ in range(num_words)) + generator.choice(ENDINGS)
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +93,10 @@ class Echo:
     def eval(self) -> Echo:
         return self
 
-    def begin(self, source: Batch) -> EchoState:
-        self.max_batch_tokens = max(self.max_batch_tokens, source.source.numel())
-        self.batch_sizes.append(len(source))
-        return EchoState(source.source, 0)
+    def begin(self, batch: Batch) -> EchoState:
+        self.max_batch_tokens = max(self.max_batch_tokens, batch.source.numel())
+        self.batch_sizes.append(len(batch))
+        return EchoState(batch.source, 0)
 
     def step(self, state: EchoState, last_tokens: Tensor) -> tuple[LogProbs, EchoState]:
         scores = torch.zeros(len(last_tokens), self.vocab_size)
@@ -134,7 +134,7 @@ def test_every_line_is_translated_in_order(
     tokenizer = tokenizers.source
     assert [t.source for t in translations] == lines
     expected = [tokenizer.decode(tokenizer.encode(line.strip())) for line in lines]
-    # A tab stays between sentences; inside one it is a space.
+    # A tab between sentences stays a tab; inside a sentence it becomes a space.
     assert [plain_spaces(t.text) for t in translations] == [plain_spaces(line) for line in expected]
 
 
@@ -246,7 +246,7 @@ def test_a_space_at_the_end_of_a_prefix_changes_nothing(tokenizers: TokenizerPai
     )
 
 
-def test_a_score_that_is_no_number_is_told() -> None:
+def test_a_score_that_is_no_number_is_noted() -> None:
     """Weights may be finite and overflow in a product."""
     translator = copy.deepcopy(small_translator("transformer"))
     with torch.no_grad():
@@ -491,7 +491,7 @@ def test_a_text_is_split_into_sentences_unless_it_is_kept(tokenizers: TokenizerP
         translator.translate([text], sentences="joined")
 
 
-def test_what_was_cut_or_repeated_is_noted(tokenizers: TokenizerPair) -> None:
+def test_notes_say_what_may_be_wrong_with_a_translation(tokenizers: TokenizerPair) -> None:
     translator = echo_translator(tokenizers, facts=ModelFacts(source_language="en"))
     [cut] = translator.translate(["the old house sees a small tree and knows " * 3], max_length_ratio=0.1)
     assert "was cut at" in cut.notes[0]

@@ -70,7 +70,7 @@ def test_candidates_begin_with_the_prefix_and_are_distinct_words_in_order(transl
         assert probabilities == sorted(probabilities, reverse=True)
 
 
-def test_what_is_too_long_is_refused_before_anything_is_computed(translator: Translator) -> None:
+def test_a_sentence_or_prefix_that_is_too_long_is_refused(translator: Translator) -> None:
     with pytest.raises(DataError, match=r"The sentence has .* tokens"):
         word_candidates(translator, "book " * 1_000)
     with pytest.raises(DataError, match=r"The prefix has .* tokens"):

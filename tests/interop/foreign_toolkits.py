@@ -26,7 +26,7 @@ from typing import Any
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 CODES = (">>ko<<", ">>ja<<")
-ODD = (
+ODD_TEXTS = (
     "Where is it?",
     "Où est-il ?",
     "naïve  ﬁle…",
@@ -76,7 +76,7 @@ def write_tokenizer(
         seen.update(piece for row in rows for piece in processor.encode(row[side], out_type=str))
     kept = [piece for piece, count in seen.most_common() if count > 2 and piece != "<unk>"]
     names = ["</s>", "<unk>", *kept, *CODES]
-    if style == "tc-big":  # another order, so that </s> is not 0; and a <s> of its own
+    if style == "tc-big":  # has its own <s>, and another order, so that </s> is not 0
         names = sorted([*names, "<s>"], key=lambda piece: (piece.strip("▁<>/"), piece))
     vocabulary = {piece: id_ for id_, piece in enumerate([*names, "<pad>"])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
@@ -92,7 +92,7 @@ def write_tokenizer(
 
 
 def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, rule: str, steps: int) -> Any:
-    """A MarianMT model, trained for a few updates so that its searches end."""
+    """Write a MarianMT model, trained so that its searches end; return its weights, vocabulary and config."""
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -166,7 +166,7 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
 def write_marian(
     folder: Path, state: dict[str, Any], vocabulary: dict[str, int], config: Any, tokenizer: Path
 ) -> None:
-    """The same weights as an OPUS-MT zip has them; Marian has no <pad>."""
+    """Write these weights in the layout of an OPUS-MT zip; Marian has no <pad>."""
     import numpy
 
     folder.mkdir(parents=True)
@@ -182,14 +182,14 @@ def write_marian(
     for side in ("encoder", "decoder"):
         for layer in range(config.encoder_layers):
             for theirs, marian in parts.items():
-                for part in ("weight", "bias"):
-                    tensor = state.get(f"model.{side}.layers.{layer}.{theirs}.{part}")
+                for kind in ("weight", "bias"):
+                    tensor = state.get(f"model.{side}.layers.{layer}.{theirs}.{kind}")
                     if tensor is None:
                         continue
-                    letter = {"weight": "W", "bias": "b"}[part]
+                    suffix = {"weight": "W", "bias": "b"}[kind]
                     if "norm" in theirs:
-                        letter = {"weight": "scale", "bias": "bias"}[part]
-                    name = f"{side}_l{layer + 1}_{marian.format(letter)}"
+                        suffix = {"weight": "scale", "bias": "bias"}[kind]
+                    name = f"{side}_l{layer + 1}_{marian.format(suffix)}"
                     arrays[name] = numpy.atleast_2d(tensor.numpy().T)
     options = {
         "type": "transformer",
@@ -228,7 +228,7 @@ def write_marian(
 def train_marian(
     folder: Path, rows: list[list[str]], size: str, rule: str, steps: int, *, built_in: bool
 ) -> None:
-    """A model that Marian itself trains, with a vocabulary file or with its built-in SentencePiece."""
+    """Let Marian itself train a model, with a vocabulary file or with its built-in SentencePiece."""
     import sentencepiece
     from pymarian import Trainer
 
@@ -304,7 +304,7 @@ def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict
 
     tokenizer = MarianTokenizer.from_pretrained(folder)
     model = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32).eval()
-    texts = [row[0] for row in rows[:lines]] + list(ODD)
+    texts = [row[0] for row in rows[:lines]] + list(ODD_TEXTS)
     answers: dict[str, Any] = {"texts": texts}
     answers["tokens"] = [tokenizer.convert_ids_to_tokens(tokenizer(text)["input_ids"][:-1]) for text in texts]
     names = [name for name in tokenizer.encoder if name not in ("<pad>", "<unused:s>")]
@@ -334,7 +334,7 @@ def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict
 
 
 def answer_marian(folder: Path, rows: list[list[str]], *, built_in: bool) -> dict[str, Any]:
-    """Marian's translations of 30 lines, in tokens, with the log-probability of every token."""
+    """Marian's translations of 30 lines, in tokens if not `built_in`, and every token's log-probability."""
     import sentencepiece
     from pymarian import Translator
 
@@ -362,7 +362,7 @@ def run_export(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any
 
     answers = answer_transformers(folder, rows, lines)
     if json.loads((folder / "config.json").read_text())["model_type"] == "blenderbot":
-        return answers  # CTranslate2 has no converter for it
+        return answers  # CTranslate2 has no converter for Blenderbot
     with tempfile.TemporaryDirectory() as temporary:
         converted = Path(temporary) / "converted"
         ctranslate2.converters.TransformersConverter(str(folder)).convert(str(converted))

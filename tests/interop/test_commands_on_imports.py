@@ -1,4 +1,4 @@
-"""Commands on an imported model, all but `clean` and `serve`; what they say of one that is not imported."""
+"""The commands that take a model (without `clean` and `serve`), given an imported or a foreign one."""
 
 from __future__ import annotations
 

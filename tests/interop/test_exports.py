@@ -182,7 +182,7 @@ def test_a_ctranslate2_export_translates_strings_like_jumok(imported: Path, tmp_
         if name == "imported":
             pieces = [">>ko<<", *pieces]
         result = ctranslate2.Translator(str(out)).translate_batch(
-            [pieces], beam_size=1, max_decoding_length=30
+            [pieces], beam_size=1, max_decoding_length=MAX_TOKENS
         )[0]
         assert target.decode(result.hypotheses[0]) == expected.translate([text], beam=1)[0].text
         readme = (out / "README.md").read_text(encoding="utf-8")
@@ -261,17 +261,17 @@ def test_onnxruntime_computes_the_same_at_other_shapes(imported: Path, tmp_path:
             for part in ("encoder", "decoder")
         )
         translator = jumok.load(folder, engine="torch")
-        sides = translator.tokenizers
-        ids = [sides.source.encode(source), sides.source.encode(source)[:3]]
-        batch = padded_batch(ids, [sides.target.encode(target), sides.target.encode(target)[:2]])
+        tokenizers = translator.tokenizers
+        source_ids, target_ids = tokenizers.source.encode(source), tokenizers.target.encode(target)
+        batch = padded_batch([source_ids, source_ids[:3]], [target_ids, target_ids[:2]])
         assert batch.target is not None
         mask = (torch.arange(batch.source.shape[1]) < batch.source_lengths[:, None]).long().numpy()
         states = encoder.run(None, {"input_ids": batch.source.numpy(), "attention_mask": mask})[0]
-        begun = torch.where(batch.target[:, :-1] == BEGIN, PAD, batch.target[:, :-1]).numpy()
+        decoder_ids = torch.where(batch.target[:, :-1] == BEGIN, PAD, batch.target[:, :-1]).numpy()
         [found] = decoder.run(
-            None, {"input_ids": begun, "encoder_hidden_states": states, "encoder_attention_mask": mask}
+            None, {"input_ids": decoder_ids, "encoder_hidden_states": states, "encoder_attention_mask": mask}
         )
         expected = logits(translator, source, target).numpy()
         assert np.abs(found[0] - expected).max() < 1e-4
-        greedy = greedy_with_onnx(encoder, decoder, ids[0])
-        assert sides.target.tokens(greedy) == search(translator, [source], beam=1)[0]
+        greedy = greedy_with_onnx(encoder, decoder, source_ids)
+        assert tokenizers.target.tokens(greedy) == search(translator, [source], beam=1)[0]

@@ -148,6 +148,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path) -> None:
 
 
 def change_npz(folder: Path, change: Any) -> None:
+    """Replace the arrays of the only .npz file by what `change` makes of them."""
     [path] = folder.glob("*.npz")
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
@@ -157,6 +158,8 @@ def change_npz(folder: Path, change: Any) -> None:
 
 
 def with_setting(line: str) -> Any:
+    """Return a change for `change_npz`: the settings of the model get this line."""
+
     def change(arrays: dict[str, Any]) -> dict[str, Any]:
         text = arrays["special:model.yml"].tobytes().partition(b"\0")[0].decode()
         kept = [old for old in text.split("\n") if old.partition(":")[0] != line.partition(":")[0]]
@@ -191,7 +194,7 @@ def test_a_marian_model_that_jumok_cannot_compute_is_refused_with_the_reason(
 
 @pytest.mark.parametrize("vocabularies", ["[opus.vocab.yml, /home/me/ko.yml]", "[ko.yml, ko.yml]"])
 def test_a_vocabulary_that_decoder_yml_names_must_be_there(vocabularies: str, tmp_path: Path) -> None:
-    """Without the second one, the first would be taken for both sides."""
+    """If a missing one were ignored, the other one would be taken for both sides."""
     folder = unpack("marian", tmp_path)
     (folder / "decoder.yml").write_text(f"models: [opus.npz]\nvocabs: {vocabularies}\n")
     assert_refused(folder, r"decoder\.yml names the vocabulary ko\.yml, which is missing")
@@ -205,7 +208,7 @@ def test_a_vocabulary_that_decoder_yml_names_must_be_there(vocabularies: str, tm
         (None, r"no decoder\.yml names its weights, and there are 2 \.npz"),
     ],
 )
-def test_weights_that_are_not_named_or_missing_are_refused_with_the_reason(
+def test_unnamed_or_missing_weights_are_refused_with_the_reason(
     settings: str | None, words: str, tmp_path: Path
 ) -> None:
     folder = unpack("marian", tmp_path)
@@ -311,7 +314,8 @@ def test_the_character_map_of_real_models_is_accepted() -> None:
         minloglevel=2,
     )
     limit_character_map(model.getvalue())
-    assert "صلى الله عليه وسلم\0".encode() in model.getvalue(), "the longest that one character becomes"
+    # The longest text that one character becomes: the map was really among the accepted bytes.
+    assert "صلى الله عليه وسلم\0".encode() in model.getvalue()
 
 
 def test_a_readme_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:
@@ -398,7 +402,8 @@ def test_the_child_process_only_lowers_its_limits(
 
 def test_the_memory_limit_grows_with_the_package_up_to_the_memory_of_the_computer() -> None:
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    assert import_worker._max_bytes(100) == import_worker.BASE_BYTES + 1200
+    needed = 100 * import_worker.MEMORY_PER_FILE_BYTE
+    assert import_worker._max_bytes(100) == import_worker.BASE_BYTES + needed
     assert import_worker._max_bytes(10**15) == import_worker.BASE_BYTES + physical
 
 

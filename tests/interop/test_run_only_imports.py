@@ -18,6 +18,7 @@ import pytest
 import jumok
 from jumok.cli import main
 from jumok.errors import JumokError, ModelFolderError, UnsupportedError
+from jumok.inference.loading import MIN_POSITIONS
 from jumok.interop.conversion import ImportChoices
 from jumok.interop.import_worker import import_package
 from jumok.interop.importing import import_model
@@ -85,12 +86,12 @@ def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
 def test_parameters_are_counted_once_and_biases_too(quantization: str, tmp_path: Path) -> None:
-    """The embeddings have three names here, and the table of positions, which torch computes, has two."""
+    """CTranslate2 stores the embeddings under three names; the positions, which torch computes, under two."""
     jumok.export(MODEL, tmp_path / "converted", "ctranslate2", quantization=quantization)
     card = read_stored_model(imported(tmp_path / "converted", tmp_path / "model")).card
     weights = read_stored_model(MODEL).weights().values()
-    num_positions = 2048 * card.recipe.model.width
-    assert card.facts["parameters"] == sum(weight.numel() for weight in weights) + num_positions
+    in_positions = MIN_POSITIONS * card.recipe.model.width
+    assert card.facts["parameters"] == sum(weight.numel() for weight in weights) + in_positions
 
 
 def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> None:
@@ -98,12 +99,12 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
     learned = learned_positions_model(tmp_path / "learned", max_positions=40)
     jumok.export(learned, tmp_path / "converted", "ctranslate2")
     folder = imported(tmp_path / "converted", tmp_path / "model")
-    assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10
+    assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10  # 3 · 10 + 10 = 40
     assert len(jumok.load(folder).translate(["one two three four five six seven eight nine. " * 5])) == 1
 
 
 def test_a_vocabulary_of_an_old_release_is_read(converted: Path, tmp_path: Path) -> None:
-    """`<blank>` for `<pad>`, as OpenNMT has it, in a `.txt` file."""
+    """It is a `.txt` file, with `<blank>` for `<pad>`, as in OpenNMT."""
     folder = shutil.copytree(converted, tmp_path / "folder")
     tokens = json.loads((folder / "shared_vocabulary.json").read_text())
     renamed = ["<blank>" if token == "<pad>" else token for token in tokens]
@@ -128,7 +129,7 @@ def test_import_translate_evaluate_and_info_work(
     report = call("import", converted, "--out", tmp_path / "model", "--from", "en", "--to", "ko")
     assert "format       CTranslate2" in report
     assert "jumok evaluate" in report.splitlines()[-1]
-    assert "jumok look" not in report  # it would be refused
+    assert "jumok look" not in report  # this command would be refused
     assert call("translate", tmp_path / "model", stdin="\n".join(TEXTS)).splitlines() == translations(MODEL)
     scores = json.loads(call("evaluate", tmp_path / "model", STORED / "pairs.en-ko.tsv", "--json"))
     expected = json.loads(call("evaluate", MODEL, STORED / "pairs.en-ko.tsv", "--json"))

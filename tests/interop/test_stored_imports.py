@@ -17,6 +17,7 @@ from jumok.errors import DataError, RecipeError
 from jumok.interop.conversion import ImportChoices
 from jumok.interop.importing import import_model
 from jumok.storage.model_folder import read_stored_model
+from jumok.types import UNKNOWN
 from support.imported import check_against_transformers, largest_score_difference, load_imported, logits
 
 STORED = Path(__file__).parent / "stored"
@@ -59,9 +60,9 @@ def test_one_model_in_both_layouts_gives_the_same_logits_with_the_same_positions
 
 def test_a_target_language_is_one_token_at_the_beginning(tmp_path: Path) -> None:
     source = load_imported(STORED / "classic.zip", tmp_path / "model", code="ko").tokenizers.source
-    plain = source.encode(">>ja<< I go home.")
-    assert source.tokens(plain)[0] == ">>ja<<"
-    assert source.encode("I go home.")[1:] == plain[1:]
+    with_code = source.encode(">>ja<< I go home.")
+    assert source.tokens(with_code)[0] == ">>ja<<"
+    assert source.encode("I go home.")[1:] == with_code[1:]
     assert source.tokens(source.encode("I go home."))[0] == ">>ko<<"
     assert source.word_of_token("I go home.", source.encode("I go home."))[0] == -1
     assert ">>ko<<" not in source.tokens(source.encode("I >>ko<< go home."))[1:]
@@ -76,6 +77,6 @@ def test_a_target_language_is_one_token_at_the_beginning(tmp_path: Path) -> None
 
 def test_text_that_the_vocabulary_lacks_is_translated_without_a_crash(tmp_path: Path) -> None:
     translator = load_imported(STORED / "classic.zip", tmp_path / "model")
-    assert 1 in translator.tokenizers.source.encode("—–|●" * 50)
+    assert UNKNOWN in translator.tokenizers.source.encode("—–|●" * 50)
     texts = ["—–|●" * 50, "\ud800", "", "​", "</s><pad><s>"]
     assert len(translator.translate(texts, beam=1)) == len(texts)

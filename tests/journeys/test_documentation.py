@@ -1,4 +1,4 @@
-"""Runs the commands of each page of the documentation in order, in an empty folder.
+"""Runs the commands of PAGES_TO_RUN in order, those of each page in an empty folder.
 
 Blocks marked `sh` and `python` run, except those below `<!-- not run: reason -->`. Training time and
 number of pairs are reduced. Links to files must not be dead.
@@ -42,9 +42,9 @@ GIVEN = {
 """Files and folders that the reader of a page has: name on the page → path in the project."""
 EXPLAIN = PROJECT / "docs" / "explain"
 EXPLAIN_PAGES = tuple(sorted(f"docs/explain/{path.name}" for path in EXPLAIN.glob("*.md")))
-EXPLAINED = tuple(name for name in EXPLAIN_PAGES if not name.endswith(".ko.md"))
-"""English pages only: Korean pages have the same code (tests/docs/test_two_languages.py)."""
-LINKED = tuple(
+ENGLISH_EXPLAIN_PAGES = tuple(name for name in EXPLAIN_PAGES if not name.endswith(".ko.md"))
+"""Korean pages have the same code (tests/docs/test_two_languages.py)."""
+PAGES_WITH_LINKS = tuple(
     sorted(str(path.relative_to(PROJECT)) for path in (*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")))
 )
 MINUTES, MAX_PAIRS = "0.05", 1000
@@ -61,9 +61,10 @@ class Block:
     language: str
     text: str
     line: int
+    """The number of the line with the opening fence."""
     not_run: str = ""
     prints: str | None = None
-    """Its expected output, from a `text` block directly below."""
+    """The expected output, from a `text` block directly below."""
 
 
 def blocks_of(page: str) -> list[Block]:
@@ -135,7 +136,7 @@ def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
             )
 
 
-@pytest.mark.parametrize("name", LINKED)
+@pytest.mark.parametrize("name", PAGES_WITH_LINKS)
 def test_links_are_not_dead(name: str) -> None:
     page = (PROJECT / name).read_text(encoding="utf-8")
     links = re.findall(r"\]\((?!\w+:|#)([^)#\s]+)", page) + re.findall(
@@ -149,10 +150,16 @@ def test_files_named_in_contributing_exist() -> None:
     page = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     page = re.sub(
         r"^### An exercise.*?(?=^##|\Z)", "", page, flags=re.M | re.S
-    )  # the reader creates its file
+    )  # the reader creates the file of the exercise
     named = re.findall(r"`((?:src|tests)/[\w./]*)`", page)
     missing = [path for path in named if not (PROJECT / path).exists()]
     assert missing == [], f"CONTRIBUTING.md names missing files: {missing}"
+
+
+def test_pictures_of_the_korean_readme_are_described_in_korean() -> None:
+    descriptions = re.findall(r"!\[([^\]]*)\]", (PROJECT / "README.ko.md").read_text(encoding="utf-8"))
+    assert descriptions
+    assert [text for text in descriptions if re.search(r"[A-Za-z]{3}", text)] == []
 
 
 # --- The explanations ---------------------------------------------------------------------------------------
@@ -181,24 +188,24 @@ def clean_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     torch.set_printoptions(profile="default")
 
 
-def explained_blocks(language: str) -> list[Any]:
+def explanation_blocks(language: str) -> list[Any]:
     return [
         pytest.param(name, block, id=f"{Path(name).stem}:{block.line}")
-        for name in EXPLAINED
+        for name in ENGLISH_EXPLAIN_PAGES
         for block in blocks_to_run((PROJECT / name).read_text(encoding="utf-8"))
         if block.language == language
     ]
 
 
 @pytest.mark.usefixtures("clean_state")
-@pytest.mark.parametrize(("name", "block"), explained_blocks("python"))
+@pytest.mark.parametrize(("name", "block"), explanation_blocks("python"))
 def test_the_python_code_of_an_explanation_prints_the_text_below_it(name: str, block: Block) -> None:
     printed = printed_by(block, name)
     if block.prints is not None:
         assert trimmed(printed) == trimmed(block.prints), f"{name}, line {block.line}"
 
 
-@pytest.mark.parametrize(("name", "block"), explained_blocks("sh"))
+@pytest.mark.parametrize(("name", "block"), explanation_blocks("sh"))
 def test_the_models_in_the_commands_of_an_explanation_can_be_built(
     name: str, block: Block, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -221,7 +228,7 @@ def test_the_models_in_the_commands_of_an_explanation_can_be_built(
 
 def test_every_explanation_is_in_the_index() -> None:
     index = (EXPLAIN / "index.md").read_text(encoding="utf-8")
-    forgotten = [name for name in EXPLAINED if f"]({Path(name).name})" not in index]
+    forgotten = [name for name in ENGLISH_EXPLAIN_PAGES if f"]({Path(name).name})" not in index]
     assert forgotten == ["docs/explain/index.md"]  # the index itself
 
 
@@ -237,7 +244,7 @@ def weights_in(picture: str) -> dict[str, list[float]]:
 
 
 def draw_again(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Run a script of docs/explain; every picture that it draws must be on a page of its language."""
+    """Run a script of docs/explain; every picture that it draws must be on a page."""
     monkeypatch.syspath_prepend(EXPLAIN)  # where Python looks if the script is started by itself
     runpy.run_path(str(EXPLAIN / script))["draw_all"](folder)
     pages = "".join((PROJECT / name).read_text(encoding="utf-8") for name in EXPLAIN_PAGES)
@@ -273,14 +280,14 @@ def test_drawings_of_ideas_are_up_to_date_and_on_a_page(
         assert lengths[0] == pytest.approx(lengths[1], abs=0.11), path.name  # a tenth of a pixel
 
 
-LETTERS = re.compile(r"<text[^>]*>([^<]*[A-Za-z]{3}[^<]*)</text>")
+LATIN_LABEL = re.compile(r"<text[^>]*>([^<]*[A-Za-z]{3}[^<]*)</text>")
 
 
 def test_every_label_of_a_picture_has_a_korean_version() -> None:
     """In a Korean picture only words of example sentences, names and symbols are written in Latin letters."""
     kept = set(WORDS_OF_EXAMPLES.split())
     for path in (EXPLAIN / "pictures").glob("*.ko.svg"):
-        for text in LETTERS.findall(path.read_text(encoding="utf-8")):
+        for text in LATIN_LABEL.findall(path.read_text(encoding="utf-8")):
             unknown = set(re.findall(r"[A-Za-z]{3,}", unescape(text))) - kept
             assert not unknown, f"{path.name}: {text} is not in docs/explain/korean_labels.py"
 
@@ -408,9 +415,3 @@ def test_a_failing_block_fails(tmp_path: Path) -> None:
     assert (
         run_block(Block("sh", "python -c 'import jumok' && jumok --version\n", 1), tmp_path).returncode == 0
     )
-
-
-def test_pictures_of_the_korean_page_are_described_in_korean() -> None:
-    descriptions = re.findall(r"!\[([^\]]*)\]", (PROJECT / "README.ko.md").read_text(encoding="utf-8"))
-    assert descriptions
-    assert [text for text in descriptions if re.search(r"[A-Za-z]{3}", text)] == []

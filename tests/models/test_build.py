@@ -1,3 +1,5 @@
+"""Models are built as their settings say; settings that do not fit each other are refused."""
+
 import math
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Models with every mechanism, at every site that supports it, learn to copy."""
+"""Models with every mechanism, at every site that it supports, learn to copy."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_attention_from_target_to_source_is_reported_as_cross(name):
     assert maps["cross"].shape == (3, 2, 2, steps, columns)
     assert maps["decoder"].shape == (3, 2, 2, steps, steps)
     for row, length in enumerate(BATCH.source_lengths.tolist()):
-        assert torch.all(maps["cross"][row, ..., length:] == 0), "reported with padding on the right"
+        assert torch.all(maps["cross"][row, ..., length:] == 0), "padding has weight"
         alone = model.attention(make_batch([SOURCES[row]], [TARGETS[row]]))
         steps = len(TARGETS[row]) + 1
         torch.testing.assert_close(

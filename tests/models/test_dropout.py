@@ -1,3 +1,5 @@
+"""Dropout: masks that follow from a seed, their probability and scale, and gradients."""
+
 import pytest
 import torch
 
@@ -50,7 +52,7 @@ def test_masks_drop_with_the_probability_and_the_scale_preserves_the_mean(probab
 
 def test_on_another_device_masks_come_from_its_torch_generator(monkeypatch):
     """The probability is not rounded to n/256, and the masks follow from the seed of torch's generator."""
-    byte_mask = drop_twice(1, 7)[0]
+    dropped_on_cpu = drop_twice(1, 7)[0]
     monkeypatch.setattr(kernel, "on_cpu", lambda tensor: False)
     seed_step(1, 7)
     first, second = drop_twice(1, 7)
@@ -59,7 +61,7 @@ def test_on_another_device_masks_come_from_its_torch_generator(monkeypatch):
     seed_step(1, 8)
     assert not torch.equal(first, drop_twice(1, 7)[0])
     assert not torch.equal(first, second)
-    assert not torch.equal(first, byte_mask)
+    assert not torch.equal(first, dropped_on_cpu)
     assert first.max().item() == pytest.approx(1 / 0.7)
 
 

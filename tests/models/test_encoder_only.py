@@ -71,7 +71,7 @@ def test_twenty_updates_reduce_the_loss(name: str) -> None:
     for _ in range(20):
         optimiser.zero_grad()
         sums = sequence_loss(model(BATCH), BATCH.target[:, 1:], model.output, smoothing=0.0)
-        assert sums.tokens == 3, "the loss is that of masked tokens only"
+        assert sums.tokens == 3, "the loss counts other tokens than the masked ones"
         sums.total.backward()
         optimiser.step()
         losses.append(sums.total.item())

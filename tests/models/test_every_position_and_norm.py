@@ -157,7 +157,7 @@ def test_stored_weights_are_the_whole_model(family, kind):
 
 @pytest.mark.parametrize("positions", list(POSITIONS))
 def test_the_encoder_knows_the_order_only_from_its_positions(positions):
-    """Reversing the source changes the states, unless it is a bag of words, without positions."""
+    """Reversing the source changes the states; without positions it does not (a bag of words)."""
     model = make("transformer", positions=positions)
     forward = make_batch([[5, 6, 7, 8]], [[20, 21]])
     backward = Batch(forward.source.flip(1), forward.source_lengths, forward.target, forward.target_lengths)
@@ -263,7 +263,7 @@ def test_the_longest_translation_that_a_mechanism_with_max_keys_covers():
     assert max_translation_tokens(make_recipe({"model": {"cross_attention": attention}})) is None
 
 
-def test_one_sequence_has_one_table_of_positions():
+def test_a_decoder_only_model_has_one_table_of_positions_and_a_transformer_two():
     assert make("decoder-only", positions="learned").source_embedding.positions.table.shape == (64, 16)
     one = make("decoder-only", positions="learned")
     assert one.source_embedding.positions is one.target_embedding.positions

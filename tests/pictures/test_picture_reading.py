@@ -27,7 +27,8 @@ def png(width: int, height: int, data: bytes) -> bytes:
         (b"IEND", b""),
     ]
     body = b"".join(
-        struct.pack(">I", len(c)) + k + c + struct.pack(">I", zlib.crc32(k + c)) for k, c in chunks
+        struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+        for kind, content in chunks
     )
     return b"\x89PNG\r\n\x1a\n" + body
 

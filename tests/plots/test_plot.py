@@ -57,7 +57,7 @@ def test_by_default_the_current_axes_are_used_and_heads_averaged(ax: Axes) -> No
 
 
 def test_hangul_is_not_drawn_as_boxes(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor on a machine without fonts: matplotlib warns of a missing glyph, and a warning fails the test."""
+    """Not even without system fonts: matplotlib would warn of a missing glyph, and warnings are errors."""
     monkeypatch.setattr("jumok.plots.axes.SYSTEM_FONTS", ())
     plot_attention(MAP, ax)
     assert fonts.FAMILY in ax.get_yticklabels()[0].get_fontfamily()

@@ -50,7 +50,7 @@ def test_bytes_are_counted_while_a_tensor_lives():
         second.mul_(2)  # in place: no new bytes
         third = inputs * 3  # 12,000
         assert counter.peak_bytes == 12_000
-        del second  # its view keeps its memory
+        del second  # `view` keeps the memory
         fourth = third.double()  # 8,000 more: 20,000
         assert counter.peak_bytes == 20_000
         del view, third, fourth  # 0
@@ -165,7 +165,7 @@ def test_runs_take_turns_and_medians_tell_fast_from_slow():
     )
     turns = [name for name, _ in itertools.groupby(order)]
     assert turns == ["fast", "slow"] * (len(turns) // 2)
-    assert order.count("slow") == len(turns) // 2 > 1  # one run uses up its turn
+    assert order.count("slow") == len(turns) // 2 > 1  # a slow run takes a whole turn
     assert order.count("fast") > 2 * order.count("slow")
     assert 0.001 <= medians["fast"] < 0.2 < medians["slow"]
 

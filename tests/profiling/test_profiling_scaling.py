@@ -11,8 +11,8 @@ from jumok.profiling.scaling import compare_widths, softmax_examples
 
 
 def test_the_variance_of_a_dot_product_is_its_width():
-    for compared in compare_widths():
-        assert compared.variance == pytest.approx(compared.width, rel=0.1)
+    for each in compare_widths():
+        assert each.variance == pytest.approx(each.width, rel=0.1)
 
 
 def test_only_scaled_weights_stay_even_as_the_width_grows():

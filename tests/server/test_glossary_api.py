@@ -25,6 +25,7 @@ TEXT = "One two three. Four seven!"
 
 @pytest.fixture(scope="module")
 def terms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with TERMS."""
     path = tmp_path_factory.mktemp("terms") / "digits.tsv"
     path.write_text("en\tde\n" + "".join(f"{a}\t{b}\n" for a, b in TERMS.items()), encoding="utf-8")
     return path

@@ -230,7 +230,8 @@ def test_http_1_0_gets_a_stream_as_one_body(served: Served) -> None:
 
 def test_an_error_is_not_written_into_a_response_that_has_started(served: Served) -> None:
     with socket.socket() as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # so that the server has to wait
+        # A small buffer, so that the server has to wait for the client.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
         connection.connect(("127.0.0.1", served.port))
         connection.sendall(_stream_request("1.1", 500))
@@ -475,23 +476,22 @@ def strict(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 
 def test_slow_clients_are_disconnected_and_others_do_not_wait(strict: Served) -> None:
-    served = strict
-    slow = [socket.create_connection(("127.0.0.1", served.port), timeout=60) for _ in range(100)]
+    slow = [socket.create_connection(("127.0.0.1", strict.port), timeout=60) for _ in range(100)]
     try:
         for number, connection in enumerate(slow):
             connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"[: 20 + number % 20])
-        reused_connection = socket.create_connection(("127.0.0.1", served.port), timeout=60)
+        reused_connection = socket.create_connection(("127.0.0.1", strict.port), timeout=60)
         slow.append(reused_connection)
         reused_connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b" 200 " in reused_connection.recv(4096)
         reused_connection.sendall(b"GET /hea")  # part of a request after a complete one
-        incomplete_body = socket.create_connection(("127.0.0.1", served.port), timeout=60)
+        incomplete_body = socket.create_connection(("127.0.0.1", strict.port), timeout=60)
         slow.append(incomplete_body)
         incomplete_body.sendall(
             b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nq="
         )
-        assert served.get("/health").status == 200
-        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert strict.get("/health").status == 200
+        assert strict.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
         assert b" 408 " in incomplete_body.recv(4096)
         for connection in slow[:-1]:
             while connection.recv(4096):  # until the server closes it; a timeout fails the test

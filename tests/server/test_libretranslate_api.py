@@ -20,6 +20,7 @@ REQUEST = {"q": "one two three", "source": "en", "target": "de"}
 
 @pytest.fixture(scope="module")
 def expected(model: Path) -> dict[str, str]:
+    """What the library makes of some texts: text → translation."""
     texts = ["one two three", "four five", "nine"]
     return {translation.source: translation.text for translation in jumok.load(model).translate(texts)}
 

@@ -68,4 +68,5 @@ def test_the_attention_page_is_live(served: Served) -> None:
         unused = served.post(f"/attention/en_de/{operation}", {**request, "unused": "x" * 70_000})
         assert (unused.status, "65,536" in unused.json["error"]) == (413, True)
     assert served.post("/attention/en_de/explain", request).status == 200  # the worker is still there
-    assert html.escape('"models": {"en_de": [], "de_fr": []}') in served.get("/").text
+    tags_of_models = '"models": {"en_de": [], "de_fr": []}'
+    assert html.escape(tags_of_models) in served.get("/").text

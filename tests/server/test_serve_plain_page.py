@@ -1,6 +1,6 @@
-"""The page without JavaScript: whatever is wrong with its form, the user sees a page and never JSON.
+"""The page without JavaScript: whatever is wrong with its form, the user sees a page and not JSON.
 
-The application is called directly, without workers: nothing is translated here.
+The tests call the application directly, without workers: nothing is translated.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def keys(tmp_path: Path) -> Path:
 
 
 def is_page(answer: Answer, *, with_text: bool = True) -> bool:
-    """Assert that the answer is the page. True if it has the entered text, or lacks it if not `with_text`."""
+    """Assert that the answer is the page; return whether the entered text is on it, or not, as expected."""
     policy = answer.headers["content-security-policy"]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "script-src 'sha256-" in policy
@@ -238,7 +238,9 @@ def test_both_languages_have_the_same_strings_and_names_for_all_languages() -> N
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_errors_of_the_attention_page_are_shown_on_the_page(model: Path, keys: Path, method: str) -> None:
+def test_errors_of_the_attention_page_are_shown_on_the_translation_page(
+    model: Path, keys: Path, method: str
+) -> None:
     def show(service: Service, direction: str = "en_de", **headers: str) -> Answer:
         body = form(api_key=KEY) if method == "POST" else b""
         return send(service, body, headers, method=method, path=f"/attention/{direction}/")

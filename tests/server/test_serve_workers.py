@@ -75,6 +75,7 @@ def pending(request: OpenRequest, *texts: str, key: BatchKey = KEY) -> list[Pend
 
 
 def with_speed(queue: WorkQueue, letters_per_second: float) -> WorkQueue:
+    """Give the queue this speed for two models."""
     queue.speed.set_first([letters_per_second] * 2)
     return queue
 
@@ -165,7 +166,8 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
 def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
     async def run() -> None:
         limits = Limits(batch_timeout=1_000)
-        queue = with_speed(WorkQueue(limits, workers=1), 1_016 / 5)  # a sentence takes 5 seconds
+        letters_per_second = (1_000 + SENTENCE_SIZE) / 5  # a sentence of 1,000 letters takes 5 seconds
+        queue = with_speed(WorkQueue(limits, workers=1), letters_per_second)
         request = open_request(queue, seconds=35)
         queue.add(pending(request, *["x" * 1_000] * 7))
         batch = await queue.take()
@@ -196,7 +198,7 @@ def test_withdrawn_sentences_leave_the_queue_and_requeued_ones_come_first() -> N
         batch = pending_items(await queue.take())
         queue.add(pending(request, *["x" * 40] * 3))
         queue.requeue([*batch, first[2]])
-        assert len(queue) == 4  # the one that nobody waits for is not requeued
+        assert len(queue) == 4  # the withdrawn sentence is not requeued
         assert batch[0] in pending_items(await queue.take())
         queue.close(request)
         assert len(queue) == 0
@@ -469,14 +471,14 @@ def test_a_short_request_of_the_same_client_is_next_too() -> None:
         [batch] = await work_for(queue, 1, 10_000)
         assert batch[0] is sentence
         queue.close(short)
-        # For a while batches stay short, because another may come.
+        # For a while batches stay short, because another short request may come.
         assert all(len(batch) <= 2 for batch in await work_for(queue, 5, 10_000))
 
     asyncio.run(run())
 
 
 def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
-    """The long request gets one of two workers while a short one was sent within the last seconds."""
+    """The long request gets one of two workers as long as a short one was sent within the last seconds."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
@@ -495,7 +497,7 @@ def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
         other_worker = asyncio.create_task(queue.take())
         await asyncio.sleep(0.01)
         assert not other_worker.done()
-        # When the long batch ends, or its worker is lost, the next one may begin.
+        # When the long batch ends, or its worker is lost, the next long batch may begin.
         assert isinstance(long_batch, list)
         queue.requeue(long_batch)
         long_batch = await asyncio.wait_for(other_worker, 1)
@@ -507,7 +509,7 @@ def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
 
 
 def test_a_worker_is_left_for_others_until_a_long_request_ends() -> None:
-    """The last half second of such a request once came in full batches for all workers."""
+    """The last half second of a long request once came in full batches for all workers."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
@@ -543,11 +545,11 @@ def test_all_workers_translate_a_long_request_that_is_alone_or_urgent() -> None:
 
 def test_a_large_text_is_split_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Splitting it in the event loop would hold up the requests of all clients."""
-    threads: dict[int, bool] = {}
+    in_main_thread: dict[int, bool] = {}  # by the length of the text
     split = jumok.server.pipeline.text_spans
 
     def text_spans(text: str, *arguments: Any) -> Any:
-        threads[len(text)] = threading.current_thread() is threading.main_thread()
+        in_main_thread[len(text)] = threading.current_thread() is threading.main_thread()
         return split(text, *arguments)
 
     monkeypatch.setattr(jumok.server.pipeline, "text_spans", text_spans)
@@ -563,7 +565,7 @@ def test_a_large_text_is_split_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> N
         worker.cancel()
 
     asyncio.run(run())
-    assert threads == {9: True, 10_000: False}
+    assert in_main_thread == {9: True, 10_000: False}
 
 
 def test_batches_are_full_if_there_are_only_short_requests() -> None:
@@ -630,6 +632,7 @@ def test_a_batch_of_slow_sentences_fits_into_the_batch_timeout() -> None:
         queue.add(pending(open_request(queue), *[SENTENCE] * 40))
         return len(pending_items(await queue.take()))
 
+    # A batch may take a quarter of the timeout (MAX_TIMEOUT_SHARE): 7.5 seconds, divided by the crowding.
     assert asyncio.run(run(1.0)) == 7
     assert asyncio.run(run(3.0)) == 2
     assert asyncio.run(run(20.0)) == 1
@@ -661,7 +664,8 @@ def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
     speed.set_first([10_000.0] * 2, ["한글", "é漢"])
     hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100
     known = speed.seconds_of_texts(KEY, [hangul])
-    assert known == pytest.approx(0.0332)  # 300 bytes, and 16 letters for each of two sentences of its length
+    # 300 bytes, and SENTENCE_SIZE = 16 for each of the two sentences that a text of this length may have.
+    assert known == pytest.approx(0.0332)
     assert speed.seconds_of_texts(KEY, [chinese]) == pytest.approx(0.3032)
     assert speed.seconds_of_texts(KEY, [hangul + " ok"]) < 1.1 * known
     other = BatchKey(1, KEY.options)
@@ -679,8 +683,8 @@ def test_work_for_terms_is_counted_before_a_request_is_accepted() -> None:
         with pipeline.open_request("client") as request:
             await pipeline.admit(request, plain, paths, TranslateOptions())
         glossaries = {paths[0]: Glossary({"xx": "yy"})}
-        addresses = ["{a} " + SENTENCE[4:]] * 600
-        for texts, terms in ((plain, glossaries), (addresses, {})):
+        with_placeholders = ["{a} " + SENTENCE[4:]] * 600
+        for texts, terms in ((plain, glossaries), (with_placeholders, {})):
             with pipeline.open_request("client") as request, pytest.raises(RequestTooLargeError):
                 await pipeline.admit(request, texts, paths, TranslateOptions(), terms)
 
@@ -732,7 +736,7 @@ def test_a_busy_machine_makes_the_server_busy_and_no_request_too_large() -> None
         request = open_request(queue)
         for _ in range(30):
             queue.add(pending(request, *[SENTENCE] * 16))
-            queue.complete(await queue.take(), 0.16, 1.6)
+            queue.complete(await queue.take(), 0.16, 1.6)  # CPU seconds, and seconds that passed
         queue.check_size(7)
         open_request(queue, "first", seconds=2)
         assert queue.seconds_behind == pytest.approx(20, rel=0.1)
@@ -758,7 +762,7 @@ def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_one_waiting(
     asyncio.run(run())
 
 
-# --- A worker -----------------------------------------------------------------------------------------------
+# --- The code of a worker, run in this process --------------------------------------------------------------
 
 
 def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str, Any]]:
@@ -806,7 +810,7 @@ def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
     capsys: pytest.CaptureFixture[str],
     error: type[Exception],
 ) -> None:
-    """No known text fails, but an unknown one may: the batch without it must be translated."""
+    """No text is known to fail, but one may: the batch without it must be translated."""
     translate = jumok.server.workers.worker._translate
 
     def fail_sometimes(translator: Any, message: dict[str, Any], on_partial: Any) -> Any:
@@ -880,7 +884,7 @@ def test_a_worker_uses_the_shortlist_if_requested(model: Path, tmp_path: Path) -
     assert unlimited["translations"][0][0]["text"] != expected.text
 
 
-# --- Workers ------------------------------------------------------------------------------------------------
+# --- Workers of a server, and what the server knows of them -------------------------------------------------
 
 
 def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(served: Served, model: Path) -> None:
@@ -1337,9 +1341,8 @@ def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
 
     asyncio.run(run())
     gc.collect()
-    assert (
-        "nobody waits for this" not in caplog.text
-    )  # what asyncio logs of an exception that nobody retrieved
+    # asyncio logs an exception that nobody retrieves.
+    assert "nobody waits for this" not in caplog.text
 
 
 def test_a_reload_with_models_in_another_order_is_refused(

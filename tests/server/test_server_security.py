@@ -96,7 +96,7 @@ def test_an_allowed_origin_gets_its_own_name_back_and_no_credentials(guarded: Se
     assert guarded.get("/health", Host="mt.example.evil").status == 403
 
 
-def test_two_hosts_or_two_origins_are_refused(served: Served) -> None:
+def test_two_host_headers_or_two_origin_headers_are_refused(served: Served) -> None:
     import socket
 
     own_host = f"127.0.0.1:{served.port}".encode()

@@ -19,6 +19,7 @@ from playwright.sync_api import Error as BrowserError
 from playwright.sync_api import expect, sync_playwright
 
 from jumok.text.words import split_words
+from support.office_files import make_xlsx
 from support.page_browser import FLAGS, find_browser
 from support.serve_models import make_digit_model, sentences
 from support.serve_process import serving_in_thread
@@ -89,7 +90,7 @@ def translate(page: Page, text: str, source: str = "en", target: str = "de") -> 
 
 
 def posts(page: Page) -> list[str]:
-    """Return a list to which the page's requests are added."""
+    """Return a list to which the body of each POST request of the page is added."""
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.post_data) if request.method == "POST" else None)
     return sent
@@ -418,6 +419,21 @@ def test_a_file_shows_its_progress_and_is_downloaded_under_its_name(
     expect(page.locator("#download")).to_be_hidden()
 
 
+def test_the_notes_on_a_file_are_shown_until_the_next_one(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    page.select_option("#source", "en")
+    page.select_option("#target", "de")
+    formula = '<worksheet><c r="B1"><f>COUNTIF(A:A,"one")</f></c></worksheet>'
+    workbook = make_xlsx("<si><t>one</t></si><si><t>two</t></si>", **{"worksheets/sheet1": formula})
+    page.set_input_files("#file", {"name": "a.xlsx", "mimeType": "application/zip", "buffer": workbook})
+    expect(page.locator("#file-notes li")).to_contain_text('"one" (sheet1!B1)', timeout=TIMEOUT_MS)
+    page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
+    expect(page.locator("#file-name")).to_have_text("a.txt")
+    expect(page.locator("#file-notes")).to_be_hidden()
+    expect(page.locator("#download")).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.locator("#file-notes")).to_be_hidden()
+
+
 def test_theme_and_language_are_switched_and_remembered(open_page: Callable[..., Page]) -> None:
     page = open_page(color_scheme="light")
     background = "getComputedStyle(document.body).backgroundColor"
@@ -461,11 +477,11 @@ def test_a_text_is_shown_if_its_word_probabilities_are_refused(open_page: Callab
     expect(page.locator("#message")).to_have_text("")
     expect(page.locator("#result")).not_to_have_class(re.compile(r"\bstale\b"))
     assert ['"words":true' in body for body in sent[-2:]] == [False, True]
-    first = len(sent)
+    num_sent = len(sent)
     page.type("#text", " three")
     expect(page.locator("#sentence-view")).to_be_hidden()
     expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
-    assert {'"words":true' in body for body in sent[first:]} == {False}
+    assert {'"words":true' in body for body in sent[num_sent:]} == {False}
 
 
 def test_late_candidates_of_another_word_are_not_shown(open_page: Callable[..., Page]) -> None:

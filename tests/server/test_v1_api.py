@@ -30,7 +30,7 @@ import schemathesis
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Random characters are in no language, and the server says so: the source `auto` gets a sentence."""
+    """With the source `auto`, replace random characters, whose language the server cannot detect."""
     if not isinstance(case.body, dict) or case.body.get("source") != "auto":
         return
     sentence, q = "The house is on the hill.", case.body.get("q")
@@ -83,7 +83,7 @@ def test_candidates_are_other_words_with_the_rest_of_the_translation(served: Ser
         assert candidate["words"][1]["probability"] == candidate["probability"]
         assert all(request["q"][slice(*link["source"])] for link in candidate["alignment"])
     spaced = served.post("/v1/candidates", {**request, "prefix": f"{prefix} ", "count": 3}).json["candidates"]
-    assert spaced == found, "a space at the end of the prefix changes nothing"
+    assert spaced == found, "a space at the end of the prefix changed the candidates"
     two = served.post("/v1/candidates", {**request, "q": "One two three. Four five six seven."})
     assert (two.status, two.json["error"].startswith("q has 2 sentences.")) == (409, True)
     refused = served.post("/v1/candidates", {**request, "target": "fr"})
@@ -99,7 +99,7 @@ def test_a_tag_that_the_model_lacks_is_refused(served: Served) -> None:
         answer = served.post(path, {"q": "one", "source": "de", "target": "de", "tags": "<rude>"})
         assert answer.status == 400
         assert "this server has no tag '<rude>'. It has no tags" in answer.json["error"]
-    answer = served.post("/v1/translate", {**REQUEST, "tags": "<a>" * 9 + ""})
+    answer = served.post("/v1/translate", {**REQUEST, "tags": "<a>" * 9})
     assert answer.status == 400
     assert served.post("/v1/translate", {**REQUEST, "tags": 3}).status == 400
     assert served.post("/v1/translate", {**REQUEST, "tags": []}).status == 200
@@ -165,7 +165,7 @@ def test_a_proxy_is_asked_not_to_buffer_a_stream(served: Served) -> None:
     assert answer.headers["cache-control"] == "no-store"
 
 
-def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) -> None:
+def test_a_greedy_stream_has_events_with_partial_texts(served: Served, model: Path) -> None:
     [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
     events = stream(served, q="one two three four five", greedy=True)
     *partial, sentence, text, done = events
@@ -181,7 +181,7 @@ def test_a_greedy_stream_has_one_event_per_token(served: Served, model: Path) ->
     assert "n_best" in refused.json["error"]
 
 
-def test_a_stream_with_pivots_and_detected_languages_ends_with_done(served: Served) -> None:
+def test_a_stream_names_pivots_and_detected_languages(served: Served) -> None:
     events = stream(served, target="fr", greedy=True)
     assert events[-2][1]["pivot"] == ["de"]
     mixed = stream(served, q=["the house is on the hill", "das ist nicht der Hund"], source="auto")

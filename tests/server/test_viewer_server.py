@@ -56,7 +56,7 @@ def server() -> Iterator[ViewerServer]:
 def send(
     server: ViewerServer, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """Send a request with exactly these headers, besides a valid Host."""
+    """Send a request with these headers, and with a valid Host and Content-Length unless they are given."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     all_headers = {"Host": f"127.0.0.1:{server.port}"} | {
         name.replace("_", "-"): value for name, value in headers.items()
@@ -125,8 +125,8 @@ def test_partial_translations_are_streamed(server: ViewerServer) -> None:
     ids = expected.target.ids
     replayed = [tokenizer.decode(ids[:length]) for length in range(1, len(ids) + 1)]
     for texts in (partials, replayed):  # a cached translation is replayed
-        status, _, response = send(server, "POST", f"/{server.application.secret}/explain", body, **headers)
-        *lines, response = [json.loads(line) for line in response.splitlines()]
+        status, _, received = send(server, "POST", f"/{server.application.secret}/explain", body, **headers)
+        *lines, response = [json.loads(line) for line in received.splitlines()]
         assert (status, [line["partial"] for line in lines]) == (200, texts)
         assert response["target"]["text"] == expected.text
 

@@ -251,6 +251,7 @@ def test_several_models_are_selected_by_index() -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run."""
     folder = tmp_path_factory.mktemp("monitored")
     pairs = write_tsv(folder / "digits.en-de.tsv", digit_lines(60))
     jumok.train(pairs, out=folder / "run", **TINY)

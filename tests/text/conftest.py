@@ -52,4 +52,5 @@ def bpe(sentences: list[str]) -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def without_bytes(sentences: list[str]) -> Tokenizer:
+    """A tokenizer without byte fallback: unknown characters become `<unk>`."""
     return train_tokenizer(sentences, TextSettings(byte_fallback=False), vocab_size=200)

@@ -113,7 +113,7 @@ def test_a_glossary_refuses_what_is_no_term() -> None:
 
 
 def place(source: str, translation: str, links: str, **words_for: list[str]) -> PlacedTerms:
-    """Place terms by links such as "0-0 1-2", and by a model's words for a term that is its whole input."""
+    """Place terms by links such as "0-0 1-2", and by the words that a model writes for a term alone."""
     pairs = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
     matches = Glossary(TERMS).find(source, find_protected(source))
     evidence = evidence_of_links(pairs, len(split_words(source)), len(split_words(translation)))
@@ -123,7 +123,7 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
 @pytest.mark.parametrize(
     ("source", "translation", "links", "placed"),
     [
-        # 은 follows a consonant in both; 에 has one form; 이 becomes 가.
+        # 은 follows a consonant in 학생 and in 수강생; 에 has one form; 이 becomes 가.
         ("The student reads.", "학생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
         ("I am in the library.", "나는 도서관에 있다.", "0-0 4-1 1-2", "나는 서재에 있다."),
         ("The library is big.", "도서관이 크다.", "1-0 3-1", "서재가 크다."),

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jumok.text.long_lines import sentence_separator, split_line
+from jumok.text.normalisation import MAX_MARKS
 
 LINES = st.text(alphabet="abc de.,;!? \t。、，！é́ 가나…", max_size=120)
 
@@ -76,7 +77,7 @@ def test_numbers_and_addresses_stay_whole() -> None:
     assert split_line(line, num_words, 10)[0] == "It costs 3.50 at example.com today and tomorrow."
 
 
-@pytest.mark.parametrize("marks", [1, 29, 30])
+@pytest.mark.parametrize("marks", [1, MAX_MARKS - 1, MAX_MARKS])
 def test_a_letter_keeps_as_many_marks_as_normalised_text_can_have(marks: int) -> None:
     """The middle of the line, at which it is split, is the last mark."""
     before, letter, after = "a" * (40 - marks), "e" + "\u0301" * marks, "b" * 39

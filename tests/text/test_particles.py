@@ -17,6 +17,7 @@ SYLLABLES = [chr(code) for code in range(0xAC00, 0xD7A4)]
 
 
 def final(syllable: str) -> int:
+    """Return the number of the final consonant; 0: the syllable ends in a vowel."""
     return (ord(syllable) - 0xAC00) % 28
 
 

@@ -51,7 +51,7 @@ FUNCTIONS = {
 CALLS: dict[str, int] = dict.fromkeys(FUNCTIONS, 0)
 
 
-def kill_at(call: str, kill: dict[str, Any] | None) -> None:
+def count_calls(call: str, kill: dict[str, Any] | None) -> None:
     """Count the calls of a function; if `kill` names one of them, kill this process or fail there."""
     module, name = FUNCTIONS[call]
     real = getattr(module, name)
@@ -89,7 +89,7 @@ def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | Non
         code = 70  # an exception
         try:
             for call in FUNCTIONS:
-                kill_at(call, kill)
+                count_calls(call, kill)
             code = _train(out, command, report)
         except BaseException as error:
             report.write_text(json.dumps({"error": type(error).__name__}))
@@ -137,7 +137,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     scenarios = json.load(sys.stdin)
     torch.set_num_threads(1)
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports its modules once for all forks
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports AdamW's modules once for all forks
     signal.signal(signal.SIGINT, signal.default_int_handler)
     results = {name: run_scenario(folder / name, scenario) for name, scenario in scenarios.items()}
     json.dump(results, sys.stdout)

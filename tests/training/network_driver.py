@@ -192,7 +192,7 @@ def shares(folder: Path, world_size: int) -> object:
 
 
 def fewer_ranks(folder: Path, world_size: int) -> object:
-    """A run in shares, abandoned at its first checkpoint. One rank fewer resumes it; one process, a copy."""
+    """A run in shares, abandoned at its first checkpoint: one rank fewer resumes it, one process a copy."""
     corpus, settings = digit_corpus(300), {**SETTINGS, "training.shares": 6}
 
     def run(rank: int, abandon: bool) -> object:
@@ -338,5 +338,5 @@ TASKS = {
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports its modules once for all forks
+    torch.optim.AdamW([torch.nn.Parameter(torch.zeros(1))])  # imports AdamW's modules once for all forks
     json.dump(TASKS[sys.argv[1]](Path(sys.argv[2]), int(sys.argv[3])), sys.stdout)

@@ -52,6 +52,7 @@ def weights(folder: Path) -> bytes:
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
+    """The folder of a run that was killed after step 10."""
     abandon_after(tmp_path / "run", 10)
     return tmp_path / "run"
 
@@ -89,6 +90,7 @@ def test_a_model_that_a_killed_session_could_not_write_is_written_by_the_next(ki
             break
     stream.close()
     assert read_stored_model(killed).card.facts["steps"] in (5, 10, 15)
+    # As after the kill at step 10, but without a model and without metrics.
     shutil.rmtree(killed / "model")
     shutil.rmtree(killed / "checkpoints" / "step-15")
     (killed / "metrics.jsonl").write_bytes(b"")

@@ -48,7 +48,7 @@ def only(events: list[Event], kind: type) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def stage(events: list[Event], name: str) -> str:
+def stage_detail(events: list[Event], name: str) -> str:
     [detail] = [event.detail for event in only(events, StageDone) if event.name == name]
     return str(detail)
 
@@ -83,7 +83,7 @@ def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_pa
         torch.testing.assert_close(weights[name], weight, atol=1e-15, rtol=0)
     assert files == old_files
     assert [corpus.name for corpus in card.corpora][:2] == ["digits", "colours"]
-    assert card.recipe.fine_tuning.start_from == card.facts["start_from"] == "start", "no path of the machine"
+    assert card.recipe.fine_tuning.start_from == card.facts["start_from"] == "start"  # no path of the machine
     assert card.recipe.model.width == start_card.recipe.model.width == 32
     reasons = {setting.name: setting.reason for setting in only(events, Started)[0].derived_settings}
     assert reasons["model.width"] == f"as in {start}"
@@ -91,7 +91,7 @@ def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_pa
 
 
 def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
-    """No vocabulary is learnt again, though both of the start model's are smaller than its setting asked."""
+    """The start model's two vocabularies are smaller than its setting asked; still none is learnt again."""
     pairs = corpus_of_pairs(digit_pairs(200), source="en", target="de", name="digits")
     separate = {"text.shared": False, "text.vocab_size": 400}
     list(training_events(pairs, out=tmp_path / "start", **{**TINY, **STEPS, **separate}))
@@ -101,7 +101,7 @@ def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
     size = read_card(model).recipe.text.vocab_size
     assert started.recipe.text.vocab_size == size
     assert [one.value for one in started.derived_settings if one.name == "text.vocab_size"] == [size]
-    assert "requested" not in stage(events, "learning vocabulary")
+    assert "requested" not in stage_detail(events, "learning vocabulary")
 
 
 def test_the_learning_rate_is_a_tenth_and_few_passes_are_the_default(start: Path, tmp_path: Path) -> None:
@@ -118,12 +118,12 @@ def test_the_learning_rate_is_a_tenth_and_few_passes_are_the_default(start: Path
 @pytest.mark.medium
 def test_old_pairs_of_the_start_models_run_are_replayed(start_run: Path, tmp_path: Path) -> None:
     events = tune(start_run / "model", tmp_path / "run")
-    assert "to replay (pairs that the start model was trained on)" in stage(events, "starting from")
-    assert "to keep (pairs that the start model was trained on)" in stage(events, "starting from")
+    assert "to replay (pairs that the start model was trained on)" in stage_detail(events, "starting from")
+    assert "to keep (pairs that the start model was trained on)" in stage_detail(events, "starting from")
     new, replay = open_store(tmp_path / "run" / "data").corpora
     assert replay.name.startswith("replay: ")
     assert replay.weight * (replay.end - replay.first) == pytest.approx(new.end - new.first)
-    assert "of the new pairs" in stage(events, "fine-tuning")
+    assert "of the new pairs" in stage_detail(events, "fine-tuning")
     facts = read_model_with_weights(tmp_path / "run" / "model")[0].facts
     assert {"start_chrf", "keep_chrf", "start_keep_chrf", "start_share"} <= facts.keys()
 
@@ -133,8 +133,8 @@ def test_without_old_pairs_the_start_models_own_translations_are_replayed(
     start: Path, tmp_path: Path
 ) -> None:
     events = tune(start, tmp_path / "run")
-    assert "(the new sources, translated by the start model)" in stage(events, "starting from")
-    assert "agreement with the start model" in stage(events, "fine-tuning")
+    assert "(the new sources, translated by the start model)" in stage_detail(events, "starting from")
+    assert "agreement with the start model" in stage_detail(events, "fine-tuning")
     stored = (tmp_path / "run" / "start" / "old_pairs.json").read_bytes()
     old = OldPairs.from_bytes(stored)
     assert old.keeps_translations
@@ -152,8 +152,8 @@ def test_pairs_of_given_files_are_kept_and_replayed(start: Path, tmp_path: Path)
     kept, replayed = ({pair.source for pair in pairs} for pairs in (old.keep, old.replay))
     assert kept == {pair.source for pair in digit_pairs(20, seed=7)}
     assert replayed
-    assert not kept & replayed, "what is measured is not trained on"
-    assert "to keep (keep.tsv)" in stage(events, "starting from")
+    assert not kept & replayed, "pairs that are measured are trained on"
+    assert "to keep (keep.tsv)" in stage_detail(events, "starting from")
     card = read_model_with_weights(tmp_path / "run" / "model")[0]
     assert (card.recipe.fine_tuning.keep, card.recipe.fine_tuning.replay) == (("keep.tsv",), ("replay.tsv",))
 
@@ -163,7 +163,7 @@ def test_a_plain_text_to_replay_is_translated_by_the_start_model(start: Path, tm
     text = tmp_path / "old.en.txt"
     text.write_text("".join(f"{pair.source}\n" for pair in digit_pairs(60, seed=9)))
     events = tune(start, tmp_path / "run", replay=[str(text)])
-    assert "(old.en.txt, translated by the start model)" in stage(events, "starting from")
+    assert "(old.en.txt, translated by the start model)" in stage_detail(events, "starting from")
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.medium)])
@@ -220,7 +220,7 @@ def test_replay_and_interpolation_keep_what_plain_fine_tuning_forgets(tmp_path: 
         warnings[name] = [event.message for event in only(events, Warned)]
     lost = {name: facts["start_keep_chrf"] - facts["keep_chrf"] for name, facts in scores.items()}
     tuned_chrf = read_model_with_weights(tmp_path / "ours" / "model")[0].scores["chrf"].value
-    assert lost["plain"] > 10, "plain fine-tuning forgets, and this is measured"
+    assert lost["plain"] > 10, "plain fine-tuning forgot little, or what it forgot was not measured"
     assert any("worse than the start model on the pairs to keep" in text for text in warnings["plain"])
     assert lost["ours"] < lost["plain"] / 2
     assert tuned_chrf > scores["ours"]["start_chrf"] + 10
@@ -239,7 +239,9 @@ def test_a_recurrent_model_and_a_language_model_are_continued(tmp_path: Path) ->
     model = jumok.train(text, out=tmp_path / "text-model", **{**tiny, **STEPS})
     events = list(training_events(text, out=tmp_path / "more", start_from=model, **STEPS))
     assert only(events, Started)[0].recipe.model.task == "language-model"
-    assert re.search(r"loss of the new pairs \d+\.\d\d → \d", stage(events, "fine-tuning"))  # not negative
+    assert re.search(
+        r"loss of the new pairs \d+\.\d\d → \d", stage_detail(events, "fine-tuning")
+    )  # not negative
     model_folder = only(events, Finished)[0].model_folder
     assert read_card(model_folder).facts["start_loss"] > 0
     # Further updates with the same pairs lower the loss, and a lower loss is no reason to warn.

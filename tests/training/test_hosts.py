@@ -172,7 +172,9 @@ def weights(out: Path) -> bytes:
     return (out / "model" / "weights.safetensors").read_bytes()
 
 
-def test_a_killed_worker_ends_in_the_undisturbed_weights(tmp_path: Path, pairs: Path, hosts: Hosts) -> None:
+def test_a_run_with_a_killed_worker_ends_in_the_undisturbed_weights(
+    tmp_path: Path, pairs: Path, hosts: Hosts
+) -> None:
     train_here(train_arguments(pairs, tmp_path / "here", training_processes=3))
     out = tmp_path / "hosts"
     with agents(hosts, "3", tmp_path, train_arguments(pairs, out)) as processes:

@@ -28,10 +28,12 @@ Results = dict[str, dict[str, Any]]
 
 
 def kill(call: str, at: int, when: str = "before", signal_number: int = signal.SIGKILL) -> dict[str, Any]:
+    """Describe a kill for `kill_driver.py`: at which call of which function."""
     return {"call": call, "at": at, "when": when, "signal": int(signal_number), "error": 0}
 
 
 def fail(call: str, at: int, error: int) -> dict[str, Any]:
+    """Describe an error for `kill_driver.py`: which call raises it."""
     return {"call": call, "at": at, "when": "before", "signal": 0, "error": error}
 
 

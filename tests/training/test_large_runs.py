@@ -70,7 +70,7 @@ def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
 @pytest.mark.parametrize(
     ("first_limit", "has_order", "order"),
     [(100, True, FEISTEL), (10_000, True, SORTED), (10_000, False, SORTED)],
-    ids=["large", "below the limit of its time", "of a jumok with one order"],
+    ids=["large", "below the limit when first encoded", "of a jumok that had one order"],
 )
 def test_pairs_that_are_encoded_again_keep_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_limit: int, has_order: bool, order: str

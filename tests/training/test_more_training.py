@@ -90,7 +90,7 @@ class TestPhases:
 
 
 class TestMoreTraining:
-    def test_a_finished_run_continues_with_a_schedule_of_its_own(self, finished: Path) -> None:
+    def test_more_training_of_a_finished_run_has_a_schedule_of_its_own(self, finished: Path) -> None:
         before, _, _ = read_model_with_weights(finished)
         events = train(finished, steps=30)
         [started] = only(events, Started)
@@ -123,11 +123,11 @@ class TestMoreTraining:
             list(training_events(out=tmp_path / "run", steps=15))
 
     def test_a_run_continues_to_more_epochs_and_more_minutes(self, finished: Path) -> None:
-        epochs = train(finished, epochs=3)
-        steps = epochs[-1].steps  # type: ignore[union-attr]
+        events = train(finished, epochs=3)
+        steps = events[-1].steps  # type: ignore[union-attr]
         assert steps > 10
-        minutes = train(finished, minutes=(trained_seconds(finished) + 4) / 60)
-        assert minutes[-1].steps > steps  # type: ignore[union-attr]
+        events = train(finished, minutes=(trained_seconds(finished) + 4) / 60)
+        assert events[-1].steps > steps  # type: ignore[union-attr]
         assert "epochs" not in record(finished)["recipe"]["training"]
 
     @pytest.mark.parametrize("limit", [{"steps": 9}, {"epochs": 0.1}, {"minutes": 0.001}], ids=str)

@@ -104,7 +104,7 @@ def test_a_script_may_train_twice(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_second_signal_ends_a_rank_if_rank_0_does_not_respond(tmp_path: Path) -> None:
     result = run_driver("dead_host", tmp_path / "dead", 2, seconds=60)
-    assert result["alive"] == "True"  # after the first signal it waits for rank 0
+    assert result["alive"] == "True"  # after the first signal, rank 1 waits for rank 0
     assert result["ranks"] == [{"killed": True}, {"killed": True}]
 
 

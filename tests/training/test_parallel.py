@@ -291,12 +291,12 @@ def test_a_run_that_ends_before_its_first_step_ends_its_workers(
     end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The workers end at once: garbage collection, which would also end them, may come much later."""
-    started: list[int] = []
+    worker_pids: list[int] = []
     start_worker = parallel_group._start_worker
 
     def remember(task: dict[str, Any]) -> subprocess.Popen[bytes]:
         process = start_worker(task)
-        started.append(process.pid)
+        worker_pids.append(process.pid)
         return process
 
     def fail(folder: Path) -> None:
@@ -314,8 +314,8 @@ def test_a_run_that_ends_before_its_first_step_ends_its_workers(
             monkeypatch.setattr(jumok.training.run.training_run, "load_newest_checkpoint", fail)
             with pytest.raises(OSError, match="cannot be read"):
                 list(events)
-        assert [pid for pid in started if Path(f"/proc/{pid}").exists()] == []
-        assert len(started) == 1
+        assert [pid for pid in worker_pids if Path(f"/proc/{pid}").exists()] == []
+        assert len(worker_pids) == 1
     finally:
         gc.enable()
 

@@ -127,7 +127,7 @@ def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_weights(tmp_path: 
     assert [event.resumed_from for event in resumed if isinstance(event, Started)] == [4]
     first, second = (read_model_with_weights(folder)[1] for folder in (whole, tmp_path / "stopped" / "model"))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    # A file with the same name and another picture makes it another corpus.
+    # A file with the same name and another picture is another corpus.
     changed = tmp_path / "halves" / "left" / "000.png"
     changed.write_bytes((tmp_path / "halves" / "right" / "000.png").read_bytes())
     with pytest.raises(Exception, match="other sentences"):

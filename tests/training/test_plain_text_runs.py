@@ -50,6 +50,7 @@ def first_last_and_middle(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A text for training and one for validation."""
     return write_cycles(tmp_path_factory.mktemp("cycles"))
 
 
@@ -143,7 +144,7 @@ class TestLearning:
         scores = evaluate_text(model, texts[1].read_text().splitlines()).as_dict()
         loss_per_sentence = scores["loss"] * scores["tokens"] / scores["sentences"]
         assert loss_per_sentence == pytest.approx(entropy_per_sentence(), rel=0.15)
-        assert scores["word_perplexity"] == pytest.approx(scores["perplexity"]), "each word is one token"
+        assert scores["word_perplexity"] == pytest.approx(scores["perplexity"])  # each word is one token
         [text] = model.complete(["ll aa bb"])
         assert text.startswith("ll aa bb cc dd ee")
 
@@ -153,9 +154,8 @@ class TestLearning:
         scores = evaluate_text(model, texts[1].read_text().splitlines()).as_dict()
         assert scores["accuracy"] >= 0.9
         reversed_scores = evaluate_text(model, texts[1].read_text().splitlines()[::-1]).as_dict()
-        assert reversed_scores["accuracy"] == scores["accuracy"], (
-            "the same tokens are masked, whatever the order of the sentences"
-        )
+        # The same tokens are masked, whatever the order of the sentences.
+        assert reversed_scores["accuracy"] == scores["accuracy"]
 
 
 class TestPretrainedEncoder:
@@ -176,7 +176,7 @@ class TestPretrainedEncoder:
         assert tokenizers["target.model"] != vocabulary["pieces.model"]
         model = card.recipe.model
         assert (model.width, model.encoder_layers, model.decoder_layers) == (64, 2, 2)
-        assert model.encoder_from == "model", "the card has the name of the folder, not its path"
+        assert model.encoder_from == "model"  # the name of the folder, not its path
         derived = only(events, Started)[0].derived_settings
         reasons = {setting.name: setting.reason for setting in derived}
         assert reasons["model.width"] == f"as in {encoder}"

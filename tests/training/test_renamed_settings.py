@@ -37,7 +37,6 @@ def with_old_names(recipe: dict[str, Any]) -> dict[str, Any]:
 def restore_old_names(file: Path) -> None:
     """Give the recipe and the reasons in a `run.json` or a `jumok.json` their old names."""
     content = read_json_with_checksum(file)
-    content = {name: value for name, value in content.items() if name != "sha256"}
     content["recipe"] = with_old_names(content["recipe"])
     assert "longest" in content["recipe"]["training"]
     for reason in content.get("reasons", []):

@@ -63,6 +63,7 @@ def only(events: list[Event], kind: type) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+    """The folder of a finished run, and its events."""
     out = tmp_path_factory.mktemp("finished") / "run"
     return out, run(out)
 
@@ -218,7 +219,7 @@ class TestSettingsAndInputs:
             next(iter(training_events("no.tsv", out=tmp_path / "run", **settings)))
         assert list(tmp_path.iterdir()) == []
 
-    def test_training_runs_in_a_thread(self, tmp_path: Path) -> None:
+    def test_training_can_run_in_a_thread(self, tmp_path: Path) -> None:
         """Only the main thread can install signal handlers; a run in another thread has none."""
         with ThreadPoolExecutor(1) as pool:
             events = pool.submit(run, tmp_path / "run", **{"training.steps": 2}).result()
@@ -262,7 +263,7 @@ class TestSettingsAndInputs:
         folder = train(file, out=tmp_path / "run", columns="2,3", encoding="cp1252", **SHORT)
         assert jumok.load(folder, engine="torch").translate(["one"])
         card = (folder / "jumok.json").read_text(encoding="utf-8")
-        assert str(tmp_path) not in card, "a model that is given away does not reveal local paths"
+        assert str(tmp_path) not in card, "the model reveals a local path to whom it is given"
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
@@ -630,7 +631,7 @@ class TestRunFolder:
         with pytest.raises(RunFolderError, match=r"newer jumok\. Received format 99"):
             run(tmp_path)
 
-    def test_a_run_of_an_older_jumok_is_refused(self, tmp_path: Path) -> None:
+    def test_a_run_of_format_1_is_refused(self, tmp_path: Path) -> None:
         """The record of such a run is incomplete, so settings would change in the middle of the run."""
         (tmp_path / "run.json").write_bytes(json_with_checksum({"format": 1, "recipe": {}}))
         with pytest.raises(RunFolderError, match=r"older jumok.*Received format 1.*Start a new run"):
@@ -705,7 +706,7 @@ class TestFailures:
     def test_targets_much_longer_than_their_sources_train_with_learned_positions(
         self, tmp_path: Path
     ) -> None:
-        """An untrained model never ends a translation; those that time a validation fit the positions."""
+        """An untrained model ends no translation; also the translations that time a validation must fit."""
         pairs = [Pair(short.source, " ".join(GERMAN)) for short in digit_pairs(300, max_digits=3)]
         validation_pairs = [Pair(" ".join(ENGLISH * 3), " ".join(GERMAN)), *pairs[:40]]
         settings = {

@@ -63,9 +63,9 @@ def test_every_validation_line_has_samples_and_the_map_of_the_first_sample(name:
     lines = validation_lines(tmp_path / "run")
     samples = [[Sample(**fields) for fields in line["samples"]] for line in lines]
     assert samples == [list(event.samples) for event in events if isinstance(event, Validated)]
-    shown = [[(sample.source, sample.reference) for sample in step] for step in samples]
+    shown = [[(sample.source, sample.reference) for sample in validation] for validation in samples]
     assert [len(set(pairs)) for pairs in shown] == [3, 3, 3]
-    assert shown[0] == shown[1] == shown[2], "the same sentences at every validation"
+    assert shown[0] == shown[1] == shown[2], "a validation shows other sentences than the one before"
     if name == "no attention":
         assert not any("attention" in line for line in lines)
         return
@@ -81,7 +81,7 @@ def test_every_validation_line_has_samples_and_the_map_of_the_first_sample(name:
     sums = np.stack(weights).sum(axis=-1)
     # A decoder-only model also attends to its own words, so only some of the weight is on the source.
     assert ((sums > 0.1) & (sums < 1.05)).all() if name == "decoder-only" else np.allclose(sums, 1, atol=0.05)
-    assert not np.allclose(weights[0], weights[-1], atol=0.01), "the model has learnt something in between"
+    assert not np.allclose(weights[0], weights[-1], atol=0.01), "training has not changed the map"
 
 
 def test_the_map_is_the_mean_over_the_heads_of_the_validated_model(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_a_model_of_plain_text_shows_its_self_attention(family: str, site: str, 
     assert attention["keys"] == ([*labels] if site == "encoder" else ["<s>", *labels[:-1]])
     weights = unpack_weights(attention["weights"])
     sums = weights.sum(axis=-1)
-    # The decoder also attends to the end of its source, which is empty here.
+    # The decoder also attends to the </s> of its source, which has no other token.
     min_sum = 0.3 if site == "decoder" else 0.95
     assert ((sums > min_sum) & (sums < 1.05)).all()
     assert (np.triu(weights, 1) == 0).all() == (site == "decoder")
@@ -163,7 +163,7 @@ def test_a_snapshot_draws_no_random_number_and_changes_no_weight(name: str, tmp_
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert (first is None) == (second is None) == (name == "no attention")
     if first is not None and second is not None:
-        assert np.array_equal(first.weights, second.weights), "dropout is off, though the model was training"
+        assert np.array_equal(first.weights, second.weights), "dropout was on"
 
 
 def test_the_longest_sentence_within_the_limit_is_picked() -> None:

@@ -31,7 +31,7 @@ FIRST_SENTENCE = "I read a book."
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Yield a browser, one per file: its event loop keeps tests of other files from starting theirs."""
+    """Yield a browser, one per file: an open one keeps tests of other files from starting an event loop."""
     found = find_browser()
     if found is None:
         pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)}): `make browser` installs one")
@@ -68,6 +68,7 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
 
 @pytest.fixture(scope="session")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Return two run folders, "transformer" and "recurrent"."""
     return train_runs(tmp_path_factory.mktemp("korean"))
 
 

@@ -57,8 +57,9 @@ def test_the_effect_of_each_head_on_each_word_is_shown(
     expect(section.get_by_test_id("legend")).to_contain_text("nats")
     rows = section.locator("tbody tr")
     expect(rows).to_have_count(effects.shape[0] * effects.shape[1])
-    word = [effects[..., step] for step, owner in enumerate(explanation.target.word_of_token) if owner == 0]
-    expected = np.sum(word, axis=0).reshape(-1)
+    words = explanation.target.word_of_token
+    of_first_word = [effects[..., step] for step, word in enumerate(words) if word == 0]
+    expected = np.sum(of_first_word, axis=0).reshape(-1)
     shown = [float(row.locator("td").first.inner_text().replace("−", "-")) for row in rows.all()]
     assert shown == pytest.approx(expected.tolist(), abs=6e-3)
 
@@ -82,7 +83,7 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     assert "measure=erasure" in page.url
     expect(section.get_by_test_id("legend")).to_contain_text("Change in log-probability without it (nats)")
     expect(section.locator("h3").first).to_have_text("Map: Target → source, Erasure (nats)")
-    expect(section).not_to_contain_text("Without these")  # no effect of heads: the measure has none
+    expect(section).not_to_contain_text("Without these")  # erasure is of the whole model, not of heads
     saved = json.loads(save_file(page, "JSON"))
     assert (saved["measure"], saved["unit"], saved["heads"]) == ("erasure", "nats", None)
     assert "weights" not in saved
@@ -97,8 +98,8 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     page.get_by_label("Minus the weight").check()
     weights = saved_weights(open_page, address)
     shares = np.abs(row) / np.abs(row).sum()
-    own = weights[0][:-1] / weights[0][:-1].sum()  # shares of the same columns: </s> has none in both
-    assert numbers(first) == pytest.approx((shares - own).tolist(), abs=1e-3)
+    own_shares = weights[0][:-1] / weights[0][:-1].sum()  # without </s>, which is not erased
+    assert numbers(first) == pytest.approx((shares - own_shares).tolist(), abs=1e-3)
     assert sum(numbers(first)) == pytest.approx(0, abs=1e-3)
     assert json.loads(save_file(page, "JSON"))["minus_weight"] is True
 
@@ -124,7 +125,7 @@ def saved_weights(open_page: OpenPage, address: str) -> Any:
 def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """They are not those of the first token of its word; special tokens can be pointed at as well."""
+    """They are not the weights of its word's first token. Special tokens can be pointed at, too."""
     sentence = "My friends read old books."
     parameters = {"panel": "attention", "site": "encoder", "show": "head", "layer": "0", "units": "tokens"}
     page = opened(open_page, address, **parameters, view="lines", sentence=sentence)
@@ -264,7 +265,7 @@ def test_the_steps_keep_their_cell_under_a_change_of_its_head(open_page: OpenPag
     assert (comments["changes"].split(":")[0], header) == ("Silence", "step,index,value")
     fields[1].select_option("1" if before[1] == "0" else "0")
     wait_for_responses(page)
-    expect(edited).to_have_count(0)  # another head is as it was
+    expect(edited).to_have_count(0)  # the other head is not changed
 
 
 def test_the_steps_of_a_recurrent_model_are_named_by_what_it_computes(open_page: OpenPage, live: str) -> None:
@@ -300,7 +301,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
             wait_for_responses(page)
             expect(story.locator(".done").first).to_be_visible()
         if step == 4:
-            expect(page.locator("td.suggested")).to_have_count(0)  # it is silent now
+            expect(page.locator("td.suggested")).to_have_count(0)  # this head is silent now
         if step == 5:
             expect(page.get_by_test_id("translation")).not_to_be_empty()
         if step == 3:
@@ -308,7 +309,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
         if step < 7:
             story.get_by_role("button", name="Next").click()
     expect(story.locator("li")).to_have_count(3)
-    expect(story.locator("li.solved")).to_have_count(0)  # the steps before solved nothing for the reader
+    expect(story.locator("li.solved")).to_have_count(0)  # challenges: the earlier steps solved none
     story.get_by_role("button", name="Finish").click()
     expect(story).to_have_count(0)
     page.goto("about:blank")
@@ -331,7 +332,7 @@ def test_a_file_with_a_model_measures_all_but_gradients(
     page = open_page(file.as_uri() + "#panel=attention&measure=gradient")
     expect(page.get_by_text("A model in a file computes no gradients")).to_be_visible()
     expect(page.locator("#heads-part canvas").first).to_be_visible()
-    expect(page.locator("#map-part").get_by_role("application")).to_have_count(0)  # no weights in its place
+    expect(page.locator("#map-part").get_by_role("application")).to_have_count(0)  # no weights instead
     expect(page.locator("#map-part").get_by_test_id("legend")).to_have_count(0)
     page.get_by_role("button", name="Share", exact=True).click()
     expect(page.locator("#share").get_by_role("button", name="CSV")).to_have_count(0)
@@ -391,6 +392,7 @@ class SlowService(ExplanationService):
 
 @pytest.fixture(scope="module")
 def slow(translator: Translator, runs: dict[str, Path]) -> Iterator[str]:
+    """Yield the address of a live page with a run and slow long work."""
     models, run = [NamedTranslator("mine", translator)], RunMonitor(runs["transformer"])
     with serving(SlowService(models, sentence=SENTENCE, run=run)) as served:
         yield served

@@ -84,7 +84,7 @@ def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -
     plain = explain(translator, SENTENCE)
     expected = explain(translator, SENTENCE, edit=plain.pin_words(1, other))
     drag(page, (x, y), centre(word(page, "source", other)), drop=False)
-    expect(page.get_by_test_id("translation")).to_have_text(expected.text)  # before it is dropped
+    expect(page.get_by_test_id("translation")).to_have_text(expected.text)  # the line is still held
     page.mouse.up()
     wait_for_responses(page)
     expect(page.locator(".word.pointed")).to_have_count(0)  # the old word is not lit any more
@@ -258,7 +258,7 @@ def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
 def test_a_second_change_is_named_by_the_word_that_was_chosen(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """Its steps wrote another word in the translation before all changes."""
+    """In the translation before all changes, the steps of this word wrote another one."""
     pin, index, name = changed_pin(translator)
     page = open_page(f"{address}#changes={quote(json.dumps([change_to_json(pin)]))}")
     wait_for_responses(page)

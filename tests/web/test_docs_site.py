@@ -55,7 +55,7 @@ def pages_of(site: Path, language: str) -> list[Path]:
     return sorted(pages)
 
 
-def open_page(browser: Browser, path: Path, **options: object) -> tuple[Page, list[str]]:
+def open_site_page(browser: Browser, path: Path, **options: object) -> tuple[Page, list[str]]:
     """Return the page and the list of its errors and of its requests to other hosts."""
     page = browser.new_page(**options)  # type: ignore[arg-type]
     faults: list[str] = []
@@ -75,7 +75,7 @@ def test_every_page_opens_without_an_error_or_another_host(
     pages = pages_of(site, language)
     assert len(pages) > 40
     for path in pages:
-        page, faults = open_page(browser, path)
+        page, faults = open_site_page(browser, path)
         assert page.locator("h1").count() == 1 or path.stem in {"genindex", "search"}, path.name
         assert faults == [], path.name
         if path.parent.name == "explain":
@@ -101,7 +101,7 @@ def test_every_figure_computes(browser: Browser, site: Path, language: str) -> N
     for path in pages_of(site, language):
         if "data-figure" not in path.read_text(encoding="utf-8"):
             continue
-        page, faults = open_page(browser, path)
+        page, faults = open_site_page(browser, path)
         for figure in page.locator(".book-figure").all():
             figure.locator("table, svg, p.translation, .figure-body p").first.wait_for()
             page.wait_for_function("figure => !figure.innerText.includes('…')", arg=figure.element_handle())
@@ -118,7 +118,7 @@ def test_every_figure_computes(browser: Browser, site: Path, language: str) -> N
 
 
 def test_hiding_a_word_changes_the_translation(browser: Browser, site: Path) -> None:
-    page, _ = open_page(browser, site / "explain" / "masks.html")
+    page, _ = open_site_page(browser, site / "explain" / "masks.html")
     figure = page.locator("[data-figure=hide-word]")
     translation = figure.locator(".translation")
     translation.wait_for()
@@ -128,7 +128,7 @@ def test_hiding_a_word_changes_the_translation(browser: Browser, site: Path) -> 
 
 
 def test_a_phone_shows_a_page_without_scrolling_sideways(browser: Browser, site: Path) -> None:
-    page, _ = open_page(
+    page, _ = open_site_page(
         browser, site / "ko" / "explain" / "scaled-dot.ko.html", viewport={"width": 320, "height": 700}
     )
     assert page.evaluate("document.documentElement.scrollWidth") <= 320

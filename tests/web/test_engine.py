@@ -92,11 +92,11 @@ def random_changes(document: dict[str, Any], generator: random.Random) -> list[d
             )
             changes.append({"kind": kind, **named, "query": query, "key": key, "weight": weight})
         else:
-            queries_pinned = sorted({query, generator.randrange(query, queries)})
-            pinned = sorted(generator.sample(range(visible), min(visible, generator.randint(1, 2))))
+            pinned_queries = sorted({query, generator.randrange(query, queries)})
+            pinned_keys = sorted(generator.sample(range(visible), min(visible, generator.randint(1, 2))))
             share = generator.choice([0.0, 1.0, 1.0, round(generator.random(), 2)])
             changes.append(
-                {"kind": kind, **named, "queries": queries_pinned, "keys": pinned, "weight": share}
+                {"kind": kind, **named, "queries": pinned_queries, "keys": pinned_keys, "weight": share}
             )
     return changes
 
@@ -140,7 +140,7 @@ def assert_same_measures(actual: dict[str, Any], expected: Measures) -> None:
 
 
 def without_attention_rows(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with each candidate's attention in place of its row: the order may differ."""
+    """Return the document with each candidate's attention, not its row number: the order may differ."""
     search = document["search"]
     if search is None or search["attention"] is None:
         return document
@@ -212,8 +212,8 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
             changed = explanation_to_document(edited, four_decimals=True)
             answer = engine.ask("explain", sentence=SENTENCE, changes=listed)
             # Silenced and pinned heads make hypotheses and words equal, and rounding decides between them.
-            for name_of_choices in ("search", "alignments"):
-                del answer[name_of_choices], changed[name_of_choices]
+            for field in ("search", "alignments"):
+                del answer[field], changed[field]
             assert_same(answer, changed, str(listed))
         effects = engine.ask("rank-heads", sentence=SENTENCE, changes=changes[-1])
         measured = explanation_to_document(edited.with_effects(), four_decimals=True)
@@ -225,8 +225,9 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
             np.testing.assert_allclose(
                 unpack_floats(effects["token_effect"][site]), table.token_effect, atol=2e-3
             )
-        for live, request in ((plain, {}), (edited, {"changes": changes[-1]})):
-            assert_same_measures(engine.ask("measures", sentence=SENTENCE, **request), live.measures())
+        for explanation, request in ((plain, {}), (edited, {"changes": changes[-1]})):
+            answer = engine.ask("measures", sentence=SENTENCE, **request)
+            assert_same_measures(answer, explanation.measures())
         layers = plain.with_layer_predictions().layers if plain.has_layer_predictions else ()
         assert_same(engine.ask("layers", sentence=SENTENCE)["layers"], layers_to_document(layers))
         for site, packed in document["attention"].items():

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 HANGUL = re.compile("[가-힣]")
-PANELS = ["attention", "steps", "beam", "compare", "run"]
+PANELS = ["attention", "steps", "beam", "compare", "run"]  # addresses with old names (map, change) still work
 ATTENTION = "#panel=attention"  # a page with a run opens on the run
 # Collects every text that the element with this test id has from now on.
 COLLECT = """name => {
@@ -100,7 +100,7 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     appeared = page.evaluate("seen")
     assert len(appeared) > 1
     if visited == "live":  # a sure model: greedy search, which is what appears, ends where beam search does
-        # Earlier ones may belong to a sentence that was not typed to its end.
+        # Earlier partial texts may belong to a sentence that was not typed to its end.
         assert any(translated.startswith(partial) for partial in appeared[:-1])
         assert appeared[-1].strip() == translated
 
@@ -153,7 +153,7 @@ CAPTIONS = {
 
 
 @pytest.mark.parametrize("panel", PANELS)
-def test_every_panel_is_saved_as_svg_png_and_json(open_page: OpenPage, live: str, panel: str) -> None:
+def test_every_panel_is_saved_as_svg_png_json_and_csv(open_page: OpenPage, live: str, panel: str) -> None:
     page = open_page(
         f"{live}#panel={panel}&show=head&layer=1&head=1&rows=0,1&cell=cross,1,0,0,1&changes={ALL_SILENT}"
     )
@@ -198,7 +198,7 @@ def test_a_word_lights_the_map_of_a_hypothesis_and_a_cell_lights_its_words(
     expect(lit.first).to_be_visible()
     assert lit.first.evaluate("element => getComputedStyle(element).fill") == "none"  # an outline only
     frame = page.locator("#panel [role=application]")
-    page.mouse.move(0, 0)  # the focus scrolls: a word that leaves the pointer then is no longer lit
+    page.mouse.move(0, 0)  # the focus scrolls the page: a word that left the pointer would not stay lit
     frame.focus()
     page.keyboard.press("ArrowDown")  # the first cell
     expect(page.locator("[data-word=target-0]")).to_have_class(re.compile("pointed"))
@@ -347,7 +347,7 @@ def test_one_slider_moves_the_samples_and_the_map_of_a_run(
     expect_validation(again, lines[1])
     page.keyboard.press("End")
     expect_validation(page, lines[-1])
-    assert "validation" not in page.url, "the newest is shown, and the view moves on to the next one"
+    assert "validation" not in page.url, "the view would not move on to the next validation"
     expect(marked).to_have_count(0)
 
 
@@ -673,7 +673,7 @@ def test_characters_that_xml_cannot_contain_do_not_break_a_picture(
     assert save_file(page, "PNG").startswith(b"\x89PNG")
 
 
-def test_a_picture_that_is_too_large_is_saved_smaller(open_page: OpenPage, live: str) -> None:
+def test_a_page_that_is_too_high_for_a_picture_is_saved_all_the_same(open_page: OpenPage, live: str) -> None:
     page = open_page(live)
     wait_for_responses(page)
     page.evaluate("document.getElementById('panel').style.minHeight = '40000px'")

@@ -37,6 +37,7 @@ def opened(open_page: OpenPage, address: str, **options: Any) -> Page:
 
 
 def changed(*changes: dict[str, Any]) -> str:
+    """Return the part of an address that makes these changes."""
     return f"changes={quote(json.dumps(changes))}"
 
 
@@ -69,7 +70,7 @@ def shown_changes(page: Page) -> list[str]:
 def test_the_slider_of_a_weight_stays_under_the_pointer_that_holds_it(
     open_page: OpenPage, address: str, width: int
 ) -> None:
-    """Also where the translation becomes another one, with longer words, or wraps."""
+    """Also when the translation changes, has longer words, or wraps."""
     long = "I go home and you read a book."
     page = opened(
         open_page, address, view=f"sentence={quote(long)}", viewport={"width": width, "height": 900}
@@ -242,7 +243,7 @@ def test_back_leads_to_a_sentence_with_its_pin(open_page: OpenPage, address: str
     assert shown_changes(page) == pinned
 
 
-def test_the_light_of_point_for_me_ends_with_the_step_and_with_the_sentence(
+def test_the_light_of_point_for_me_ends_with_its_step_and_with_the_first_steps(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address)
@@ -270,8 +271,10 @@ def test_heads_that_are_silenced_already_are_not_said_to_matter_little(
     expect(effect).not_to_contain_text("likely")
 
 
-def test_nothing_but_what_changed_moves_when_a_word_is_pinned(open_page: OpenPage, address: str) -> None:
-    """The numbers below the pair keep their height: the note on scores is with the changes."""
+def test_the_part_below_the_pair_keeps_its_height_when_a_word_is_pinned(
+    open_page: OpenPage, address: str
+) -> None:
+    """The note on scores is with the changes, not below the pair."""
     page = opened(open_page, address, viewport={"width": 1200, "height": 900})
     height = box(page, ".under")["height"]
     page.goto(f"{page.url.split('#')[0]}#sentence={quote(SENTENCE)}&{changed(PIN)}")

@@ -62,7 +62,7 @@ def test_the_page_says_which_tokens_a_pin_holds_and_of_which_words_the_score_is(
 
 
 def test_the_choice_of_heads_is_the_one_that_is_shown(open_page: OpenPage, address: str) -> None:
-    """The chosen option leaves the list; the browser alone would select the first one."""
+    """When the chosen option leaves the list, the browser alone would select the first option."""
     page = open_page(f"{address}#panel=attention")
     wait_for_responses(page)
     show = page.get_by_label("Show", exact=True)
@@ -132,7 +132,7 @@ def test_the_map_of_a_run_says_that_its_rows_are_the_reference(open_page: OpenPa
 def test_the_effect_is_that_of_the_heads_that_are_shown(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """One word in all heads is shown without an effect, which would be that of all words."""
+    """Heads that show one word show no effect, which would be that of all words."""
     page = open_page(f"{address}#show=head&layer=0&head=1&word=1")
     wait_for_responses(page)
     expect(page.locator("#heads-part")).not_to_contain_text("Without")

@@ -48,6 +48,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 
 def save(tmp_path: Path, *translators: Any) -> str:
+    """Write a page with one explanation per translator; return its address."""
     explanations = [
         explanation_to_json(explain(one, SENTENCE).with_effects().with_steps()) for one in translators
     ]
@@ -230,7 +231,7 @@ def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_pat
     save_explanation(explanation, file)
     page = open_page(file.as_uri() + "#panel=map&units=tokens&show=head&layer=0")
     page.locator("#map-part [role=application]").hover(position={"x": 200, "y": 200})
-    expect(page.locator(".tip b")).to_have_text(re.compile(r"^0\.\d{2,3}$"))  # four decimals are not stored
+    expect(page.locator(".tip b")).to_have_text(re.compile(r"^0\.\d{2,3}$"))  # fewer than four decimals
     layer = page.get_by_label("Layer", exact=True)
     for index in (1, 2, 3, 4, 5):
         layer.select_option(str(index))

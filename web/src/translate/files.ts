@@ -1,6 +1,6 @@
 /** A file: chosen or dropped, translated with its progress, downloaded. */
 
-import { byId } from "./dom";
+import { byId, make } from "./dom";
 import { checkAnswer, post, readEvents } from "./server";
 import { formatNumber, onLanguage, string } from "./settings";
 import type { Routing } from "./page";
@@ -11,6 +11,9 @@ export interface FileHost {
   explainError(error: unknown): string;
   describe(routing: Routing): string;
 }
+
+/** `notes`: which text of the file was not translated, and why. */
+type TranslatedFile = Routing & { translatedFileUrl: string; notes?: string[] };
 
 /** report.docx → report.ko.docx */
 export function translatedName(name: string, target: string): string {
@@ -24,6 +27,7 @@ export class Files {
   readonly #progress = byId<HTMLProgressElement>("file-progress");
   readonly #status = byId("file-status");
   readonly #download = byId<HTMLAnchorElement>("download");
+  readonly #notes = byId("file-notes");
   #running: AbortController | null = null;
   /** Makes the text of the status, again whenever the language changes. */
   #describe = () => "";
@@ -63,6 +67,7 @@ export class Files {
     form.append("file", file);
     byId("file-name").textContent = file.name;
     byId("file-error").textContent = "";
+    this.#notes.replaceChildren();
     this.#download.hidden = true;
     this.#progress.hidden = byId("cancel-file").hidden = false;
     this.#progress.removeAttribute("value");
@@ -71,7 +76,7 @@ export class Files {
       const response = await post("/v1/translate_file/stream", form, running.signal);
       for await (const { name, data } of readEvents(response.body!)) {
         if (name === "progress") this.#showProgress(data as { done: number; total: number });
-        if (name === "file") await this.#offer(translatedName(file.name, fields.target), data as Routing & { translatedFileUrl: string }, running.signal);
+        if (name === "file") await this.#offer(translatedName(file.name, fields.target), data as TranslatedFile, running.signal);
       }
     } catch (error) {
       if (this.#running !== running) return; // a newer file is being translated
@@ -89,12 +94,13 @@ export class Files {
   }
 
   /** Fetch the file at once: the server keeps it only for a while, and does not know its name. */
-  async #offer(name: string, answer: Routing & { translatedFileUrl: string }, signal: AbortSignal): Promise<void> {
+  async #offer(name: string, answer: TranslatedFile, signal: AbortSignal): Promise<void> {
     const response = await checkAnswer(await fetch(new URL(answer.translatedFileUrl).pathname, { signal }));
     URL.revokeObjectURL(this.#download.href);
     this.#download.href = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: "application/octet-stream" }));
     this.#download.download = name;
     this.#download.hidden = false;
+    this.#notes.replaceChildren(...(answer.notes ?? []).map((note) => make("li", { lang: "en" }, note)));
     this.#say(() => [string("file-done"), this.host.describe(answer)].filter(Boolean).join(" · "));
   }
 }
