@@ -263,7 +263,11 @@ def test_few_lines_give_no_hint() -> None:
         ("p.jsonl", '{"source": "a"}\n', "keys `source` and `target`"),
         ("p.jsonl", '{"source": "a", "target": "b"}\n{"source": "a"}\n', "Line 2 .* no text under 'target'"),
         ("p.jsonl", '{"source": "a", "target": 3}\n', "Line 1 .* no text under 'target'"),
-        ("p.jsonl", '{"source": "a", "target": "b", "alignment": 7}\n', 'not a word alignment.*"7"'),
+        (
+            "p.jsonl",
+            '{"source": "a", "target": "b", "alignment": 7}\n',
+            'has an `alignment` that is not a word alignment.*"7".* leave it out',
+        ),
         ("p.jsonl", "[1]\n", "not a JSON object"),
         ("p.jsonl", "{\n", "not JSON"),
         ("p.jsonl", "[" * 100_000 + "\n", "not JSON"),

@@ -124,6 +124,7 @@ def _reopen_closed_streams() -> bool:
         sys.stderr = io.TextIOWrapper(io.FileIO(os.devnull, "w"))  # nobody reads what is written there
     if sys.stdout is not None:
         return False
+    # The descriptor is read-only: printing fails with EBADF, which `main` reports.
     sys.stdout = io.TextIOWrapper(io.BufferedWriter(io.FileIO(1, "w")))
     return True
 

@@ -106,7 +106,7 @@ class Hardware(TypedDict):
 
 
 def report_fallback(engine: Engine) -> None:
-    """Print on standard error why the engine is not the expected one."""
+    """Print on standard error why another engine than the preferred one runs, if it does."""
     if engine.fallback_reason:
         reason = localise_text(engine.fallback_reason)
         typer.echo(localise("engine {name}: {reason}", name=engine.name, reason=reason), err=True)
@@ -230,7 +230,7 @@ def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
 
 
 def require_utf8(text: str | None) -> str | None:
-    """Return a sentence from the command line; refuse bytes that are not UTF-8, as file names may have."""
+    """Return a sentence from the command line; refuse bytes that are not UTF-8, which file names may have."""
     if (
         text is not None
         and not text.isascii()

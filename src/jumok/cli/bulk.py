@@ -181,11 +181,11 @@ def translate_files(
             check_replaceable([(source, out)], settings, overwrite=overwrite)
         job.join()
         name = f"{source.name}, " if len(files) > 1 else ""
-        for line, part in job.parts():
+        for first_line, part in job.parts():
             num_notes += part.num_notes
             num_incomplete += part.num_below_n_best
             if len(notes) < MAX_NOTES:
-                notes += [name + format_line_note(line + index, note) for index, note in part.notes]
+                notes += [name + format_line_note(first_line + index, note) for index, note in part.notes]
     report_notes(notes[:MAX_NOTES], total=num_notes)
     if num_incomplete:
         report_incomplete_lists(num_incomplete, total, settings.n_best)
@@ -274,6 +274,7 @@ class _Progress:
 
 
 def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
+    """Whether all parts of a job exist; if not, say on standard error how many are missing."""
     found, needed = job.num_parts()
     if found < needed:
         message = localise(

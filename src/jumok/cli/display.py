@@ -48,8 +48,9 @@ class TrainingDisplay:
             TextColumn("{task.fields[facts]}"),
             console=console,
         )
-        self._stage = self._bar.add_task("", total=None, facts="", visible=False)  # its length is unknown
-        self._task = self._bar.add_task("", total=None, facts="", visible=False)
+        # The length of a stage is unknown.
+        self._stage_task = self._bar.add_task("", total=None, facts="", visible=False)
+        self._training_task = self._bar.add_task("", total=None, facts="", visible=False)
         self._last_line_at = 0.0
 
     def __enter__(self) -> Self:
@@ -75,14 +76,14 @@ class TrainingDisplay:
     def _(self, event: events.StageStarted) -> None:
         name = localise_text(event.name)
         if event.name == "validating":  # a part of training: its bar stays
-            self._bar.update(self._task, description=name)
+            self._bar.update(self._training_task, description=name)
             return
-        self._bar.update(self._task, visible=False)
-        self._bar.update(self._stage, description=name, visible=True)
+        self._bar.update(self._training_task, visible=False)
+        self._bar.update(self._stage_task, description=name, visible=True)
 
     @show.register
     def _(self, event: events.StageDone) -> None:
-        self._bar.update(self._stage, visible=False)
+        self._bar.update(self._stage_task, visible=False)
         name, detail = localise_text(event.name), localise_text(event.detail)
         self.print_line(
             localise("{name}: {detail} ({seconds:.1f} s)", name=name, detail=detail, seconds=event.seconds)
@@ -100,7 +101,7 @@ class TrainingDisplay:
         self.print_line(_describe_run(event))
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         for setting in event.derived_settings:
-            # By default rich replaces Hangul that reaches the edge of a column by an ellipsis.
+            # By default rich puts an ellipsis in place of Hangul that reaches the edge of a column.
             reason = Text(localise_text(setting.reason), overflow=None if is_english() else "fold")
             table.add_row(f"  {setting.name}", Text(str(setting.value)), reason, style="dim")
         if event.derived_settings:
@@ -133,7 +134,7 @@ class TrainingDisplay:
         while shown and terminal_columns(" · ".join(shown)) > room:
             shown = shown[:-1]
         self._bar.update(
-            self._task,
+            self._training_task,
             description=description,
             total=steps,
             completed=step,
@@ -168,7 +169,7 @@ class TrainingDisplay:
 
     @show.register
     def _(self, event: events.Finished) -> None:
-        for task in (self._stage, self._task):
+        for task in (self._stage_task, self._training_task):
             self._bar.update(task, visible=False)
         scores = _format_scores(event.scores)
         if event.reason == "interrupted":

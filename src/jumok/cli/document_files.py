@@ -289,48 +289,48 @@ def _translate_one(
     translator: Translator, path: Path, target: Path, job: DocumentJob, label: str, *, overwrite: bool
 ) -> SegmentTranslator:
     with _segment_progress(label) as on_progress:
-        translate = SegmentTranslator(
+        segment_translator = SegmentTranslator(
             translator, job, target=target, overwrite=overwrite, on_progress=on_progress
         )
         try:
             notes = translate_file(
                 path,
                 target,
-                translate,
+                segment_translator,
                 language=translator.target_language,
                 source_language=translator.source_language,
                 read=partial(read_document_file, encoding=job.encoding),
                 overwrite=overwrite,
             )
-            if translate.part is not None:
-                translate.part.remove()
+            if segment_translator.part is not None:
+                segment_translator.part.remove()
         except KeyboardInterrupt:
-            if translate.part is not None and translate.part.done:
+            if segment_translator.part is not None and segment_translator.part.done:
                 message = localise(
                     "What is translated so far is in {file}; the same command continues.",
-                    file=translate.part.path,
+                    file=segment_translator.part.path,
                 )
                 typer.echo(message, err=True)
             raise
         finally:
-            if translate.part is not None:
-                translate.part.close()
-    report_notes([f"{path.name}: {localise_text(note)}" for note in (*notes, *translate.notes)])
-    return translate
+            if segment_translator.part is not None:
+                segment_translator.part.close()
+    report_notes([f"{path.name}: {localise_text(note)}" for note in (*notes, *segment_translator.notes)])
+    return segment_translator
 
 
 def _print_document(translator: Translator, source: Path, job: DocumentJob) -> dict[str, str]:
     """Write a translated document to standard output; return its sentences with their translations."""
     document = open_document(source, partial(read_document_file, encoding=job.encoding))
-    translate = SegmentTranslator(translator, job)
+    segment_translator = SegmentTranslator(translator, job)
     data = document.write(
-        translate(document.segments), translator.target_language, translator.source_language
+        segment_translator(document.segments), translator.target_language, translator.source_language
     )
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
-    report_notes([*document.notes, *translate.notes])
-    return translate.translated
+    report_notes([*document.notes, *segment_translator.notes])
+    return segment_translator.translated
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jumok.cli.language import localise, localise_text
-from jumok.data.encodings import check_encoding, encoding_advice, find_utf16, is_utf8
+from jumok.data.encodings import check_encoding, encoding_advice, find_utf16, is_utf8_instead
 from jumok.data.input_files import InputFile, read_blocks
 from jumok.data.lines import read_transcoded
 from jumok.documents.registry import find_format
@@ -94,7 +94,7 @@ def _add_encoding_option(encoding: Encoding) -> str:
 
 def _refuse_utf8(data: bytes, name: str, encoding: str) -> None:
     """Raise if a text is UTF-8 already: in another encoding it would be read as other characters."""
-    if not is_utf8(data, encoding):
+    if not is_utf8_instead(data, encoding):
         return
     raise DataError(
         localise(

@@ -189,7 +189,10 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class BulkWork:
-    """How a test set is translated in bulk: the workers, how they load a model, and the file to write."""
+    """How a test set is translated in bulk: the workers, how they load a model, and the file to write.
+
+    `suffix` is added to the name of the file, so that the parts of a baseline have a folder of their own.
+    """
 
     options: BulkOptions
     loading: dict[str, Any]

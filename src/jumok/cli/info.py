@@ -53,7 +53,7 @@ def _count_parameters(stored: StoredModel) -> int:
 
 
 def _foreign_facts(model: Path) -> dict[str, Any]:
-    """Return what an import would report, and the command."""
+    """Return what an import would report, and the command for it."""
     from jumok.interop.importing import describe_foreign_model  # start-up
 
     report = describe_foreign_model(model)
@@ -139,15 +139,15 @@ def _describe_tokenizers(stored: StoredModel) -> str:
     from jumok.inference.loading import open_tokenizers  # start-up
     from jumok.text.class_names import ClassNames  # start-up
 
-    pair, kind = open_tokenizers(stored), stored.card.recipe.text.kind
-    if isinstance(pair.target, ClassNames):
-        classes = pair.target.names
+    tokenizers, kind = open_tokenizers(stored), stored.card.recipe.text.kind
+    if isinstance(tokenizers.target, ClassNames):
+        classes = tokenizers.target.names
         return localise("{count:,} classes: {names}", count=len(classes), names=", ".join(classes))
     names = [name for name in sorted(stored.tokenizers) if name != "vocabulary.json"]
-    if len(stored.tokenizers) > len(names) and pair.shared:
-        size, files = pair.target.vocab_size, localise(" and ").join(names)
+    if len(stored.tokenizers) > len(names) and tokenizers.shared:
+        size, files = tokenizers.target.vocab_size, localise(" and ").join(names)
         return localise("{size:,} for {files}", size=size, files=files)
-    sides = zip(names, (pair.source, pair.target), strict=False)
+    sides = zip(names, (tokenizers.source, tokenizers.target), strict=False)
     sizes = (
         localise("{size:,} in {file}", size=tokenizer.vocab_size, file=name)
         for name, tokenizer in sides

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Suffixes of --out: of a drawn attention map, of the whole explanation.
 MAP_SUFFIXES, EXPLANATION_SUFFIXES = (".png", ".svg"), (".html", ".json", ".npz")
 SENTENCE = "I go home."
-MAX_RUNS = 4
+MAX_RUNS = 4  # run folders that one live page watches
 
 
 def look(

@@ -63,7 +63,9 @@ def shortlist(
     fingerprint = fingerprint_pairs(sentences.validation_pairs)
     was_held_out = fingerprint == card.facts.get(VALIDATION_FINGERPRINT)
     if not valid and not was_held_out:
-        _refuse_training_pairs(len(sentences.validation_pairs), known=VALIDATION_FINGERPRINT in card.facts)
+        _refuse_training_pairs(
+            len(sentences.validation_pairs), is_recorded=VALIDATION_FINGERPRINT in card.facts
+        )
     elif not was_held_out:
         warning = localise(
             "the pairs of --valid are not those that training held out: if the model was trained on them, "
@@ -106,13 +108,16 @@ def shortlist(
     typer.echo(lines)
 
 
-def _refuse_training_pairs(num_held_out: int, *, known: bool) -> None:
-    """Refuse to measure on pairs that the model may have been trained on: the cost would look too small."""
+def _refuse_training_pairs(num_held_out: int, *, is_recorded: bool) -> None:
+    """Refuse to measure on pairs that the model may have been trained on: the cost would look too small.
+
+    `is_recorded`: the model card says which pairs training held out.
+    """
     reason = (
         localise(
             "They are not the pairs that training held out: training got a validation set, or other pairs."
         )
-        if known
+        if is_recorded
         else localise(
             "The model was trained by an older jumok, which did not record the pairs that it held out."
         )

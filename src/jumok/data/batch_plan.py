@@ -46,7 +46,7 @@ def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """One epoch: the pairs of batch b are `pairs[starts[order[b]] : starts[order[b] + 1]]`."""
+    """One epoch: batch b has `pairs[starts[order[b]] : starts[order[b] + 1]]`; the layout has `starts`."""
 
     epoch: int
     pairs: NDArray[np.int64]  # (slots,)
@@ -132,7 +132,7 @@ def _sorted_by(keys: NDArray[np.uint64], pairs: NDArray[np.int64]) -> NDArray[np
 
 
 def _split_by_weight(corpora: Sequence[StoredCorpus]) -> tuple[NDArray[np.int64], list[SampledPairs]]:
-    """Return the pairs with a slot in every epoch, and those sampled for the fraction of a weight."""
+    """Return the pairs with a slot in every epoch, and those sampled for the fractional part of a weight."""
     unsampled: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     sampled: list[SampledPairs] = []
     for corpus in corpora:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
-_STRETCH_SAMPLE = 256  # at least this many pairs, if there are as many, show how much longer sentences become
+_STRETCH_SAMPLE = 256  # pairs, at least, on which the stretch is measured: all pairs of a smaller store
 _STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are not longer than planned
 
 
@@ -196,7 +196,7 @@ def _fill(
     (patch, value), have none.
     """
     first = int(begin)  # column of the first id: after <s>, if there is one
-    end = int(flat.ndim == 1)
+    end = int(flat.ndim == 1)  # 1 if </s> follows the ids
     max_count = int(counts.max(initial=0))
     columns = np.arange(max_count)
     inside = columns < counts[:, None]  # (row, token)

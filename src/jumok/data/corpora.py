@@ -303,7 +303,7 @@ _DOCUMENTS = {
 """Suffixes of documents whose text could be taken for lines of sentences."""
 
 
-def _refuse_markup(file: InputFile, first: str) -> None:
+def _refuse_markup(file: InputFile, first_line: str) -> None:
     """Raise if a text is a document by its name, or XML, HTML or JSON by its first line."""
     path = Path(file.plain_name)
     if document := _DOCUMENTS.get(path.suffix.lower()):
@@ -313,7 +313,7 @@ def _refuse_markup(file: InputFile, first: str) -> None:
             "translation on a line of a .tsv."
         )
     known = ", ".join(PAIR_FORMATS)
-    start = first.lstrip()
+    start = first_line.lstrip()
     if start.startswith(("<?xml", "<!DOCTYPE", "<!doctype", "<html", "<HTML")):
         kind, advice = "XML or HTML", f"Files of pairs that jumok reads: {known}."
     elif start in ("[", "{", "[{") or start.startswith(('[{"', '{"', '["')):
@@ -337,7 +337,7 @@ def _input_file(path: str | Path, encoding: str) -> InputFile:
 
 def _open_pairs(file: InputFile, open_format: OpenPairs, options: ReadOptions) -> Corpus:
     opened = open_format(file, options)
-    languages = opened.languages if any(opened.languages) else _languages_in_name(file)
+    languages = opened.languages if any(opened.languages) else _language_pair_in_name(file)
     corpus = Corpus(file.name, opened.read, *languages, note=opened.note)
     if next(corpus.numbered_pairs(), None) is None:
         raise _nothing_to_read_error(file, corpus)
@@ -365,7 +365,7 @@ def _open_parallel(source: InputFile, target: InputFile) -> Corpus:
         _refuse_markup(file, first)
     languages = _language_in_name(source), _language_in_name(target)
     if not any(languages):
-        languages = _languages_in_name(source)
+        languages = _language_pair_in_name(source)
     elif languages[0] == languages[1]:
         raise DataError(
             f"{source.name} and {target.name} are both {language_name(languages[0])} by their names. "
@@ -385,7 +385,7 @@ def _language_in_name(file: InputFile) -> str:
     return ""
 
 
-def _languages_in_name(file: InputFile) -> tuple[str, str]:
+def _language_pair_in_name(file: InputFile) -> tuple[str, str]:
     """Return the languages of `pairs.en-ko.tsv`, `en_ko.tsv`, `Sentence pairs in English-Korean - ….tsv`."""
     tatoeba = re.match(r"Sentence pairs in (.+?)-(.+?) - ", file.plain_name)
     if tatoeba:

@@ -292,7 +292,7 @@ class _SideTally:
 
 
 class _WordCounts(dict[str, int]):
-    """Cache: text between two spaces → how many words it has, as training counts them.
+    """Cache: text between two spaces → how many words `split_words` finds in it.
 
     `new_words` are the words of texts that were not in the cache.
     """

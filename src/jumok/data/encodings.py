@@ -1,6 +1,6 @@
 """Guess the encoding of bytes that are not UTF-8, and recognise files that are not text.
 
-Nothing is converted here: a message names the encoding that fits and shows a line decoded with it, and the
+This module converts nothing: a message names the encoding that fits and shows a line decoded with it, and the
 user decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
 Korean bytes are also valid Chinese, so Korean is tried first; Chinese bytes read as Korean give Hangul mixed
 with many Hanja, which do not count as common.
@@ -67,10 +67,11 @@ def check_encoding(name: str) -> str:
     return name
 
 
-def is_utf8(data: bytes, encoding: str) -> bool:
-    """Return whether a text that is said to be in `encoding` is UTF-8. Its end may be cut off.
+def is_utf8_instead(data: bytes, encoding: str) -> bool:
+    """Return whether a text that is said to be in `encoding` is UTF-8 instead. Its end may be cut off.
 
-    Text in another encoding is hardly ever valid UTF-8 by chance, unless it is ASCII: then this is False.
+    Text in another encoding is hardly ever valid UTF-8 by chance, unless it is ASCII: then this is False. It
+    is also False if `encoding` is a form of Unicode (UTF-8, UTF-16).
     """
     if data.isascii() or codecs.lookup(encoding).name.startswith("utf-"):
         return False
@@ -242,12 +243,12 @@ _CANDIDATES: list[tuple[Encoding, Callable[[Sequence[str], str], float]]] = [
 
 # --- files that are not text ---
 
-_TABLES = "Save its table as .xlsx, .csv or .tsv."
+_SAVE_TABLE = "Save its table as .xlsx, .csv or .tsv."
 _SIGNATURES: list[tuple[bytes, str]] = [
-    (b"%PDF", "a PDF file, from which pairs cannot be read. " + _TABLES),
+    (b"%PDF", "a PDF file, from which pairs cannot be read. " + _SAVE_TABLE),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Office file in a format from before 2007 (.doc, .xls, .ppt), "
      "or one with a password. Save it as .xlsx without a password."),
-    (b"{\\rtf", "an RTF file, from which pairs cannot be read. " + _TABLES),
+    (b"{\\rtf", "an RTF file, from which pairs cannot be read. " + _SAVE_TABLE),
     (b"\x1f\x8b", "compressed with gzip. Add .gz to its name."),
     (b"BZh", "compressed with bzip2. Add .bz2 to its name."),
     (b"\xfd7zXZ\0", "compressed with xz. Add .xz to its name."),
@@ -260,8 +261,8 @@ _SIGNATURES: list[tuple[bytes, str]] = [
     (b"GIF8", "a picture. Is it the right file?"),
 ]  # fmt: skip
 _ZIP_CONTENTS: list[tuple[bytes, str]] = [
-    (b"word/", "a Word document (.docx), which is no list of pairs. " + _TABLES),
-    (b"ppt/", "a PowerPoint file (.pptx), which is no list of pairs. " + _TABLES),
+    (b"word/", "a Word document (.docx), which is no list of pairs. " + _SAVE_TABLE),
+    (b"ppt/", "a PowerPoint file (.pptx), which is no list of pairs. " + _SAVE_TABLE),
     (b"xl/", "an Excel workbook. Add .xlsx to its name."),
     (b"opendocument.spreadsheet", "an OpenDocument spreadsheet. Add .ods to its name."),
     (b"opendocument.", "an OpenDocument file, which is no list of pairs. Save its table as .ods or .csv."),

@@ -101,8 +101,8 @@ Findings = dict[Fault, "NDArray[np.bool_]"]
 """Fault → mask of the pairs in a block that have it. Only faults that occur are listed."""
 
 # UTF-8 that was decoded as Latin-1 or Windows-1252: continuation bytes become these characters. «, », …,
-# quotes, dashes and no-break spaces also follow letters in good text, so they do not count after é and the
-# like, which start a sequence of three bytes.
+# quotes, dashes and no-break spaces also follow letters in good text, so `_CONTINUATION` lacks them; after
+# two bytes such as â€, all of `_WINDOWS_1252` count.
 _WINDOWS_1252 = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _CONTINUATION = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
 _MOJIBAKE = re.compile(
@@ -164,7 +164,7 @@ class Inspector:
             Fault.ZERO_WIDTH: side.count(*_zero_width_classes(scripts)) > 0,
             Fault.WRONG_SCRIPT: self._wrong_script(side, scripts),
             Fault.MOJIBAKE: _matches(_MOJIBAKE, side) | _two_byte_mojibake(side),
-            Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _empty_mask(side),
+            Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _none_of(side),
             Fault.NOT_COMPOSED: _not_composed(side, sentences),
         }
 
@@ -175,7 +175,7 @@ class Inspector:
         """
         totals = block.source.script_totals() + block.target.script_totals()
         if any(self._scripts) or self.only_target or len(totals) < 2:
-            return _empty_mask(block.source)
+            return _none_of(block.source)
         if self._usual_scripts is None:
             first, second = (script for script, _ in totals.most_common(2))
             is_forward = _in_scripts(block, first, second).sum() >= _in_scripts(block, second, first).sum()
@@ -227,7 +227,7 @@ class Inspector:
 
     def _wrong_script(self, side: Characters, scripts: tuple[str, ...]) -> NDArray[np.bool_]:
         if not scripts:
-            return _empty_mask(side)
+            return _none_of(side)
         letters = side.count_letters()
         return (letters > 1) & (side.count_letters(scripts) < self.limits.min_script_share * letters)
 
@@ -250,7 +250,7 @@ def _zero_width_classes(scripts: tuple[str, ...]) -> tuple[int, ...]:
 
 
 def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
-    mask = _empty_mask(side)
+    mask = _none_of(side)
     if not side.text.isascii() or pattern is _ENTITY:
         for match in pattern.finditer(side.text):
             mask[side.sentence_at(match.start())] = True
@@ -259,7 +259,7 @@ def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
 
 def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
     """Find signs mixed with accented letters, as in ³ª´Â; letters only, or a repeated sign, are good text."""
-    mask = _empty_mask(side)
+    mask = _none_of(side)
     if side.text.isascii():
         return mask
     for match in _TWO_BYTE_MOJIBAKE.finditer(side.text):
@@ -270,9 +270,9 @@ def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
 
 def _not_composed(side: Characters, sentences: Sequence[str]) -> NDArray[np.bool_]:
     if is_composed(side.text):
-        return _empty_mask(side)
+        return _none_of(side)
     return np.fromiter((not is_composed(sentence) for sentence in sentences), bool, count=len(sentences))
 
 
-def _empty_mask(side: Characters) -> NDArray[np.bool_]:
+def _none_of(side: Characters) -> NDArray[np.bool_]:
     return np.zeros(len(side.lengths), dtype=bool)

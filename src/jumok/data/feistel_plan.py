@@ -105,16 +105,16 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
     """Lay out slots and batches; sentences count as `stretch` times as long as they are."""
     counts: dict[int, int] = {}
     for _, classes in _chunks(store, stretch):
-        for value, count in zip(
+        for length_class, count in zip(
             *(array.tolist() for array in np.unique(classes, return_counts=True)), strict=True
         ):
-            counts[value] = counts.get(value, 0) + count
+            counts[length_class] = counts.get(length_class, 0) + count
     distinct = np.array(sorted(counts), dtype=np.int64)
     source, target = distinct & ((1 << _LENGTH_BITS) - 1), distinct >> _LENGTH_BITS
     ranked = np.argsort(class_keys(source, target), kind="stable")  # neighbours are similar
     rank_of = np.empty(len(ranked), np.int64)
     rank_of[ranked] = np.arange(len(ranked))
-    sizes = np.array([counts[value] for value in distinct[ranked].tolist()], dtype=np.int64)
+    sizes = np.array([counts[length_class] for length_class in distinct[ranked].tolist()], dtype=np.int64)
     class_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     order = np.empty(class_starts[-1], np.uint32)
     next_free = class_starts[:-1].copy()  # the next free slot of each class
@@ -131,7 +131,7 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
 
 
 def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield pairs, as often as their weight says, and their classes: target length and source length."""
+    """Yield pairs, as often as their weight says, and their classes: target class << 16 | source class."""
     special_tokens = store.special_tokens
     for corpus in store.corpora:
         for first in range(corpus.first, corpus.end, _CHUNK_PAIRS):
@@ -160,8 +160,8 @@ def _form_batches(
         rows = max(1, min(window, SOURCE_TOKENS_FACTOR * batch_tokens // int(source[length_class])))
         remaining = int(class_starts[length_class + 1]) - start
         if remaining >= window:  # `batch_plan` would see only slots of this class in its window
-            full = (remaining - window) // rows + 1
-            ends = start + rows * np.arange(1, full + 1, dtype=np.int64)
+            num_batches = (remaining - window) // rows + 1
+            ends = start + rows * np.arange(1, num_batches + 1, dtype=np.int64)
         else:
             ends = np.array([start + _mixed_rows(class_starts, source, target, start, batch_tokens)])
         starts.append(ends)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jumok.data.encodings import check_encoding, is_utf8
+from jumok.data.encodings import check_encoding, is_utf8_instead
 from jumok.data.formats.pair_file import ReadOptions
 from jumok.data.formats.tbx import open_tbx
 from jumok.data.input_files import InputFile, read_blocks
@@ -31,13 +31,13 @@ def read_glossary(
     """Read the terms of a file and their translations.
 
     If the file names its languages, they decide which side is the source; otherwise the first column is the
-    source. Of a table without a header, the first two columns are read; others may have notes. `encoding` is
-    for text files that are not UTF-8; a file that is valid UTF-8 is read as UTF-8 in any case.
+    source. Of a table without a header, the first two columns are read; further ones may be notes. `encoding`
+    is for text files that are not UTF-8; a file that is valid UTF-8 is read as UTF-8 in any case.
     """
     file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():
         raise DataError(f"There is no glossary {path}.")
-    if encoding and is_utf8(b"".join(read_blocks(file)), encoding):
+    if encoding and is_utf8_instead(b"".join(read_blocks(file)), encoding):
         file = InputFile(path)
     options = ReadOptions(_code(source_language), _code(target_language))
     opened = _open(file, options)
@@ -69,12 +69,12 @@ def _refuse_swapped(terms: Mapping[str, str], file: InputFile, options: ReadOpti
     source, target = find_language(options.source), find_language(options.target)
     if source is None or target is None or not set(source.scripts).isdisjoint(target.scripts):
         return
-    of_source, of_target = letter_pattern(source.scripts), letter_pattern(target.scripts)
+    source_letter, target_letter = letter_pattern(source.scripts), letter_pattern(target.scripts)
     different = [(term, translation) for term, translation in terms.items() if term != translation]
     swapped = [
         (term, translation)
         for term, translation in different
-        if not of_source.search(term) and of_target.search(term) and of_source.search(translation)
+        if not source_letter.search(term) and target_letter.search(term) and source_letter.search(translation)
     ]
     if 2 * len(swapped) > len(different):
         raise DataError(

@@ -1,7 +1,7 @@
 """A set of 64-bit hashes that takes eight bytes per element.
 
-A Python set of ten million integers takes about 700 MB; the sorted runs here take 80. In a corpus of ten
-million pairs, the chance that any two different sentences have the same hash is 3 in a million.
+A Python set of ten million integers takes about 700 MB, these sorted runs 80 MB. In a corpus of ten million
+pairs, the chance that any two different sentences have the same hash is 3 in a million.
 """
 
 from __future__ import annotations

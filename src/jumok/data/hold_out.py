@@ -1,6 +1,6 @@
 """The hold-out: a validation set taken from the corpus if none is given.
 
-A hash of the source (of the sentence in plain text), without case, punctuation and extra spaces, decides
+A hash of the source (in plain text: of the sentence), without case, punctuation and extra spaces, decides
 which pairs are held out: all translations and duplicates of a sentence are either held out or not. Nothing
 leaks, whatever the order of the files, and a corpus that grows retains most of its validation set.
 """
@@ -30,8 +30,8 @@ _PUNCTUATION = re.compile(
 )
 
 
-# For `bytes.translate`, which does the same to ASCII and is four times as fast.
-_ASCII_KEYS = bytes(
+# What `sentence_key` does to an ASCII character, for `bytes.translate`, which is four times as fast.
+_ASCII_TABLE = bytes(
     ord(" " if _PUNCTUATION.fullmatch(chr(code)) else chr(code).lower()) for code in range(128)
 ) + bytes(128)
 
@@ -39,7 +39,7 @@ _ASCII_KEYS = bytes(
 def sentence_key(text: str) -> str:
     """Return a key that copies of a sentence share: no case, punctuation or extra spaces, and NFC."""
     if text.isascii():
-        return b" ".join(text.encode("ascii").translate(_ASCII_KEYS).split()).decode("ascii")
+        return b" ".join(text.encode("ascii").translate(_ASCII_TABLE).split()).decode("ascii")
     return _PUNCTUATION.sub(" ", to_nfc(text).casefold()).strip()
 
 
@@ -89,7 +89,7 @@ def hold_out_from_hashes(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
     max_pairs = min(count, len(hashes) // MIN_PAIRS_PER_HELD_OUT)
     if max_pairs <= 0:
         return HoldOut(0)
-    # At most `max_pairs` pairs are below the hash of that rank, and equal sources stay together.
+    # At most `max_pairs` pairs have a lower hash than the one of this rank, and equal sources stay together.
     return HoldOut(int(np.partition(hashes, max_pairs)[max_pairs]))
 
 

@@ -60,7 +60,7 @@ class InputFile:
 
     @property
     def plain_name(self) -> str:
-        """The file's name without the suffix of its compression."""
+        """The file's name without the suffix of its compression; of a member of an archive, its own name."""
         return PurePath(self.member).name if self.member else without_compression(self.path.name)
 
     def in_archive(self, member: str) -> InputFile:

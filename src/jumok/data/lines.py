@@ -13,7 +13,7 @@ import codecs
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from jumok.data.encodings import encoding_advice, find_utf16, is_utf8, name_binary_file
+from jumok.data.encodings import encoding_advice, find_utf16, is_utf8_instead, name_binary_file
 from jumok.data.input_files import read_blocks
 from jumok.errors import DataError
 
@@ -59,7 +59,9 @@ def read_lines(file: InputFile, dropped: Counter[str]) -> Iterator[str]:
 
 
 def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
-    """Return the beginning of the file, with at least one line end if there is one, and the blocks after it.
+    """Return the beginning of the file and the blocks after it.
+
+    The beginning has a line end, or at least `_HEAD_BYTES` bytes, or is all of the file.
 
     A file that is no text, or that is UTF-16 of ASCII letters (which is valid UTF-8), is refused.
     """
@@ -83,7 +85,7 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
 
 def _refuse_utf8(file: InputFile) -> None:
     """Raise if a file is UTF-8 but should be read in another encoding, which could give mojibake."""
-    if not is_utf8(next(read_blocks(file), b"")[:_HEAD_BYTES], file.encoding):
+    if not is_utf8_instead(next(read_blocks(file), b"")[:_HEAD_BYTES], file.encoding):
         return
     raise DataError(
         f"{file.name} is UTF-8 text. Received: --encoding {file.encoding}. Leave it out; if only other files "

@@ -16,7 +16,7 @@ kept, as `cleaning.py` does in one process. Hashes are blake2b, which is the sam
     of every pair without faults of its own:
     000017.text       source, tab, target and line end
     000017.lengths    (pair, 2) bytes of the source and of the target
-    000017.keys       hash of the source without case and punctuation, for the hold-out
+    000017.keys       hash of the source without case and punctuation, for the hold-out and for `leaked`
     000017.leaked     whether that source is in a corpus of `exclude`
     000017.keep       whether the pair is kept, for training or to be held out: no duplicate, not leaked
 """
@@ -116,16 +116,16 @@ class SpooledBlock:
     def texts(self, mask: NDArray[np.bool_]) -> tuple[list[str], list[str]]:
         """Return the sources and targets of some pairs."""
         data, ends, lengths = self.path("text").read_bytes(), self.ends(), self.lengths()
-        starts = (ends - lengths.sum(axis=1, dtype=np.int64) - 2)[mask].tolist()
-        middles, last = lengths[mask, 0].tolist(), (ends - 1)[mask].tolist()
-        spans = list(zip(starts, middles, last, strict=True))
+        starts = ends - lengths.sum(axis=1, dtype=np.int64) - 2
+        tabs, line_ends = starts + lengths[:, 0], ends - 1
+        spans = list(zip(*(offsets[mask].tolist() for offsets in (starts, tabs, line_ends)), strict=True))
         if data.isascii():
             text = data.decode("ascii")
-            sources = [text[start : start + middle] for start, middle, _ in spans]
-            return sources, [text[start + middle + 1 : end] for start, middle, end in spans]
+            sources = [text[start:tab] for start, tab, _ in spans]
+            return sources, [text[tab + 1 : end] for _, tab, end in spans]
         return (
-            [data[start : start + middle].decode("utf-8", "surrogatepass") for start, middle, _ in spans],
-            [data[start + middle + 1 : end].decode("utf-8", "surrogatepass") for start, middle, end in spans],
+            [data[start:tab].decode("utf-8", "surrogatepass") for start, tab, _ in spans],
+            [data[tab + 1 : end].decode("utf-8", "surrogatepass") for _, tab, end in spans],
         )
 
     def kept_bytes(self) -> Iterator[memoryview]:
@@ -164,7 +164,8 @@ class Spool:
         self.kept = 0
         self.has_alignments = False
         with disk_errors(folder, "The corpus itself is intact."):
-            if not folder.is_dir() or any(folder.iterdir()):  # an empty one stays: it may be private
+            # An empty folder stays, because its permissions may be private.
+            if not folder.is_dir() or any(folder.iterdir()):
                 shutil.rmtree(folder, ignore_errors=True)
                 make_folder(folder)
         self._finalizer = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -230,18 +231,18 @@ class Spool:
         duplicates = np.zeros(total, dtype=bool)
         num_parts = -(-total // MAX_COMPARED_HASHES)
         for part in range(num_parts):
-            hashes, numbers = [], []
+            hashes, indices = [], []
             for block in self.blocks:
                 values = block.array("hashes", "<u8")
                 chosen = (
                     np.flatnonzero(values % np.uint64(num_parts) == part) if num_parts > 1 else slice(None)
                 )
                 hashes.append(values[chosen])
-                numbers.append(np.arange(block.first, block.first + block.num_read)[chosen])
-            compared, number = np.concatenate(hashes), np.concatenate(numbers)
+                indices.append(np.arange(block.first, block.first + block.num_read)[chosen])
+            compared, index = np.concatenate(hashes), np.concatenate(indices)
             is_first = np.zeros(len(compared), dtype=bool)
             is_first[np.unique(compared, return_index=True)[1]] = True
-            duplicates[number[~is_first]] = True
+            duplicates[index[~is_first]] = True
         return duplicates
 
     def pairs(self, corpus: int | None = None) -> Iterator[Pair]:

@@ -186,9 +186,9 @@ def write_store(
 ) -> PairStore:
     """Encode all pairs into `folder`; pairs with more than `max_tokens` on a side are skipped and counted.
 
-    `store_text` also stores the sentences, for token sampling. `order` is the order of batches if a store
-    is written again; by default it follows from the number of pairs. A store in that folder is replaced; any
-    other folder is refused.
+    `store_text` also stores the sentences, for token sampling. `order` (SORTED or FEISTEL) is for a store
+    that is written again; by default it follows from the number of pairs. A store in that folder is replaced;
+    any other folder is refused.
     """
     _refuse_foreign_folder(folder)
     with new_folder(folder, failure_note="The corpus itself is intact.", replace=True) as temporary:
@@ -260,8 +260,7 @@ class _AppendedFile:
 class _SideWriter:
     """Appends the sentences of one side."""
 
-    def __init__(self, folder: Path, name: str, ids_dtype: str, *, store_text: bool) -> None:
-        self._ids_dtype = ids_dtype
+    def __init__(self, folder: Path, name: str, *, store_text: bool) -> None:
         self._ids = _AppendedFile(folder / f"{name}.ids")
         self._offsets = _AppendedFile(folder / f"{name}.offsets")
         self._text = _AppendedFile(folder / f"{name}.text") if store_text else None
@@ -307,9 +306,7 @@ def _write_contents(
     sides = {"source": tokenizers.source, "target": tokenizers.target}
     dtypes = {name: _ids_dtype(tokenizer) for name, tokenizer in sides.items()}
     shapes = {name: tokenizer.token_shape for name, tokenizer in sides.items() if tokenizer.token_shape}
-    writers = {
-        name: _SideWriter(folder, name, dtype, store_text=store_text) for name, dtype in dtypes.items()
-    }
+    writers = {name: _SideWriter(folder, name, store_text=store_text) for name in sides}
     open_files = [file for writer in writers.values() for file in writer.files]
     skipped: Counter[str] = Counter()
     ranges: list[dict[str, Any]] = []
@@ -389,7 +386,7 @@ def _append_corpus(
 
 @dataclass(frozen=True, slots=True)
 class EncodedSide:
-    """One side of some pairs: the texts, the ids of all texts concatenated, and the ids per text."""
+    """One side of some pairs: the texts, the ids of all texts concatenated, and how many each text has."""
 
     texts: list[str]
     ids: NDArray[Any]

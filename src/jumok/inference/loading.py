@@ -80,7 +80,7 @@ def load(
     chosen_shortlist = choose_shortlist(shortlist, stored, tokenizers)
     if stored.converted is not None and engine == "torch":
         stored.weights()  # raises: only CTranslate2 runs this model
-    reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch does
+    reads_pictures = stored.card.recipe.source.kind == "pictures"  # which only torch can
     if engine == "torch" or (engine == "auto" and reads_pictures):
         model = _build(stored, tokenizers, device, precision)
         return _make_translator(model, tokenizers, stored, None, chosen_shortlist)

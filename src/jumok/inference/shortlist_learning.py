@@ -61,7 +61,7 @@ def learn_shortlist(translator: Translator, pairs: Iterable[Pair]) -> Shortlist:
 def _attended_tokens(
     translator: Translator, pairs: Iterable[Pair]
 ) -> Iterator[tuple[NDArray[int64], NDArray[int64], NDArray[float64]]]:
-    """Yield the source tokens, the target tokens and the weights (target, source) of each pair."""
+    """Yield the source tokens, the target tokens and the weights (target, source) of each short pair."""
     tokenizers = translator.tokenizers
     remaining = iter(pairs)
     while block := list(islice(remaining, _BLOCK_PAIRS)):

@@ -34,7 +34,7 @@ class LineByLine(TypedDict):
 
 
 LINE_BY_LINE: LineByLine = {"sentences": "keep", "protect": False}
-"""For scores: each line is translated whole, and the translation stays as the model writes it."""
+"""Each line is translated whole, and the translation stays as the model writes it: for scores and terms."""
 
 
 @dataclass(frozen=True, slots=True)

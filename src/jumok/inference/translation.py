@@ -65,7 +65,7 @@ class Translation:
         return Alignment(frozenset(links))
 
     def as_line(self) -> str:
-        """Return the text on one line: other line breaks in it, such as U+2028, become spaces."""
+        """Return the text on one line: its line breaks, U+2028 and the like included, become spaces."""
         return " ".join(self.text.splitlines())
 
     def as_json(self, *, align: bool = False) -> str:
@@ -99,5 +99,5 @@ def _words_of_part(part: str, start: int, words: Sequence[Span]) -> list[int]:
 
 
 def _finite(score: float) -> float | None:
-    """Return a score as JSON has it: there, infinity is no number."""
+    """Return a rounded score for JSON; None for infinity and NaN, which JSON does not have."""
     return round(score, 5) if math.isfinite(score) else None

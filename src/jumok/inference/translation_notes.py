@@ -70,7 +70,7 @@ def is_note_on(note: str, sentence: str) -> bool:
 
 
 def _repeats(ids: Sequence[int]) -> bool:
-    """Whether a few tokens occur `MIN_REPEATS` times in a row. Patches of a picture may be alike."""
+    """Whether a few tokens occur `MIN_REPEATS` times in a row; False for patches, which may be alike."""
     if getattr(ids, "ndim", 1) > 1:
         return False
     if len(ids) - len(set(ids)) < MIN_REPEATS - 1:  # true for nearly every sentence

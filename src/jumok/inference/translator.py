@@ -61,7 +61,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True)
-class PendingBatch:
+class SubmittedTexts:
     """Texts that were submitted to an engine."""
 
     texts: Sequence[str]
@@ -253,7 +253,7 @@ class Translator:
         source = iter(lines)
         handling, search = separate_options(options, self)
         plan = self._plan(n_best, sampling, search)
-        pending: PendingBatch | None = None
+        pending: SubmittedTexts | None = None
         read_error: Exception | None = None
         sizes = block_sizes(look_ahead)
         while read_error is None:
@@ -304,7 +304,7 @@ class Translator:
         """Return the word alignments of many pairs, computed in batches."""
         from jumok.inference.alignment.readout import read_alignment  # start-up
 
-        # Each map is read at once: those of many long sentences would take hundreds of megabytes.
+        # Each map is read and freed before the next: those of many long sentences take hundreds of megabytes.
         found = {i: read_alignment(pair, self._read_out(pair)) for i, pair in self._attend(pairs)}
         return [found[i] for i in range(len(pairs))]
 
@@ -428,7 +428,7 @@ class Translator:
         batch_tokens: int | None,
         handling: TextHandling,
         on_partial: OnPartial | None = None,
-    ) -> PendingBatch:
+    ) -> SubmittedTexts:
         """Tokenize the texts and submit them to the engine. torch searches when results are asked for."""
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
@@ -449,7 +449,7 @@ class Translator:
             batch_tokens=batch_tokens,
             on_token=None if on_partial is None else self._decode_partial(segments, on_partial),
         )
-        return PendingBatch(texts, segments, plan, results, handling, prefixes, retranslate)
+        return SubmittedTexts(texts, segments, plan, results, handling, prefixes, retranslate)
 
     def _decode_partial(self, segments: Sequence[Segment], on_partial: OnPartial) -> OnToken:
         """Return a callback that passes tokens on as text, only for texts of one segment."""
@@ -463,7 +463,7 @@ class Translator:
 
         return on_token
 
-    def _collect(self, pending: PendingBatch, on_progress: OnProgress | None = None) -> list[Translation]:
+    def _collect(self, pending: SubmittedTexts, on_progress: OnProgress | None = None) -> list[Translation]:
         """Return the translations in order. A text is joined as soon as its last segment is done."""
         segments_of: list[list[int]] = [[] for _ in pending.texts]
         for i, segment in enumerate(pending.segments):

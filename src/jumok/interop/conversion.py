@@ -182,7 +182,10 @@ def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], b
     tied = _same(output, target) and (not one_vocabulary or _same(source, target))
     target_vocabulary = foreign.target or foreign.source
     source_rows = _rows(source, foreign.source, label)
-    found = {"source_embedding.weight": source_rows, "output.bias": _bias(foreign, target_vocabulary, label)}
+    found = {
+        "source_embedding.weight": source_rows,
+        "output.bias": _output_bias(foreign, target_vocabulary, label),
+    }
     if tied and one_vocabulary:
         return found, True
     found["target_embedding.weight"] = _rows(target, target_vocabulary, label)
@@ -217,7 +220,7 @@ def _rows(matrix: Tensor, vocabulary: ForeignVocabulary, label: str) -> Tensor:
     return rows[:, halves_to_interleaved(width)].contiguous()
 
 
-def _bias(foreign: ForeignModel, vocabulary: ForeignVocabulary, label: str) -> Tensor:
+def _output_bias(foreign: ForeignModel, vocabulary: ForeignVocabulary, label: str) -> Tensor:
     bias = foreign.weights.get("final_logits_bias")
     ordinary = _ordinary_ids(vocabulary)
     never = torch.full((1,), NEVER_PRODUCED_BIAS)

@@ -116,8 +116,8 @@ def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> Im
 @dataclass(frozen=True, slots=True)
 class _Variable:
     shape: tuple[int, ...]
-    dtype: int
-    start: int
+    dtype: int  # index in `_DTYPES`
+    start: int  # offset of its bytes in the file
     end: int
 
 
@@ -141,6 +141,7 @@ class _Reader:
         return raw.rstrip(b"\0").decode("utf-8")
 
     def skip(self, length: int) -> tuple[int, int]:
+        """Return the start and the end of the bytes that were skipped."""
         start, self.position = self.position, self.position + length
         if self.position > len(self.data):
             raise struct.error("a weight ends after the file")
@@ -277,7 +278,8 @@ class _Vocabularies:
                 f"its decoder begins with {start or 'a token that the user must name'!r}, no special token",
                 "jumok runs models of CTranslate2 with one target language.",
             )
-        # CTranslate2's converter sets no add_source_eos: transformers' tokenizer of MarianMT appends `</s>`.
+        # CTranslate2's converter of MarianMT does not set add_source_eos, because transformers' tokenizer
+        # appends `</s>`; jumok's does not.
         is_marian = "decoder/start_from_zero_embedding" in variables
         table_sizes = [
             v.shape[0] for name, v in variables.items() if name.endswith("position_encodings/encodings")
@@ -296,7 +298,7 @@ class _Vocabularies:
         }
 
     def _epsilon(self, table: SettingsTable) -> dict[str, float]:
-        """Return the epsilon of layer norms, if the model has another one than CTranslate2's."""
+        """Return the epsilon of layer norms, if config.json names it; CTranslate2 has a default."""
         name = "layer_norm_epsilon"
         return {} if self.values.get(name) is None else {name: table.number(name, 0, 1, 1e-5)}
 

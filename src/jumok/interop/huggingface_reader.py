@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from jumok.interop.package import Package
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
-_SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+_PART_OF_WEIGHTS = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _POSITION_ROWS = 64  # of a stored position table, compared with the formula
 _POSITIONS_REASON = "as transformers has them; --positions marian takes those that Marian trained with"
 
@@ -49,7 +49,7 @@ def read_huggingface(package: Package, path: Path) -> ForeignModel:
         )
     _check_architecture(config)
     weights = read_tensors(package, path)
-    _check_positions(package, weights)
+    _drop_position_tables(package, weights)
     separate = not config.flag("share_encoder_decoder_embeddings", True)
     _drop_copies(weights, shared=not separate, tied=config.flag("tie_word_embeddings", True))
     source = _vocabulary(package, config, "vocab.json", "source.spm")
@@ -146,7 +146,7 @@ def read_tensors(package: Package, path: Path) -> dict[str, Tensor]:
         tensors = tensors_from_bytes(package.read("model.safetensors"), path / "model.safetensors")
     elif "model.safetensors.index.json" in package:
         tensors = {}
-        for name in sorted(filter(_SHARD.fullmatch, package.names())):
+        for name in sorted(filter(_PART_OF_WEIGHTS.fullmatch, package.names())):
             tensors.update(tensors_from_bytes(package.read(name), path / name))
     elif "pytorch_model.bin" in package:
         tensors = read_pickled_weights(package, "pytorch_model.bin")
@@ -164,7 +164,7 @@ def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> Non
         weights.pop("lm_head.weight", None)
 
 
-def _check_positions(package: Package, weights: dict[str, Tensor]) -> None:
+def _drop_position_tables(package: Package, weights: dict[str, Tensor]) -> None:
     """Drop the position tables that old files store; refuse a table that is not sinusoidal."""
     for name in [name for name in weights if name.endswith("embed_positions.weight")]:
         table = weights.pop(name)[:_POSITION_ROWS]

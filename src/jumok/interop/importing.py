@@ -87,25 +87,25 @@ def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_second
         finally:
             if out is not None:
                 shutil.rmtree(out.with_name(f"{out.name}.tmp-{process.pid}"), ignore_errors=True)
-    report = _report(output)
+    report = _parse_report(output)
     if report is None:
         last = error_output.decode("utf-8", errors="replace").strip().splitlines()[-1:] or ["no message"]
         raise refusal(
             str(path), f"the process that read it ended with code {process.returncode} ({last[0]:.200})"
         )
     if "error" in report:
-        raise _error(report)
+        raise _reported_error(report)
     return ImportReport(**{**report, "codes": tuple(report["codes"])})
 
 
-def _report(output: bytes) -> dict[str, Any] | None:
+def _parse_report(output: bytes) -> dict[str, Any] | None:
     try:
         return read_message(io.BytesIO(output))
     except ValueError:
         return None
 
 
-def _error(report: dict[str, Any]) -> JumokError:
+def _reported_error(report: dict[str, Any]) -> JumokError:
     kind = getattr(errors, str(report["error"]), None)
     if not isinstance(kind, type) or not issubclass(kind, JumokError):
         kind = ModelFolderError

@@ -33,7 +33,7 @@ SETTINGS = "special:model.yml"
 _POSITIONS_REASON = "those that Marian trained with; --positions sinusoidal takes those of transformers"
 _ATTENTION = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
 _AUTOREGRESSION = {"rnn": "an SSRU", "average-attention": "average attention"}
-# Setting, the value that jumok can compute, Marian's default, why no other value.
+# Setting, the value that jumok can compute, what a missing setting means, why no other value.
 _REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
     ("type", "transformer", "", "only Transformers can be imported"),
     ("transformer-preprocess", "", "", "only post-norm models (preprocess empty) can be imported"),
@@ -60,7 +60,7 @@ def read_marian(package: Package) -> ForeignModel:
     """Return the model in a zip or folder of Marian."""
     _refuse_unsupported_files(package)
     decoder = _decoder_settings(package)
-    arrays = _read_arrays(package, _weights_name(package, decoder))
+    arrays = _read_arrays(package, _weights_file(package, decoder))
     options = _model_options(package, arrays)
     table = SettingsTable(package, SETTINGS, options)
     _check_architecture(package, table)
@@ -107,7 +107,7 @@ def _decoder_settings(package: Package) -> dict[str, Any]:
     return parse_settings(package.text(names[0])) if names else {}
 
 
-def _weights_name(package: Package, decoder: Mapping[str, Any]) -> str:
+def _weights_file(package: Package, decoder: Mapping[str, Any]) -> str:
     named = _plain_names(decoder.get("models"))
     if len(named) > 1:
         raise package.refusal(f"it is an ensemble of {len(named)} models", "Import one of them.")

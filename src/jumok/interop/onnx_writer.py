@@ -115,7 +115,7 @@ def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
 def _export(module: nn.Module, inputs: dict[str, Tensor], dynamic: tuple[Any, ...], output: str) -> bytes:
     """Return the graph of a module with its weights inside, as one file."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of torch's exporter, about itself
+        warnings.simplefilter("ignore")  # torch's exporter warns about its own code
         path = Path(folder) / "graph.onnx"
         with contextlib.redirect_stdout(io.StringIO()):  # the exporter prints its progress
             torch.onnx.export(

@@ -71,7 +71,7 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Imp
     weights = {name: tensor for name, tensor in weights.items() if biases.get(_setting_of_bias(name), True)}
     if not all(bool(torch.isfinite(tensor).all()) for tensor in weights.values()):
         raise package.refusal("its weights are not finite")
-    card = _updated(card, choices, biases, trained_further=trained_further)
+    card = _updated_card(card, choices, biases, trained_further=trained_further)
     model = build_for_tokenizers(card.recipe.model, tokenizers)
     try:
         load_module_weights(model, weights)
@@ -211,7 +211,7 @@ def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> d
     return used
 
 
-def _updated(
+def _updated_card(
     card: ModelCard, choices: ImportChoices, biases: dict[str, bool], *, trained_further: bool
 ) -> ModelCard:
     recipe = with_settings(card.recipe, biases)

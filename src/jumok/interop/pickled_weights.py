@@ -1,4 +1,4 @@
-"""Weights in `pytorch_model.bin`, the one format here that is a pickle.
+"""Weights in `pytorch_model.bin`, the one format of `interop` that is a pickle.
 
 torch's restricted unpickler builds tensors and nothing else: an object of any other kind is an error before
 it is made. This is the only file of jumok that may call it (tests/test_architecture.py), and it runs only in

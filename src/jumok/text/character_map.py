@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 _NORMALIZER_SPECS = (3, 5)
 _CHARACTER_MAP = 2
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 MAX_EXPANSION = 64
-"""Bytes that one character may become. In Unicode's NFKC it is 33: ﷺ has 18 letters."""
+"""Bytes that one character may become. In Unicode's NFKC the most is 33, for ﷺ."""
 _MAX_TAG = 2**32 - 1  # a C++ reader ignores the bits above, which could hide a character map
 
 
@@ -56,7 +56,7 @@ def limit_character_map(data: bytes) -> None:
 
 
 def _character_maps(data: bytes) -> list[bytes]:
-    """Return the character maps in a SentencePiece model; an error says that it is no such model."""
+    """Return the character maps in a SentencePiece model; raise a ModelFolderError if it is none."""
     try:
         return [
             data[inner_start:inner_end]
@@ -86,17 +86,17 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]
         tag, position = read_varint(data, position)
         if tag > _MAX_TAG:
             raise ValueError(f"there is no field {tag >> 3}")
-        kind = tag & 7
-        if kind == _BYTES:
+        wire_type = tag & 7
+        if wire_type == _BYTES:
             length, position = read_varint(data, position)
             yield tag >> 3, position, position + length
             position += length
-        elif kind == _VARINT:
+        elif wire_type == _VARINT:
             _, position = read_varint(data, position)
-        elif kind in (_FIXED64, _FIXED32):
-            position += 8 if kind == _FIXED64 else 4
+        elif wire_type in (_FIXED64, _FIXED32):
+            position += 8 if wire_type == _FIXED64 else 4
         else:
-            raise ValueError(f"a field of kind {kind}")
+            raise ValueError(f"a field of kind {wire_type}")
     if position != end:
         raise ValueError("a field ends outside its message")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-# A Korean particle follows an address without a space.
+# An address ends before these characters: a Korean particle follows it without a space.
 _NOT_IN_ADDRESS = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
 _URL = rf"(?:https?|ftp)://[^\s<>\"{_NOT_IN_ADDRESS}]+|www\.[^\s<>\"{_NOT_IN_ADDRESS}]+"
 # Begins where a run of its letters does, so that a long run costs linear time.
@@ -43,10 +43,11 @@ _AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # punctuation of the sentence,
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
 )
+# A term may begin where a match of this pattern begins.
 _TERM_START = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 _WORD_CHARACTER = re.compile(rf"[^\W_{_UNSPACED}]")
 _HANGUL = re.compile("[가-힣]+")
-_KEY_LENGTH = 2
+_KEY_LENGTH = 2  # first letters by which `Glossary._lengths` finds terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,8 @@ class Glossary:
             if not isinstance(source, str) or not isinstance(target, str):
                 raise DataError(f"A glossary has pairs of texts. Received: {(source, target)!r:.80}.")
             self._add(" ".join(source.split()), " ".join(target.split()))
-        self._lengths: dict[str, list[int]] = {}  # of the terms by their first letters, the longest first
+        # First letters → the lengths of the terms that begin with them, the longest first.
+        self._lengths: dict[str, list[int]] = {}
         for length, beginning in sorted({(len(term), term[:_KEY_LENGTH].lower()) for term in self.terms}):
             self._lengths.setdefault(beginning, []).insert(0, length)
 
@@ -112,7 +114,7 @@ class Glossary:
             )
 
     def _match_at(self, sentence: str, lower: str, start: int) -> TermMatch | None:
-        """Return the longest term that begins here. A term with a capital letter is found only as written."""
+        """Return the longest term that begins at `start`. One with a capital letter must be as written."""
         for key_length in range(_KEY_LENGTH, 0, -1):
             for length in self._lengths.get(lower[start : start + key_length], ()):
                 end = start + length
@@ -151,7 +153,7 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
     term, tail = sentence[start:end], hangul.group()
     if _HANGUL.fullmatch(term[-1]):
         return noun_ends_before(term, tail)
-    # The last sound of "jumok" is not known.
+    # The last sound of "jumok" is not known: the particles after a consonant and those after a vowel fit.
     return any(noun_ends_before(syllable, tail) for syllable in "각가")
 
 

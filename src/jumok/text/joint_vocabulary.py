@@ -1,8 +1,9 @@
 """The tokenizer of a Marian model: SentencePiece splits a text, and a separate vocabulary has the ids.
 
 Such a model has one SentencePiece model per language and, as a rule, one vocabulary for both. A piece is
-looked up as a string: the ids of SentencePiece mean nothing here, a piece that the vocabulary lacks is
-`<unk>`, and a substring that the SentencePiece model of one side does not know may be a token of the other.
+looked up as a string: the ids of SentencePiece are not used, a piece that the vocabulary lacks is `<unk>`,
+and a substring that is no piece of its own SentencePiece model may still be in the vocabulary, from the other
+language.
 
 A model with several target languages has tokens such as `>>ko<<`. A source that begins with one asks for that
 language; `code` is put before every other source.
@@ -107,7 +108,7 @@ class JointVocabularyTokenizer(TokenTable):
 
     @cached_property
     def _seen_spaces(self) -> frozenset[str]:
-        """The special characters that the tokenizer knows, or that SentencePiece replaces by known ones."""
+        """The `SPECIAL_CHARACTERS` that the tokenizer knows, or that SentencePiece replaces by known ones."""
 
         def is_seen(character: str) -> bool:
             ids = self.encode(f"a{character}a")
@@ -149,13 +150,16 @@ class JointVocabularyTokenizer(TokenTable):
         return super().decode(ids).strip()
 
     def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Return the index in `split_words(text)` for each token; a code that the text lacks has no word."""
+        """Return the index in `split_words(text)` for each token; a code that `encode` added has no word."""
         if self.code and ids and ids[0] == self._ids[self.code] and not text.startswith(self.code):
             return [NO_WORD, *super().word_of_token(text, ids[1:])]
         return super().word_of_token(text, ids)
 
     def _split_code(self, text: str) -> tuple[list[int], str]:
-        """Return the id of the language code of a source, if it has one, and the text after it."""
+        """Return [id of the language code] and the text after it.
+
+        The code is the source's own, or else `code`; the list is empty if there is neither.
+        """
         if not self._is_source or not self.codes:
             return [], text
         if found := _CODE.match(text):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# (form after a consonant, form after a vowel), as the beginning of what follows a noun; longest first.
+# (form after a consonant, form after a vowel), as the beginning of what follows a noun. A form comes before
+# the shorter ones that it begins with: 이나 before 이.
 ALTERNATIONS = (
     ("이었", "였"),
     ("이에요", "예요"),
@@ -45,7 +46,8 @@ _ONE_FORM = (
 _SECOND = "(?:은|는|도|만|의|까지|부터|요|조차|마저|나|라도|이나)?"
 # Particles that no noun ends in. A copula may follow them: 도서관에서다.
 _NEVER_IN_NOUN = re.compile("(?<=.)(?:에게서?|에서|까지|부터|처럼|한테서?|께서)$")
-_ADNOMINAL = "인"  # 학생인 친구; in 한국인, a Korean person, it is a part of the noun
+_ADNOMINAL = "인"  # the copula before a noun: 학생인 친구; in 한국인, a Korean, it is part of the noun
+# What may follow the copula in the past: 이었+습니다, 였+다.
 _COPULA_END = "(?:다|니|어|던|고|지만|습니다|습니까|으며|는데|어요)?"
 _PLURAL = "들"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MAX_CHARACTERS = 2_000  # more text adds no information
 _MIN_RATIO = 0.3
 """The minimum of p(candidate) / p(most probable language). For "Hello", p(English) / p(Breton) is 0.37."""
-_PART_OF = {  # labels of the detector → the language that contains them
+_LANGUAGE_OF_VARIETY = {  # label of py3langid → the language of which it is a variety
     "ary": "ar",
     "arz": "ar",
     "hbo": "he",
@@ -45,7 +45,7 @@ def detect_languages(text: str, candidates: Sequence[str]) -> list[tuple[str, fl
     best = max(probabilities.values())
     for code in candidates:
         language = LANGUAGES.get(code)
-        probability = probabilities.get(_PART_OF.get(code, code), 0.0)
+        probability = probabilities.get(_LANGUAGE_OF_VARIETY.get(code, code), 0.0)
         if probability >= _MIN_RATIO * best and language and characters.count_letters(language.scripts)[0]:
             recognised[code] = probability
     # Another language that is more probable takes its share of the confidence.
@@ -65,6 +65,6 @@ def _language_probabilities(text: str) -> dict[str, float]:
     """Return the probability of every language that the detector knows."""
     probabilities: dict[str, float] = {}
     for label, probability in _identifier().rank(text):
-        code = _PART_OF.get(label, label)
+        code = _LANGUAGE_OF_VARIETY.get(label, label)
         probabilities[code] = probabilities.get(code, 0.0) + probability
     return probabilities

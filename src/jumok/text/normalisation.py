@@ -15,14 +15,15 @@ import re
 import unicodedata
 
 MAX_MARKS = 30
-_JOINER = "\u034f"
+_GRAPHEME_JOINER = "\u034f"
 # No mark is a letter, a digit or a space. The canonical decomposition of a mark has at most two marks, that
 # of a letter at most three: 13 characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS.
 _POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
-_SAMPLE_OF_RUN = re.compile(r"[^\w\s]{4}")  # every third character: a run of 14 has at least four of them
+# Searched in every third character of a text: a run of 14 has at least four of these.
+_SAMPLE_OF_RUN = re.compile(r"[^\w\s]{4}")
 
 # Unicode reserves these code points for internal use by programs, so no text contains them on purpose.
-_BAR, _ESCAPE_PREFIX = "\ufdd0", "\ufdd1"
+_ESCAPED_BAR, _ESCAPE_PREFIX = "\ufdd0", "\ufdd1"
 
 _TO_ESCAPE = re.compile("[\u2581\ufdd0\ufdd1]")
 _ESCAPED = re.compile("\ufdd0|\ufdd1[\ufdd0\ufdd1]")
@@ -70,7 +71,7 @@ def _bounded(text: str) -> str:
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
         if all(classes):
             if count + len(classes) > MAX_MARKS:
-                characters.append(_JOINER)
+                characters.append(_GRAPHEME_JOINER)
                 count = 0
             count += len(classes)
         else:
@@ -110,5 +111,9 @@ def unescaped_offsets(text: str) -> list[int]:
     return offsets
 
 
-_ESCAPES = {"▁": _BAR, _BAR: _ESCAPE_PREFIX + _BAR, _ESCAPE_PREFIX: _ESCAPE_PREFIX + _ESCAPE_PREFIX}
+_ESCAPES = {
+    "▁": _ESCAPED_BAR,
+    _ESCAPED_BAR: _ESCAPE_PREFIX + _ESCAPED_BAR,
+    _ESCAPE_PREFIX: _ESCAPE_PREFIX + _ESCAPE_PREFIX,
+}
 _ORIGINALS = {escaped: original for original, escaped in _ESCAPES.items()}

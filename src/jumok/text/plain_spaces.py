@@ -4,8 +4,8 @@
 
 Word processors and web pages put them into texts for the sake of line breaks. A tokenizer that has seen none
 in training encodes them as bytes or as `<unk>`, and the model translates a sentence that it knows into
-nonsense. So a text is encoded with ordinary spaces in their place; those that the tokenizer has seen stay.
-Joiners (U+200C, U+200D) are part of words and of emoji, and stay too.
+nonsense. So a text is encoded with ordinary spaces instead, and without the invisible characters; those that
+the tokenizer has seen stay. Joiners (U+200C, U+200D) are part of words and of emoji, and stay too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPECIAL_CHARACTERS = tuple(character for character in map(chr, range(0x10000)) i
 def plain_spaces(text: str, seen: frozenset[str] = frozenset()) -> str:
     """Return the text with ordinary spaces in place of others, and without invisible characters.
 
-    Of several spaces in a row, one stays. Characters that are in `seen` are not replaced.
+    Characters in `seen` stay. A run of spaces with one that does not stay becomes a single space.
     """
     if not _SPECIAL.search(text):
         return text
@@ -33,12 +33,12 @@ def plain_spaces(text: str, seen: frozenset[str] = frozenset()) -> str:
         visible = _ONE_INVISIBLE.sub(lambda one: one[0] if one[0] in seen else "", run[0])
         return visible if all(one == " " or one in seen for one in visible) else " "
 
-    written = _SPACES_OR_INVISIBLE.sub(replace, text)
-    return text if written == text else written.strip(" ")
+    plain = _SPACES_OR_INVISIBLE.sub(replace, text)
+    return text if plain == text else plain.strip(" ")
 
 
 def plain_offsets(text: str) -> tuple[str, list[int]]:
-    """Return the text with plain spaces, and the offset in `text` of each of its offsets and of its end."""
+    """Return the text with plain spaces, and the offset in `text` of each of its characters and its end."""
     if not _SPECIAL.search(text):
         return text, list(range(len(text) + 1))
     characters: list[str] = []

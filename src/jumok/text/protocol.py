@@ -20,7 +20,7 @@ class AnyTokenizer(Protocol):
 
     @property
     def vocab_size(self) -> int:
-        """Number of tokens, including the four special tokens."""
+        """Number of tokens, including the four special tokens; 0 for pictures."""
         ...
 
     @property
@@ -38,7 +38,7 @@ class AnyTokenizer(Protocol):
         ...
 
     def normalise_spaces(self, text: str) -> str:
-        """Return a text to translate with plain spaces for the spaces that the model has not learnt."""
+        """Return the text; plain spaces replace the spaces that the model has not learnt."""
         ...
 
     def encode(self, text: str) -> list[int]:

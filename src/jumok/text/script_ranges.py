@@ -1,4 +1,4 @@
-"""Scripts: their code points and how text in them is written. Without numpy, so that importing it is fast."""
+"""Scripts: their code points and how text in them is written. This module is imported fast: without numpy."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from jumok.text.character_map import read_varint
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 _KINDS = {1: "unigram", 2: "bpe"}
 _TYPES = {1: "normal", 2: "unknown", 3: "control", 4: "user-defined", 5: "unused", 6: "byte"}
 
@@ -48,13 +48,13 @@ def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
     """Return the pieces of a model that splits text as jumok's own do; refuse others."""
     try:
         fields = list(_fields(data))
-        trainer = dict(_message(fields, 2))
-        normaliser = dict(_message(fields, 3))
+        trainer = dict(_inner_fields(fields, 2))
+        normaliser = dict(_inner_fields(fields, 3))
         pieces = tuple(_piece(value) for number, value in fields if number == 1 and isinstance(value, bytes))
         kind = _KINDS.get(_integer(trainer, 3, 1))
     except (IndexError, KeyError, ValueError, struct.error) as error:
         raise ModelFolderError(f"The tokenizer is damaged: {error}. Copy the folder again.") from None
-    # jumok puts a space before a text and keeps all others; the defaults are those of the format.
+    # jumok's own put a space before a text and keep all others. A field that is absent has its default.
     splits_as_jumok = (
         kind is not None
         and not trainer.get(24, 0)
@@ -86,7 +86,7 @@ def _integer(fields: dict[int, int | bytes], number: int, default: int) -> int:
     return value
 
 
-def _message(fields: list[tuple[int, int | bytes]], number: int) -> Iterator[tuple[int, int | bytes]]:
+def _inner_fields(fields: list[tuple[int, int | bytes]], number: int) -> Iterator[tuple[int, int | bytes]]:
     for field, value in fields:
         if field == number and isinstance(value, bytes):
             yield from _fields(value)
@@ -97,17 +97,17 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     position = 0
     while position < len(data):
         tag, position = read_varint(data, position)
-        kind = tag & 7
-        if kind == _VARINT:
+        wire_type = tag & 7
+        if wire_type == _VARINT:
             value, position = read_varint(data, position)
             yield tag >> 3, value
             continue
-        if kind == _BYTES:
+        if wire_type == _BYTES:
             length, position = read_varint(data, position)
-        elif kind in (_FIXED64, _FIXED32):
-            length = 8 if kind == _FIXED64 else 4
+        elif wire_type in (_FIXED64, _FIXED32):
+            length = 8 if wire_type == _FIXED64 else 4
         else:
-            raise ValueError(f"a field of kind {kind}")
+            raise ValueError(f"a field of kind {wire_type}")
         if position + length > len(data):
             raise ValueError("a field ends outside its message")
         yield tag >> 3, data[position : position + length]

@@ -40,7 +40,7 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z]")
-_MAX_ABBREVIATION = 12  # characters that are looked at, so that thousands of full stops cost linear time
+_MAX_ABBREVIATION = 12  # characters examined before a full stop: thousands of stops cost linear time
 # Longer text without a sentence end is split anyway, so that a worker never gets more than it can hold.
 _MAX_CHARACTERS = 1_000
 _MAX_LINE = 10_000  # the same for lines that are kept whole
@@ -88,7 +88,10 @@ def text_spans(text: str, sentences: Sentences = "split") -> list[Span]:
 
 
 def line_spans(text: str) -> list[Span]:
-    """Return the start and end of each line that is not blank, without the white space around it."""
+    """Return the start and end of each line that is not blank, without the white space around it.
+
+    A line of more than `_MAX_LINE` characters is split.
+    """
     parts = [part for line in _LINE.finditer(text) for part in _split_long(text, *line.span(), _MAX_LINE)]
     spans = [_trim(text, *part) for part in parts]
     return [(start, end) for start, end in spans if start < end]
@@ -135,7 +138,7 @@ def _spans_of_line(text: str, start: int, end: int) -> list[Span]:
     spans: list[Span] = []
     sentence_start = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        if not _is_abbreviation(text, sentence_start, match):
+        if not _ends_no_sentence(text, sentence_start, match):
             spans.append((sentence_start, match.end()))
             sentence_start = match.end()
     spans.append((sentence_start, end))
@@ -143,16 +146,16 @@ def _spans_of_line(text: str, start: int, end: int) -> list[Span]:
     return [(left, right) for left, right in trimmed if _LETTER_OR_DIGIT.search(text, left, right)]
 
 
-def _is_abbreviation(text: str, sentence_start: int, end: re.Match[str]) -> bool:
+def _ends_no_sentence(text: str, sentence_start: int, match: re.Match[str]) -> bool:
     """Whether a full stop belongs to an abbreviation, an initial or the number of an item: "1. Open it"."""
-    if end.group().rstrip() != ".":
+    if match.group().rstrip() != ".":
         return False
-    before = text[max(sentence_start, end.start() - _MAX_ABBREVIATION) : end.start()]
+    before = text[max(sentence_start, match.start() - _MAX_ABBREVIATION) : match.start()]
     words = before.split()
     if not words:
         return True
     word = words[-1].lstrip("([\"'“‘«")
-    is_item = before.strip().isdigit() and end.start() - sentence_start < _MAX_ABBREVIATION
+    is_item = before.strip().isdigit() and match.start() - sentence_start < _MAX_ABBREVIATION
     return is_item or bool(_ABBREVIATION.fullmatch(word) or _INITIAL.fullmatch(word))
 
 

@@ -60,7 +60,7 @@ class WordEvidence:
         weights = []
         for row in self.weights:
             original = [0.0] * num_words
-            for word, weight in zip(word_of, row, strict=False):  # without </s>
+            for word, weight in zip(word_of, row, strict=False):  # a row may end with </s>, which is left out
                 original[word] += weight
             weights.append(original)
         links = [(word_of[i], j) for i, j in self.links]
@@ -222,7 +222,8 @@ class _Placer:
     def result(self) -> tuple[str, tuple[Link, ...]]:
         """Return the translation with all edits, and its word links."""
         pieces: list[str] = []
-        kept: list[tuple[Span, int]] = []  # spans of the new text, and how far they have moved
+        # Unchanged spans of the new text, each with what to add to get offsets in the old text.
+        kept: list[tuple[Span, int]] = []
         placed: list[tuple[Span, tuple[int, ...]]] = []
         position = length = 0
         for edit in sorted(self._edits, key=lambda edit: edit.span):
@@ -248,9 +249,9 @@ class _Placer:
             for (low, high), source_words in placed:
                 if start < high and low < end:
                     links.update((i, new) for i in source_words)
-            for (low, high), moved in kept:
+            for (low, high), to_old in kept:
                 if low <= start < high:
-                    old = [j for j, (left, right) in enumerate(self._words) if left <= start + moved < right]
+                    old = [j for j, (left, right) in enumerate(self._words) if left <= start + to_old < right]
                     links.update((i, new) for i, j in self._links if j in old)
         return tuple(sorted(links))
 
@@ -268,7 +269,7 @@ class _Placer:
         }
         candidates = {j: weight for j, weight in weight_of.items() if weight >= MIN_WEIGHT}
         known_candidates = [j for j in candidates if self._stem_of(j, known)]
-        if not candidates:  # the first word that the model writes for the term as its whole input
+        if not candidates:  # look for the first word that the model writes for the term as its whole input
             named = [j for j in weight_of if self._stem_of(j, known[:1])]
             return [max(named, key=weight_of.__getitem__)] if named else []
         best = max(known_candidates or candidates, key=candidates.__getitem__)
@@ -293,7 +294,10 @@ class _Placer:
         return self._evidence.words_for.get(self._source[slice(*match.span)].lower(), ())
 
     def _stem_of(self, word: int, known: Sequence[str]) -> str:
-        """Return the part of a word that it shares with one of the known words; "" if there is none."""
+        """Return the stem that a Korean word shares with one of the known words; "" if there is none.
+
+        A word in another script is returned whole if it begins like a known word.
+        """
         text = self._word(word)
         if _HANGUL.match(text[-1]):
             stems = {split_particle(known_word)[0] for known_word in known}

@@ -38,7 +38,7 @@ class TokenTable:
         return len(self._tokens)
 
     def normalise_spaces(self, text: str) -> str:
-        """Return a text to translate with plain spaces for the spaces that are in no token."""
+        """Return the text; plain spaces replace the spaces that are in no token."""
         return plain_spaces(text, self._seen_spaces) if not text.isascii() or "\t" in text else text
 
     @cached_property

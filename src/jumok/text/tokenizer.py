@@ -39,7 +39,7 @@ class Tokenizer(TokenTable):
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._processor, tokens = _parse(data)
-        super().__init__(tokens, [self._bytes_of(token, text) for token, text in enumerate(tokens)])
+        super().__init__(tokens, [self._bytes_of(id_, token) for id_, token in enumerate(tokens)])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Tokenizer:
@@ -58,7 +58,7 @@ class Tokenizer(TokenTable):
     @cached_property
     def tags(self) -> tuple[str, ...]:
         """Tags such as `<polite>` that have a token of their own."""
-        return tuple(text[1:] for text in self._tokens if text.startswith("▁<") and text.endswith(">"))
+        return tuple(token[1:] for token in self._tokens if token.startswith("▁<") and token.endswith(">"))
 
     def encode(self, text: str) -> list[int]:
         """Return the token ids of the best segmentation, without `<s>` and `</s>`."""
@@ -82,37 +82,37 @@ class Tokenizer(TokenTable):
         best = self.encode(text)
         if strength <= 0:
             return best
-        return resample_groups(best, self._splittable_text, self._sampler, strength, generator)
+        return resample_groups(best, self._splittable_texts, self._sampler, strength, generator)
 
-    def _bytes_of(self, token: int, text: str) -> bytes:
+    def _bytes_of(self, id_: int, token: str) -> bytes:
         """Return the UTF-8 bytes of a token."""
-        if token in (PAD, BEGIN, END):
+        if id_ in (PAD, BEGIN, END):
             return b""
-        if token == UNKNOWN:
+        if id_ == UNKNOWN:
             return _UNKNOWN_TEXT.encode()
-        if self._processor.is_byte(token):
-            return bytes.fromhex(text[3:5])  # <0xE2>
-        return text.replace("▁", " ").encode()
+        if self._processor.is_byte(id_):
+            return bytes.fromhex(token[3:5])  # <0xE2>
+        return token.replace("▁", " ").encode()
 
     @cached_property
-    def _splittable_text(self) -> list[str | None]:
+    def _splittable_texts(self) -> list[str | None]:
         """The text of each token, or None for special tokens, bytes and tags, which sampling leaves alone."""
         return [
             None
-            if token in _SPECIAL_TOKENS or self._processor.is_byte(token) or text.startswith("▁<")
-            else text.replace("▁", " ")
-            for token, text in enumerate(self._tokens)
+            if id_ in _SPECIAL_TOKENS or self._processor.is_byte(id_) or token.startswith("▁<")
+            else token.replace("▁", " ")
+            for id_, token in enumerate(self._tokens)
         ]
 
     @cached_property
     def _sampler(self) -> SegmentationSampler:
         processor = _load_processor(self._data + _NO_SPACE_BEFORE_TEXT)
-        scores = [processor.get_score(token) for token in range(self.vocab_size)]
+        scores = [processor.get_score(id_) for id_ in range(self.vocab_size)]
         try:
             processor.nbest_encode_as_ids(" ", nbest_size=2)
         except RuntimeError:  # only unigram models have an n-best list; BPE's score of a token is −rank
-            ids = {text: token for token, text in enumerate(self._splittable_text) if text is not None}
-            return BpeDropout({text: -scores[token] for text, token in ids.items()}, ids)
+            ids = {text: id_ for id_, text in enumerate(self._splittable_texts) if text is not None}
+            return BpeDropout({text: -scores[id_] for text, id_ in ids.items()}, ids)
         return NBestSampler(lambda text, n: list(processor.nbest_encode_as_ids(text, nbest_size=n)), scores)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -138,13 +138,13 @@ class TokenizerPair:
     shared: bool
 
 
-def tokenizer_from_file(data: bytes) -> Tokenizer:
+def untrusted_tokenizer(data: bytes) -> Tokenizer:
     """Return the tokenizer in the bytes of an untrusted file."""
     refuse_character_map(data)
     return Tokenizer.from_bytes(data)
 
 
-def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenizer_from_file) -> Tokenizer:
+def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = untrusted_tokenizer) -> Tokenizer:
     """Return the tokenizer stored in a file; `parse` reads its bytes."""
     try:
         return parse(path.read_bytes())
@@ -154,8 +154,9 @@ def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = tokenize
         raise ModelFolderError(f"{path}: {error}") from None
 
 
-# A group of tokens is a part of a text: no space may be put before it. Appended to a serialised ModelProto,
-# this is merged into it: normalizer_spec (field 3) { add_dummy_prefix (field 3): false }.
+# The sampler encodes parts of a text; SentencePiece must not put a space before them. Appended to a
+# serialised ModelProto, this is merged into it:
+#     normalizer_spec (field 3) { add_dummy_prefix (field 3): false }
 _NO_SPACE_BEFORE_TEXT = bytes([3 << 3 | 2, 2, 3 << 3, 0])
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from jumok.errors import ModelFolderError
 from jumok.storage.model_folder import IMPORTED_VOCABULARY, SEPARATE_VOCABULARIES, SHARED_VOCABULARY
-from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer, tokenizer_from_file
+from jumok.text.tokenizer import Tokenizer, TokenizerPair, load_tokenizer, untrusted_tokenizer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +70,7 @@ def _from_bytes(data: bytes) -> Tokenizer:
         from jumok.text.class_names import ClassNames  # start-up
 
         return ClassNames.from_bytes(data)
-    return tokenizer_from_file(data)
+    return untrusted_tokenizer(data)
 
 
 def _file_names(*, shared: bool) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The chosen columns, counted from 0. `width` 0: two columns, or three with an alignment."""
+    """The chosen columns, counted from 0, of `width` columns; 0: of two, or of three with an alignment."""
 
     source: int = 0
     target: int = 1
@@ -115,7 +115,7 @@ def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -
     if len(texts) == 2:
         note = f"columns {texts[0] + 1} and {texts[1] + 1} of {width}: the others are not text"
         return ColumnChoice(texts[0], texts[1], width, note=note)
-    raise _choose_error(table, first, width)
+    raise _unclear_columns_error(table, first, width)
 
 
 def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice | None:
@@ -217,7 +217,7 @@ def _is_alignment(cell: str) -> bool:
     return True
 
 
-def _choose_error(table: Table, first: list[str], width: int) -> DataError:
+def _unclear_columns_error(table: Table, first: list[str], width: int) -> DataError:
     cells = "".join(f"\n  {number} {shorten(cell, 60)}" for number, cell in enumerate(first[:12], start=1))
     separated = f", separated by {table.separator}" if table.separator else ""
     return DataError(
@@ -278,7 +278,7 @@ def _read(table: Table, choice: ColumnChoice, dropped: Counter[str]) -> Iterator
     header = choice.header
     for number, cells in table.rows(dropped):
         if header:
-            header = not any(cells)  # the first row that is not blank
+            header = not any(cells)  # the header is the first row that is not blank
             if not header:
                 dropped[HEADER] += 1
             continue
@@ -312,11 +312,11 @@ def _aligned_pair(table: Table, number: int, cells: list[str], dropped: Counter[
     pair = make_pair(cells[0], cells[1], dropped)
     if len(cells) == 2 or not cells[2].strip():
         return pair
-    return Pair(pair.source, pair.target, parse_links(table.file, number, cells[2]))
+    return Pair(pair.source, pair.target, _parse_links(table.file, number, cells[2]))
 
 
-def parse_links(file: InputFile, number: int, text: str) -> Alignment:
-    """Parse the word alignment on a line of a file."""
+def _parse_links(file: InputFile, number: int, text: str) -> Alignment:
+    """Parse the word alignment in the third column of a table."""
     try:
         return parse_alignment(text)
     except DataError as error:

@@ -15,8 +15,8 @@ from jumok.data.formats.xml_events import MAX_TEXT
 from jumok.errors import DataError
 
 INLINE_CODE = "inline code"
-_WITH_CONTENT = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
-_EMPTY = frozenset({"x", "bx", "ex", "sc", "ec"})
+_CODES_WITH_CONTENT = frozenset({"bpt", "ept", "ph", "it", "ut", "sub"})
+_EMPTY_CODES = frozenset({"x", "bx", "ex", "sc", "ec"})
 _TYPE_ATTRIBUTES = ("type", "ctype", "subType", "equiv-text")
 _LINE_BREAKS = frozenset({"lb", "x-lb", "x-br", "br", "xlf:lb", "<br/>", "<br>"})
 _MARK = "\0"  # where a code was: XML has no such character
@@ -30,25 +30,25 @@ class SegmentText:
     def __init__(self) -> None:
         self._parts: list[str] = []
         self._length = 0
-        self._inside_code = 0
+        self._code_depth = 0
         self.codes = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if self._inside_code or name in _WITH_CONTENT:
-            if not self._inside_code:
+        if self._code_depth or name in _CODES_WITH_CONTENT:
+            if not self._code_depth:
                 self._add_code(attributes)
-            self._inside_code += 1
-        elif name in _EMPTY:
+            self._code_depth += 1
+        elif name in _EMPTY_CODES:
             self._add_code(attributes)
         elif name == "cp":  # XLIFF 2: a character that XML forbids
             self.codes += 1
 
     def end(self, name: str) -> None:
-        if self._inside_code:
-            self._inside_code -= 1
+        if self._code_depth:
+            self._code_depth -= 1
 
     def add(self, text: str) -> None:
-        if self._inside_code:
+        if self._code_depth:
             return
         self._length += len(text)
         if self._length > MAX_TEXT:

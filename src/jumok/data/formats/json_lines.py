@@ -7,7 +7,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from jumok.data.formats.columns import parse_links
+from jumok.data.alignments import parse_alignment
 from jumok.data.formats.pair_file import (
     PairFile,
     line_error,
@@ -112,4 +112,12 @@ def _alignment(file: InputFile, number: int, value: object) -> Alignment | None:
         return None
     if isinstance(value, list) and all(isinstance(link, list) and len(link) == 2 for link in value):
         value = " ".join(f"{i}-{j}" for i, j in value)
-    return parse_links(file, number, value if isinstance(value, str) else repr(value))
+    try:
+        return parse_alignment(value if isinstance(value, str) else repr(value))
+    except DataError as error:
+        raise line_error(
+            file,
+            number,
+            "has an `alignment` that is not a word alignment",
+            f"{shorten(str(error))} If it is not needed, leave it out.",
+        ) from None

@@ -41,11 +41,11 @@ class _Entry:
         return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), escaped)
 
     def pairs(self) -> Iterator[tuple[str, str]]:
-        single, plural = self.text("msgid"), self.text("msgid_plural")
+        singular, plural = self.text("msgid"), self.text("msgid_plural")
         forms = [self.text(name) for name in self.strings if name.startswith("msgstr")]
         for number, form in enumerate(forms):
             if form.strip():
-                yield (plural if plural and (number or len(forms) == 1) else single), form
+                yield (plural if plural and (number or len(forms) == 1) else singular), form
 
 
 def open_po(file: InputFile, options: ReadOptions) -> PairFile:

@@ -194,7 +194,7 @@ def _xlsx_rows(file: InputFile, part: str, strings: list[str], dropped: Counter[
 
 
 class _XlsxRows:
-    """Collects the rows of a sheet. A cell names its column; empty ones are left out."""
+    """Collects the rows of a sheet. Each cell names its column, because the file leaves out empty cells."""
 
     def __init__(self, strings: list[str]) -> None:
         self._strings = strings
@@ -275,10 +275,10 @@ class _OdsRows:
         self._rows: list[tuple[str, Row]] = []
         self._sheet = ""
         self._number = 0
-        self._repeated = 1
+        self._row_repeats = 1
         self._cells: list[str] = []
         self._cell: _TextParts | None = None
-        self._cell_repeated = 1
+        self._cell_repeats = 1
         self._paragraphs = 0
         self._in_paragraph = 0
         self._in_comment = 0
@@ -294,10 +294,10 @@ class _OdsRows:
             return
         elif name == "table-row":
             self._cells, self._number = [], self._number + 1
-            self._repeated = _repeats(attributes, "table:number-rows-repeated")
+            self._row_repeats = _repeats(attributes, "table:number-rows-repeated")
         elif name in {"table-cell", "covered-table-cell"}:
             self._cell, self._paragraphs = _TextParts(), 0
-            self._cell_repeated = _repeats(attributes, "table:number-columns-repeated")
+            self._cell_repeats = _repeats(attributes, "table:number-columns-repeated")
         elif self._cell is not None:
             self._start_text(name, attributes)
 
@@ -320,14 +320,14 @@ class _OdsRows:
         elif name in {"table-cell", "covered-table-cell"} and self._cell is not None:
             text = self._cell.take()
             room = _MAX_COLUMNS - len(self._cells)
-            self._cells += [text] * min(self._cell_repeated, max(room, 0))
+            self._cells += [text] * min(self._cell_repeats, max(room, 0))
             self._cell = None
         elif name == "table-row" and not self._names_only:
             while self._cells and not self._cells[-1]:
                 self._cells.pop()
             if self._cells:  # a repeated row is read once: training skips duplicates anyway
                 self._rows.append((self._sheet, (self._number, self._cells)))
-            self._number += self._repeated - 1
+            self._number += self._row_repeats - 1
 
     def text(self, data: str) -> None:
         if self._cell is not None and (self._in_paragraph or data == "\n") and not self._in_comment:

@@ -51,7 +51,7 @@ def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
 def _choose_languages(
     file: InputFile, options: ReadOptions, found: Counter[str], header_language: str
 ) -> tuple[str, str]:
-    """Return the two languages of the pairs, as the file spells their primary subtags."""
+    """Return the two languages of the pairs, as `_primary_subtag` returns them."""
     names = list(found)
     listed = ", ".join(f"{code} ({count:,})" for code, count in found.most_common())
     wanted = [code for code in (options.source, options.target) if code]
@@ -87,7 +87,7 @@ def _read(file: InputFile, source: str, target: str, dropped: Counter[str]) -> I
 
 @dataclass(slots=True)
 class _Unit:
-    """A translation unit: its line, its distinct texts by language, and how many codes they had."""
+    """A translation unit: its line, its distinct texts by language, and how many inline codes they had."""
 
     line: int
     texts: dict[str, list[str]] = field(default_factory=dict)

@@ -25,9 +25,9 @@ def write_tmx(pairs: Iterable[tuple[str, str]], source_language: str, target_lan
         f'o-tmf="jumok" adminlang="en" srclang={quoteattr(source_language)} datatype="plaintext"/>',
         "  <body>",
         *(
-            f'    <tu creationid="jumok">{_variant(source_language, text)}{_variant(target_language, other)}'
-            "</tu>"
-            for text, other in pairs
+            f'    <tu creationid="jumok">{_variant(source_language, source)}'
+            f"{_variant(target_language, target)}</tu>"
+            for source, target in pairs
         ),
         "  </body>",
         "</tmx>",

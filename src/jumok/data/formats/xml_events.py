@@ -1,8 +1,8 @@
 """XML as a stream of events, from untrusted files.
 
 expat reads piece by piece, so a file of any size needs little memory. Declared entities, which a few bytes
-can expand to gigabytes or to the contents of another file, are refused; a DTD is never fetched. The text is
-decoded here, in the encoding that the file declares, because expat knows only four encodings.
+can expand to gigabytes or to the contents of another file, are refused; a DTD is never fetched. This
+module decodes the text, in the encoding that the file declares, because expat knows only four encodings.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def _declared_encoding(head: bytes) -> str:
         return utf16.codec
     declared = _DECLARATION.match(head)
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
-    return "utf-8" if name.startswith("utf-16") else name  # UTF-16 would not match above
+    return "utf-8" if name.startswith("utf-16") else name  # not UTF-16: the pattern, which is ASCII, matched
 
 
 def _without_forbidden(texts: Iterator[str], dropped: Counter[str]) -> Iterator[str]:

@@ -152,13 +152,14 @@ def head_errors(pair: AttendedPair, gold: Alignment) -> NDArray[floating]:
 def choose_read_out(samples: Sequence[AttendedPair]) -> ReadOut:
     """Return the read-out that aligns the samples best: the best head, then each head that improves it.
 
-    If samples have gold alignments, the criterion is the alignment error over those (Och & Ney 2003):
+    If samples have gold alignments, the criterion is the alignment error over those (Och & Ney 2003),
 
-        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+        AER = 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|),
 
-    otherwise the agreement of the map's two directions: the F-measure of the links that each target word
-    chooses against those that each source word chooses. Among equally good heads, the first is chosen.
-    Only gold alignments tell whether source words should choose as well.
+    where A are the links that are read, S the sure and P the possible gold links. Otherwise it is the
+    agreement of the map's two directions: the F-measure of the links that each target word chooses against
+    those that each source word chooses. Among equally good heads, the first is chosen. Only gold alignments
+    tell whether source words should choose as well.
     """
     usable = [pair for pair in samples if len(pair.source_words) and len(pair.target_words)]
     if not usable:

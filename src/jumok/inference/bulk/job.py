@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Shard(NamedTuple):
-    """Blocks number, number + total, … of a file."""
+    """The blocks `number`, `number` + `total`, … of a file."""
 
     number: int = 0
     total: int = 1
@@ -82,14 +82,14 @@ class BulkJob:
 
     def parts(self) -> Iterator[tuple[int, Part]]:
         """Yield the parts in order, each with the number of its first line."""
-        for line, key in zip(self._first_lines, self._keys, strict=True):
+        for first_line, key in zip(self._first_lines, self._keys, strict=True):
             part = self.folder.read(key)
             if part is None:
                 raise StorageError(
                     f"A part of {self.out} is damaged or was removed from {self.folder.path}. Run the same "
                     "command again: it translates what is missing."
                 )
-            yield line, part
+            yield first_line, part
 
     def is_written(self) -> bool:
         """Whether the output file has the bytes of all parts: another shard may have joined them."""

@@ -1,4 +1,6 @@
-"""Part files: the translation of one block of lines each, named by a digest of all that it depends on.
+"""Part files: each has the translation of one block of lines.
+
+The name of a part file is a digest of all that its content depends on.
 
     out.txt.parts/3f0c…e1.part      a line of JSON (counts, notes, sha256 of the rest), then lines of output
     out.txt.parts/joined.json       sha256 of the output, and a digest of the settings that it was made with
@@ -122,12 +124,12 @@ class Block:
 
 def blocks(texts: Iterable[str]) -> Iterator[Block]:
     """Yield the blocks of a stream. An error of the reader is raised after the blocks before it."""
-    source, line = iter(texts), 1
+    source, first_line = iter(texts), 1
     for number, size in enumerate(block_sizes()):
         block, error = read_ahead(source, size)
         if block:
-            yield Block(number, line, block)
-        line += len(block)
+            yield Block(number, first_line, block)
+        first_line += len(block)
         if error is not None:
             raise error
         if not block:

@@ -1,6 +1,6 @@
-"""Converted models in the user's cache folder. An entry is named by a hash of its key: what it was made from.
+"""Converted models in the user's cache folder. The key of an entry says what it was made from.
 
-    engines/HASH/        the files of one converted model with their manifest
+    engines/HASH/        the files of one converted model with their manifest; HASH is that of its key
     engines/HASH.lock    held during conversion, so that two processes do not convert the same model, if the
                          file system has locks
 

@@ -4,10 +4,10 @@ jumok's own search follows the rules of CTranslate2, and a test compares the two
 `<pad>` and `<s>`, which CTranslate2 masks before the softmax and jumok after it; and in sampling, which draws
 other random numbers from the same distribution.
 
-One worker per core with one thread each, and small batches: sentences in parallel never wait for one another,
-as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch that were
-tried, this choice was the fastest, or within a few per cent of the fastest, for the model sizes and beams in
-docs/performance.md; so nothing is measured on the user's machine.
+The engine runs one worker per core, with one thread each, on small batches: workers never wait for one
+another, as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch that
+were tried, this choice was the fastest, or within a few per cent of the fastest, for the model sizes and
+beams in docs/performance.md; so nothing is measured on the user's machine.
 
 CTranslate2 imports torch only for conversion since 4.8.4, which is therefore the oldest supported release.
 """
@@ -200,7 +200,7 @@ class CTranslate2Engine:
 
         CTranslate2 takes one maximum length per batch. A sentence with a hypothesis that reaches its own
         maximum is searched again with that maximum. One difference from torch remains: torch may rank a cut
-        hypothesis above complete ones, where the longer search here finds only complete ones.
+        hypothesis above complete ones, where the longer search of CTranslate2 finds only complete ones.
         """
         hypotheses_of = dict(zip(group, map(self._hypotheses, results), strict=True))
         too_long: dict[int, list[int]] = defaultdict(list)
@@ -329,8 +329,9 @@ def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: 
 def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
     """Return the source tokens per batch: few enough to fit the caches and to give every worker batches.
 
-    A large model must read its weights in every step, which costs less per sentence in a larger batch. The
-    workers of a server, with one engine each, run beside each other: all cores count, to save memory.
+    A large model must read its weights in every step, which costs less per sentence in a larger batch. All
+    cores of the machine count, not only the engine's: the engines of a server's workers run beside each
+    other, and smaller batches save memory.
     """
     largest = BATCH_TOKENS // min(beam, 4 if small else 2)
     return max(MIN_BATCH_TOKENS, min(largest, tokens // (2 * available_cores())))

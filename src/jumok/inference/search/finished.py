@@ -35,7 +35,7 @@ class FinishedHypotheses:
 
 
 def ranking_scores(sums: Tensor, steps: int, coverage: Tensor | None, plan: SearchPlan) -> Tensor:
-    """Return the scores above, for sums (…) of hypotheses with `steps` steps. `coverage` is (…, source)."""
+    """Return score(y) for the sums (…) of hypotheses with `steps` steps. `coverage` is (…, source)."""
     scores = sums / float(steps**plan.length_penalty)
     if coverage is None:
         return scores
