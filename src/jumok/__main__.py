@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell reports Ctrl-C and a closed pipe
+INTERRUPTED, BROKEN_PIPE = 130, 141  # exit codes, as a shell reports Ctrl-C and a closed pipe
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
-        sys.stderr.write(_interrupted())
+        sys.stderr.write(_interruption_message())
         _exit_now(INTERRUPTED)
     except SystemExit as end:
         if end.code in (INTERRUPTED, BROKEN_PIPE):
@@ -25,7 +25,7 @@ def main() -> None:
         raise
 
 
-def _interrupted() -> str:
+def _interruption_message() -> str:
     language = sys.modules.get("jumok.cli.language")  # importing it now could be interrupted as well
     localise = getattr(language, "localise", str)
     return str(localise("jumok: interrupted.\n"))

@@ -3,7 +3,7 @@
     JumokError
     ├── DataError           the input: a missing file, unequal lines, a damaged document, an empty sentence
     ├── RecipeError         the settings: an unknown name, a value out of range, a contradiction
-    │   └── UnsupportedError    valid settings that do not go together, or that this model or machine lacks
+    │   └── UnsupportedError    valid settings that do not go together, or not with this model or machine
     ├── ModelFolderError    a model folder that is damaged, not jumok's, or from another version
     ├── RunFolderError      a run folder that belongs to another run, or cannot be continued as requested
     ├── StorageError        files: a full or read-only disk, a folder in the way, damaged encoded pairs

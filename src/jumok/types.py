@@ -1,6 +1,6 @@
 """The values that packages exchange: pairs, batches, hypotheses, attention maps.
 
-All are small and frozen. Nothing here imports torch at run time, so the command line can use them and still
+All are frozen. This module does not import torch at run time, so the command line can use them and still
 start fast.
 """
 
@@ -106,7 +106,7 @@ class Batch:
     source_lengths: Tensor  # (batch,) int64
     target: Tensor | None = None  # (batch, target) int64
     target_lengths: Tensor | None = None  # (batch,) int64
-    host_source_lengths: Tensor | None = None  # (batch,) int64: the CPU copy, if the batch was moved
+    source_lengths_copy: Tensor | None = None  # (batch,) int64, on the CPU; None if the batch was not moved
 
     def __len__(self) -> int:
         return int(self.source.shape[0])
@@ -125,7 +125,7 @@ class Batch:
     @property
     def cpu_source_lengths(self) -> Tensor:
         """The source lengths on the CPU, (batch,)."""
-        return self.source_lengths.cpu() if self.host_source_lengths is None else self.host_source_lengths
+        return self.source_lengths.cpu() if self.source_lengths_copy is None else self.source_lengths_copy
 
 
 def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
@@ -165,7 +165,7 @@ class ReadOut:
     The maps of `heads`, (layer index, head index) pairs, are averaged. With `shift` 1 the row of a target
     token is the step that consumes it instead of the step that produces it. Each target word is linked to
     the source word that it attends to most; with `min_source_weight`, each source word also to the target
-    word that attends to it most, if that weight is larger.
+    word that attends to it most, if the weight between them is larger than `min_source_weight`.
     """
 
     heads: tuple[tuple[int, int], ...]

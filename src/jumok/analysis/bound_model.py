@@ -40,8 +40,8 @@ class BoundModel:
     """A model, a source, and an edit applied to all its attention.
 
     A source is token ids without `</s>`, or the patches of a picture, an array (patch, value) of bytes.
-    With `limits`, `weights`, `silencing_effects` and `erasing_effects` refuse what is too large before they
-    begin; call `check_cost` before other passes.
+    If `limits` are given, the methods `weights`, `silencing_effects` and `erasing_effects` refuse what is too
+    large before they begin; call `check_cost` before other passes.
     """
 
     model: TranslationModel
@@ -59,7 +59,7 @@ class BoundModel:
         return len(self.source) + (not self.reads_picture)
 
     def default_read_out(self, layers: int, heads: int) -> ReadOut:
-        """Return the heads that are read if the model's card names none."""
+        """Return the read-out to use if the model's card has none."""
         choose = last_layer_read_out if self.reads_picture else default_read_out
         return choose(layers, heads)
 
@@ -92,7 +92,7 @@ class BoundModel:
     ) -> NDArray[numpy.float64]:
         """Return, per group, how each log-probability changes when the group's heads are silenced.
 
-        The array is (group, step); the last step is `</s>` if the target `ended`. Its rows sum to the changes
+        The array is (group, step); the last step is `</s>` if the target `ended`. Each row sums to the change
         in the log-probability of the whole target.
         """
         self.check_cost([target] * len(groups))
@@ -133,9 +133,9 @@ class BoundModel:
         ended: bool,
         sources: Sequence[Sequence[Any]] | None = None,
     ) -> list[NDArray[numpy.float64]]:
-        """Return the log-probabilities of each target's tokens.
+        """Return the log-probabilities of each target's tokens, and of its `</s>` if it `ended`.
 
-        To save memory, the output layer takes one row at a time.
+        To save memory, the output layer takes one target at a time.
         """
         states = self.model(padded_batch(sources or [self.source] * len(targets), targets), edit=edit)
         rows = []
@@ -148,9 +148,9 @@ class BoundModel:
         return rows
 
     def batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-        """Yield the targets in order, as many per batch as the tokens and weights of a batch allow."""
+        """Yield the targets in order, as many per batch as the limits `MAX_BATCH_…` allow."""
         max_length = max(map(len, targets), default=0)
-        weights = max(1, count_weights(self.model, len(self.source), max_length))  # 0: no attention at all
+        weights = max(1, count_weights(self.model, len(self.source), max_length))  # 0 without attention
         size = max(1, min(MAX_BATCH_TOKENS // (max_length + 1), MAX_BATCH_WEIGHTS // weights))
         for start in range(0, len(targets), size):
             yield targets[start : start + size]

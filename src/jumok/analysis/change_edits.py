@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """A site, and (layer, head) of some of its heads."""
 
 MAX_STEPS = 10_001
-"""No translation has more steps; `changes.Index` has the same limit."""
+"""A change may name the steps 0 … 10,000; `changes.Index` has the same limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _paint(change: Paint, weights: Tensor, window: Window) -> None:
     key = window.keys.start + change.key
     total = row_weights.sum(dim=-1, keepdim=True)
     row_weights[..., key] = 0.0
-    rest = row_weights.sum(dim=-1, keepdim=True)  # not a difference, which may have no correct digit
+    rest = row_weights.sum(dim=-1, keepdim=True)  # not total − old weight, which may have no correct digit
     # If this key had all the weight, there is no rest to rescale: the row then sums to less.
     row_weights *= (total - change.weight).clamp(min=0) / rest.clamp(min=1e-12)
     row_weights[..., key] = change.weight
@@ -98,7 +98,7 @@ def check_changes(
     """Refuse changes that name an index outside the maps or a masked cell.
 
     `shapes` are those of the maps, (layer, head, query, key) per site. With `translates`, the sentence is
-    translated again under the changes, and may get more steps: then `check_rows` has to follow.
+    translated again under the changes, and may get more steps: call `check_rows` after that.
     """
     causal = ("encoder", "decoder") if isinstance(model, DecoderOnly) else ("decoder",)
     for change in changes:
@@ -106,12 +106,12 @@ def check_changes(
             known = ", ".join(shapes) or "none"
             raise DataError(f'This model has no attention "{change.site}". It has: {known}.')
         layers, heads, queries, keys = shapes[change.site]
-        named_queries, named_keys = change.cells()
+        named_queries, named_keys = change.named_indices()
         named = {"layer": ([change.layer], layers), "head": ([change.head], heads)}
-        is_row_limited = not translates or change.site == "encoder"
-        limited = [query for query in named_queries if is_row_limited or query not in range(MAX_STEPS)]
-        named |= {"query": (list(limited), queries)}
-        if not translates or change.site != "decoder":  # a key of the translation: the causal mask limits it
+        queries_are_known = not translates or change.site == "encoder"
+        checked = [query for query in named_queries if queries_are_known or query not in range(MAX_STEPS)]
+        named |= {"query": (list(checked), queries)}
+        if not translates or change.site != "decoder":  # decoder: the causal mask limits keys, see below
             named |= {"key": (list(named_keys), keys)}
         for axis, (indices, count) in named.items():
             _check_indices(change, axis, indices, count)
@@ -124,14 +124,15 @@ def check_changes(
 
 
 def check_rows(changes: Sequence[Change], num_steps: int) -> None:
-    """Refuse changes that name a step which neither the old translation nor the new one has.
+    """Refuse changes that name a step which neither the unchanged translation nor the changed one has.
 
-    `num_steps` are those of the longer one. A change that was chosen in a translation between these two,
-    under other changes, has `words`: it is accepted, and has no effect if its step is not written any more.
+    `num_steps` is that of the longer one. A change with `words` is accepted: a person chose it in a
+    translation under other changes, which may have had more steps. It has no effect if its step is not
+    written any more.
     """
     for change in changes:
         if change.site != "encoder" and change.chosen_words is None:
-            _check_indices(change, "query", list(change.cells()[0]), num_steps)
+            _check_indices(change, "query", list(change.named_indices()[0]), num_steps)
 
 
 def _check_indices(change: Change, axis: str, indices: Sequence[int | None], count: int) -> None:
@@ -185,7 +186,7 @@ def silence_per_row(
 def _window(
     site: str, model: TranslationModel, source_length: int, attention_site: AttentionSite, weights: Tensor
 ) -> Window | None:
-    """Return the part of the weights of `attention_site` that belongs to a site, or None if there is none."""
+    """Return the part of the weights of `attention_site` that belongs to `site`; None if no part does."""
     queries, keys = weights.shape[-2:]
     offset = attention_site.query_offset
     if not isinstance(model, DecoderOnly):

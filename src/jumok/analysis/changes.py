@@ -3,9 +3,10 @@
 These classes are the one schema: Python code constructs them, the server validates requests against them, and
 `web/src/lib/changes.ts` has the same fields, which a test compares. Indices are those of an explanation's
 maps; a row of the translation is a step of the search, whatever other changes make that step write. If
-several changes are made one after another, `words` has what a row and a column were when they were chosen:
-it names the change for people, and has no effect. `change_edits.py` applies changes to a model. Nothing here
-imports torch or numpy: the server's front end, which runs no model, imports this module.
+several changes are made one after another, `words` holds the words at the row and the column when a person
+chose them: people recognise the change by them, and the model ignores them. `change_edits.py` applies changes
+to a model. This module imports neither torch nor numpy: the server's front end, which runs no model, imports
+it.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ class Change:
         """The first target step that the change affects; the tokens before it stay the same."""
         return 0
 
-    def cells(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the query and key indices that the change names."""
+    def named_indices(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return the queries and the keys that the change names; none if it names no single cells."""
         return (), ()
 
     @property
     def chosen_words(self) -> Words | None:
-        """What the row and the column were when they were chosen, if that was stored."""
+        """The field `words`, if the change has it."""
         return None
 
 
@@ -86,7 +87,7 @@ class Paint(Change):
     def first_step(self) -> int:
         return 0 if self.site == "encoder" else self.query
 
-    def cells(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def named_indices(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return (self.query,), (self.key,)
 
     @property
@@ -120,7 +121,7 @@ class Pin(Change):
     def first_step(self) -> int:
         return 0 if self.site == "encoder" else min(self.queries)
 
-    def cells(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def named_indices(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return self.queries, self.keys
 
     @property

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
-    """Two translations of one sentence by one model: its own, and an expected one."""
+    """A model's own translation of a sentence and an expected one, both explained with this model."""
 
     own: LiveExplanation
     expected: LiveExplanation
@@ -78,7 +78,7 @@ def contrast(
     log_probs = other.bound_model.log_probs(other.target.ids)[step]
     rank = int((log_probs > log_probs[ids[1][step]]).sum())
     effects = None
-    if not any(change.cells()[0] for change in own.changes):
+    if not any(change.named_indices()[0] for change in own.changes):
         erased = [own.source.tokens_of(word) for word in range(len(own.source.words))]
         without_word = [
             each.bound_model.erasing_effects(each.target.ids, erased)[:, step] for each in (own, other)

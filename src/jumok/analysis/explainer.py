@@ -88,8 +88,8 @@ def explain(
 ) -> LiveExplanation:
     """Return an explanation: attention, search, candidates, alignments, statistics of one translation.
 
-    With a model of pictures, `sentence` is the path of a picture or a data: URL, and the translation is its
-    caption.
+    With a model that reads pictures, `sentence` is the path of a picture or a data: URL, and the translation
+    is its caption.
 
     `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
     ids. `edit` changes attention: the tokens before the first step that it affects stay the same, and the
@@ -193,8 +193,8 @@ class _Explainer:
             translation = self._translate(unchanged, prefix_ids, on_partial)
             return self._explanation(unchanged, source, translation, len(prefix_ids))
         before = self._translate(unchanged, prefix_ids, None)
-        changes, hook = self._changes_and_hook(edit, unchanged, before.ids)
-        changed = replace(unchanged, edit=hook)
+        changes, model_edit = self._changes_and_edit(edit, unchanged, before.ids)
+        changed = replace(unchanged, edit=model_edit)
         first_step = min((change.first_step for change in changes), default=0)
         prefix_ids = list(before.ids[:first_step]) if first_step > len(prefix_ids) else prefix_ids
         translation = self._translate(changed, prefix_ids, on_partial)
@@ -217,15 +217,14 @@ class _Explainer:
     def _prefix_ids(self, prefix: str | Sequence[int]) -> list[int]:
         if isinstance(prefix, str):
             return self.translator.prefix_ids([prefix])[0]
-        self.translator.tokenizers.target.tokens(
-            prefix
-        )  # refuses ids outside the vocabulary, which have no embedding
+        # This call refuses ids outside the vocabulary, which have no embedding.
+        self.translator.tokenizers.target.tokens(prefix)
         return list(prefix)
 
-    def _changes_and_hook(
+    def _changes_and_edit(
         self, edit: Change | Sequence[Change] | Edit, unchanged: BoundModel, target: Sequence[int]
     ) -> tuple[tuple[Change, ...], Edit | None]:
-        """Return the changes, checked against the model and the source, and the edit hook."""
+        """Return the changes, checked against the model and the source, and the edit that makes them."""
         if not isinstance(edit, Change | Sequence):
             return (), edit
         changes = (edit,) if isinstance(edit, Change) else tuple(edit)
@@ -334,11 +333,12 @@ class _Explainer:
         }
 
 
-def _patch_alignment(weights: NDArray[Any], words: Sequence[int]) -> WordAlignment:
+def _patch_alignment(weights: NDArray[Any], word_of_token: Sequence[int]) -> WordAlignment:
     """Return the patch that each word of a caption attends to most, in the mean of the last layer's heads."""
     read_out = last_layer_read_out(*weights.shape[:2])
-    rows = merge_to_words(picture_map(weights), words, range(weights.shape[3]))  # (word, patch)
-    links = frozenset((int(patch), word) for word, patch in enumerate(rows.argmax(axis=1)) if word in words)
+    rows = merge_to_words(picture_map(weights), word_of_token, range(weights.shape[3]))  # (word, patch)
+    best_patches = enumerate(rows.argmax(axis=1))
+    links = frozenset((int(patch), word) for word, patch in best_patches if word in word_of_token)
     return WordAlignment("read-out", read_out.heads, read_out.shift, "argmax", Alignment(links))
 
 

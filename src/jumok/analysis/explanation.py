@@ -90,7 +90,7 @@ class PatchedPicture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """One sentence, its translation, and what the model attended to while it produced it.
+    """One sentence, its translation, and what the model attended to while it wrote the translation.
 
     All indices count from 0. `log_probs` and `candidates` are indexed by target step; the last is `</s>`.
     If the source is a picture, the tokens and words of `source` are the labels of its patches
@@ -108,7 +108,7 @@ class Explanation:
     alignments: tuple[WordAlignment, ...] = ()  # the model's own read-out first
     search: SearchTree | None = None  # None if the translation was given
     score: float | None = None  # by which the search ranked the translation
-    ended: bool = True  # False if the translation was cut at its maximum length
+    ended: bool = True  # False if there is no `</s>`: cut at the maximum length, or a class
     forced: int = 0  # number of first tokens not chosen by the search: of a prefix, or before a change
     changes: tuple[Change, ...] = ()
     before: BeforeChange | None = None
@@ -155,7 +155,11 @@ class Explanation:
         return joint[queries, keys]
 
     def steps(self, site: str, layer: int, head: int, query: int, key: int) -> CellSteps:
-        """Return the stored computation of one weight, from the embedding to the layer's output."""
+        """Return the stored computation of one weight and of what follows from it (`trace.py`).
+
+        It goes from the embeddings to the log-probability of the produced token; for a weight of the encoder,
+        to the output of its layer.
+        """
         stored = self.stored_steps(Cell(site, layer, head, query, key))
         if stored is None:
             raise UnsupportedError(

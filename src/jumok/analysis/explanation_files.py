@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from jumok.analysis.explanation import Explanation
 
+# Names of the arrays in an .npz file; a site follows the prefix.
 _DOCUMENT = "document"
-_SITE = "attention_"
+_SITE_PREFIX = "attention_"
 # What numpy and zipfile raise for an empty file, a file of one array, and damaged bytes of an archive.
 _DAMAGED_NPZ = (
     ValueError,
@@ -48,7 +49,8 @@ _DAMAGED_NPZ = (
 def save_explanation(explanation: Explanation, path: str | Path) -> None:
     """Write an explanation in the format that the file name's suffix names.
 
-    A page of a live explanation gets effects and steps too, because a stored page cannot compute them.
+    A page of a live explanation gets effects, measures, steps and layer predictions too, because a stored
+    page cannot compute them.
     """
     path = Path(path)
     write_file(path, _WRITERS[_suffix(path, _WRITERS)](explanation))
@@ -66,7 +68,7 @@ def open_explanation(path: str | Path) -> Explanation:
 
 
 def explanation_page(explanations: Sequence[Explanation]) -> str:
-    """Return one page with these explanations, each with effects and steps if it is live."""
+    """Return one page with these explanations; live ones are completed (`complete_explanation`) first."""
     return static_page(
         [explanation_to_json(complete_explanation(explanation)) for explanation in explanations]
     )
@@ -112,12 +114,12 @@ def _from_json(data: bytes) -> Explanation:
 
 
 def _to_npz(explanation: Explanation) -> bytes:
-    """Return the document without its maps, as UTF-8 bytes, and one array per site."""
+    """Return an .npz file: the document without its maps, as UTF-8 bytes, and one array per site."""
     document = json.dumps(
         explanation_to_document(explanation, weights=False), ensure_ascii=False, allow_nan=False
     )
     arrays: dict[str, Any] = {
-        f"{_SITE}{site}": np.asarray(attention.weights, dtype=np.float32)
+        f"{_SITE_PREFIX}{site}": np.asarray(attention.weights, dtype=np.float32)
         for site, attention in explanation.attention.items()
     }
     buffer = io.BytesIO()
@@ -130,7 +132,11 @@ def _from_npz(data: bytes) -> Explanation:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
             document = json.loads(arrays[_DOCUMENT].tobytes().decode())
-            maps = {name.removeprefix(_SITE): arrays[name] for name in arrays.files if name.startswith(_SITE)}
+            maps = {
+                name.removeprefix(_SITE_PREFIX): arrays[name]
+                for name in arrays.files
+                if name.startswith(_SITE_PREFIX)
+            }
     except _DAMAGED_NPZ as error:
         raise DataError(f"This is not an explanation as .npz: {type(error).__name__}: {error}.") from None
     return explanation_from_document(document, lambda _: maps)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def model_facts(model: Model) -> dict[str, Any]:
-    """Return the family, the catalogue name of each site's mechanism, and how the model is built."""
+    """Return the number of parameters, the family, norm or cell, and the mechanism of each site by name."""
     facts: dict[str, Any] = {"parameters": sum(weight.numel() for weight in model.parameters())}
     if isinstance(model, Transformer):
         encoder, decoder = model.encoder[0], model.decoder[0]

@@ -1,4 +1,4 @@
-"""The profile of a head over a corpus: what it does on many sentences, and what they lose without it."""
+"""The profile of a head over a corpus: what it does on many sentences, and what changes without it."""
 
 from __future__ import annotations
 
@@ -129,11 +129,12 @@ def profile_head(
             links.append(_links(translator, one, weights["cross"], layer_head))
             gold.append(one.pair.alignment)
         progress.advance(1)
-    with_head, without = (_translate(translator, encoded, changes, progress) for changes in ((), (change,)))
+    with_head = _translate(translator, encoded, (), progress)
+    without_head = _translate(translator, encoded, (change,), progress)
     references = [one.pair.target for one in encoded]
     bleu, bleu_without = (
         score(texts, references, language=translator.target_language, metrics=("bleu",)).bleu
-        for texts in (with_head, without)
+        for texts in (with_head, without_head)
     )
     order = np.argsort(effects)[:strongest].tolist()
     offset, entropy, on_special = (_mean(values) for values in zip(*statistics, strict=True))
@@ -143,10 +144,10 @@ def profile_head(
         effect=float(np.mean(effects)),
         bleu=bleu,
         bleu_without=bleu_without,
-        changed=sum(one != other for one, other in zip(with_head, without, strict=True)),
+        changed=sum(one != other for one, other in zip(with_head, without_head, strict=True)),
         strongest=tuple(
             AffectedSentence(
-                encoded[i].pair.source, encoded[i].pair.target, effects[i], with_head[i], without[i]
+                encoded[i].pair.source, encoded[i].pair.target, effects[i], with_head[i], without_head[i]
             )
             for i in order
         ),
@@ -186,6 +187,7 @@ def _statistics(weights: NDArray[Any], site: str) -> tuple[float, float, float]:
 
 
 def _mean(values: Sequence[float]) -> float:
+    """Return the mean of the values that are not NaN; NaN if all are."""
     known = [value for value in values if not np.isnan(value)]
     return float(np.mean(known)) if known else float("nan")
 

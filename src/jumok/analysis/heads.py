@@ -47,14 +47,15 @@ def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = No
         distances = np.abs(np.arange(queries)[:, None] - np.arange(keys))
         on_special = _mean(weights[..., 0 if attention.site == "decoder" else keys - 1])
         return HeadStatistics(entropy, _mean_distance(weights, distances), on_special)
-    first = keys - picture.rows * picture.columns  # 1 with a class token
-    on_class = _mean(weights[..., 0]) if first else None
+    first_patch = keys - picture.rows * picture.columns  # 1 with a class token, else 0
+    on_class = _mean(weights[..., 0]) if first_patch else None
     if attention.site == "cross":
         return HeadStatistics(entropy, None, on_class)
     # (patch, row and column)
-    positions = np.stack(np.divmod(np.arange(keys - first), picture.columns), axis=1)
+    positions = np.stack(np.divmod(np.arange(keys - first_patch), picture.columns), axis=1)
     distances = np.linalg.norm(positions[:, None] - positions, axis=-1)
-    return HeadStatistics(entropy, _mean_distance(weights[..., first:, first:], distances), on_class)
+    between_patches = weights[..., first_patch:, first_patch:]
+    return HeadStatistics(entropy, _mean_distance(between_patches, distances), on_class)
 
 
 def _mean_distance(weights: NDArray[np.float64], distances: NDArray[Any]) -> NDArray[np.float32]:

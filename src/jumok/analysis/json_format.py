@@ -62,7 +62,7 @@ def explanation_to_json(explanation: Explanation) -> str:
 
 
 def explanation_from_json(text: str) -> Explanation:
-    """Read what `explanation_to_json` wrote. The error of a weight is at most 1/255."""
+    """Read what `explanation_to_json` wrote. Its weights are rounded: see `packing.py`."""
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -121,7 +121,7 @@ def explanation_to_document(
         else _search_document(explanation.search, four_decimals=four_decimals),
         "changes": [change_to_json(change) for change in explanation.changes],
         "before": None if explanation.before is None else _before_document(explanation.before),
-        "steps": [cell_to_document(cell) for cell in explanation.cells],
+        "steps": [cell_to_document(cell_steps) for cell_steps in explanation.cells],
         "measures": None if explanation.measured is None else measures_to_document(explanation.measured),
         "layers": layers_to_document(explanation.layers),
         "picture": None if explanation.picture is None else asdict(explanation.picture),
@@ -367,13 +367,13 @@ def _read_before(fields: Mapping[str, Any]) -> BeforeChange:
     )
 
 
-def cell_to_document(cell: CellSteps) -> dict[str, Any]:
-    """Return the steps of a cell as plain JSON values."""
+def cell_to_document(cell_steps: CellSteps) -> dict[str, Any]:
+    """Return a cell and its steps as plain JSON values."""
     steps = [
         {"name": step.name, "formula": step.formula, "over": step.over, **pack_floats(step.values)}
-        for step in cell.steps
+        for step in cell_steps.steps
     ]
-    return {**asdict(cell.cell), "steps": steps}
+    return {**asdict(cell_steps.cell), "steps": steps}
 
 
 def _read_cell(fields: Mapping[str, Any]) -> CellSteps:

@@ -61,12 +61,12 @@ def layer_predictions(
 def _layer_states(model: TranslationModel, batch: Batch, probe: Probe) -> Iterator[Tensor]:
     """Yield the states (step, width) of the input and after each layer, with the final norm."""
     if isinstance(model, DecoderOnly):
-        states, columns = joint_states(model, batch), batch.source.shape[1]
+        states, source_length = joint_states(model, batch), batch.source.shape[1]
         allowed = torch.ones(states.shape[:2], dtype=torch.bool, device=states.device)
-        yield model.after_blocks(states, None)[0, columns:]
+        yield model.after_blocks(states, None)[0, source_length:]
         for layer, block in enumerate(model.blocks):
             states, _ = block.read(states, allowed, layer=layer, probe=probe)  # type: ignore[operator]
-            yield model.after_blocks(states, None)[0, columns:]
+            yield model.after_blocks(states, None)[0, source_length:]
         return
     if not isinstance(model, Transformer) or batch.target is None:
         raise UnsupportedError(

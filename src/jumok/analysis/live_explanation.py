@@ -45,7 +45,7 @@ class LiveExplanation(Explanation):
         return isinstance(self.bound_model.model, Transformer | DecoderOnly)
 
     def steps(self, site: str, layer: int, head: int, query: int, key: int) -> CellSteps:
-        """Return the computation of one weight, from the embedding to the layer's output."""
+        """Return the computation of one weight, as `Explanation.steps`; compute it if it is not stored."""
         cell = Cell(site, layer, head, query, key)
         return self.stored_steps(cell) or self.bound_model.steps(self.target.ids, cell)
 
@@ -66,7 +66,7 @@ class LiveExplanation(Explanation):
 
         The first value has, per site, the change at every target step when one head is silenced, (layer,
         head, step); its sum over the steps is the change for the whole translation. The second value has the
-        groups of heads that the page averages.
+        change for the whole translation per group of heads that the page averages.
         """
         single = [(site, (head,)) for site in self.attention for head in self._heads(site)]
         groups = self._head_groups()
@@ -92,7 +92,7 @@ class LiveExplanation(Explanation):
     def measures(self) -> Measures:
         """Return how much each word matters: value norms, gradients and erasure."""
         # Deleting a word would shift the indices of changed cells.
-        changes_cells = any(change.cells()[0] for change in self.changes)
+        changes_cells = any(change.named_indices()[0] for change in self.changes)
         return measure(self.bound_model, self.source, self.target.ids, erases=not changes_cells)
 
     def with_measures(self) -> LiveExplanation:

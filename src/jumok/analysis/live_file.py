@@ -124,7 +124,7 @@ def pack_model(
 
 
 def round_weights(weights: Mapping[str, Tensor], quantization: Quantization) -> dict[str, Tensor]:
-    """Return the weights as the engine reads them from a file of this precision, in single precision."""
+    """Return the weights as the engine computes with them: rounded as in a file, in single precision."""
     return {
         name: torch.from_numpy(_StoredTensor(tensor, quantization).rounded())
         for name, tensor in weights.items()

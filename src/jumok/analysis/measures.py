@@ -5,11 +5,11 @@
     erasure    log p(token) without the word − log p(token)       Li et al. 2016, "Understanding … by erasure"
 
 The signs differ: a word that supports the written token has a positive gradient × input and a negative
-erasure. Minus gradient × input is the first-order estimate of what the token loses with the embedding; the
-page shows that estimate, so that both have one sign there: below 0, the word supports.
+erasure. Minus gradient × input is the first-order estimate of the change in log p(token) if the embedding is
+set to 0. The page shows this estimate, so that both measures of a word that supports the token are below 0.
 
-A weight says where a head reads. What it reads may be short (a small norm), may not matter for the word that
-is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
+A weight says where a head reads. The vector that it reads may be short (a small norm), may not matter for the
+word that is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class Measures:
     """Site → ‖f(x)‖ of each key, (layer, head, key). Times a weight, it is the norm of what the weight adds.
     In a recurrent model, f(x) is the encoder's state itself."""
     gradient: Mapping[str, NDArray[np.float32]]
-    """ "cross" → (step, source token), "decoder" → (step, `<s>` and target tokens): gradient × input of the
-    produced token's log-probability; the input is the token's embedding, without its position. Above 0, the
-    token supports the produced one, to first order."""
+    """ "cross" → (step, source token and `</s>`), "decoder" → (step, `<s>` and target token): gradient ×
+    input of the log-probability of the produced token. The input is a token's embedding, without its
+    position. Above 0, this token supports the produced one, to first order."""
     erasure: NDArray[np.float32] | None
     """(step, source word): the change in the log-probability of the produced token when the word is deleted
     from the sentence. Below 0, the word supports the token. None if attention is changed at single cells,
@@ -77,7 +77,7 @@ def measure(
 
 
 def _attentions(model: TranslationModel) -> dict[str, list[MultiHead]]:
-    """Return the attention layers of each site of a Transformer."""
+    """Return the attention layers of each site of a Transformer; none for other models."""
     if not isinstance(model, Transformer):
         return {}
     return {
@@ -135,7 +135,7 @@ def _transformed_norms(attention: MultiHead, values: Tensor) -> Tensor:
 
 
 def _gradients(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-    """Return gradient × input. Row r of a batch is differentiated at step r: one backward pass per batch."""
+    """Return gradient × input. Each row of a batch is differentiated at another step: one backward pass."""
     model, produced = bound_model.model, [*target, END]
     inputs = {"cross": [*bound_model.source, END], "decoder": [BEGIN, *target]}
     tables = {"cross": model.source_embedding, "decoder": model.target_embedding}

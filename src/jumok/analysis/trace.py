@@ -55,8 +55,8 @@ class AttentionCall:
     site: str = ""  # the name that the model reports to an edit
     layer: int = 0
 
-    def heads(self, projection: str, states: Tensor) -> Tensor:
-        """Return queries, keys or values of every head, (1, head, length, width)."""
+    def project(self, projection: str, states: Tensor) -> Tensor:
+        """Return the queries, keys or values of every head, (1, head, length, width)."""
         if not isinstance(self.attention, MultiHead):
             return states[:, None]
         module: torch.nn.Linear = getattr(self.attention, projection)
@@ -67,8 +67,8 @@ class AttentionCall:
     def steps(self) -> tuple[list[Step], Tensor]:
         """Return the steps from query, key and value to the context, and the contexts (head, width)."""
         mechanism = cast("Mechanism[Any]", self.attention.mechanism)
-        queries, keys = self.heads("query", self.query_states), self.heads("key", self.key_states)
-        values = self.heads("value", self.key_states)
+        queries, keys = self.project("query", self.query_states), self.project("key", self.key_states)
+        values = self.project("value", self.key_states)
         bias = None
         if isinstance(self.attention, MultiHead):  # which applies positions to queries, keys and scores
             positions = self.attention.positions
@@ -106,8 +106,8 @@ class AttentionCall:
     def _attend(self, inputs: HeadInputs, edit: Edit | None) -> tuple[Tensor, Tensor]:
         """Return the weights (query, key) of the traced head, and the contexts (head, width) of the query."""
         rows = torch.zeros(1, dtype=torch.int64, device=inputs.queries.device)
-        hook = bind_edit(edit, site=self.site, layer=self.layer, rows=rows)
-        call = Call(query_offset=self.query_offset, edit=hook, need_weights=True, bias=inputs.bias)
+        weight_edit = bind_edit(edit, site=self.site, layer=self.layer, rows=rows)
+        call = Call(query_offset=self.query_offset, edit=weight_edit, need_weights=True, bias=inputs.bias)
         attended = inputs.mechanism.attend(inputs.queries, inputs.memory, call)
         weights = cast("Tensor", attended.weights)
         return weights[0, self.head], attended.context[0, :, self.query]
@@ -141,16 +141,15 @@ def _transformer(model: Transformer, batch: Batch, cell: Cell, edit: Edit | None
 
     allowed = padding_mask(batch.source_lengths, batch.source.shape[1])
     states = model.source_embedding(batch.source)
-    for layer, encoder in enumerate(cast("list[EncoderBlock]", list(model.encoder))):
+    for layer, encoder_block in enumerate(cast("list[EncoderBlock]", list(model.encoder))):
         is_traced = (cell.site, cell.layer) == ("encoder", layer)
+        attention, feed_forward = encoder_block.attention, encoder_block.feed_forward
         if is_traced:
-            yield from _block_steps(encoder.around_attention, encoder.attention, states, None, cell, edit)
-        with _FeedForwardInput(encoder.feed_forward) as feed_forward_input:
-            states = encoder(states, allowed_keys=allowed, layer=layer, probe=probe)
+            yield from _block_steps(encoder_block.around_attention, attention, states, None, cell, edit)
+        with _FeedForwardInput(feed_forward) as feed_forward_input:
+            states = encoder_block(states, allowed_keys=allowed, layer=layer, probe=probe)
         if is_traced:
-            yield from _feed_forward_steps(
-                encoder.feed_forward, feed_forward_input.states, states, cell.query
-            )
+            yield from _feed_forward_steps(feed_forward, feed_forward_input.states, states, cell.query)
             return
     source = model.after_encoder(states)
     states = model.target_embedding(target)

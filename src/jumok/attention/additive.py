@@ -55,7 +55,7 @@ def _project(states: Tensor, matrices: Tensor) -> Tensor:
 def compare_in_parts(
     compare: Callable[[Tensor, Tensor], Tensor], query: Tensor, keys: Tensor, *, elements_per_query: int
 ) -> Tensor:
-    """`compare(query, keys)`, the scores (batch, head, query, key), in bounded memory without gradients.
+    """`compare(query, keys)`, the scores (batch, head, query, key); without gradients, in bounded memory.
 
     `elements_per_query` is the size of the hidden layer that `compare` forms for each query.
     """

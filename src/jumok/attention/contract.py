@@ -1,6 +1,6 @@
 """The contract of every attention: models, search and viewers rely on it and on no particular mechanism.
 
-Two layers share one set of methods:
+Two levels share one set of methods:
 
     Mechanism   how a head weighs values, given projected queries and keys      (batch, head, length, width)
     Attention   what a model calls: projections, heads, output projection       (batch, length, width)
@@ -137,7 +137,7 @@ class HeadShape:
 
 
 class AttentionBase(nn.Module, ABC):
-    """The `forward` of both layers of the contract, which packs its keywords into a `Call`."""
+    """The `forward` of both levels of the contract, which packs its keywords into a `Call`."""
 
     def forward(
         self,

@@ -73,11 +73,12 @@ class MapSums:
 class FeatureMaps:
     """The sums of each feature's map, and the keys and values that they are computed from.
 
-    Keys that are padding are -∞ in every feature.
+    Keys that are padding are -∞ in every feature. After a causal `prepare`, `cached_sums` is None: causal
+    attention over whole sentences does not use these sums.
     """
 
     key_values: KeyValues
-    cached_sums: MapSums | None = None  # None after a causal `prepare`: whole sentences never need them
+    cached_sums: MapSums | None = None
 
     @property
     def sums(self) -> MapSums:
@@ -131,7 +132,7 @@ class Efficient(Mechanism[FeatureMaps]):
         return FeatureMaps(memory.key_values.extend(keys, values), sums)
 
     def attend(self, query: Tensor, memory: FeatureMaps, call: Call) -> Attended:
-        # A single query at or after the last key, as in a decoding step, sees all keys.
+        # If the first query is at or after the last key, as in a decoding step, all queries see all keys.
         causal = self.causal and memory.length > call.query_offset + 1 and query.shape[2] > 0
         if call.must_form_weights:
             return self._attend_by_weights(query, memory, call, causal=causal)
@@ -192,12 +193,12 @@ def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) ->
     queries = query.shape[2]
     own = slice(offset, offset + queries)
     before = _sum_in_chunks(keys[:, :, :offset], values[:, :, :offset])
-    # Beyond the last key, queries see no key of their own.
-    missing = (0, 0, 0, queries - keys[:, :, own].shape[2])
+    # Queries beyond the last key have no key at their own position: padding stands there.
+    padding = (0, 0, 0, queries - keys[:, :, own].shape[2])
     rows = (
         query.softmax(dim=-1),
-        pad(keys[:, :, own], missing, value=-torch.inf),
-        pad(values[:, :, own], missing),
+        pad(keys[:, :, own], padding, value=-torch.inf),
+        pad(values[:, :, own], padding),
     )
     contexts = []
     for start in range(0, queries, CAUSAL_CHUNK):

@@ -4,9 +4,9 @@
     he       variance 2 / inputs                                 He et al. 2015, eq. 10
     lecun    variance 1 / inputs                                 LeCun et al. 1998, section 4.6
 
-The names and numbers are those of Keras, which says "glorot" for "xavier". The normal distributions above are
-truncated at two standard deviations. "normal" and "truncated-normal" have the standard deviation 0.05, and
-"uniform" is within ±0.05, whatever the size of the matrix.
+The names and numbers are those of Keras, which says "glorot" for "xavier". The normal distributions of these
+three are truncated at two standard deviations. "normal" and (before it is truncated) "truncated-normal" have
+the standard deviation 0.05, and "uniform" is within ±0.05, whatever the size of the matrix.
 """
 
 from __future__ import annotations

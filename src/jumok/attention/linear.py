@@ -34,12 +34,13 @@ CAUSAL_CHUNK = 64
 class FeatureSums:
     """The sums over all keys, and the keys and values that they are computed from.
 
-    A 1 is appended to each value, so that one sum holds the sum of the values and the divisor. Keys that are
-    padding are -∞: their features are 0, and they do not enter any sum.
+    For the sums a 1 is appended to each value, so that one sum holds the sum of the values and the divisor.
+    Keys that are padding are -∞: their features are 0, and they do not enter any sum. After a causal
+    `prepare`, `cached_sums` is None: causal attention over whole sentences does not use these sums.
     """
 
     key_values: KeyValues
-    cached_sums: Tensor | None = None  # None after a causal `prepare`: whole sentences never need them
+    cached_sums: Tensor | None = None
 
     @property
     def sums(self) -> Tensor:

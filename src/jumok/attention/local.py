@@ -85,9 +85,9 @@ class LuongLocalM(_Local):
 class LuongLocalP(_Local):
     """Predictive: each query predicts p, a real number in [0, S]; weights fall with the distance to it.
 
-    The Gaussian multiplies weights that sum to 1, so rows sum to less than 1. Only through it does p
-    get a gradient: the window has none. p depends on the length of the memory, which therefore may not grow:
-    neither causal nor incremental.
+    The Gaussian multiplies weights that sum to 1, so rows sum to less than 1. p gets its gradient through the
+    Gaussian only: the window has none. p depends on the length of the memory, which therefore may not grow:
+    the mechanism is neither causal nor incremental.
     """
 
     supports = Supports(causal=False, incremental=False, left_padding=False, widths=True)

@@ -85,8 +85,8 @@ class LuongConcat(Additive):
 class LuongLocation(SoftmaxMechanism):
     """The query alone determines the weights: softmax(W h), eq. 8, over the positions of the memory.
 
-    W has one row per position, so a memory may have at most `max_keys` keys. In a shorter memory, and with
-    masked keys, the softmax runs over the remaining positions.
+    W has one row per position (`weight`, its transpose, one column), so a memory may have at most `max_keys`
+    keys. In a shorter memory, and with masked keys, the softmax runs over the remaining positions.
     """
 
     supports = Supports(left_padding=False, widths=True)

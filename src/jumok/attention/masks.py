@@ -22,7 +22,7 @@ def causal_mask(queries: int, keys: int, *, query_offset: int, device: torch.dev
 
     Vaswani et al. 2017, section 3.2.3. `query_offset` is the absolute position of query 0. With
     `query_offset = keys - queries` the last query attends to every key, as one step of cached decoding needs;
-    torch's own `is_causal` aligns to the start and does not.
+    torch's own `is_causal` always has an offset of 0.
     """
     positions = torch.arange(query_offset, query_offset + queries, device=device)
     return torch.arange(keys, device=device) <= positions[:, None]

@@ -77,18 +77,19 @@ class Restricted(ScaledDot):
         block_size = max(1, min(self.neighbours, queries))
         blocks = max(1, -(-queries // block_size))
         ahead = 0 if self.causal else self.neighbours
-        window = self.neighbours + block_size + ahead  # keys per block
+        window_size = self.neighbours + block_size + ahead  # keys per block
         start, stop = query_offset - self.neighbours, query_offset + blocks * block_size + ahead
 
         def windows(rows: Tensor) -> Tensor:
             """(batch, head, key, width) -> (batch, head, block, width, key), 0 beyond the keys."""
             low = max(start, 0)
             high = max(low, min(stop, memory.length))
-            return pad(rows[:, :, low:high], (0, 0, low - start, stop - high)).unfold(2, window, block_size)
+            padded = pad(rows[:, :, low:high], (0, 0, low - start, stop - high))
+            return padded.unfold(2, window_size, block_size)
 
         all_keys = torch.ones(1, dtype=torch.bool, device=query.device).expand(1, 1, memory.length, 1)
         allowed = windows(all_keys if memory.allowed is None else memory.allowed[:, None, :, None])
-        near = self._near(block_size, window, self.neighbours, query.device)
+        near = self._near(block_size, window_size, self.neighbours, query.device)
         padded = pad(query, (0, 0, 0, blocks * block_size - queries))
         blocked = padded.reshape(batch, head, blocks, block_size, query_width)
         scores = self.scores(blocked, windows(memory.keys).transpose(-2, -1))

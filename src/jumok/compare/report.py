@@ -131,11 +131,11 @@ def _attention(result: ComparisonResult) -> Iterator[str]:
     largest = max((_largest_weight(attention) for attention in maps), default=1.0)
     for row in result.rows:
         if row.attention is None:
-            picture = f"<p>{NO_MAP}</p>"
+            drawing = f"<p>{NO_MAP}</p>"
         else:
-            picture = draw_alignment(_scaled(row.attention, largest), title=row.name).replace(_NAMESPACE, "")
+            drawing = draw_alignment(_scaled(row.attention, largest), title=row.name).replace(_NAMESPACE, "")
         caption = escape(f"{printable(row.name)}: {printable(row.translation)}")
-        yield f"<figure><figcaption>{caption}</figcaption>\n{picture}</figure>"
+        yield f"<figure><figcaption>{caption}</figcaption>\n{drawing}</figure>"
     yield "</div>"
 
 

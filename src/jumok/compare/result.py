@@ -95,7 +95,7 @@ _JSON_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class ComparisonResult:
-    """The whole comparison. `sentence` is the one whose attention is shown.
+    """The whole comparison. `sentence` is the source whose attention is shown.
 
     `unequal_settings` has one sentence per setting that should be equal and is not.
     """

@@ -142,12 +142,12 @@ def _run_worker(task: Task, interrupted: Callable[[], bool]) -> Iterator[Event]:
         try:
             _send_task(process, task)
             yield from _events(process, task.name, interrupted)
-            code = process.wait()
+            exit_code = process.wait()
         finally:
             if process.poll() is None:
                 process.kill()
-    if code and not interrupted():
-        raise TrainingError(_describe_exit(task.name, code))
+    if exit_code and not interrupted():
+        raise TrainingError(_describe_exit(task.name, exit_code))
 
 
 def _send_task(process: subprocess.Popen[bytes], task: Task) -> None:
@@ -194,9 +194,9 @@ def _rebuild_error(name: str, message: Message) -> JumokError:
     return kind(f'The system "{name}" failed. {message["message"]}')
 
 
-def _describe_exit(name: str, code: int) -> str:
-    reason = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-    memory_hint = " That is often a lack of memory: choose a smaller --size." if code == -9 else ""
+def _describe_exit(name: str, exit_code: int) -> str:
+    reason = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
+    memory_hint = " That is often a lack of memory: choose a smaller --size." if exit_code == -9 else ""
     return (
         f'The process of the system "{name}" {reason}.{memory_hint} All checkpoints are intact: the same '
         "command continues."

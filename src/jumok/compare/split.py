@@ -103,7 +103,7 @@ def split_pairs(
     for corpus in chain(corpora, *given.values()):
         _update_digest(digest, corpus)
     folder = out / "data"
-    split = Split(folder, _train_names(corpora), *languages, fingerprint=digest.hexdigest())
+    split = Split(folder, _names_and_weights(corpora), *languages, fingerprint=digest.hexdigest())
     if (folder / RECORD).exists():
         _refuse_other_pairs(split)
         return split
@@ -118,7 +118,7 @@ def median_length_source(pairs: Sequence[Pair]) -> str:
     return sorted(sources, key=lambda text: len(split_words(text)))[len(sources) // 2]
 
 
-def _train_names(corpora: Sequence[Corpus]) -> tuple[tuple[str, float], ...]:
+def _names_and_weights(corpora: Sequence[Corpus]) -> tuple[tuple[str, float], ...]:
     names = ["train.tsv", *(f"train-{number}.tsv" for number in range(2, len(corpora) + 1))]
     return tuple((name, corpus.weight) for name, corpus in zip(names, corpora, strict=True))
 

@@ -54,6 +54,7 @@ class Task:
     search: SearchSettings | None = None
 
     def key(self, recipe_search: SearchSettings) -> str:
+        """Return the `result_key` of this task; `recipe_search` counts if the task has no search."""
         return result_key(self.split.fingerprint, self.sentence, self.search or recipe_search)
 
     def to_message(self) -> Message:

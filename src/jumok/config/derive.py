@@ -53,9 +53,9 @@ REPETITIVE_DROPOUT, REPETITIVE_TOKENS_PER_WORD, REPETITIVE_SMOOTHING, REPETITIVE
 # The rate for batches of 4,096 tokens and a width of 128; it falls with the width and with smaller batches.
 LEARNING_RATE_AT_128, LEARNING_RATE_WIDTH_EXPONENT, LEARNING_RATE_BATCH_EXPONENT = 4.5e-3, 1.2, 0.3
 # 1 - β₂ of Adam for updates of 4,096 tokens or more (the paper's β₂ is 0.98). For smaller updates, in which a
-# rare word is seldom seen, it is proportional to their tokens, so that the average covers as many tokens.
+# rare word is seldom seen, it is proportional to their tokens, so that the average covers the same number.
 ADAM_DECAY_AT_4096 = 0.02
-BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
+WANTED_BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
 # A few minutes are better spent on many small updates than on few large ones.
 WANTED_UPDATES, ASSUMED_TOKENS_PER_SECOND = 4000, 10_000
 WARMUP_SHARE, MAX_WARMUP_STEPS = 0.1, 2000
@@ -68,7 +68,7 @@ USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
 # With more layers, self-attention passes on what earlier words attended to, so the attention of a word does
-# not show what the word depends on.
+# not show all that the word depends on.
 CAPTION_DECODER_LAYERS = 1, "a word then depends on the picture only through its own attention"
 
 
@@ -170,7 +170,7 @@ def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> R
 
 
 def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int | None = None) -> Resolved:
-    """Derive the maximum length of a translation, per source token: somewhat above the highest of all pairs.
+    """Derive the maximum number of target tokens per source token: somewhat above the highest of all pairs.
 
     A search that goes wrong repeats itself up to this length, so the maximum should be low. It is derived
     only for models that translate. `max_tokens`: how many tokens of a translation the model has positions
@@ -396,16 +396,16 @@ def _training(resolved: Resolved, facts: CorpusFacts) -> list[DerivedSetting]:
         why_less = "few words, each used very often: the next token is rarely in doubt"
         derived.append(DerivedSetting("training.label_smoothing", REPETITIVE_SMOOTHING, why_less))
     if training.steps is None and training.epochs is None and training.minutes is None:
-        no_end = "no limit is set: training stops when the validation score stops improving"
+        why_open_end = "no limit is set: training stops when the validation score stops improving"
         return [
             *derived,
-            DerivedSetting("training.schedule", "inverse-sqrt", no_end),
-            DerivedSetting("training.average_checkpoints", AVERAGED_CHECKPOINTS, no_end),
+            DerivedSetting("training.schedule", "inverse-sqrt", why_open_end),
+            DerivedSetting("training.average_checkpoints", AVERAGED_CHECKPOINTS, why_open_end),
         ]
-    end = "the end is known, and a rate that falls to zero there works best"
+    why_cosine = "the end is known, and a rate that falls to zero there works best"
     return [
         *derived,
-        DerivedSetting("training.schedule", "cosine", end),
+        DerivedSetting("training.schedule", "cosine", why_cosine),
         DerivedSetting("training.patience", 0, "the end is known, and scores rise most just before it"),
     ]
 
@@ -413,7 +413,7 @@ def _training(resolved: Resolved, facts: CorpusFacts) -> list[DerivedSetting]:
 def _batch_tokens(recipe: Recipe, facts: CorpusFacts) -> tuple[int, str]:
     """Return a batch size that is small enough for many updates per epoch and in the minutes that are set."""
     tokens = 1.3 * facts.target_words + facts.pairs  # a word has about 1.3 tokens; each pair has its </s>
-    batch, why = tokens / BATCHES_PER_EPOCH, f"about {tokens:,.0f} target tokens"
+    batch, why = tokens / WANTED_BATCHES_PER_EPOCH, f"about {tokens:,.0f} target tokens"
     minutes = recipe.training.minutes
     if minutes is not None:
         affordable = minutes * 60 * ASSUMED_TOKENS_PER_SECOND / WANTED_UPDATES
@@ -462,8 +462,8 @@ def _validate_every(steps: int | None, costs: TrainingCosts, updates_per_epoch: 
     """Return an interval short enough to follow the progress, long enough to cost at most 5 % of the time."""
     wanted = steps / WANTED_VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
     update, validation = max(costs.update_seconds, 1e-9), costs.validation_seconds
-    affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)
-    interval = max(math.ceil(wanted), math.ceil(affordable), 1)
+    min_affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)
+    interval = max(math.ceil(wanted), math.ceil(min_affordable), 1)
     interval = min(interval, steps) if steps is not None else interval
     why = f"a validation takes as long as {validation / update:.0f} updates"
     return DerivedSetting("training.validate_every", interval, why)

@@ -248,7 +248,7 @@ class RecurrentSettings(Settings):
     """Whether the decoder attends before its step (Bahdanau) or after it (Luong); `auto`: as in the paper of
     the mechanism."""
     input_feeding: bool = False
-    """Feed the attention context into the next step too (Luong et al. 2015, section 3.3)."""
+    """Feed context and state, combined, into the next step too (Luong et al. 2015, section 3.3)."""
 
 
 class DecoderOnlySettings(BlockSettings):
@@ -631,5 +631,6 @@ def _settings_at(path: list[str]) -> type[BaseModel]:
     for part in path:
         annotation = settings.model_fields[part].annotation if part in settings.model_fields else None
         candidates = [SETTINGS_BY_FAMILY.get(part), annotation, *get_args(annotation)]
-        settings = next((c for c in candidates if isinstance(c, type) and issubclass(c, BaseModel)), settings)
+        classes = (kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel))
+        settings = next(classes, settings)
     return settings

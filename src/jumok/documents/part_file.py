@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from jumok.errors import StorageError
-from jumok.storage.folders import UNTRUSTED, disk_errors, make_folder
+from jumok.storage.folders import UNTRUSTED_FLAGS, disk_errors, make_folder
 from jumok.system.locks import NO_LOCKS, acquire_lock
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class PartFile:
         """Store a result."""
         line = json.dumps([name, result, make_key(self._key, name, result)]).encode() + b"\n"
         with disk_errors(self.path, "What was stored before is intact."):
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | UNTRUSTED, 0o666)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | UNTRUSTED_FLAGS, 0o666)
             with os.fdopen(descriptor, "ab") as file:
                 file.truncate(self._length)  # half a line, or a translation to be overwritten
                 if not self._length:
@@ -120,7 +120,7 @@ class PartFile:
         if self.path.exists() and not self.path.is_file():
             raise StorageError(f"{self.path} is not a file. Move it away, or choose another name with --out.")
         try:
-            with os.fdopen(os.open(self.path, os.O_RDONLY | UNTRUSTED), "rb") as file:
+            with os.fdopen(os.open(self.path, os.O_RDONLY | UNTRUSTED_FLAGS), "rb") as file:
                 header = file.read(len(self._header))
                 return header, file.read() if header == self._header else b""
         except FileNotFoundError:

@@ -4,8 +4,8 @@
     score  = exp(-(|H(y|x) - H(x|y)| + ½ (H(y|x) + H(x|y))))         Junczys-Dowmunt 2018, eq. 2 and 3
 
 This is dual conditional cross-entropy: a good pair has two low cross-entropies that agree. Two sentences that
-have little to do with each other have high ones; a sentence that is probable whatever its source (an empty
-phrase, a target in the wrong language) is improbable in one direction only. The score is 1 at best.
+have little to do with each other have two high ones. If one side is probable whatever the other is (an empty
+phrase, a target in the wrong language), only one of the two is high. The score is 1 at best.
 """
 
 from __future__ import annotations

@@ -115,8 +115,10 @@ def make_metric(
     if name == "chrf":
         return CHRF(lowercase=lowercase)
     if name == "ter":
-        characters = code in ("zh", "ja")
-        return TER(case_sensitive=not lowercase, normalized=characters, asian_support=characters)
+        splits_characters = code in ("zh", "ja")
+        return TER(
+            case_sensitive=not lowercase, normalized=splits_characters, asian_support=splits_characters
+        )
     raise RecipeError(f'There is no metric "{name}".{suggest(name, METRICS)} Known: {", ".join(METRICS)}.')
 
 

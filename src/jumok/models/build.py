@@ -78,13 +78,13 @@ def build_model(
         )
     check_model(settings)
     check_reads_pictures(settings.family, settings.task, pictures=grid is not None)
-    parts: dict[str, Any] = {} if grid is None else {"grid": grid}
+    picture_arguments: dict[str, Any] = {} if grid is None else {"grid": grid}
     return MODEL_BUILDERS[settings.family](
         settings,
         source_vocab_size=source_vocab_size,
         target_vocab_size=target_vocab_size,
         shared=shared,
-        **parts,
+        **picture_arguments,
     )
 
 

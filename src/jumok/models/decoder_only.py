@@ -105,23 +105,26 @@ class DecoderOnly(TranslationModel):
         """ "encoder": within the source; "decoder": within the target; "cross": from target to source."""
         batch = batch.to(self.device)
         weights = super().attention(batch, edit=edit)["decoder"]  # (batch, layer, head, column, column)
-        columns = batch.source.shape[1]
-        targets = weights[..., columns:, :]  # the queries of target tokens
+        source_columns = batch.source.shape[1]
+        targets = weights[..., source_columns:, :]  # the queries of target tokens
         num_padding = _num_padding(batch)
-        sources = _left_aligned(weights[..., :columns, :columns], num_padding).transpose(-2, -1)
+        sources = _left_aligned(weights[..., :source_columns, :source_columns], num_padding).transpose(-2, -1)
         return {
             "encoder": _left_aligned(sources, num_padding).transpose(-2, -1),
-            "decoder": targets[..., columns:],
-            "cross": _left_aligned(targets[..., :columns], num_padding),
+            "decoder": targets[..., source_columns:],
+            "cross": _left_aligned(targets[..., :source_columns], num_padding),
         }
 
     def begin(self, source: Batch, *, edit: Edit | None = None) -> DecoderOnlyState:
         source = source.to(self.device)
         rows = batch_rows(source)
-        num_padding, columns = _num_padding(source), source.source.shape[1]
-        states, allowed = self._embed_source(source, num_padding), _not_left_padding(num_padding, columns)
+        num_padding, source_columns = _num_padding(source), source.source.shape[1]
+        states = self._embed_source(source, num_padding)
+        allowed = _not_left_padding(num_padding, source_columns)
         _, memories = self._read(states, allowed, Probe(rows=rows, edit=edit))
-        return DecoderOnlyState(memories, num_padding, rows, columns, columns, edit)
+        return DecoderOnlyState(
+            memories, num_padding, rows, columns=source_columns, source_columns=source_columns, edit=edit
+        )
 
     def step(self, state: DecoderOnlyState, last_tokens: Tensor) -> tuple[LogProbs, DecoderOnlyState]:
         return self._step(state, last_tokens, Probe(rows=state.sentence, edit=state.edit))
@@ -162,8 +165,8 @@ class DecoderOnly(TranslationModel):
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
         target = target_inputs(batch)
-        num_padding, columns = _num_padding(batch), batch.source.shape[1]
-        positions = _positions(num_padding, columns, target.shape[1])  # (batch, target - 1)
+        num_padding, source_columns = _num_padding(batch), batch.source.shape[1]
+        positions = _positions(num_padding, source_columns, target.shape[1])  # (batch, target - 1)
         end = _longest_source(batch) + target.shape[1]
         states = torch.cat(
             [
@@ -175,9 +178,11 @@ class DecoderOnly(TranslationModel):
         # The padding of a target follows its last token, so the causal mask hides it.
         allowed = _not_left_padding(num_padding, states.shape[1])
         in_target = target_not_padding(batch)
-        not_padding = None if in_target is None else torch.cat([allowed[:, :columns], in_target], dim=1)
+        not_padding = None
+        if in_target is not None:
+            not_padding = torch.cat([allowed[:, :source_columns], in_target], dim=1)
         states, _ = self._read(states, allowed, probe, not_padding=not_padding)
-        return states[:, columns:]
+        return states[:, source_columns:]
 
     def _embed_source(self, batch: Batch, num_padding: Tensor) -> Tensor:
         """The embedded source, aligned to the right, (batch, source, width)."""

@@ -17,7 +17,7 @@ MIN_SHARE_IN_USE = 0.75
 
 
 def share_sources(sources: tuple[Memory, ...], rows: int, order: Tensor) -> tuple[Memory, ...]:
-    """The memories of `rows` hypotheses, reordered so that new row r continues old row `order[r]`."""
+    """`sources`, the memories of `rows` hypotheses, once these are reordered: row r was row `order[r]`."""
     if not sources:
         return sources
     beams = sources[0].beams

@@ -44,11 +44,11 @@ ATTENTION_NEEDS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """Per family, the settings that name a mechanism, and what the mechanism must support there."""
 
-POSITION_NEEDS = {
+POSITIONS_REFUSED_BECAUSE = {
     "products": "its scores are not products of queries and keys",
     "bias": "it has no scores to which a bias could be added",
 }
-"""Why a mechanism that lacks this support cannot be combined with positions that need it."""
+"""Field of `Supports` → why a mechanism without it cannot be combined with positions that need it."""
 
 
 def check_overrides(overrides: Overrides) -> None:
@@ -100,7 +100,7 @@ def _check_lengths_and_search(recipe: Recipe) -> None:
 
 def _check_heads_of_sizes(heads: int, size: str | None) -> None:
     """Refuse heads that divide the width of no size that may be derived."""
-    widths = {name: numbers[2] for name, numbers in SIZES.items() if size in (None, name)}
+    widths = {name: width for name, (_, _, width, *_) in SIZES.items() if size in (None, name)}
     if all(width % heads for width in widths.values()):
         listed = ", ".join(f"{width} ({name})" for name, width in widths.items())
         smallest = min(widths.values())
@@ -145,7 +145,7 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
     if len(needs_by_setting) == 1:
         return {f"model.{setting}": mechanism for setting in needs_by_setting}
     if mechanism == NO_ATTENTION:
-        return {"model.cross_attention": mechanism}  # `check_model` refuses it with the reason
+        return {"model.cross_attention": mechanism}  # `_check_mechanism` refuses it with the reason
     supports = find_entry(mechanism).supports
     return {
         f"model.{setting}": mechanism
@@ -312,7 +312,7 @@ def _check_recurrent(settings: RecurrentSettings) -> None:
 
 
 def _check_recurrent_widths(settings: RecurrentSettings) -> None:
-    """Some mechanisms refuse queries and keys of different widths."""
+    """Make the mechanism without memory for its weights: some refuse queries and keys of different widths."""
     if settings.attention.kind != NO_ATTENTION and settings.encoder_width is not None:
         with torch.device("meta"):
             make_single_head(settings.attention, query=settings.width, key=settings.encoder_width)
@@ -340,7 +340,7 @@ def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, s
     if missing:
         raise UnsupportedError(
             f'model.positions cannot be "{kind}" if {setting} is "{mechanism.kind}": '
-            f"{' and '.join(POSITION_NEEDS[need] for need in missing)}. "
+            f"{' and '.join(POSITIONS_REFUSED_BECAUSE[need] for need in missing)}. "
             'Set model.positions to "sinusoidal", which works with every mechanism, or '
             f'{setting} to "scaled-dot".'
         )

@@ -1,1 +1,1 @@
-"""Pictures: reading their files safely, and cutting them into patches. Only reading needs Pillow."""
+"""Pictures: reading their files safely, and cutting them into patches. Only `reading.py` needs Pillow."""

@@ -1,4 +1,4 @@
-"""Read a picture file as pixels, without trusting it.
+"""Read a picture file as pixels, without trusting it; write pixels as a file.
 
 A file may be cut off, lie about its size, be an animation, be rotated by its EXIF data or have any of
 Pillow's modes. It becomes (size, size, channel) bytes or a DataError that names it. Only formats that Pillow

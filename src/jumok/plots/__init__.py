@@ -1,4 +1,4 @@
-"""Attention maps as pictures: SVG, PNG, terminal, matplotlib, JSON, and the page built from `web/`.
+"""Attention maps as SVG, PNG, JSON, in a terminal, on matplotlib's axes and on the page of `web/`; charts.
 
 This package needs neither torch nor a model, so a stored map can be drawn anywhere.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NUM_COLOURS = 8
 WIDTH, HEIGHT = 540, 300
-LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44
+LEFT, RIGHT, TOP, BOTTOM = 56, 16, 14, 44  # margins around the axes
 FONT_SIZE, NUM_TICKS = 12, 5
 
 
@@ -50,10 +50,10 @@ def line_chart(series: Sequence[Series], *, title: str, x_label: str) -> str:
     y_ticks = _ticks(min((y for _, y in points), default=0.0), max((y for _, y in points), default=1.0))
     horizontal = _Axis(x_ticks[0], x_ticks[-1], LEFT, WIDTH - RIGHT)
     vertical = _Axis(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
-    below = HEIGHT - BOTTOM + 16
+    label_y = HEIGHT - BOTTOM + 16
     lines = [
-        *_frame(vertical, y_ticks),
-        *(_text(_number(tick), horizontal.pixel(tick), below, "middle") for tick in x_ticks),
+        *_vertical_axis(vertical, y_ticks),
+        *(_text(_number(tick), horizontal.pixel(tick), label_y, "middle") for tick in x_ticks),
     ]
     lines.append(_text(x_label, (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8, "middle"))
     for series_index, entry in enumerate(series):
@@ -65,22 +65,22 @@ def bar_chart(series: Sequence[Series], labels: Sequence[str], *, title: str) ->
     """Draw one group of bars per label, with one bar per series."""
     y_ticks = _ticks(0.0, max((y for entry in series for _, y in entry.points), default=1.0))
     vertical = _Axis(y_ticks[0], y_ticks[-1], HEIGHT - BOTTOM, TOP)
-    group = (WIDTH - LEFT - RIGHT) / max(len(labels), 1)
-    width = 0.8 * group / max(len(series), 1)
-    middles = [LEFT + (index + 0.5) * group for index in range(len(labels))]
-    below = HEIGHT - BOTTOM + 16
+    group_width = (WIDTH - LEFT - RIGHT) / max(len(labels), 1)
+    bar_width = 0.8 * group_width / max(len(series), 1)
+    middles = [LEFT + (index + 0.5) * group_width for index in range(len(labels))]
+    label_y = HEIGHT - BOTTOM + 16
     lines = [
-        *_frame(vertical, y_ticks),
-        *(_text(label, middle, below, "middle") for label, middle in zip(labels, middles, strict=True)),
+        *_vertical_axis(vertical, y_ticks),
+        *(_text(label, middle, label_y, "middle") for label, middle in zip(labels, middles, strict=True)),
     ]
     for series_index, entry in enumerate(series):
         for index, value in entry.points:
-            x, y = LEFT + (index + 0.1) * group + series_index * width, vertical.pixel(value)
+            x, y = LEFT + (index + 0.1) * group_width + series_index * bar_width, vertical.pixel(value)
             height = HEIGHT - BOTTOM - y
             tip = escape(f"{printable(entry.name)}, {labels[int(index)]}: {value:.1f}")
             lines.append(
                 f'<rect class="bar series-{series_index % NUM_COLOURS}" x="{x:.1f}" y="{y:.1f}" '
-                f'width="{max(width - 1, 1):.1f}" height="{height:.1f}"><title>{tip}</title></rect>'
+                f'width="{max(bar_width - 1, 1):.1f}" height="{height:.1f}"><title>{tip}</title></rect>'
             )
     return _document(lines, title, series)
 
@@ -98,7 +98,7 @@ def _line(series: Series, series_index: int, horizontal: _Axis, vertical: _Axis)
         )
 
 
-def _frame(vertical: _Axis, ticks: Sequence[float]) -> Iterator[str]:
+def _vertical_axis(vertical: _Axis, ticks: Sequence[float]) -> Iterator[str]:
     """Yield a grid line and a label for each tick of the vertical axis."""
     for tick in ticks:
         y = vertical.pixel(tick)

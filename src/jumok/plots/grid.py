@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Grid:
     """One row per query (target word), one column per key (source word).
 
-    Both may be empty: a model that has hardly learnt anything may produce an empty translation.
+    There may be no row: a model that has hardly learnt anything may produce an empty translation.
     """
 
     weights: NDArray[np.float64]  # (query, key)

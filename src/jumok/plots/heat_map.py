@@ -66,14 +66,14 @@ class _Picture:
 
     grid: Grid
     links: Alignment | None
-    cell: int
+    cell: int  # from one cell to the next
     font_size: int
     left: int  # of the grid
     top: int  # of the grid
     width: int
     height: int
-    title: list[str]
-    caption: list[str]
+    title: list[str]  # its lines
+    caption: list[str]  # its lines
 
     @classmethod
     def lay_out(cls, grid: Grid, *, title: str, caption: str, links: Alignment | None) -> _Picture:
@@ -81,14 +81,16 @@ class _Picture:
         font_size = max(11, min(15, round(cell * 0.62)))
         left = MARGIN + _widest(grid.queries, font_size) + GAP
         rise, reach = _slanted_extent(grid.keys, cell, font_size)
-        inside = max(left - MARGIN + max(len(grid.keys) * cell, reach), _legend_width(links), MIN_WIDTH)
-        heading = wrap(title, inside / TITLE_SIZE)
-        footing = wrap(caption, inside / SMALL_SIZE)
-        inside = max(inside, _widest(heading, TITLE_SIZE), _widest(footing, SMALL_SIZE))
+        inner_width = max(left - MARGIN + max(len(grid.keys) * cell, reach), _legend_width(links), MIN_WIDTH)
+        heading = wrap(title, inner_width / TITLE_SIZE)
+        footing = wrap(caption, inner_width / SMALL_SIZE)
+        inner_width = max(inner_width, _widest(heading, TITLE_SIZE), _widest(footing, SMALL_SIZE))
         top = MARGIN + _height(heading, TITLE_SIZE) + rise + GAP
         below = 2 * GAP + LEGEND_HEIGHT + GAP + _height(footing, SMALL_SIZE) + MARGIN - GAP
         height = top + len(grid.queries) * cell + below
-        return cls(grid, links, cell, font_size, left, top, inside + 2 * MARGIN, height, heading, footing)
+        return cls(
+            grid, links, cell, font_size, left, top, inner_width + 2 * MARGIN, height, heading, footing
+        )
 
     @property
     def bottom(self) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SUFFIXES = (".json", ".png", ".svg")
 _PNG_SCALE = 2
 """PNG pixels per SVG pixel, so that text is sharp on high-resolution screens."""
-_DIGITS = 4
+_DECIMALS = 4  # of a weight in JSON
 
 
 def save(
@@ -102,4 +102,4 @@ def from_json(text: str) -> AttentionMap:
 def _rounded(values: Any) -> Any:
     if isinstance(values, list):
         return [_rounded(value) for value in values]
-    return round(values, _DIGITS) if math.isfinite(values) else None
+    return round(values, _DECIMALS) if math.isfinite(values) else None

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from jumok.types import AttentionMap, PatchGrid
 
-PANEL, LABEL_SIZE, TITLE_SIZE, SMALL_SIZE = 128, 14, 16, 11
+PANEL = 128  # pixels per side of a copy of the picture
+LABEL_SIZE, TITLE_SIZE, SMALL_SIZE = 14, 16, 11  # of fonts
 PER_ROW = 5
-DARKEST = 0.85  # opacity over a patch without weight
+MAX_SHADOW_OPACITY = 0.85  # over a patch without weight
 TERMINAL_COLUMNS = 80
 PNG_DATA_URL = "data:image/png;base64,"  # how the URL of a PNG begins
 # (minimum share of the word's greatest weight, character)
@@ -96,13 +97,15 @@ class _Drawing:
 
     def lines(self) -> Iterator[str]:
         columns = min(PER_ROW, len(self.maps) + 1)
-        cell = max([PANEL, *(math.ceil(width_in_ems(label) * LABEL_SIZE) for label in self.labels)])
-        inside = columns * (cell + 2 * GAP) - 2 * GAP
-        heading, footing = wrap(self.title, inside / TITLE_SIZE), wrap(self.caption, inside / SMALL_SIZE)
+        column_width = max([PANEL, *(math.ceil(width_in_ems(label) * LABEL_SIZE) for label in self.labels)])
+        inner_width = columns * (column_width + 2 * GAP) - 2 * GAP
+        heading = wrap(self.title, inner_width / TITLE_SIZE)
+        footing = wrap(self.caption, inner_width / SMALL_SIZE)
         top = MARGIN + round(TITLE_SIZE * 1.4) * len(heading) + GAP
-        pitch = PANEL + LABEL_SIZE + 3 * GAP
-        bottom = top + math.ceil((len(self.maps) + 1) / columns) * pitch
-        width, height = inside + 2 * MARGIN, bottom + round(SMALL_SIZE * 1.4) * len(footing) + MARGIN - GAP
+        row_height = PANEL + LABEL_SIZE + 3 * GAP
+        bottom = top + math.ceil((len(self.maps) + 1) / columns) * row_height
+        width = inner_width + 2 * MARGIN
+        height = bottom + round(SMALL_SIZE * 1.4) * len(footing) + MARGIN - GAP
         yield (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" font-family="{FONTS}">'
@@ -115,7 +118,8 @@ class _Drawing:
         yield from _text(heading, MARGIN, TITLE_SIZE, f'font-weight="600" fill="{INK}"')
         for index in range(len(self.maps) + 1):
             row, column = divmod(index, columns)
-            yield from self._panel(index - 1, MARGIN + column * (cell + 2 * GAP), top + row * pitch)
+            x = MARGIN + column * (column_width + 2 * GAP)
+            yield from self._panel(index - 1, x, top + row * row_height)
         yield from _text(footing, bottom, SMALL_SIZE, f'fill="{FADED}"')
         yield "</svg>"
 
@@ -141,7 +145,8 @@ class _Drawing:
         for (row, column), share in np.ndenumerate(shares):
             box = _box(x + column * across, y + row * down, across, down)
             tip = escape(f"{label}: {share:.0%} of its greatest weight at row {row + 1}, column {column + 1}")
-            yield f'<rect {box} fill-opacity="{DARKEST * (1 - share):.3g}"><title>{tip}</title></rect>'
+            opacity = MAX_SHADOW_OPACITY * (1 - share)
+            yield f'<rect {box} fill-opacity="{opacity:.3g}"><title>{tip}</title></rect>'
         yield "</g>"
         if shares.max() > 0:
             outline = _box(x + best[1] * across + 0.75, y + best[0] * down + 0.75, across - 1.5, down - 1.5)
@@ -167,7 +172,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def png_data_url(pixels: NDArray[np.uint8]) -> str:
-    """Return a picture (height, width, 1 or 3) as a PNG in a data: URL. (PNG, third edition, 5 and 9.)"""
+    """Return a picture (height, width, 1 or 3) as a PNG (third edition, sections 5 and 9) in a data: URL."""
     height, width, channels = pixels.shape
     rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)  # filter 0
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)

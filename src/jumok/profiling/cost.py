@@ -139,7 +139,7 @@ def _sequential_steps(func: Any, args: tuple[Any, ...]) -> int:
     """The number of sequential steps of an operation.
 
     A running sum has one per term. Concatenation computes nothing and has none: a sequence in several chunks
-    takes no longer than one if there is a processor for each.
+    takes no longer than in one chunk if there is a processor for each.
     """
     if func is torch.ops.aten.cumsum.default:
         return int(args[0].shape[args[1]])

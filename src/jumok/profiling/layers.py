@@ -121,7 +121,7 @@ def dilated_convolution(shape: Shape, dilation: int = 1) -> Layer:
 
 
 def dilated_stack(shape: Shape, length: int) -> Iterator[Layer]:
-    """Endless convolutions of dilation 1, k, k² …, starting again at 1 before one exceeds the length."""
+    """Endless convolutions of dilation 1, k, k² …, which starts again at 1 before it reaches the length."""
     powers = itertools.takewhile(
         lambda dilation: dilation < length, (shape.kernel**n for n in itertools.count())
     )

@@ -36,15 +36,15 @@ def influence(layer: Layer, states: Tensor) -> Tensor:
 def path_length(influences: Iterable[Tensor]) -> int | None:
     """The number of layers after which the first input reaches the last output, given each layer's influence.
 
-    None if it does not within the given layers, or within as many layers as there are positions.
+    None if it does not reach it within the given layers, or within as many layers as there are positions.
     """
     reached: Tensor | None = None  # (position,) bool: the positions that the first input influences
-    for layers, influenced in enumerate(influences, start=1):
+    for layers, layer_influence in enumerate(influences, start=1):
         if reached is None:
-            reached = torch.arange(len(influenced)) == 0
-        reached = (influenced & reached).any(dim=1)
+            reached = torch.arange(len(layer_influence)) == 0
+        reached = (layer_influence & reached).any(dim=1)
         if reached[-1]:
             return layers
-        if layers >= len(influenced):
+        if layers >= len(layer_influence):
             break
     return None

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 MIN_TOKENS = 16
 # Paths do not depend on the width, and are measured in narrow layers over a short sequence.
+PATH_SHAPE = Shape(heads=2, width=8, neighbours=8)
 PATH_SEQUENCE_LENGTH = 64
 # Chains do not depend on the width either. Each length is twice the one before, so the increments of a chain
 # that is proportional to n double. All lengths have several chunks: merging chunks adds a fixed number of
 # operations.
 CHAIN_LENGTHS = tuple(CHUNK_POSITIONS * factor * 9 // 8 for factor in (1, 2, 4))
-PATH_SHAPE = Shape(heads=2, width=8, neighbours=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,8 +196,8 @@ def growth_order(amounts: Sequence[int]) -> str:
 
 def _path(layer: ProfiledLayer) -> PathLength:
     states = PATH_SHAPE.states(PATH_SEQUENCE_LENGTH, one_head=layer.one_head)
-    influenced = influence(layer.build(PATH_SHAPE, one_step=True), states)
-    return PathLength(layer.path_order, PATH_SEQUENCE_LENGTH, path_length(itertools.repeat(influenced)))
+    layer_influence = influence(layer.build(PATH_SHAPE, one_step=True), states)
+    return PathLength(layer.path_order, PATH_SEQUENCE_LENGTH, path_length(itertools.repeat(layer_influence)))
 
 
 def _dilated_path() -> PathLength:

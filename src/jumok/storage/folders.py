@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Flags to open a file that others may have put there: no link, no waiting for a pipe, no text mode. Windows
 # lacks the first two, other systems the third.
-UNTRUSTED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+UNTRUSTED_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 MAX_MANIFEST_BYTES = 16 * 2**20  # a manifest is small, and it is parsed before anything is verified
 
 # Errors of open(2) that say something about the path itself. All others (too many open files, an I/O error, a
@@ -278,7 +278,7 @@ def read_regular_file(path: Path, *, max_bytes: int) -> bytes:
     if not hasattr(os, "O_NOFOLLOW") and path.is_symlink():
         raise ModelFolderError(damage_message(path, _PATH_ERRORS[errno.ELOOP]))
     try:
-        descriptor = os.open(path, os.O_RDONLY | UNTRUSTED)
+        descriptor = os.open(path, os.O_RDONLY | UNTRUSTED_FLAGS)
     except OSError as error:
         if error.errno in _PATH_ERRORS:
             raise ModelFolderError(damage_message(path, _PATH_ERRORS[error.errno])) from None
@@ -333,7 +333,7 @@ class OpenFile:
         self._descriptor: int | None = None
         if os.name == "posix":
             with suppress(OSError):
-                self._descriptor = os.open(path, os.O_RDONLY | UNTRUSTED)
+                self._descriptor = os.open(path, os.O_RDONLY | UNTRUSTED_FLAGS)
                 weakref.finalize(self, os.close, self._descriptor)
 
     def read(self, entry: Mapping[str, Any]) -> bytes | None:

@@ -142,6 +142,7 @@ def save_converted_model(
 
 
 def _remember(digest: str) -> None:
+    """Put a model folder and its conversion on the user's list of checked models."""
     remember_checked(digest)
     remember_checked(_conversion_digest(digest))
 
@@ -164,7 +165,7 @@ class StoredModel:
     converted: Mapping[str, bytes] | None = None
     """The files of a model that only CTranslate2 runs; such a model has no weights of its own."""
     weights_file: OpenFile | None = None
-    """The file of the weights, if their bytes were dropped: a run may replace its model meanwhile."""
+    """The file of the weights, kept open if their bytes were dropped: a run may replace its model folder."""
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
@@ -193,7 +194,7 @@ class StoredModel:
 
     @property
     def conversion_digest(self) -> str:
-        """The entry in the list of checked folders that says that CTranslate2 has run the model."""
+        """The entry in the list of checked models after which CTranslate2 runs the model without a trial."""
         return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:
@@ -212,14 +213,14 @@ def read_card(folder: Path) -> ModelCard:
     """Return the card of a model folder. Only its own checksum is verified, not the other files."""
     folder = find_model_folder(folder)
     if not (folder / CARD).exists():
-        _refuse_foreign_folder(folder)
+        _refuse_path_without_card(folder)
     content = read_manifest(folder / CARD)
     _check_format(folder, content.get("format"))
     return card_from_json(folder / CARD, content)
 
 
 def model_digest(folder: Path) -> str:
-    """Return the digest of a model folder's card, which has the sha256 of every file; they are not read."""
+    """Return the digest of a model folder's card, which has the sha256 of every file; reads only the card."""
     return checksum(read_manifest(find_model_folder(folder) / CARD))
 
 
@@ -248,7 +249,7 @@ def read_stored_model(folder: Path) -> StoredModel:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells this folder from another of the same name; None if there is none."""
+    """Return what tells this folder from another of the same name; None if there is no folder."""
     try:
         status = folder.stat()
     except OSError:
@@ -258,19 +259,19 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 def _read_stored_model(folder: Path) -> StoredModel:
     if not (folder / CARD).exists():
-        _refuse_foreign_folder(folder)
+        _refuse_path_without_card(folder)
     content = read_manifest(folder / CARD)
     _check_format(folder, content.get("format"))
     listed = content["files"]
+    others = (WEIGHTS, *CONVERTED_FILES, *_OPTIONAL_FILES)
+    known = (*others, *(file for vocabulary in _VOCABULARIES for file in vocabulary))
     for name in listed:
         check_file_name(folder, name)
-        known = (WEIGHTS, *CONVERTED_FILES, *_OPTIONAL_FILES, *(name for s in _VOCABULARIES for name in s))
         if name not in known:
             raise ModelFolderError(
                 f"{folder} lists a file that a model of format {MODEL_FORMAT} does not have. "
                 f"Received: {name!r}. Known: {', '.join(known)}."
             )
-    others = (WEIGHTS, *CONVERTED_FILES, *_OPTIONAL_FILES)
     _check_tokenizers(folder, {name: b"" for name in listed if name not in others})
     model_file = CONVERTED_MODEL if WEIGHTS not in listed and CONVERTED_MODEL in listed else WEIGHTS
     if model_file not in listed:
@@ -328,7 +329,7 @@ def _check_tokenizers(folder: Path, tokenizers: Mapping[str, bytes]) -> None:
         )
 
 
-def _refuse_foreign_folder(folder: Path) -> None:
+def _refuse_path_without_card(folder: Path) -> None:
     from jumok.storage.foreign_formats import foreign_model_hint, hub_hint  # start-up
 
     if not folder.exists() and folder.name == MODEL and (folder.parent / RUN_RECORD).is_file():

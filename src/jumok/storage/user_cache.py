@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from jumok.errors import JumokError, StorageError, UnsupportedError
-from jumok.storage.folders import UNTRUSTED, disk_errors, make_folder
+from jumok.storage.folders import UNTRUSTED_FLAGS, disk_errors, make_folder
 
 ADVICE = "Set JUMOK_CACHE to another folder"
 _CHECKED = "checked"
@@ -75,8 +75,8 @@ def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool =
         raise StorageError(
             f"{path} belongs to another user (user id {status.st_uid}), so nothing in it is used. {ADVICE}."
         )
-    others = stat.S_IWOTH if status.st_gid == status.st_uid else stat.S_IWOTH | stat.S_IWGRP
-    if status.st_mode & others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):
+    writable_by_others = stat.S_IWOTH if status.st_gid == status.st_uid else stat.S_IWOTH | stat.S_IWGRP
+    if status.st_mode & writable_by_others and not (sticky_allowed and status.st_mode & stat.S_ISVTX):
         raise StorageError(
             f"Other users may write to {path} (mode {stat.S_IMODE(status.st_mode):o}), so nothing in it is "
             f"used. Remove that permission (`chmod go-w {path}`) and delete its content, or set "
@@ -99,7 +99,7 @@ def remember_checked(digest: str) -> bool:
     """Put a digest on the list; return False if the list cannot be written, which only costs time later."""
     try:
         path = private_folder(_CHECKED, make=True) / digest
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | UNTRUSTED, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | UNTRUSTED_FLAGS, 0o600))
     except (OSError, JumokError):
         return False
     return True

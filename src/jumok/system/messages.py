@@ -1,7 +1,7 @@
 """Messages between a process and its workers: JSON objects, each preceded by its length in four bytes.
 
-All workers use this protocol over pipes: of the server, training, large corpora, imports, bulk translation
-and comparisons. Nothing is pickled: a compromised worker can send wrong data but no code.
+The workers of the server, of training, of large corpora, of imports, of bulk translation and of comparisons
+use this protocol over pipes. Nothing is pickled: a compromised worker can send wrong data but no code.
 """
 
 from __future__ import annotations

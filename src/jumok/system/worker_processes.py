@@ -116,11 +116,11 @@ class WorkerProcesses(Generic[Item]):
             self._running.add(worker)
         answer = _ask(worker, self._first)
         if answer is None:
-            code = worker.wait()
+            exit_code = worker.wait()
             self._end(worker)
             raise StorageError(
-                f"A worker process ended while it started (exit code {code}), perhaps for lack of memory. "
-                f"{self._advice}"
+                f"A worker process ended while it started (exit code {exit_code}), perhaps for lack of "
+                f"memory. {self._advice}"
             )
         if "failed" in answer:
             self._end(worker)

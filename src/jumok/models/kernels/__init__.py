@@ -12,7 +12,7 @@ The function in the first column decides which of the two runs; for `bahdanau.ru
 `AttendBefore.forward` does. In some cases the twin runs on the CPU too:
 
 - `draw_mask`: outside `seed_dropout`;
-- the recurrent kernels: with autocast, and without gradients, since they save time in the backward pass;
+- the recurrent kernels: with autocast; and without gradients, since they save time in the backward pass only;
 - `run_layer`: also over a single step;
 - the decoder: also if another mechanism attends, or if weights are collected or edited.
 

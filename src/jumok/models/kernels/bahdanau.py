@@ -1,7 +1,7 @@
 """Bahdanau's decoder over whole sentences in training, with gradients by hand.
 
-The decoder attends before each step. With K the projected keys, H the values, s' the state before the step
-and q = s' W_q:
+The decoder attends before each step. With K the projected keys, H the values, s' the state before the step,
+q = s' W_q, and ∂x the gradient of the loss with respect to x:
 
     hᵢ = tanh(Kᵢ + q),  a = softmax(vᵀ hᵢ),  c = Σᵢ aᵢ Hᵢ         Bahdanau et al. 2015, appendix A.1.2
     βᵢ = ∂(vᵀ hᵢ) = aᵢ (∂c · Hᵢ - Σⱼ aⱼ ∂c · Hⱼ)

@@ -8,8 +8,8 @@
 A batch of 4,096 target tokens with a vocabulary of 10,000 has 160 MB of scores z, and torch's own loss reads
 or writes them about ten times. Here the tokens are processed in chunks; on the CPU the scores of a chunk fit
 into the cache. The forward pass computes the scores of a chunk, turns them into exp z in place, uses them for
-both gradients and discards them. The other terms of ∂loss/∂z touch one row of W per token, or are the same
-sum for every token.
+the gradients of h, W and b, and discards them. The other terms of ∂loss/∂z touch one row of W per token, or
+are the same sum for every token.
 
 With autocast the products have its type; scores, sums and gradients are in single precision.
 """
@@ -141,13 +141,13 @@ def _process_chunks(
 
     `dtype` is the type of the products.
     """
-    factor = weight.to(dtype)
+    cast_weight = weight.to(dtype)
     log_sum, label_score, best = (states.new_empty(len(states)) for _ in range(3))  # (token,) each
     size = max(1, (CHUNK_SCORES if on_cpu(states) else DEVICE_CHUNK_SCORES) // len(weight))
     buffer = states.new_empty(min(size, len(states)), len(weight))  # (chunk, vocabulary)
     for start in range(0, len(states), size):
         chunk = slice(start, start + size)
-        scores = _multiply(states[chunk], factor.t(), buffer[: len(states[chunk])])
+        scores = _multiply(states[chunk], cast_weight.t(), buffer[: len(states[chunk])])
         if bias is not None:
             scores += bias
         label_score[chunk] = scores.gather(1, labels[chunk, None]).squeeze(1)
@@ -155,9 +155,10 @@ def _process_chunks(
         exponentials = scores.sub_(best[chunk, None]).exp_()
         sums = exponentials.sum(dim=1)
         log_sum[chunk] = sums.log() + best[chunk]
-        # p = exponentials / sums: dividing the narrow factors instead saves a pass over the chunk.
+        # p = exponentials / sums. Dividing the products, or the states, which are narrower, saves a pass over
+        # the chunk.
         if gradients.states is not None:
-            _multiply(exponentials, factor, gradients.states[chunk]).div_(sums[:, None])
+            _multiply(exponentials, cast_weight, gradients.states[chunk]).div_(sums[:, None])
         if gradients.weight is not None:
             scaled = states[chunk] / sums[:, None]
             if dtype == weight.dtype:

@@ -4,9 +4,9 @@
 
 Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU, bytes of
 numpy's SFC64 generator are compared with a threshold instead, which is at least ten times faster; so p is
-rounded to a multiple of 1/256, and the scale is that of the rounded p. The backward pass needs only the
-bytes. Other devices draw their masks themselves, with torch's generator, which an update seeds with (seed,
-step, rank).
+rounded to a multiple of 1/256, and the scale is that of the rounded p. For the backward pass only the mask is
+saved, one byte per activation. Other devices draw their masks themselves, with torch's generator, which
+training seeds with (seed, step, rank) before each update.
 """
 
 from __future__ import annotations

@@ -63,12 +63,12 @@ def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tu
     The rows are sorted by length here: if torch sorted them, it would wait for the device at the end.
     """
     lengths, order = torch.sort(lengths, descending=True)
-    restored = torch.empty_like(order).scatter_(0, order, torch.arange(len(order))).to(inputs.device)
+    inverse = torch.empty_like(order).scatter_(0, order, torch.arange(len(order))).to(inputs.device)
     packed = pack_padded_sequence(inputs.index_select(0, order.to(inputs.device)), lengths, batch_first=True)
     outputs, final = layer(packed)
     states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
     hidden = final[0] if isinstance(final, tuple) else final  # (direction, row, width of a direction)
-    return states.index_select(0, restored), hidden.index_select(1, restored).transpose(0, 1).flatten(1)
+    return states.index_select(0, inverse), hidden.index_select(1, inverse).transpose(0, 1).flatten(1)
 
 
 def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -124,10 +124,13 @@ def direction_weights(layer: nn.RNNBase, suffix: str = "") -> DirectionWeights:
 
 def _run_directions(
     layer: nn.RNNBase, inputs: Tensor, recurrent: Tensor, bias: Tensor, initial: LayerState
-) -> LayerState:
-    """Run the directions side by side over projected inputs (step, direction, row, gates · width)."""
+) -> tuple[Tensor, ...]:
+    """Run the directions side by side over projected inputs (step, direction, row, gates · width).
+
+    Returns the states, then the tensors of the last state.
+    """
     cell = ACTIVATIONS[type(layer)]
-    outputs: LayerState = _RunDirections.apply(cell, inputs, recurrent, bias, *initial)  # type: ignore[no-untyped-call]
+    outputs: tuple[Tensor, ...] = _RunDirections.apply(cell, inputs, recurrent, bias, *initial)  # type: ignore[no-untyped-call]
     return outputs
 
 
