@@ -8,7 +8,7 @@ SOURCES := src tests benchmarks
 BENCH := benchmarks/.venv
 # The Python that measures; another one needs jumok and benchmarks/requirements.txt installed.
 BENCH_PYTHON ?= $(BENCH)/bin/python
-# Words for the program behind a verb: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
+# Arguments for the program behind a verb: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -29,7 +29,7 @@ check: $(READY) ## format, lint, types and the fast tests: before every commit
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not medium and not slow" $(ARGS)
 
-test: $(READY) ## the tests that a change must pass, with coverage; a few of the page where Chromium is found
+test: $(READY) ## the tests that a change must pass, with coverage; a few open the page, if Chromium is found
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 # A file stays with one worker: its models are trained once.

@@ -1,6 +1,6 @@
 import { defineConfig, type Plugin } from "vite";
 
-/** The dark colours of `style.css` for a page without a script too, which cannot set `data-theme`. */
+/** Gives the dark colours of `style.css` also to a page whose script does not run, so that nothing sets `data-theme`. */
 function darkWithoutScript(): Plugin {
   return {
     name: "dark-without-script",
@@ -17,7 +17,7 @@ function darkWithoutScript(): Plugin {
   };
 }
 
-/** The server puts both files into its pages, and into their policy by their hashes. */
+/** The server puts page.js and page.css into its pages, and the hashes of both into the policy of the pages. */
 export default defineConfig({
   plugins: [darkWithoutScript()],
   build: {

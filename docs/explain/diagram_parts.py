@@ -25,7 +25,7 @@ SUBSCRIPT = re.compile(r"\b([A-Za-z])_([A-Za-z](?:−1)?)")
 
 
 def framed(title: str, width: int, height: int, elements: list[str]) -> str:
-    """An SVG of that size with a title, a frame and these elements."""
+    """An SVG of this size with a title, a frame and these elements."""
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -65,7 +65,7 @@ def circle(x: float, y: float, text: str, *, fill: str = "white") -> str:
     return f'<circle cx="{x:g}" cy="{y:g}" r="13" fill="{fill}" stroke="{INK}"/>' + label(x, y, text)
 
 
-HEAD = (
+ARROWHEAD = (
     '<defs><marker id="head" viewBox="0 0 6 6" refX="5.5" refY="3" markerWidth="6" markerHeight="6" '
     f'orient="auto"><path d="M0 0L6 3L0 6z" fill="{INK}"/></marker></defs>'
 )

@@ -108,12 +108,12 @@ def draw_roll_out() -> Pictures:
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 76, 150, 48, 48
 DASHES = ("", "", "", "", "8 8", "2 8")
-"""So that the last curves stay visible where they lie on another one."""
+"""One per curve: the last two are dashed, so that they stay visible where they lie on another one."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps numbers to pixels; `ticks` are the labels of the axis."""
+    """Maps numbers (`low` to `high`) to pixels (`begin` to `end`); `ticks` are the labels of the axis."""
 
     low: float
     high: float

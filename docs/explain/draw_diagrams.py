@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import torch
 from diagram_parts import (
+    ARROWHEAD,
     BLUE,
     COLOURS,
     GREEN,
-    HEAD,
     PICTURES,
     WORDS,
     YELLOW,
@@ -46,7 +46,10 @@ ORANGE = COLOURS[1]
 def draw_lstm_cell() -> Pictures:
     """The gates of Hochreiter & Schmidhuber and Gers, in the order of the formulas of the page."""
     gates = {"forget": ("σ", 130), "input": ("σ", 220), "candidate": ("tanh", 290), "output": ("σ", 390)}
-    lines = [HEAD, f'<rect x="84" y="64" width="400" height="226" rx="16" fill="white" stroke="{EDGE}"/>']
+    lines = [
+        ARROWHEAD,
+        f'<rect x="84" y="64" width="400" height="226" rx="16" fill="white" stroke="{EDGE}"/>',
+    ]
     # Along the top the cell: multiplied by the forget gate, then added to.
     lines += [arrow("M36 96H117"), arrow("M143 96H242"), arrow("M268 96H532", colour=ORANGE)]
     lines += [label(36, 82, "c_t−1", colour=ORANGE), label(532, 82, "c_t", colour=ORANGE)]
@@ -83,7 +86,7 @@ def draw_attention_decoder() -> Pictures:
     """The five steps of one output word, with the numbers of the page and the input at the bottom."""
     scores, weights, context = attend_by_hand()
     columns = (150, 250, 350)
-    lines = [HEAD]
+    lines = [ARROWHEAD]
     for y, step in ((340, "1 states"), (266, "2 scores"), (192, "3 weights"), (100, "4 context")):
         lines.append(label(24, y, step, colour=FADED, anchor="start"))
     lines.append(label(490, 50, "5 decode", colour=FADED))
@@ -142,7 +145,7 @@ def draw_heads() -> Pictures:
     middles = [left + step / 2 + step * head for head in range(heads)]
     middle, right = left + step * heads / 2, left + step * heads
     notes = right + 16
-    lines = [HEAD, box(middle, 72, "states (n, 512)", width=220, fill=GREEN)]
+    lines = [ARROWHEAD, box(middle, 72, "states (n, 512)", width=220, fill=GREEN)]
     for x, name in ((middle - 110, "W_Q"), (middle, "W_K"), (middle + 110, "W_V")):
         lines += [arrow(f"M{middle} 86L{x:g} 112"), box(x, 126, name, width=90, fill=YELLOW)]
         lines.append(line(f"M{x:g} 140V158"))
@@ -173,7 +176,7 @@ def draw_block() -> Pictures:
         "encoder block": ["self-attention", "feed-forward"],
         "decoder block": ["masked self-attention", "cross-attention", "feed-forward"],
     }
-    lines = [HEAD]
+    lines = [ARROWHEAD]
     bottom, step = 372, 94
     for middle, (name, sublayers) in zip((150, 420), blocks.items(), strict=True):
         lines.append(label(middle, bottom + 12, name, colour=FADED))
@@ -194,7 +197,7 @@ def draw_block() -> Pictures:
 
 def draw_norms() -> Pictures:
     """Post-norm and pre-norm side by side: whether the residual path goes through a norm."""
-    lines = [HEAD]
+    lines = [ARROWHEAD]
     orders = {
         "post-norm": (("sublayer F", "white"), ("add", GREEN), ("norm", YELLOW)),
         "pre-norm": (("norm", YELLOW), ("sublayer F", "white"), ("add", GREEN)),
@@ -217,7 +220,7 @@ def draw_shifted_right() -> Pictures:
     targets, columns = ("나는", "집에", "간다", "</s>"), (190, 290, 390, 490)
     inputs = ("<s>", *targets[:-1])
     lines = [
-        HEAD,
+        ARROWHEAD,
         label(24, 86, "to predict", anchor="start"),
         label(24, 238, "decoder input", anchor="start"),
     ]

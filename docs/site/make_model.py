@@ -2,7 +2,7 @@
 
     python docs/site/make_model.py runs/demo/model
 
-The stored one is the model of `make demo`: a Transformer, English to Korean, with weights in eight bits.
+The committed file has the model of `make demo`: a Transformer, English to Korean, with weights in eight bits.
 """
 
 from __future__ import annotations

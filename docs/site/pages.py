@@ -41,7 +41,7 @@ KOREAN = ".ko"
 
 
 def choose_pages(app: Sphinx, config: Config) -> None:
-    """Build the pages of one language; Korean takes the English page where there is no Korean one."""
+    """Choose the pages of one language; the Korean site has the English page where there is no Korean one."""
     if config.language == "ko":
         config.root_doc = f"index{KOREAN}"
         folder = Path(app.srcdir)
@@ -52,7 +52,7 @@ def choose_pages(app: Sphinx, config: Config) -> None:
 
 
 def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
-    """Turn links to sources and to pages outside docs/ into text that names the file."""
+    """Link to pages in the language of the site; a link to any other file becomes text that names it."""
 
     def resolve(found: re.Match[str]) -> str:
         place = posixpath.normpath(posixpath.join(posixpath.dirname(name), found["target"]))
@@ -62,7 +62,7 @@ def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
         for page in pages:
             if page.removesuffix(".md") in app.env.found_docs:
                 target = posixpath.relpath(page, posixpath.dirname(name) or ".")
-                translated = page != place  # whose headings have other names
+                translated = page != place  # its headings have other anchors
                 return f"[{found['text']}]({target}{'' if translated else found['anchor'] or ''})"
         return f"{found['text']} (`{posixpath.normpath(posixpath.join('docs', place))}`)"
 
@@ -97,7 +97,7 @@ def korean_entry(page: str) -> str:
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
-    """Append the order of the pages to the first page, where code hosts do not show it."""
+    """Append the order of the pages to the first page: not in its file, where code hosts would show it."""
     if name != app.config.root_doc:
         return
     korean = app.config.language == "ko"

@@ -257,3 +257,24 @@ def test_content_wider_than_a_narrow_screen_scrolls_in_its_own_box(
         page.locator(f"#tab-{panel}").click()
         expect(page.locator("#panel").locator(PANELS[panel]).first).to_be_visible()
         assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{panel} is wider than its screen"
+
+
+def test_a_definition_stays_open_while_the_focus_is_on_its_link_and_closes_when_it_leaves(
+    open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUMOK_DOCS", "https://docs.invalid/")
+    page = open_page(save(tmp_path, small_translator("transformer")))
+    term = page.locator("#map-part h3").get_by_role("button").first
+    definition = page.get_by_role("note")
+    term.click()
+    page.keyboard.press("Tab")
+    expect(definition.get_by_role("link")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(definition).to_have_count(0)
+    term.click()
+    page.locator("#view > [role=tabpanel] > div a").first.focus()  # a link outside the definition
+    expect(definition).to_have_count(0)
+    term.click()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    expect(definition).to_have_count(0)

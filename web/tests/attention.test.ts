@@ -67,7 +67,7 @@ describe("changes", () => {
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 1, key: 1, weight: 1 }], maps)).not.toThrow();
   });
 
-  it("accepts rows of the new translation, and those that are named by their words", () => {
+  it("may name rows of the longer translation, and any row if they keep its words", () => {
     const maps = { cross: { shape: [1, 2, 8, 5] as [number, number, number, number], values: new Float32Array(80) } };
     const later: Change = { kind: "pin", ...scope, queries: [9], keys: [1] };
     expect(() => checkChanges([later], maps)).not.toThrow();
@@ -85,12 +85,14 @@ describe("changes", () => {
 
 const SETTINGS: SearchSettings = { beam: 2, patience_factor: 1, length_penalty: 1, coverage_penalty: 0, no_repeat_ngram_size: 0, max_length_ratio: 1, extra_tokens: 3, min_length: 1 };
 
+const VOCAB_SIZE = 6;
+
 /** A model whose next tokens depend on the last token only. Tokens 4 and 5 are words. */
 function tableModel(table: Record<number, Record<number, number>>): Model {
   let last: readonly number[] = [];
   const output = {
-    vocabSize: 6,
-    logProbs: () => last.map((token) => Float32Array.from({ length: 6 }, (_, id) => Math.log(table[token][id] ?? 0))),
+    vocabSize: VOCAB_SIZE,
+    logProbs: () => last.map((token) => Float32Array.from({ length: VOCAB_SIZE }, (_, id) => Math.log(table[token][id] ?? 0))),
   };
   return {
     sites: {},
@@ -133,7 +135,7 @@ describe("search", () => {
     expect([first.ids, first.score]).toEqual([[4], 0]);
   });
 
-  it("takes the largest values, of equals the first, and limits the length", () => {
+  it("takes the largest values, of equals the first; its maximum length is longer than the prefix", () => {
     expect(largest(Float32Array.of(1, 3, 2, 3, -Infinity), 3)).toEqual([1, 3, 2]);
     expect(largest(Float32Array.of(1), 3)).toEqual([0]);
     expect([maxLength(SETTINGS, 5, 0), maxLength(SETTINGS, 5, 20)]).toEqual([8, 21]);

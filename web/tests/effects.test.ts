@@ -13,7 +13,7 @@ import { mapData, mapTable } from "../src/lib/tables";
 const packed = (values: number[], shape: number[]): PackedFloats => packFloats(Float32Array.from(values), shape);
 
 /** "a bc" → "x yz": the second word of each has two tokens. */
-function example(changes: Partial<Explanation> = {}): Explanation {
+function example(overrides: Partial<Explanation> = {}): Explanation {
   const sentence = (text: string, tokens: string[]) => ({ text, ids: tokens.map((_, i) => i + 4), tokens, words: text.split(" "), word_of_token: [0, 1, 1] });
   const none: Statistics = { entropy: null, distance: null, on_special: null, error: null, effect: null };
   return {
@@ -36,7 +36,7 @@ function example(changes: Partial<Explanation> = {}): Explanation {
     changes: [],
     before: null,
     steps: [],
-    ...changes,
+    ...overrides,
   };
 }
 
@@ -93,7 +93,7 @@ describe("measures", () => {
     map.values.subarray(3, 6).forEach((value, i) => expect(value).toBeCloseTo([-1.001, 1, 0][i]));
   });
 
-  it("have one sign: a word that supports the written one is below 0 by gradient and by erasure", () => {
+  it("have the same sign: a word that supports the written one is below 0 by gradient and by erasure", () => {
     // log p = 2·a: the gradient × input of a = 1 is 2, and without a, log p falls by 2.
     const linear: Measures = { ...measures, gradient: { cross: packed([2, ...Array(15).fill(0)], [4, 4]) }, erasure: packed([-2, ...Array(7).fill(0)], [4, 2]) };
     const [gradient, erasure] = (["gradient", "erasure"] as const).map((measure) => measureMap(example(), choice, linear, measure)!.values[0]);
@@ -161,7 +161,7 @@ describe("measures", () => {
 
   it("are drawn with their signs in lines, and saved under their own name", () => {
     const map = measureMap(example(), choice, measures, "erasure")!;
-    expect(linesOf(map, 2, 2).map(({ row, column, weight, negative }) => [row, column, weight, negative])).toEqual([[0, 1, 0.25, true], [0, 0, 0.5, true], [1, 1, 1, true]].map(([row, column, weight, negative]) => [row, column, expect.closeTo(weight as number), negative]));
+    expect(linesOf(map, 2, 2).map(({ row, column, strength, negative }) => [row, column, strength, negative])).toEqual([[0, 1, 0.25, true], [0, 0, 0.5, true], [1, 1, 1, true]].map(([row, column, strength, negative]) => [row, column, expect.closeTo(strength as number), negative]));
     expect(mapTable(map, "erasure (nats)")[1]).toEqual(["x", -2, -1, ""]);
     expect(mapData(map)).toEqual({ rows: ["x", "yz", "</s>"], columns: ["a", "bc", "</s>"], values: [[-2, -1, null], [0, -4, null], [0, 0, null]] });
     expect(mapData(makeMap(example(), choice)!).weights).toHaveLength(3);
@@ -227,7 +227,7 @@ describe("an expected translation", () => {
   it("that is shorter diverges at its </s>", () => {
     const shorter = example({ target: { ...own.target, text: "x", ids: [4], tokens: ["▁x"], words: ["x"], word_of_token: [0] }, log_probs: [-0.1, -5] });
     expect(contrast(own, shorter).tokens).toEqual({ own: "·y", expected: "</s>", ownProbability: Math.exp(-0.2), expectedProbability: Math.exp(-5) });
-    expect(contrast(own, shorter).expected.map(({ after }) => after)).toEqual([false]);
+    expect(contrast(own, shorter).expected.map(({ hasDiverged }) => hasDiverged)).toEqual([false]);
   });
 
   it("that is the same text in other tokens does not diverge", () => {

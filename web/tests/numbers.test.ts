@@ -76,7 +76,7 @@ describe("stored numbers", () => {
 });
 
 describe("positions", () => {
-  it("has the slopes of ALiBi, also for heads that are no power of two", () => {
+  it("has the slopes of ALiBi, also if the number of heads is no power of two", () => {
     expect(alibiSlopes(4)).toEqual([2 ** -2, 2 ** -4, 2 ** -6, 2 ** -8]);
     expect(alibiSlopes(3)).toEqual([2 ** -4, 2 ** -8, 2 ** -2]);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, partlyPinned, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
 import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
-import { computeLayout, isSameCell } from "../src/lib/heatmap";
+import { computeLayout, FONT_SIZE, isSameCell, LABEL_HEIGHT } from "../src/lib/heatmap";
 import { boxAt, labelMiddles, linesOf } from "../src/lib/lines";
 import { comparisonOrder, joinTokens, mapFrom } from "../src/lib/maps";
 import { fill, likelihood, times } from "../src/lib/numbers";
@@ -83,11 +83,11 @@ describe("lines", () => {
     const bytes = { ...shown, target: { ...between, tokens: ["▁", "<0xEA>", "다"], words: ["간다"], word_of_token: [0, 0, 0] } };
     expect([[0, 1, 2], [1, 2]].map((queries) => edgeWords(bytes, { site: "cross", queries, keys: [4] }))).toEqual([["간다", "</s>"], ["<0xEA>다", "</s>"]]);
     expect([between, after].map((target) => isWithoutEffect(cut[0], at(target, cut)))).toEqual([false, true]);
-    const { words, ...unnamed } = cut[0] as Extract<Change, { kind: "pin" }>; // of Python: the rows of the translation before
+    const { words, ...unnamed } = cut[0] as Extract<Change, { kind: "pin" }>; // a change from Python has no words: its rows are those of the translation before all changes
     expect(describeChange({ ...unnamed, queries: [1] }, at(after, []), LANGUAGES.en)).toContain("책을 → book");
   });
 
-  it("are drawn for weights of MIN_WEIGHT or more, the strongest of each row marked", () => {
+  it("are drawn from MIN_STRENGTH on, the strongest of each row marked", () => {
     const map = mapFrom(Float32Array.of(0.5, 0.3, 0.2, 0.04, 0.9, 0.06), ["a", "b"], ["x", "y", "</s>"]);
     expect(linesOf(map, 2, 2).map(({ row, column, strongest }) => [row, column, strongest])).toEqual([
       [0, 1, false],
@@ -97,7 +97,7 @@ describe("lines", () => {
   });
 
   it("of nats are as strong as their share of the largest number, and missing where nothing matters", () => {
-    const nats = (...values: number[]) => linesOf({ ...mapFrom(Float32Array.from(values), ["a", "b"], ["x", "y"]), quantity: "nats" }, 2, 2).map(({ row, column, weight, negative }) => [row, column, Number(weight.toFixed(2)), negative]);
+    const nats = (...values: number[]) => linesOf({ ...mapFrom(Float32Array.from(values), ["a", "b"], ["x", "y"]), quantity: "nats" }, 2, 2).map(({ row, column, strength, negative }) => [row, column, Number(strength.toFixed(2)), negative]);
     expect(nats(0.5, -0.25, 0.02, 0.1)).toEqual([[1, 1, 0.2, false], [0, 1, 0.5, true], [0, 0, 1, false]]);
     expect(nats(20, 0, 0, 0)).toEqual([[0, 0, 1, false]]);
     expect(nats(0.001, -0.002, 0, 0)).toEqual([]);
@@ -105,11 +105,6 @@ describe("lines", () => {
 
   it("name their ends without the marks of spaces around them", () => {
     expect([joinTokens(["·책", "을", "·"], [0, 1, 2]), joinTokens(["·a", "·b"], [0, 1]), joinTokens(["·"], [0]), joinTokens([], [3])]).toEqual(["책을", "a·b", "·", "?"]);
-  });
-
-  it("of several models are compared with those of the chosen one", () => {
-    expect(comparisonOrder(3, 0)).toEqual([0, 1, 2]);
-    expect(comparisonOrder(3, 2)).toEqual([2, 0, 1]);
   });
 
   it("end at the nearest word within reach", () => {
@@ -124,6 +119,11 @@ describe("lines", () => {
     expect(labelMiddles([at(0), at(9), at(60), at(0, 30), undefined], [20, 20, 20, 20, 20])).toEqual([5, null, 65, 5, null]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 20, 20])).toEqual([5, 29, 53]);
   });
+});
+
+it("models are compared with the chosen one, which comes first", () => {
+  expect(comparisonOrder(3, 0)).toEqual([0, 1, 2]);
+  expect(comparisonOrder(3, 2)).toEqual([2, 0, 1]);
 });
 
 describe("texts", () => {
@@ -210,7 +210,7 @@ describe("layout", () => {
     const map = (rows: number, columns: number) => mapFrom(new Float32Array(rows * columns), Array(rows).fill("word"), Array(columns).fill("word"));
     const long = computeLayout(map(11, 57), 600);
     expect(long.cell).toBeLessThan(12);
-    expect([long.row, long.rowFont]).toEqual([16, 13]);
+    expect([long.row, long.rowFont]).toEqual([LABEL_HEIGHT, FONT_SIZE]);
     const square = computeLayout(map(5, 5), 600);
     expect(square.row).toBe(square.cell);
     expect(computeLayout(map(200, 200), 600).height).toBeLessThan(1200);

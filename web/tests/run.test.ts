@@ -25,7 +25,7 @@ it("training and validation losses are compared without label smoothing", () => 
   expect(trainingLoss([{ kind: "train", step: 5, loss: 0.304 }])).toEqual([[5, 0.304]]); // an old run has no perplexity
 });
 
-it("each of several runs has a dash of its own, and each metric a colour", () => {
+it("each other run has a dash of its own, and one without points has no line", () => {
   const run = (name: string) => ({ name, metrics: [{ kind: "train", step: 5, loss: 0.3 }] });
   const lines = runLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
   expect(lines.map(({ name, run }) => [name, run])).toEqual([["training", undefined], ["training, b", 0], ["training, c", 2]]);

@@ -13,7 +13,7 @@ const explanation = (after: string[], before?: string[]) =>
     attention: { cross: packWeights([1, 1], [1, 2, 1, 1]) },
     statistics: { cross: { effect: [[-0.1, -2]] } },
   }) as unknown as Explanation;
-const scene = (changes: Partial<Scene> = {}): Scene => ({ explanation: explanation(["a", "b"]), changes: [], pointed: { source: [], target: [] }, sentence: "I go.", example: "I go.", ...changes });
+const scene = (overrides: Partial<Scene> = {}): Scene => ({ explanation: explanation(["a", "b"]), changes: [], pointed: { source: [], target: [] }, sentence: "I go.", example: "I go.", ...overrides });
 const silenced = (head: number | null, layer: number | null = 0): Change => ({ kind: "silence", site: "cross", layer, head });
 
 describe("the story", () => {
@@ -27,7 +27,7 @@ describe("the story", () => {
   });
 
   it("waits for what the reader does", () => {
-    const waits = (step: number, changes: Partial<Scene>) => [DONE[step](scene()), DONE[step](scene(changes))];
+    const waits = (step: number, overrides: Partial<Scene>) => [DONE[step](scene()), DONE[step](scene(overrides))];
     expect(waits(2, { pointed: { source: [0], target: [] } })).toEqual([false, true]);
     expect(waits(3, { changes: [silenced(1)] })).toEqual([false, true]);
     expect(waits(4, { changes: [silenced(0), silenced(1)], explanation: explanation(["x"], ["a"]) })).toEqual([false, true]);

@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from "vitest";
 
-import { addEntry, readHistory, writeHistory, type Entry } from "../src/translate/history";
+import { addEntry, MAX_CHARACTERS, MAX_ENTRIES, readHistory, writeHistory, type Entry } from "../src/translate/history";
 import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError } from "../src/translate/server";
 import { guarded } from "../src/translate/storage";
-import { countCharacters, firstCharacters, percent, readAddress, unitOffsets, writeAddress } from "../src/translate/text";
+import { countCharacters, firstCharacters, MAX_ADDRESS_CHARACTERS, percent, readAddress, unitOffsets, writeAddress } from "../src/translate/text";
 import { joinSentences, partners, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
 
 describe("offsets", () => {
@@ -33,7 +33,7 @@ describe("addresses", () => {
   });
   test("an empty or long text is not in the address", () => {
     expect(writeAddress({ source: "en", target: "ko", text: " " })).toBe("");
-    expect(writeAddress({ source: "en", target: "ko", text: "a".repeat(1501) })).toBe("");
+    expect(writeAddress({ source: "en", target: "ko", text: "a".repeat(MAX_ADDRESS_CHARACTERS + 1) })).toBe("");
   });
 });
 
@@ -123,17 +123,18 @@ describe("the history", () => {
     expect(entries.map(({ text }) => text)).toEqual(["I go home."]);
     entries = addEntry(addEntry(entries, entry("You go.")), entry("I go home."));
     expect(entries.map(({ text }) => text)).toEqual(["I go home.", "You go."]);
-    for (let i = 0; i < 60; i++) entries = addEntry(entries, entry(`${i} times`));
-    expect(entries).toHaveLength(50);
+    for (let i = 0; i < MAX_ENTRIES + 10; i++) entries = addEntry(entries, entry(`${i} times`));
+    expect(entries).toHaveLength(MAX_ENTRIES);
   });
   test("the same text into another language is another entry", () => {
     const entries = addEntry([entry("I go.")], { ...entry("I go."), target: "de" });
     expect(entries.map(({ target }) => target)).toEqual(["de", "ko"]);
   });
   test("the oldest give way to long ones, and what is too long is not kept", () => {
-    const [first, second, third] = ["a", "b", "c"].map((letter) => entry(letter.repeat(100_000)));
+    // An entry has its text twice: as text and as result.
+    const [first, second, third] = ["a", "b", "c"].map((letter) => entry(letter.repeat(MAX_CHARACTERS / 5)));
     expect(addEntry([second, first], third)).toEqual([third, second]);
-    expect(addEntry([first], entry("d".repeat(300_000)))).toEqual([first]);
+    expect(addEntry([first], entry("d".repeat(MAX_CHARACTERS / 2 + 1)))).toEqual([first]);
   });
   test("a storage that is forbidden or full remembers nothing", () => {
     const forbidden = guarded(() => {

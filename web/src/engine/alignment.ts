@@ -6,7 +6,7 @@ import type { SiteWeights } from "./model";
 export interface ReadOut {
   heads: [number, number][];
   shift: number;
-  /** Source words choose a target word too, if its weight is larger; null: they do not. */
+  /** Each source word also chooses a target word, if the weight between the two is above this; null: only target words choose. */
   min_source_weight?: number | null;
 }
 
@@ -21,13 +21,13 @@ export interface WordAlignment {
 /** [source word, target word]. */
 type Link = [number, number];
 
-/** The heads of the last layer but one. */
+/** The read-out of a model that has chosen none: the heads of the last layer but one. */
 export function defaultReadOut(layers: number, heads: number): ReadOut {
   const layer = Math.max(0, layers - 2);
   return { heads: Array.from({ length: heads }, (_, head) => [layer, head]), shift: 0 };
 }
 
-/** The weights between words of one read-out, target word by source word. */
+/** The weights that a read-out has between words, (target word, source word). */
 function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, sourceWords: readonly number[], targetWords: readonly number[]): number[][] {
   const lastWord = Math.max(NO_WORD, ...sourceWords);
   const keyWords = [...sourceWords, lastWord]; // `</s>` counts as part of the last word
@@ -47,12 +47,12 @@ function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, 
 
 const argmax = (values: readonly number[]) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 
-/** The links that each target word chooses. */
+/** One link per target word that has any weight: to the source word with the largest one. */
 function forwardLinks(weights: readonly number[][]): Link[] {
   return weights.flatMap((row, target): Link[] => (row.some((weight) => weight > 0) ? [[argmax(row), target]] : []));
 }
 
-/** The links that each source word chooses, with a weight above `least`. */
+/** One link per source word: to the target word with the largest weight, if that is above `least`. */
 function backwardLinks(weights: readonly number[][], least = 0): Link[] {
   return (weights[0] ?? []).flatMap((_, source): Link[] => {
     const column = weights.map((row) => row[source]);

@@ -62,7 +62,7 @@ export function firstStep(change: Change): number {
   return change.kind === "paint" ? change.query : Math.min(...change.queries);
 }
 
-/** Refuse changes that name an index outside the maps or a masked cell. The translation may get more steps: `checkRows` limits those. */
+/** Refuse changes that name an index outside the maps or a masked cell. Steps of the translation are not limited here, because the changed translation may be longer: `checkRows` checks them. */
 export function checkChanges(changes: readonly Change[], maps: Partial<Record<Site, SiteWeights>>): void {
   for (const change of changes) {
     const map = maps[change.site];

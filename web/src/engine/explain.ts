@@ -18,6 +18,7 @@ import type { TokenizedSentence, Tokenizer } from "./tokenizer";
 import { Transformer } from "./transformer";
 import type { Span } from "./words";
 
+/** The number of tokens that are shown as candidates of a step. */
 const CANDIDATES = 8;
 /** The number of tokens that are shown as predictions of a layer. */
 const LAYER_CANDIDATES = 5;
@@ -57,7 +58,8 @@ export interface Computed {
   target: number[];
   ended: boolean;
   edit: Edit | null;
-  heads: [number, number][];
+  /** The heads of the read-out, [layer, head]. */
+  readOutHeads: [number, number][];
 }
 
 /** A translation is made step by step: a generator yields its partial texts, or undefined to let others run. */
@@ -79,7 +81,7 @@ export class Explainer {
     const parts: { source: string; text: string }[] = [];
     for (const [start, end] of spans) {
       const source = this.#tokenizedSource(text.slice(start, end));
-      const [best] = yield* beamSearch(this.#model, this.#plan(beam), { source: source.ids, prefix: [], edit: null });
+      const [best] = yield* beamSearch(this.#model, this.#searchSettings(beam), { source: source.ids, prefix: [], edit: null });
       parts.push({ source: source.text, text: best ? this.#text(best.ids) : "" });
     }
     if (!spans.length) return { text: this.#stored.sentences === "split" ? strip(text) : "", parts };
@@ -138,7 +140,7 @@ export class Explainer {
   }
 
   /** How the log-probability of the translation changes when heads are silenced: each alone, and groups of them. */
-  *effects({ source, target, ended, edit, heads }: Computed): Progress<Effects> {
+  *effects({ source, target, ended, edit, readOutHeads }: Computed): Progress<Effects> {
     const model = this.#model;
     const encoded = model.begin(source.ids, { edit });
     const unchanged = tokenLogProbsOf(model, encoded, target, ended, edit);
@@ -146,6 +148,7 @@ export class Explainer {
     const tokenEffect: Effects["token_effect"] = {};
     const groups = new Map<string, GroupEffect>();
     const addGroup = (site: Site, group: [number, number][]) => group.length > 1 && groups.set(`${site} ${group.join(" ")}`, { site, heads: group, effect: null });
+    /** The change in the log-probability of each token. */
     const measure = (site: Site, group: [number, number][]) => {
       const silenced = silenceHeads(site, group, edit);
       const state = site === "encoder" ? model.begin(source.ids, { edit: silenced }) : encoded;
@@ -158,9 +161,9 @@ export class Explainer {
       for (const row of rows) {
         const measured: (number | null)[] = [];
         for (const head of row) {
-          const changes = measure(site, [head]);
-          measured.push(rounded(sum(changes)));
-          all.push(...changes);
+          const differences = measure(site, [head]);
+          measured.push(rounded(sum(differences)));
+          all.push(...differences);
           yield;
         }
         table.push(measured);
@@ -169,7 +172,7 @@ export class Explainer {
       addGroup(site, rows.flat());
       for (const row of rows) addGroup(site, row);
     }
-    if (model.sites.cross) addGroup("cross", [...heads].sort((a, b) => a[0] - b[0] || a[1] - b[1]));
+    if (model.sites.cross) addGroup("cross", [...readOutHeads].sort((a, b) => a[0] - b[0] || a[1] - b[1]));
     for (const group of groups.values()) {
       group.effect = rounded(sum(measure(group.site, group.heads)));
       yield;
@@ -179,7 +182,7 @@ export class Explainer {
 
   /** Measures, other than the weights, of how much a word matters. Gradients need Python. */
   *measures({ document, source, target, edit }: Computed): Progress<Measures> {
-    // Such a change names keys by their indices, which deleting a word would shift.
+    // Paint and pin name keys by their indices, which deleting a word would shift.
     const changesSingleCells = document.changes.some(({ kind }) => kind !== "silence");
     return {
       value_norms: valueNorms(this.#model, source.ids, target, edit),
@@ -229,7 +232,7 @@ export class Explainer {
     return [...target, END].map((id, step) => rounded(logProbs[step][id]));
   }
 
-  #plan(beam: number | null | undefined): SearchSettings {
+  #searchSettings(beam: number | null | undefined): SearchSettings {
     if (beam != null && !(Number.isInteger(beam) && beam >= 1 && beam <= 64)) throw new Error(`A beam has 1 to 64 hypotheses. Received: ${beam}.`);
     return { ...this.#stored.search, beam: beam ?? this.#stored.search.beam };
   }
@@ -270,15 +273,15 @@ export class Explainer {
     throw new Error(`This explanation would have ${count.toLocaleString("en")} attention weights; at most ${MAX_WEIGHTS.toLocaleString("en")} are allowed. Give a shorter sentence or translation.`);
   }
 
-  /** The given translation, or the best one that beam search finds. */
+  /** The given translation, or the best one that beam search finds. `reports`: whether partial texts are yielded. */
   *#translation(source: TokenizedSentence, request: ExplainRequest, prefix: number[], edit: Edit | null, reports: boolean): Progress<Translation> {
     const given = request.target == null ? null : this.#target.encode(request.target);
     this.#checkCost(source.ids.length + 1, (given ?? prefix).length + 1);
     if (given) return { ids: given, score: null, ended: true, search: null };
     if (!source.ids.length) return { ids: [], score: null, ended: true, search: null };
     this.#checkLength(source);
-    const recorder = new SearchRecorder(this.#model, this.#stored, this.#plan(request.beam), source.ids.length + 1, this.#target);
-    const search = beamSearch(this.#model, this.#plan(request.beam), { source: source.ids, prefix, edit, onWeights: recorder.onWeights, onStep: recorder.onStep });
+    const recorder = new SearchRecorder(this.#model, this.#stored, this.#searchSettings(request.beam), source.ids.length + 1, this.#target);
+    const search = beamSearch(this.#model, this.#searchSettings(request.beam), { source: source.ids, prefix, edit, onWeights: recorder.onWeights, onStep: recorder.onStep });
     let step = search.next();
     for (; !step.done; step = search.next()) yield reports ? recorder.partial((ids) => this.#target.decode(ids)) : undefined;
     const [best] = step.value;
@@ -319,7 +322,7 @@ export class Explainer {
       measures: null,
       layers: [],
     };
-    return { document, source, target: ids, ended, edit, heads: read[0]?.heads ?? [] };
+    return { document, source, target: ids, ended, edit, readOutHeads: read[0]?.heads ?? [] };
   }
 
   /** The most probable tokens of a step; `<pad>` and `<s>` are never produced. */
@@ -336,7 +339,9 @@ export class Explainer {
 class SearchRecorder {
   #steps: Search["steps"] = [];
   #candidates: SearchStep["candidates"][] = [];
+  /** The rows of attention that the tree stores, each of `#keys` weights. */
   #rows: Float32Array[] = [];
+  /** The attention of each slot in the current step. */
   #attended: Float32Array[] = [];
   #keys: number;
   #readOut: ReadOut | null;
@@ -350,10 +355,10 @@ class SearchRecorder {
     [this.#settings, this.#keys, this.#tokenizer] = [settings, keys, tokenizer];
   }
 
-  onWeights = (weights: Float32Array, { site, layer, head }: { site: Site; layer: number; head: number }, row: number): void => {
+  onWeights = (weights: Float32Array, { site, layer, head }: { site: Site; layer: number; head: number }, slot: number): void => {
     const heads = this.#readOut?.heads;
     if (site !== "cross" || !heads?.some(([l, h]) => l === layer && h === head)) return;
-    const sum = (this.#attended[row] ??= new Float32Array(weights.length));
+    const sum = (this.#attended[slot] ??= new Float32Array(weights.length));
     weights.forEach((weight, key) => (sum[key] += weight / heads.length));
   };
 
@@ -379,7 +384,7 @@ class SearchRecorder {
     this.#attended = [];
   };
 
-  /** The text of the most probable candidate; undefined after a step at which that one was finished, as later ones are less probable. */
+  /** The text of the most probable candidate; undefined in the steps after one that finished, because their candidates are less probable. */
   partial(decode: (ids: number[]) => string): string | undefined {
     const [best] = this.#candidates.at(-1) ?? [];
     if (!best || !this.#isReporting) return undefined;
@@ -418,7 +423,7 @@ class SearchRecorder {
 
 /** One number per layer and head: means over the queries. */
 function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeights, site: Site): Statistics {
-  const special = site === "decoder" ? 0 : keys - 1;
+  const specialKey = site === "decoder" ? 0 : keys - 1;
   const table = (measure: (weight: number, query: number, key: number) => number): Table =>
     Array.from({ length: layers }, (_, layer) =>
       Array.from({ length: heads }, (_, head) => {
@@ -432,7 +437,7 @@ function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeigh
     entropy: table((weight) => (weight > 0 ? -weight * Math.log(weight) : 0)).map((row) => row.map((value) => value && Math.abs(value))),
     token_effect: null,
     distance: table((weight, query, key) => weight * Math.abs(query - key)),
-    on_special: table((weight, _, key) => (key === special ? weight : 0)),
+    on_special: table((weight, _, key) => (key === specialKey ? weight : 0)),
     error: null,
     effect: null,
   };

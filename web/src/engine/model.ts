@@ -23,15 +23,16 @@ export interface Probe {
   onWeights?: (weights: Float32Array, row: WeightRow, hypothesis: number) => void;
   /** Receives the input of every attention of a Transformer, before and after its norm. */
   onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
-  /** Receives what the feed-forward network of a layer computes, and the layer's output. */
-  onFeedForward?: (side: "encoder" | "decoder", layer: number, position: number, hidden: Float32Array, output: Float32Array, after: Float32Array) => void;
-  /** Receives the states (row, width) that enter layer 0 of a Transformer's decoder, and those after each layer, counted from 1. */
-  onLayer?: (layer: number, states: Float32Array) => void;
+  /** Receives, at each position, the hidden layer and the output of a layer's feed-forward network, and the output of the layer itself (after the residual connection). */
+  onFeedForward?: (side: "encoder" | "decoder", layer: number, position: number, hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => void;
+  /** Receives the states (row, width) of a Transformer's decoder after `layersDone` of its layers; 0: the decoder's input. */
+  onLayer?: (layersDone: number, states: Float32Array) => void;
 }
 
 /** The state of decoding: one row per hypothesis. */
 export interface State {
   rows: number;
+  /** The position of the token that the next step reads. */
   position: number;
   /** The encoder's states, (source, width). */
   encoded: Float32Array;
@@ -96,13 +97,13 @@ export class Projection {
   }
 }
 
-/** The weights of every site of one pass, (layer, head, query, key). */
+/** The weights of one site in one pass, (layer, head, query, key). */
 export interface SiteWeights {
   shape: [number, number, number, number];
   values: Float32Array;
 }
 
-/** One teacher-forced pass over a target: the vector of each step, and the weights of every site. */
+/** One teacher-forced pass over a target: the vectors that predict its tokens and `</s>`, and the weights of every site. */
 export function pass(model: Model, source: readonly number[], target: readonly number[], edit: Edit | null): { vectors: Float32Array[]; weights: Partial<Record<Site, SiteWeights>> } {
   const weights = emptyWeights(model.sites, source.length + 1, target.length + 1);
   const probe: Probe = {
@@ -126,7 +127,7 @@ function emptyWeights(sites: Sites, source: number, target: number): Partial<Rec
   return result;
 }
 
-/** The log-probability of a target; that of its `</s>` is included if it ended. `state` is that after `begin`. */
+/** The log-probability of a target; that of its `</s>` is included if it ended. `state` is what `begin` returned. */
 export function logProbOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): number {
   return sum(tokenLogProbsOf(model, state, target, ended, edit));
 }

@@ -4,7 +4,7 @@ import type { Facts, Site } from "../lib/format";
 
 export type { Site };
 
-/** One tensor in the bytes. An eight-bit tensor has one scale per row of its last axis, in `scales`. */
+/** One tensor: where it is in the bytes. An eight-bit tensor has one scale (a float32) per row along its last axis; `scales` is the offset of the first. */
 export interface StoredTensor {
   shape: number[];
   kind: "float32" | "float16" | "int8";
@@ -39,6 +39,7 @@ export interface RecurrentArchitecture {
   decoder_layers: number;
   bidirectional: boolean;
   attention: Score | "none";
+  /** Whether the decoder attends before or after its cells compute the new state. */
   order: "before" | "after";
   input_feeding: boolean;
 }
@@ -82,7 +83,7 @@ export interface StoredModel {
 export class Weights {
   #tensors: Record<string, StoredTensor>;
   #bytes: Uint8Array;
-  #read = new Map<string, Float32Array>();
+  #decoded = new Map<string, Float32Array>();
 
   constructor(tensors: Record<string, StoredTensor>, bytes: Uint8Array) {
     this.#tensors = tensors;
@@ -100,10 +101,10 @@ export class Weights {
   get(name: string): Float32Array {
     const stored = this.#stored(name);
     const key = `${stored.kind}:${stored.offset}`; // tied tensors are stored, and read, once
-    const known = this.#read.get(key);
+    const known = this.#decoded.get(key);
     if (known) return known;
     const values = this.#decode(stored);
-    this.#read.set(key, values);
+    this.#decoded.set(key, values);
     return values;
   }
 

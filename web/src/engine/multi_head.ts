@@ -62,13 +62,13 @@ export class MultiHead {
 
   /** The scores of one head of a query with all keys of a memory. */
   scores(query: Float32Array, head: number, position: number, keys: readonly Float32Array[]): Float32Array {
-    const [start, from] = [head * this.keyWidth, this.groupOf(head) * this.keyWidth];
+    const [queryStart, keyStart] = [head * this.keyWidth, this.groupOf(head) * this.keyWidth];
     const scale = 1 / Math.sqrt(this.keyWidth);
     const { bias } = this.positions;
     const scores = new Float32Array(keys.length);
     for (let key = 0; key < keys.length; key++) {
-      const product = dot(query, start, keys[key], from, this.keyWidth) * scale;
-      scores[key] = bias ? product + bias(head, query, start, key - position) : product;
+      const product = dot(query, queryStart, keys[key], keyStart, this.keyWidth) * scale;
+      scores[key] = bias ? product + bias(head, query, queryStart, key - position) : product;
     }
     return scores;
   }

@@ -3,11 +3,12 @@
 /** Longer runs of combining marks are interrupted by a joiner. */
 export const MAX_MARKS = 30;
 const JOINER = "\u034f";
+/** Shorter runs have at most `MAX_MARKS` marks, as the Python file shows. */
 const POSSIBLE_RUN = /[^\p{L}\p{N}_\s]{14,}/gu;
 const [BAR, ESCAPE] = ["\ufdd0", "\ufdd1"];
 /** The white space of Python's `str.isspace`. */
 export const SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
-/** Its characters, for use inside a class of another pattern. */
+/** The characters of `SPACE`, for use inside a class of another pattern. */
 export const SPACES = SPACE.source.slice(1, -1);
 const LINE_BREAK = /\r\n|[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]/;
 
@@ -35,7 +36,7 @@ function boundMarks(text: string): string {
   let end = 0;
   const parts: string[] = [];
   for (const { 0: run, index } of text.matchAll(POSSIBLE_RUN)) {
-    const before = [...text.slice(end, index)].at(-1) ?? ""; // its decomposition may end with marks
+    const before = [...text.slice(end, index)].at(-1) ?? ""; // the decomposition of this character may end with marks
     parts.push(text.slice(end, index - before.length), bounded(before + run));
     end = index + run.length;
   }

@@ -39,7 +39,7 @@ function learned(weights: Weights, name: string): AddedPositions {
 export interface HeadPositions {
   /** Rotate the queries or keys of all heads, one after the other, at this position. */
   rotate(states: Float32Array, width: number, position: number): void;
-  /** What is added to the score of the query (in `queries` from `start` on) with a key; null: nothing. */
+  /** What is added to the score of the query (in `queries` from `start` on) with a key; `distance`: the position of the key minus that of the query. Null: nothing. */
   bias: ((head: number, queries: Float32Array, start: number, distance: number) => number) | null;
 }
 

@@ -6,9 +6,10 @@ import { BEGIN, END, PAD, type Edit, type Model, type Probe, type State } from "
 
 /** If more probability than this is masked, the rest gets a new softmax: 1 − lost has too few digits. */
 const MAX_LOST = 0.5;
-const SMALLEST = 2 ** -126;
+/** The smallest normal number of single precision: a coverage of 0 has no logarithm. */
+const MIN_COVERAGE = 2 ** -126;
 
-/** One continuation that a step considered; dead if its score is −∞. The fields have the names of docs/explanation-format.md. */
+/** One continuation that a step considered; dead if its score is −∞. Most fields are columns of `search` in docs/explanation-format.md. */
 export interface Candidate {
   /** The index of the candidate of the previous step that this one continues; −1 at the first step. */
   parent: number;
@@ -17,7 +18,7 @@ export interface Candidate {
   token: number;
   /** The sum of log-probabilities after masking, by which candidates are compared; the tokens of a prefix add 0. */
   score: number;
-  /** The model's own sum, the prefix included. */
+  /** The model's own sum of log-probabilities, with those of the prefix. */
   logProb: number;
   kept: boolean;
   finished: boolean;
@@ -43,7 +44,7 @@ interface Slot {
   history: number[];
   score: number;
   logProb: number;
-  /** The index, among the alive candidates of the last step, that is continued here. */
+  /** The index of the candidate that this hypothesis continues, among those of the last step that are alive. */
   origin: number;
   coverage: Float64Array | null;
 }
@@ -180,7 +181,7 @@ function maskDisallowed(values: Float32Array, history: readonly number[], settin
   return masked;
 }
 
-/** The tokens that would repeat an n-gram. */
+/** The tokens that would repeat an n-gram of this size. */
 function* repeating(history: readonly number[], size: number): Generator<number> {
   if (!size || history.length < size) return;
   const current = history.slice(history.length - size + 1);
@@ -191,10 +192,10 @@ function* repeating(history: readonly number[], size: number): Generator<number>
 function rankingOf(sum: number, steps: number, coverage: Float64Array | null, settings: SearchSettings): number {
   const ranking = Math.fround(sum / steps ** settings.length_penalty);
   if (!coverage) return ranking;
-  return ranking + settings.coverage_penalty * coverage.reduce((total, covered) => total + Math.log(Math.min(1, Math.max(SMALLEST, covered))), 0);
+  return ranking + settings.coverage_penalty * coverage.reduce((total, covered) => total + Math.log(Math.min(1, Math.max(MIN_COVERAGE, covered))), 0);
 }
 
-/** The hypotheses of this step: those that ended, then those that were cut with their last token. */
+/** The finished hypotheses of this step: those that ended, then those at the maximum length, which keep their last token. */
 function finish(candidates: readonly Candidate[], slots: readonly Slot[]): Hypothesis[] {
   const hypotheses = candidates.map(({ slot, token, ranking, logProb }) => {
     const ended = token === END;

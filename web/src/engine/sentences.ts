@@ -41,7 +41,7 @@ function sentencesOfLine(text: string, start: number, end: number): Span[] {
 /** Whether the full stop at `stop` belongs to an abbreviation, an initial or the number of an item. */
 function isAbbreviation(text: string, sentenceStart: number, stop: number): boolean {
   const before = strip(text.slice(Math.max(sentenceStart, stop - MAX_ABBREVIATION), stop));
-  if (!before) return true;
+  if (!before) return true; // the full stop is the first character: there is no sentence to end
   const word = before.split(SPACE).at(-1)!.replace(/^[(["'“‘«]+/, "");
   const isItem = /^\p{Nd}+$/u.test(before) && stop - sentenceStart < MAX_ABBREVIATION;
   return isItem || ABBREVIATION.test(word) || INITIAL.test(word);

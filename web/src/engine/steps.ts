@@ -46,8 +46,8 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
     onInput: (site, layer, position, state, input) => {
       if (site === cell.site && layer === cell.layer) [states[position], normed[position]] = [state, input];
     },
-    onFeedForward: (side, layer, position, hidden, output, after) => {
-      if (side === (cell.site === "encoder" ? "encoder" : "decoder") && layer === cell.layer && position === cell.query) feedForward = [hidden, output, after];
+    onFeedForward: (side, layer, position, hidden, networkOutput, layerOutput) => {
+      if (side === (cell.site === "encoder" ? "encoder" : "decoder") && layer === cell.layer && position === cell.query) feedForward = [hidden, networkOutput, layerOutput];
     },
   };
   const state = model.begin(source, probe);
@@ -85,19 +85,19 @@ function* outputSteps(model: Model, state: Float32Array, target: Ids, query: num
 /** From query, key and value to the layer's output. */
 function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[], queryStates: Float32Array[], keyStates: Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
   const { head, query, key } = cell;
-  const [start, from, valueFrom] = [head * attention.keyWidth, attention.groupOf(head) * attention.keyWidth, attention.groupOf(head) * attention.valueWidth];
+  const [queryStart, keyStart, valueStart] = [head * attention.keyWidth, attention.groupOf(head) * attention.keyWidth, attention.groupOf(head) * attention.valueWidth];
   const memory = attention.memory(concatenate(keyStates), [...keyStates.keys()]);
   const queries = attention.queries(concatenate(queryStates), [...queryStates.keys()]);
-  const value = memory.values[key].slice(valueFrom, valueFrom + attention.valueWidth);
-  yield vector("query", "q", queries[query].slice(start, start + attention.keyWidth));
-  yield vector("key", "kᵢ", memory.keys[key].slice(from, from + attention.keyWidth));
+  const value = memory.values[key].slice(valueStart, valueStart + attention.valueWidth);
+  yield vector("query", "q", queries[query].slice(queryStart, queryStart + attention.keyWidth));
+  yield vector("key", "kᵢ", memory.keys[key].slice(keyStart, keyStart + attention.keyWidth));
   yield vector("value", "vᵢ", value);
-  const products = Float32Array.from(memory.keys, (row) => dot(queries[query], start, row, from, attention.keyWidth));
+  const products = Float32Array.from(memory.keys, (row) => dot(queries[query], queryStart, row, keyStart, attention.keyWidth));
   yield overKeys("products", "q · k", products);
   yield number("product", "q · kᵢ", products[key]);
   yield number("scale", "√d", Math.sqrt(attention.keyWidth));
   const { bias } = attention.positions;
-  if (bias) yield overKeys("position bias", "what the distance adds", products.map((_, i) => bias(head, queries[query], start, i - query)));
+  if (bias) yield overKeys("position bias", "what the distance adds", products.map((_, i) => bias(head, queries[query], queryStart, i - query)));
   const scores = attention.scores(queries[query], head, query, memory.keys);
   yield overKeys("scores", "e", scores);
   yield number("score", "eᵢ", scores[key]);
@@ -108,7 +108,7 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
     yield { name: "mask", formula: "allowed, for every query", over: "cells", ...packFloats(mask, [queries.length, scores.length]) };
   }
   const visible = cell.site === "decoder" ? query + 1 : memory.keys.length;
-  yield* weightSteps(scores, visible, memory.values.map((row) => row.subarray(valueFrom, valueFrom + attention.valueWidth)), cell, edit);
+  yield* weightSteps(scores, visible, memory.values.map((row) => row.subarray(valueStart, valueStart + attention.valueWidth)), cell, edit);
   const seen = { keys: memory.keys.slice(0, visible), values: memory.values.slice(0, visible) };
   const heads = attention.contexts(queryStates[query], [{ memory: seen, position: query, row: 0 }], cell.site, cell.layer, { edit });
   const output = attention.out.apply(heads);

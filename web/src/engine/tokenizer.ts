@@ -67,7 +67,7 @@ export class Tokenizer {
     }
   }
 
-  /** A text to translate, in which spaces that are in no token are plain spaces. */
+  /** A text to translate, with plain spaces in place of those that occur in no token. */
   normaliseSpaces(text: string): string {
     return plainSpaces(text, this.#seenSpaces);
   }
@@ -204,7 +204,7 @@ function insert(root: Node, token: string, id: number): void {
   node.id = id;
 }
 
-/** The length of the longest token of a tree that begins here; 0 if there is none. */
+/** The length of the longest token of a tree that begins at `from`; 0 if there is none. */
 function longestMatch(root: Node, characters: readonly string[], from: number): number {
   let [node, length]: [Node | undefined, number] = [root, 0];
   for (let at = from; node && at < characters.length; at++) {

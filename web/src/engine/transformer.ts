@@ -47,12 +47,14 @@ export class Residual {
     this.isPre = architecture.norm === "pre";
   }
 
+  /** What the sublayer reads. */
   input(states: Float32Array): Float32Array {
     return this.isPre ? this.norm(states) : states;
   }
 
-  output(states: Float32Array, output: Float32Array): Float32Array {
-    const sum = add(states, output);
+  /** The state after the sublayer, from the state before it and what the sublayer computed. */
+  addTo(states: Float32Array, computed: Float32Array): Float32Array {
+    const sum = add(states, computed);
     return this.isPre ? sum : this.norm(sum);
   }
 }
@@ -70,14 +72,14 @@ class FeedForward {
     this.#around = new Residual(architecture, weights, `${block}.around_feed_forward`);
   }
 
-  /** `report` receives the hidden layer, the network's output and the output of the block, each of all rows. */
-  apply(states: Float32Array, report?: (hidden: Float32Array, output: Float32Array, after: Float32Array) => void): Float32Array {
+  /** Returns the output of the layer. `report` receives the hidden layer, the network's output and the layer's output, each of all rows. */
+  apply(states: Float32Array, report?: (hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => void): Float32Array {
     const hidden = this.#widen.apply(this.#around.input(states));
     for (let i = 0; i < hidden.length; i++) hidden[i] = this.#activation(hidden[i]);
-    const output = this.#narrow.apply(hidden);
-    const after = this.#around.output(states, output);
-    report?.(hidden, output, after);
-    return after;
+    const networkOutput = this.#narrow.apply(hidden);
+    const layerOutput = this.#around.addTo(states, networkOutput);
+    report?.(hidden, networkOutput, layerOutput);
+    return layerOutput;
   }
 }
 
@@ -169,10 +171,10 @@ export class Transformer implements Model<TransformerState> {
     let states = concatenate(ids.map((id, position) => this.sourceEmbedding.at(id, position)));
     this.encoder.forEach(({ self, feedForward }, layer) => {
       const normed = self.around.input(states);
-      this.#report(probe, "encoder", layer, 0, states, normed);
+      this.#reportInput(probe, "encoder", layer, 0, states, normed);
       const memory = self.attention.memory(normed, [...ids.keys()]);
       const rows = ids.map((_, position) => ({ memory, position, row: 0 }));
-      states = feedForward.apply(self.around.output(states, self.attention.attend(normed, rows, "encoder", layer, probe)), this.#feedForwardReport(probe, "encoder", layer, 0));
+      states = feedForward.apply(self.around.addTo(states, self.attention.attend(normed, rows, "encoder", layer, probe)), this.#feedForwardReport(probe, "encoder", layer, 0));
     });
     const encoded = this.#afterEncoder(states);
     return {
@@ -190,7 +192,7 @@ export class Transformer implements Model<TransformerState> {
     probe.onLayer?.(0, states);
     this.decoder.forEach(({ self, cross, feedForward }, layer) => {
       const normed = self.around.input(states);
-      this.#report(probe, "decoder", layer, position, states, normed);
+      this.#reportInput(probe, "decoder", layer, position, states, normed);
       const added = self.attention.memory(normed, tokens.map(() => position));
       const rows: QueryRow[] = tokens.map((_, row) => {
         const memory = state.caches[row][layer];
@@ -198,11 +200,11 @@ export class Transformer implements Model<TransformerState> {
         memory.values.push(added.values[row]);
         return { memory, position, row };
       });
-      states = self.around.output(states, self.attention.attend(normed, rows, "decoder", layer, probe));
-      const entered = cross.around.input(states);
-      this.#report(probe, "cross", layer, position, states, entered);
-      const queries = tokens.map((_, row) => ({ memory: state.sources[layer], position, row }));
-      states = cross.around.output(states, cross.attention.attend(entered, queries, "cross", layer, probe));
+      states = self.around.addTo(states, self.attention.attend(normed, rows, "decoder", layer, probe));
+      const crossInput = cross.around.input(states);
+      this.#reportInput(probe, "cross", layer, position, states, crossInput);
+      const crossRows = tokens.map((_, row) => ({ memory: state.sources[layer], position, row }));
+      states = cross.around.addTo(states, cross.attention.attend(crossInput, crossRows, "cross", layer, probe));
       states = feedForward.apply(states, this.#feedForwardReport(probe, "decoder", layer, position));
       probe.onLayer?.(layer + 1, states);
     });
@@ -220,17 +222,18 @@ export class Transformer implements Model<TransformerState> {
     return { ...state, rows: order.length, caches: order.map((row) => state.caches[row].map(copy)) };
   }
 
+  /** What `FeedForward.apply` calls for this probe; undefined if it has no callback. `offset` is the position of row 0. */
   #feedForwardReport(probe: Probe, side: "encoder" | "decoder", layer: number, offset: number) {
     const { onFeedForward } = probe;
     if (!onFeedForward) return undefined;
-    return (hidden: Float32Array, output: Float32Array, after: Float32Array) => {
-      const rows = after.length / this.#width;
-      const [hiddens, outputs, afters] = [hidden, output, after].map((values) => rowsOf(values, values.length / rows));
-      for (let i = 0; i < rows; i++) onFeedForward(side, layer, offset + i, hiddens[i], outputs[i], afters[i]);
+    return (hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => {
+      const rows = layerOutput.length / this.#width;
+      const [hiddenRows, networkRows, layerRows] = [hidden, networkOutput, layerOutput].map((values) => rowsOf(values, values.length / rows));
+      for (let i = 0; i < rows; i++) onFeedForward(side, layer, offset + i, hiddenRows[i], networkRows[i], layerRows[i]);
     };
   }
 
-  #report(probe: Probe, site: Site, layer: number, offset: number, states: Float32Array, normed: Float32Array): void {
+  #reportInput(probe: Probe, site: Site, layer: number, offset: number, states: Float32Array, normed: Float32Array): void {
     if (!probe.onInput) return;
     const inputs = rowsOf(normed, this.#width);
     rowsOf(states, this.#width).forEach((row, i) => probe.onInput!(site, layer, offset + i, row, inputs[i]));

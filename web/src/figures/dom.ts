@@ -1,9 +1,10 @@
 /** Small pieces of HTML for the figures of the course. */
 
-export type Words = { en: string; ko: string };
+/** A text in both languages of the site. */
+export type Bilingual = { en: string; ko: string };
 
 export const isKorean = () => document.documentElement.lang.startsWith("ko");
-export const say = (words: Words) => (isKorean() ? words.ko : words.en);
+export const say = (text: Bilingual) => (isKorean() ? text.ko : text.en);
 export const digits = (value: number, count = 2) => value.toFixed(count).replace("-", "−");
 
 export function element<Name extends keyof HTMLElementTagNameMap>(
@@ -18,7 +19,7 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
 }
 
 /** A slider with its name and value; `show` turns the value into text. */
-export function slider(name: Words, range: { min: number; max: number; step: number; value: number }, show: (value: number) => string, onInput: () => void) {
+export function slider(name: Bilingual, range: { min: number; max: number; step: number; value: number }, show: (value: number) => string, onInput: () => void) {
   const input = element("input", { type: "range", "aria-label": say(name), min: `${range.min}`, max: `${range.max}`, step: `${range.step}` });
   input.value = `${range.value}`;
   const output = element("output", {}, show(range.value));
@@ -29,7 +30,7 @@ export function slider(name: Words, range: { min: number; max: number; step: num
   return { row: element("label", { class: "control" }, `${say(name)} `, input, " ", output), value: () => Number(input.value) };
 }
 
-export function textBox(name: Words, value: string, onChange: (text: string) => void) {
+export function textBox(name: Bilingual, value: string, onChange: (text: string) => void) {
   const input = element("input", { type: "text", "aria-label": say(name), maxlength: "120" });
   input.value = value;
   input.addEventListener("input", (event) => {

@@ -1,6 +1,6 @@
 /** Figures that compute a formula: nothing is learned in them. */
 
-import { bars, digits, element, heatMap, say, slider, softmax, type Words } from "./dom";
+import { bars, digits, element, heatMap, say, slider, softmax, type Bilingual } from "./dom";
 
 /** How much of the first word is left after n steps of a plain and of a gated network. */
 export function forgetting(root: HTMLElement): void {
@@ -22,7 +22,7 @@ export function forgetting(root: HTMLElement): void {
 }
 
 const POINTS: [number, number][] = [[0, 0], [1, 10], [2, 40]];
-const KERNELS: { name: Words; similarity: (distance: number) => number }[] = [
+const KERNELS: { name: Bilingual; similarity: (distance: number) => number }[] = [
   { name: { en: "triangular", ko: "삼각" }, similarity: (distance) => Math.max(0, 1 - distance) },
   { name: { en: "boxcar", ko: "상자" }, similarity: (distance) => (distance <= 1 ? 1 : 0) },
   { name: { en: "Gaussian", ko: "가우스" }, similarity: (distance) => Math.exp(-(distance ** 2) / 2) },
@@ -84,7 +84,7 @@ export function residual(root: HTMLElement): void {
 
 /** Multiplications of each layer type for n tokens. */
 export function cost(root: HTMLElement): void {
-  const rows: [Words, string, (n: number, d: number) => number][] = [
+  const rows: [Bilingual, string, (n: number, d: number) => number][] = [
     [{ en: "self-attention", ko: "셀프 어텐션" }, "n²·d", (n, d) => n * n * d],
     [{ en: "restricted", ko: "제한" }, "r·n·d, r = 64", (n, d) => 64 * n * d],
     [{ en: "efficient, linear", ko: "효율적, 선형" }, "n·d² / 8", (n, d) => (n * d * d) / 8],

@@ -7,7 +7,10 @@ import { floats, weights, type Cell, type CellSteps, type Explanation, type Site
 import { displayToken, tokenLabels } from "../lib/maps";
 import { bars, button, digits, element, heatMap, say, slider, softmax, textBox } from "./dom";
 
+/** The figure of the divisor has the row whose largest weight is nearest to this. */
+const MIDDLING = 0.6;
 const SENTENCE = "The student reads two books at the library.";
+/** How long after the last key a figure is drawn again. */
 const TYPING_MS = 150;
 
 declare global {
@@ -120,7 +123,10 @@ export function silenceHeads(root: HTMLElement): void {
   const silenced = new Set<string>();
   withSentence(root, (engine, sentence, out) => {
     const draw = () => {
-      const changes: Change[] = [...silenced].map((key) => ({ kind: "silence", site: "cross", layer: Number(key[0]), head: Number(key[2]) }));
+      const changes: Change[] = [...silenced].map((key) => {
+        const [layer, head] = key.split(" ").map(Number);
+        return { kind: "silence", site: "cross", layer, head };
+      });
       const explanation = explain(engine, sentence, changes);
       const packed = explanation.attention.cross;
       const [layers, heads] = packed ? packed.shape : [0, 0];
@@ -150,9 +156,9 @@ export function divisor(root: HTMLElement): void {
     const explanation = explain(engine, sentence);
     const map = attentionOf(explanation, "cross");
     const { rows, columns } = map;
-    // The effect of the divisor is most visible in a row whose largest weight is near the middle.
+    // The effect of the divisor is most visible in a row whose largest weight is neither near 0 nor near 1.
     const strongest = (row: number) => Math.max(...columns.map((_, column) => map.at(0, 0, row, column)));
-    const query = rows.reduce((best, _, row) => (Math.abs(strongest(row) - 0.6) < Math.abs(strongest(best) - 0.6) ? row : best), 0);
+    const query = rows.reduce((best, _, row) => (Math.abs(strongest(row) - MIDDLING) < Math.abs(strongest(best) - MIDDLING) ? row : best), 0);
     const cell: Cell = { site: "cross", layer: 0, head: 0, query, key: 0 };
     const { steps } = answer<CellSteps>(engine, "steps", { sentence, beam: 1, cell });
     const scores = steps.filter((step) => step.over === "keys").map((step) => ({ name: step.name, values: [...floats(step)] }));

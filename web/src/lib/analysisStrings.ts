@@ -1,4 +1,4 @@
-/** Texts of effects, measures, "why not this?", the steps and the engineer's lists, in English and Korean. */
+/** Texts of effects, measures, "why not this?", the steps and the lists of the panel Run, in English and Korean. */
 
 import type { Missing, Measure } from "./measures";
 import type { StageName } from "./steps";
@@ -12,7 +12,7 @@ const en = {
   measuringEffects: "measuring the effect of each head …",
   decisive: "“{word}” needs head {head} most: without it, it is {times} times less likely.",
   decisiveList: "The head that each word needs most",
-  nobodyDecisive: "No single head is needed for “{word}”.",
+  noDecisiveHead: "No single head is needed for “{word}”.",
   effectTip: "without head {head}",
   measure: "Measure",
   measures: { weight: "Weight", norm: "Weight × ‖value‖", gradient: "Gradient × input", erasure: "Erasure" } as Record<Measure, string>,
@@ -54,7 +54,7 @@ const en = {
   preferredExpected: "The model finds the expected translation {times} times more likely than its own: the search did not find it.",
   equallyLikely: "The model finds both about equally likely.",
   speaksFor: "What each source word speaks for, measured by deleting it (nats)",
-  speaksForOwn: "for {token}",
+  speaksForToken: "for {token}",
   readsWrites: "reads {reads}, writes {writes}",
   reads: "reads {reads}",
   stages: {
@@ -112,7 +112,7 @@ const en = {
   atStep: "the checkpoint of step {step}",
   columns: { source: "Source", hypothesis: "Translation", chrf: "chrF", loss: "Loss", uncovered: "Uncovered words", repeats: "Repeats", change: "Change in chrF" },
   open: "Open",
-  secondRun: "dashed",
+  dashed: "dashed",
   docs: "Read more",
   docsFile: "Read more in the docs of jumok",
 };
@@ -127,7 +127,7 @@ const ko: AnalysisStrings = {
   measuringEffects: "각 헤드의 영향을 측정하는 중 …",
   decisive: "“{word}”에 가장 필요한 헤드는 {head}입니다. 이 헤드가 없으면 이 단어의 확률이 1/{times}로 줄어듭니다.",
   decisiveList: "단어마다 가장 필요한 헤드",
-  nobodyDecisive: "“{word}”에 꼭 필요한 헤드는 없습니다.",
+  noDecisiveHead: "“{word}”에 꼭 필요한 헤드는 없습니다.",
   effectTip: "{head} 헤드를 껐을 때",
   measure: "중요도 지표",
   measures: { weight: "가중치", norm: "가중치 × ‖밸류‖", gradient: "그래디언트 × 입력", erasure: "지우기" },
@@ -169,7 +169,7 @@ const ko: AnalysisStrings = {
   preferredExpected: "모델은 자신의 번역보다 기대한 번역에 {times}배 높은 확률을 매깁니다. 탐색에서 찾지 못했을 뿐입니다.",
   equallyLikely: "모델은 두 번역에 비슷한 확률을 매깁니다.",
   speaksFor: "원문의 각 단어가 어느 쪽을 지지하는가 (단어를 지워 측정, nat)",
-  speaksForOwn: "{token} 쪽",
+  speaksForToken: "{token} 쪽",
   readsWrites: "입력 {reads}, 출력 {writes}",
   reads: "입력 {reads}",
   stages: {
@@ -227,7 +227,7 @@ const ko: AnalysisStrings = {
   atStep: "스텝 {step}의 체크포인트",
   columns: { source: "원문", hypothesis: "번역", chrf: "chrF", loss: "손실", uncovered: "빠진 단어", repeats: "반복", change: "chrF 변화" },
   open: "열기",
-  secondRun: "점선",
+  dashed: "점선",
   docs: "자세히 보기",
   docsFile: "jumok 문서에서 자세히 보기",
 };

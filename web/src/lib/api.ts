@@ -142,7 +142,7 @@ export function fetchLiveFile(model: number, sentence: string): Promise<{ html: 
   return post("file", { model, sentence });
 }
 
-/** One head over the validation set of the run: src/jumok/analysis/head_profile.py. */
+/** What one head does over the validation set of the run: src/jumok/analysis/head_profile.py. */
 export function fetchHeadProfile(request: { model: number; site: Site; layer: number; head: number; sentences: number }, work: LongWork): Promise<HeadProfile> {
   return postLong("head_profile", request, work);
 }
@@ -152,6 +152,7 @@ export function fetchSentences(request: { sentences: number }, work: LongWork): 
   return postLong("sentences", request, work);
 }
 
+/** Explain a sentence with the model of the checkpoint of this step. */
 export async function explainWithCheckpoint(step: number, sentence: string): Promise<Explanation> {
   return checkFormat(await post<Explanation>("snapshot", { step, sentence }));
 }

@@ -21,7 +21,7 @@ export interface Paint {
   query: number;
   key: number;
   weight: number;
-  /** The row and the column as they were called where they were chosen. */
+  /** The names of the row and the column in the translation in which they were chosen. */
   words?: [string, string];
 }
 
@@ -34,7 +34,7 @@ export interface Pin {
   keys: number[];
   /** The share of the row that the keys get together; 1 if it is missing, 0 cuts them off. */
   weight?: number;
-  /** The row and the column as they were called where they were chosen; another change may since have made the step write another word. */
+  /** The names of the row and the column in the translation in which they were chosen; another change may since have made the step write another word. */
   words?: [string, string];
 }
 
@@ -69,11 +69,11 @@ export function independentOfSentence(changes: readonly Change[]): Change[] {
   return changes.filter(({ kind }) => kind === "silence");
 }
 
-const covers = (change: Change, site: Site, layer: number, head: number) =>
+const silencesHead = (change: Change, site: Site, layer: number, head: number) =>
   change.kind === "silence" && change.site === site && (change.layer ?? layer) === layer && (change.head ?? head) === head;
 
 export function isSilenced(changes: readonly Change[], site: Site, layer: number, head: number): boolean {
-  return changes.some((change) => covers(change, site, layer, head));
+  return changes.some((change) => silencesHead(change, site, layer, head));
 }
 
 /** Silence these heads, [layer, head], as well. None is silenced twice. If these are all heads of the site, one change silences it.
@@ -93,7 +93,7 @@ export function toggleHead(changes: readonly Change[], site: Site, layer: number
   const [layers, heads] = shape;
   const others = (count: number, index: number) => Array.from({ length: count }, (_, i) => i).filter((i) => i !== index);
   return changes.flatMap((change): Change[] => {
-    if (!covers(change, site, layer, head)) return [change];
+    if (!silencesHead(change, site, layer, head)) return [change];
     return [
       ...(change.layer === null ? others(layers, layer).map((other): Silence => ({ kind: "silence", site, layer: other, head: change.head })) : []),
       ...(change.head === null ? others(heads, head).map((other): Silence => ({ kind: "silence", site, layer, head: other })) : []),
@@ -103,7 +103,7 @@ export function toggleHead(changes: readonly Change[], site: Site, layer: number
 
 /** Where attention is changed by hand: some queries, some keys, in one head, in a layer, or everywhere. */
 export interface Edge extends Pick<Pin, "site" | "layer" | "head" | "queries" | "keys"> {
-  /** The explanation in which it was chosen: its words name the change. */
+  /** The explanation in which the edge was chosen: its words name the change. */
   chosenIn?: Explanation;
 }
 
@@ -111,8 +111,7 @@ export function scopedEdge(site: Site, scope: { layer: number | null; head: numb
   return { site, ...scope, queries, keys, ...(chosenIn && { chosenIn }) };
 }
 
-
-/** The row and the column of an edge as words of a translation: the word itself if it is a whole one (its tokens may be bytes), else tokens. */
+/** The names of the row and the column of an edge in an explanation: a word if the edge has all its tokens (which may be bytes), else the tokens. */
 export function edgeWords(explanation: Explanation, { site, queries, keys }: Pick<Edge, "site" | "queries" | "keys">): [string, string] {
   const [rows, columns] = tokenLabels(explanation, site);
   const name = (sentence: TokenizedSentence, labels: string[], indices: readonly number[], first = 0) => {
@@ -135,7 +134,7 @@ export function weightSetAt(changes: readonly Change[], edge: Edge): number | nu
   return found?.kind === "pin" ? (found.weight ?? 1) : null;
 }
 
-/** Give the keys this share of the row. A share of 1 replaces every weight that was set for these queries before. */
+/** Give the keys this share of the row. It replaces the share that these keys had. A share of 1 replaces all shares of these queries, and is itself replaced by any other. */
 export function setWeight(changes: readonly Change[], edge: Edge, weight: number): Change[] {
   const rest = changes.filter((change) => !pinsSameQueries(change, edge) || (weight < 1 && (change.weight ?? 1) < 1 && !sameIndices(change.keys, edge.keys)));
   const { chosenIn, ...place } = edge;
@@ -163,7 +162,7 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** Words of the translation of which a pin changes only some tokens: it was set for those of the old word, and the new word has more. */
+/** Words of the translation of which a pin changes only some tokens: the pin was set for the tokens of the old word, and the new word has more. */
 export function partlyPinned({ changes, target }: Explanation): { word: string; pinned: number; tokens: number }[] {
   return changes.flatMap((change) => {
     if (change.kind !== "pin" || change.site === "encoder") return [];

@@ -8,9 +8,9 @@ const END = "</s>";
 export interface ContrastWord {
   word: string;
   probability: number;
-  /** Whether the word is the first that differs, or follows it. */
-  after: boolean;
-  /** Whether it is the first word that differs. */
+  /** Whether the word is the first that differs, or comes after that. */
+  hasDiverged: boolean;
+  /** Whether the word is the first that differs. */
   isFirstDifference: boolean;
 }
 
@@ -19,7 +19,7 @@ export interface Contrast {
   expected: ContrastWord[];
   /** The first step at which the tokens differ; null if the translations are the same. */
   step: number | null;
-  /** The tokens of both at that step, with their probabilities there. */
+  /** The tokens of both translations at that step, with their probabilities. */
   tokens: { own: string; expected: string; ownProbability: number; expectedProbability: number } | null;
   /** log p(own) − log p(expected) of the whole translations. */
   preference: number;
@@ -39,7 +39,7 @@ export function contrast(own: Explanation, expected: Explanation): Contrast {
   const words = (one: Explanation): ContrastWord[] => {
     const probabilities = wordProbabilities(one);
     const firstDifference = step === null ? Infinity : wordAt(one, step);
-    return one.target.words.map((word, i) => ({ word, probability: probabilities[i], after: i >= firstDifference, isFirstDifference: i === firstDifference }));
+    return one.target.words.map((word, i) => ({ word, probability: probabilities[i], hasDiverged: i >= firstDifference, isFirstDifference: i === firstDifference }));
   };
   if (step === null) return { own: words(own), expected: words(expected), step, tokens: null, preference };
   const token = ({ target }: Explanation) => displayToken(target.tokens[step] ?? END);

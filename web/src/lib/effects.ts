@@ -39,7 +39,7 @@ export function wordLogProbs(explanation: Explanation): number[] {
   return wordSteps(explanation).steps.map((positions) => positions.reduce((sum, step) => sum + (explanation.log_probs[step] ?? 0), 0));
 }
 
-/** The strongest head of a column: [row, effect]; null if no head lowers the word's probability by a tenth. */
+/** The head whose silencing lowers the probability of a column's word most: [row, effect]; null if none lowers it by a tenth. */
 export function decisiveHead(map: AttentionMap, column: number): [number, number] | null {
   let best: [number, number] | null = null;
   for (let row = 0; row < map.rows; row++) {

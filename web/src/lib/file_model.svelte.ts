@@ -15,7 +15,8 @@ export interface AskOptions {
 interface PendingRequest extends AskOptions {
   /** Resolves when all partial translations so far have been shown, one after the other. */
   shown: Promise<void>;
-  count: number;
+  /** How many partial translations have arrived. */
+  partialCount: number;
   resolve: (answer: unknown) => void;
   reject: (error: Error) => void;
 }
@@ -45,7 +46,7 @@ function receive(message: FromWorker): void {
   const request = pending.get(message.id);
   if (!request) return;
   if ("partial" in message) {
-    const [index, { onPartial }] = [request.count++, request];
+    const [index, { onPartial }] = [request.partialCount++, request];
     if (onPartial) request.shown = request.shown.then(() => onPartial(message.partial, index));
     return;
   }
@@ -58,7 +59,7 @@ function receive(message: FromWorker): void {
 export function askModel(operation: string, request: object, options: AskOptions = {}): Promise<unknown> {
   const id = nextId++;
   return new Promise((resolve, reject) => {
-    pending.set(id, { ...options, shown: Promise.resolve(), count: 0, resolve, reject });
+    pending.set(id, { ...options, shown: Promise.resolve(), partialCount: 0, resolve, reject });
     options.signal?.addEventListener("abort", () => {
       if (!pending.delete(id)) return;
       send({ kind: "cancel", id });

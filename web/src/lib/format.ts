@@ -123,7 +123,7 @@ export interface Facts {
   norm?: string;
   cell?: string;
   training?: Training;
-  /** The engine that wrote the translation, if it is another text than torch, which explains it, would write. */
+  /** The engine that wrote the translation, if torch, which explains it, would have written another text. */
   written_by?: string;
 }
 
@@ -183,11 +183,11 @@ export interface RunReport {
   target_language: string;
   checkpoints: number[];
   metrics: MetricsLine[];
-  /** Runs that are drawn in the same picture. */
+  /** Other runs, which are drawn in the same charts. */
   others: { name: string; metrics: MetricsLine[] }[];
 }
 
-/** One head of a model over some sentences of a run's validation set. */
+/** One head of a model over some sentences of a run's validation set; the fields are those of src/jumok/analysis/head_profile.py. */
 export interface HeadProfile {
   model: string;
   site: Site;
@@ -219,7 +219,7 @@ export interface SentenceScore {
   change: number | null;
 }
 
-/** Some sentences of a run's validation set, by its newest model. */
+/** Some sentences of a run's validation set, translated by its newest model and scored. */
 export interface SentenceScores {
   sentences: SentenceScore[];
   /** How many sentences the validation set has. */

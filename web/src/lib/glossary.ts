@@ -16,7 +16,7 @@ export interface Entry extends Record<Language, Definition> {
   page: string;
 }
 
-/** The file below docs/ that is a page in a language: every page that is linked from here has a Korean twin. */
+/** The file below docs/ that has a page in this language: every page that is linked from here has a Korean twin. */
 export const docsFile = (page: string, language: Language) => (language === "ko" ? page.replace(/\.md$/, ".ko.md") : page);
 
 /** The address of a page of the docs, a file below docs/, on the site that `make docs` builds. */
@@ -32,7 +32,7 @@ export const PANEL_PAGES: Record<Panel, string> = {
   run: "tutorial.md",
 };
 
-/** The keys from `embed` to `predict` are also the names of the stages in steps.ts, whose headings these terms explain. */
+/** The keys from `embed` to `recurrentOutput` are the names of stages in steps.ts (`StageName`), whose headings these terms explain. */
 export const GLOSSARY = {
   attention: {
     en: { term: "Attention", text: "How a model decides where to read: for each step it gives every word a weight, and reads the weighted average." },

@@ -7,13 +7,13 @@ import { escape } from "./save";
 export interface Layout {
   /** The width of a cell. */
   cell: number;
-  /** The height of a cell: rows of long sentences are higher than wide, so that their labels are readable. */
+  /** The height of a cell: in maps of long sentences, cells are higher than wide, so that the labels of rows are readable. */
   row: number;
   left: number;
   top: number;
   width: number;
   height: number;
-  /** Of the labels of the columns, in degrees. */
+  /** The angle of the labels of the columns, in degrees. */
   rotation: 0 | -45 | -90;
   /** Sizes of the labels of columns and of rows. */
   font: number;
@@ -30,16 +30,20 @@ export interface Style {
 export const FONTS = 'system-ui, "Noto Sans KR", "Noto Sans CJK KR", "Apple SD Gothic Neo", "Malgun Gothic", sans-serif';
 const TEXT_COLOURS = { light: "#1c2430", dark: "#e6eaf0" };
 const BACKGROUNDS = { light: "#ffffff", dark: "#14171c" };
-/** Of the stroke in a cell without a number. */
-const EMPTY_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
+/** The colours of the stroke in a cell without a number. */
+const STROKE_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
+/** The size of labels, unless cells are smaller. */
+export const FONT_SIZE = 13;
 const GAP = 8;
 const MAX_LABEL = 150;
 const NARROW = 480;
+/** The sine and cosine of the angle of slanted labels. */
 const SLANT = Math.SQRT1_2;
 /** The smallest width of a cell, in ems, for which labels are slanted. */
 const MIN_SLANTED = 1.6;
-/** The height of a row that its label needs, and of all rows of a map for which they get it. */
-const [LABEL_ROW, MAX_ROWS] = [16, 960];
+/** The height that a row needs for its label. Rows get it unless all of them together would be higher than `MAX_ROWS_HEIGHT`. */
+export const LABEL_HEIGHT = 16;
+const MAX_ROWS_HEIGHT = 960;
 /** Smaller numbers are not written into cells. */
 const MIN_WRITTEN = 0.05;
 
@@ -63,25 +67,25 @@ function truncate(text: string, maxEms: number): string {
 /** The layout of a map. `otherLabels` are the row labels of a map that is aligned with this one. */
 export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46, otherLabels: string[] = []): Layout {
   const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
-  const font = 13;
-  const left = Math.min(MAX_LABEL, maxWidth([...map.rowLabels, ...otherLabels]) * font) + GAP + 4;
-  const smallest = availableWidth < NARROW ? 10 : 4; // on a narrow screen the map scrolls
+  const left = Math.min(MAX_LABEL, maxWidth([...map.rowLabels, ...otherLabels]) * FONT_SIZE) + GAP + 4;
+  const minCell = availableWidth < NARROW ? 10 : 4; // on a narrow screen the map scrolls
   const room = availableWidth - left - 2;
-  const within = (cell: number) => Math.max(smallest, Math.min(maxCell, cell));
+  const within = (cell: number) => Math.max(minCell, Math.min(maxCell, cell));
   /** How far a slanted last label reaches beyond the middle of its column. */
-  const reach = (Math.min(MAX_LABEL, widthInEms(map.columnLabels.at(-1) ?? "") * font) + font / 2) * SLANT;
+  const reach = (Math.min(MAX_LABEL, widthInEms(map.columnLabels.at(-1) ?? "") * FONT_SIZE) + FONT_SIZE / 2) * SLANT;
+  /** The width of a cell if no label is slanted. */
   const upright = within(room / Math.max(1, map.columns));
-  const isSlanted = upright >= MIN_SLANTED * font && maxWidth(map.columnLabels) * font > upright - 4;
+  const isSlanted = upright >= MIN_SLANTED * FONT_SIZE && maxWidth(map.columnLabels) * FONT_SIZE > upright - 4;
   const cell = isSlanted ? Math.min(upright, within((room - reach) / Math.max(0.5, map.columns - 0.5))) : upright;
-  const size = Math.max(7, Math.min(font, cell * 0.95));
+  const size = Math.max(7, Math.min(FONT_SIZE, cell * 0.95));
   const labelWidth = maxWidth(map.columnLabels) * size;
   // Slanted labels are easier to read, Hangul above all, but need more room than upright ones.
   const rotation = labelWidth <= cell - 4 ? 0 : cell >= MIN_SLANTED * size ? -45 : -90;
   const visible = Math.min(MAX_LABEL, labelWidth);
   const top = (rotation === 0 ? size : rotation === -90 ? visible : (visible + size) * SLANT) + GAP + 4;
   const overhang = rotation === -45 ? Math.max(0, reach - cell / 2) : 0;
-  const row = Math.max(cell, Math.min(LABEL_ROW, MAX_ROWS / Math.max(1, map.rows)));
-  const rowFont = Math.max(7, Math.min(font, row * 0.95));
+  const row = Math.max(cell, Math.min(LABEL_HEIGHT, MAX_ROWS_HEIGHT / Math.max(1, map.rows)));
+  const rowFont = Math.max(7, Math.min(FONT_SIZE, row * 0.95));
   return { cell, row, left, top, width: left + cell * map.columns + overhang + 2, height: top + row * map.rows + 2, rotation, font: size, rowFont };
 }
 
@@ -154,7 +158,7 @@ export function drawMap(canvas: HTMLCanvasElement, map: AttentionMap, layout: La
 function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell, row, left, top }: Layout, style: Style): void {
   if (!map.values.length) return;
   if (cell >= 12) {
-    context.strokeStyle = EMPTY_COLOURS[style.theme];
+    context.strokeStyle = STROKE_COLOURS[style.theme];
     for (let i = 0; i < map.values.length; i++) {
       const [x, y] = [left + (i % map.columns) * cell, top + Math.floor(i / map.columns) * row];
       context.beginPath();
@@ -201,7 +205,7 @@ export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string 
     const value = map.values[i];
     const [x, y] = [left + column * cell, top + row * rowHeight];
     if (map.empty?.[i]) {
-      parts.push(`<path d="M ${(x + cell * 0.35).toFixed(2)} ${(y + rowHeight * 0.65).toFixed(2)} L ${(x + cell * 0.65).toFixed(2)} ${(y + rowHeight * 0.35).toFixed(2)}" stroke="${EMPTY_COLOURS[style.theme]}"/>`);
+      parts.push(`<path d="M ${(x + cell * 0.35).toFixed(2)} ${(y + rowHeight * 0.65).toFixed(2)} L ${(x + cell * 0.65).toFixed(2)} ${(y + rowHeight * 0.35).toFixed(2)}" stroke="${STROKE_COLOURS[style.theme]}"/>`);
       continue;
     }
     parts.push(
@@ -225,7 +229,7 @@ export function background(theme: Theme): string {
   return BACKGROUNDS[theme];
 }
 
-/** What a pointer is on: a cell, or the label of a row, which belongs to column 0. */
+/** What a pointer is on: a cell, or the label of a row, which has column 0. */
 export interface PointedCell {
   row: number;
   column: number;

@@ -3,16 +3,17 @@
 import { fullStrength, strengthOf, type AttentionMap } from "./maps";
 
 /** Lines of a smaller strength are not drawn. */
-export const MIN_WEIGHT = 0.08;
+export const MIN_STRENGTH = 0.08;
 
 export interface Line {
   /** The word of the translation, and of the sentence. */
   row: number;
   column: number;
-  /** The strength of the line, from 0 to 1; the number of the map may have a sign. */
-  weight: number;
+  /** From 0 to 1. */
+  strength: number;
+  /** Whether the number of the map is below 0. */
   negative: boolean;
-  /** Whether it is the strongest of its row: if words wrap, only these are always drawn. */
+  /** Whether the line is the strongest of its row: if words wrap, only such lines are always drawn. */
   strongest: boolean;
 }
 
@@ -36,15 +37,15 @@ export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWord
     let best: Line | null = null;
     for (let column = 0; column < numSourceWords; column++) {
       const value = map.values[row * map.columns + column];
-      const weight = strengthOf(value, full);
-      if (!(weight >= MIN_WEIGHT)) continue;
-      const line = { row, column, weight, negative: value < 0, strongest: false };
+      const strength = strengthOf(value, full);
+      if (!(strength >= MIN_STRENGTH)) continue;
+      const line = { row, column, strength, negative: value < 0, strongest: false };
       lines.push(line);
-      if (!best || weight > best.weight) best = line;
+      if (!best || strength > best.strength) best = line;
     }
     if (best) best.strongest = true;
   }
-  return lines.sort((a, b) => a.weight - b.weight);
+  return lines.sort((a, b) => a.strength - b.strength);
 }
 
 export function curve(from: Point, to: Point): string {
@@ -63,10 +64,10 @@ export function boxAt(boxes: readonly (Box | undefined)[], { x, y }: Point, reac
   return best;
 }
 
-/** How far a label may move to the right, in pixels, if it would overlap the one before. */
+/** How far a label may move to the right, in pixels, if it would overlap the label before. */
 const MAX_SHIFT = 14;
 
-/** The middle of each label, from left to right in every row. One that would overlap the one before moves a little, or is left out (null). */
+/** The middle of each label, from left to right in every row. A label that would overlap the label before moves a little, or is left out (null). */
 export function labelMiddles(boxes: readonly (Box | undefined)[], widths: readonly number[]): (number | null)[] {
   const ends = new Map<number, number>();
   return boxes.map((box, i) => {

@@ -6,7 +6,7 @@ import { signed } from "./numbers";
 
 export type Side = "source" | "target";
 
-/** What the rows or the columns of a map are: of each, its word (−1: a special token) and its positions. */
+/** What the rows or the columns of a map stand for: the word of each (−1: none, as for a special token) and the positions of its tokens. */
 export interface Axis {
   side: Side;
   words: number[];
@@ -28,15 +28,15 @@ export interface AttentionMap {
   columnAxis?: Axis;
   /** Whether the weights are stored as single bytes, so that two decimals are accurate instead of four. */
   rounded?: boolean;
-  /** A weight if it is missing. */
+  /** "weight" by default. */
   quantity?: Quantity;
-  /** Cells without a number are 1: a mask hides them, or nothing was measured there. Missing if every cell has one. */
+  /** 1 for each cell without a number: a mask hides it, or nothing was measured there. Missing if every cell has a number. */
   empty?: Uint8Array;
 }
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
 
-/** Which attention is shown, and how. `layer` −1 combines all layers. */
+/** Which attention is shown, and how: by words or by tokens, with or without special tokens. `layer` −1 combines all layers. */
 export interface Choice {
   site: Site;
   combination: Combination;
@@ -120,7 +120,7 @@ export function selectedHeads(explanation: Explanation, choice: Choice): [number
   return selected;
 }
 
-/** The layer and head of a choice that a change by hand concerns; null for all. */
+/** The layer and head that a change by hand concerns while this choice is shown; null for all. */
 export function scopeOf(explanation: Explanation, choice: Choice): { layer: number | null; head: number | null } {
   if (choice.combination === "head") {
     const [[layer, head]] = selectedHeads(explanation, choice);
@@ -197,13 +197,13 @@ function wordGroups(sentence: TokenizedSentence, startsWithBegin: boolean): Grou
 export const rowSide = (site: Site): Side => (site === "encoder" ? "source" : "target");
 export const columnSide = (site: Site): Side => (site === "decoder" ? "target" : "source");
 
-function groups(explanation: Explanation, site: Site, words: boolean, columnWords: boolean): [Grouping, Grouping] {
+function groups(explanation: Explanation, site: Site, rowWords: boolean, columnWords: boolean): [Grouping, Grouping] {
   const { source, target, picture } = explanation;
   const [rows, columns] = tokenLabels(explanation, site);
   const wordsOf = (side: Side, begins: boolean) => (begins ? [-1, ...explanation[side].word_of_token] : explanation[side].word_of_token);
   const sourceGroups = picture ? tokenGroups(source.words, source.words.map((_, patch) => patch)) : wordGroups(source, false);
   return [
-    !words ? tokenGroups(rows, wordsOf(rowSide(site), false)) : site === "encoder" ? sourceGroups : wordGroups(target, false),
+    !rowWords ? tokenGroups(rows, wordsOf(rowSide(site), false)) : site === "encoder" ? sourceGroups : wordGroups(target, false),
     !columnWords ? tokenGroups(columns, wordsOf(columnSide(site), site === "decoder")) : site === "decoder" ? wordGroups(target, true) : sourceGroups,
   ];
 }
@@ -220,7 +220,7 @@ export function makeMap(explanation: Explanation, choice: Choice, columnWords = 
 }
 
 interface TableOptions {
-  /** Whether the columns are words; as the choice has it if it is missing. */
+  /** Whether the columns are words; by default as in the choice. */
   columnWords?: boolean;
   /** Whether the numbers of a word's queries are added, as changes of log-probabilities are, instead of averaged. */
   addQueries?: boolean;
@@ -260,11 +260,11 @@ export function withoutSpecials(explanation: Explanation, { site }: Pick<Choice,
   const pick = <Value>(list: readonly Value[], indices: number[]) => indices.map((i) => list[i]);
   const axis = ({ side, words, tokens }: Axis, indices: number[]): Axis => ({ side, words: pick(words, indices), tokens: pick(tokens, indices) });
   const { empty, ...rest } = map;
-  const left = empty && Uint8Array.from(cells, (cell) => empty[cell]);
+  const remaining = empty && Uint8Array.from(cells, (cell) => empty[cell]);
   return {
     ...rest,
     ...mapFrom(Float32Array.from(cells, (cell) => map.values[cell]), pick(map.rowLabels, rows), pick(map.columnLabels, columns), map.rounded),
-    ...(left?.includes(1) && { empty: left }),
+    ...(remaining?.includes(1) && { empty: remaining }),
     rowAxis: axis(rowAxis, rows),
     columnAxis: axis(columnAxis, columns),
   };
@@ -292,10 +292,10 @@ export function formatCell(map: AttentionMap, index: number): string {
 /** The nats at the ends of their scale, for every sentence and model: a probability that is 22,000 times smaller. */
 export const MAX_NATS = 10;
 
-/** Where every number is smaller than this, in nats, nothing matters, and there are no lines. */
+/** A map in which every number is smaller than this, in nats, has no lines: nothing matters. */
 const MIN_NATS = 0.01;
 
-/** The number of the strongest line: 1 for weights and shares; of nats the largest of the map, because a gradient is often far smaller than an erasure. */
+/** The number for which a line has the full strength: 1 for weights and shares; for nats the largest of the map, because a gradient is often far smaller than an erasure. */
 export function fullStrength({ quantity, values }: Pick<AttentionMap, "quantity" | "values">): number {
   if (quantity !== "nats") return 1;
   const largest = values.reduce((maximum, value) => Math.max(maximum, Math.abs(value)), 0);

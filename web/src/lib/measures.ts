@@ -30,7 +30,7 @@ export function missing(measures: Measures | null | undefined, measure: Measure,
 
 /** The map of a measure: norms as shares of their row, gradients and erasure in nats. Null where it is missing.
  *
- * All nats have one sign: the change in the log-probability without the word, so a word below 0 supports the written one. Erasure measures
+ * Nats are always the change in the log-probability without the word: a word with a negative number supports the written one. Erasure measures
  * that change; the negative of gradient × input is its first-order estimate. */
 export function measureMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
   if (measure === "weight") return makeMap(explanation, choice);
@@ -55,16 +55,16 @@ export function differenceMap(explanation: Explanation, choice: Choice, measures
   const measured = wholeMap(explanation, whole, measures, measure);
   const own = shares(measured, measured.quantity === "nats" ? MIN_CHANGE : 0);
   const weight = shares({ ...makeMap(explanation, whole, measure === "erasure" || choice.words)!, empty: measured.empty }, 0);
-  const isMissing = (map: AttentionMap, row: number) => !map.values.subarray(row * map.columns, (row + 1) * map.columns).some((share) => share > 0);
-  const rowsWithout = Array.from({ length: own.rows }, (_, row) => isMissing(own, row) || isMissing(weight, row));
-  const empty = Uint8Array.from(own.values, (_, i) => Number(own.empty?.[i] || rowsWithout[Math.floor(i / own.columns)]));
+  const hasNoShares = (map: AttentionMap, row: number) => !map.values.subarray(row * map.columns, (row + 1) * map.columns).some((share) => share > 0);
+  const isRowEmpty = Array.from({ length: own.rows }, (_, row) => hasNoShares(own, row) || hasNoShares(weight, row));
+  const empty = Uint8Array.from(own.values, (_, i) => Number(own.empty?.[i] || isRowEmpty[Math.floor(i / own.columns)]));
   const values = own.values.map((value, i) => (empty[i] ? 0 : value - weight.values[i]));
   const { empty: _, ...rest } = own;
   const map: AttentionMap = { ...rest, values, quantity: "difference", ...(empty.includes(1) && { empty }) };
   return choice.specials ? map : withoutSpecials(explanation, choice, map);
 }
 
-/** Why cells of a map have no number: whole rows, or some of the columns. */
+/** Whether a map has rows of strokes (no cell has a number), and single strokes in other rows. */
 export function strokes({ rows, columns, empty }: Pick<AttentionMap, "rows" | "columns" | "empty">): { rows: boolean; cells: boolean } {
   const counts = Array.from({ length: empty ? rows : 0 }, (_, row) => empty!.subarray(row * columns, (row + 1) * columns).reduce((sum, one) => sum + one, 0));
   return { rows: counts.some((count) => count === columns), cells: counts.some((count) => count > 0 && count < columns) };
@@ -82,14 +82,14 @@ function normTable(explanation: Explanation, choice: Choice, packed: Packed): Fl
   return isShifted(explanation, choice) ? shiftRowsUp(table, keys) : table;
 }
 
-/** Erasure deletes whole words, so the columns are words, also if the rows are tokens. What is never erased has no number. */
+/** Erasure deletes whole words, so the columns are words, also if the rows are tokens. Columns that are no words are never erased, and have no numbers. */
 function erasureMap(explanation: Explanation, choice: Choice, packed: PackedFloats): AttentionMap {
   const map = tableMap(explanation, choice, erasureTable(explanation, packed), { columnWords: true, addQueries: true });
   const empty = Uint8Array.from(map.values, (_, i) => Number(map.columnAxis!.words[i % map.columns] < 0));
   return { ...map, quantity: "nats", ...(empty.includes(1) && { empty }) };
 }
 
-/** The change of a word stands at its first token. */
+/** Erasure as a table (query, key), in which the number of a source word stands at its first token. */
 function erasureTable({ source }: Explanation, packed: PackedFloats): Float32Array {
   const [steps, words] = packed.shape;
   const values = floats(packed);

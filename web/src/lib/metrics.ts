@@ -33,7 +33,7 @@ export function trainingLoss(lines: MetricsLine[]): [number, number][] {
   return perplexities.length ? perplexities.map(([step, perplexity]) => [step, Math.log(perplexity)]) : metricPoints(lines, "train", "loss");
 }
 
-/** The last update of several runs. */
+/** The last update that any of several runs has logged. */
 export function lastUpdate(runs: MetricsLine[][]): number {
   return runs.flat().reduce((last, { step }) => (typeof step === "number" ? Math.max(last, step) : last), 1);
 }
@@ -42,9 +42,9 @@ export function lastUpdate(runs: MetricsLine[][]): number {
 export interface ChartLine {
   name: string;
   points: [number, number][];
-  /** It has the other colour. */
+  /** Whether the line has the second colour. */
   secondary?: boolean;
-  /** Of another run: which one, from 0. Each has a dash of its own. */
+  /** The index of the other run that the line belongs to, which chooses its dash; missing for the run of this page. */
   run?: number;
 }
 

@@ -16,7 +16,7 @@ export const PANELS = ["attention", "steps", "beam", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
 /** Panels of old addresses: all of them are parts of one view now. */
 const OLD_PANELS = ["translate", "map", "heads", "change"];
-/** The number below each head; "index": the first that the explanation has. */
+/** The number below each head; "index", the default: the first statistic that the explanation has. */
 export type HeadNumber = "index" | StatisticName;
 
 /** Hypotheses per search step that can be chosen; 0: as the model's recipe says. */
@@ -50,8 +50,10 @@ class Page {
   combination = $state<Combination>("read-out");
   layer = $state(-1);
   head = $state(0);
+  /** Whether maps are between words, else tokens, and whether they have special tokens. */
   words = $state(true);
   specials = $state(true);
+  /** Whether the map is drawn as lines, else as a heat map. */
   lines = $state(false);
   selectedRows = $state<number[]>([]);
   numberBelow = $state<HeadNumber>("index");
@@ -78,7 +80,7 @@ class Page {
   storyIsOpen = $state(false);
   /** Whether the story was finished or skipped. */
   storySeen = $state(false);
-  /** The page of the story that is shown. */
+  /** The step of the story that is shown, from 0. */
   storyStep = $state(0);
   /** The head that the story asks to silence. */
   suggestedHead = $state.raw<{ site: Site; layer: number; head: number } | null>(null);
@@ -107,7 +109,7 @@ class Page {
   changes = $state.raw<Change[]>([]);
   /** A given translation; if it is empty, the model translates. */
   target = $state("");
-  /** Whether each model's own translation is compared, or that of the first. */
+  /** Whether each model is compared with its own translation; else all with that of the first model. */
   ownTargets = $state(false);
   /** What the last request asked for. The address is made from this, because the fields and the changes may already be those of the next request. */
   requested = $state.raw<Edit & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
@@ -147,7 +149,7 @@ class Page {
   /** Whether the answer is that to what is typed and changed now. */
   isUpToDate = $derived(this.#isUpToDate());
 
-  /** Measures that were fetched for the explanation that is shown, and for which request. */
+  /** The measures that were fetched last, and the key of the explanation that they belong to. */
   #fetched = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
   /** Measures of the explanation that is shown, other than the weights; null while they are computed, or if a stored page lacks them. */
   measures = $derived<Measures | null>(this.explanation?.measures ?? (this.explanation && this.#fetched.key === this.#measureKey(this.explanation) ? this.#fetched.measures : null));
@@ -232,7 +234,7 @@ class Page {
     return this.live && !!this.models[0]?.facts.mechanisms?.cross && !this.models[0].reads_pictures;
   }
 
-  /** What is shown of the attention: its heads, combined how, with the layer, for example "Average, layer 1". */
+  /** Which heads are shown, how they are combined and of which layer, for example "Average, layer 1". */
   describeHeads(explanation: Explanation, choice = this.choiceFor(explanation)): string {
     const { combination, layer, head } = choice;
     const name = this.text.combination[combination];
@@ -402,6 +404,7 @@ class Page {
     return result;
   }
 
+  /** The request of an explanation, as text. */
   #measureKey(explanation: Explanation): string {
     return JSON.stringify(this.#requests.get(explanation) ?? null);
   }

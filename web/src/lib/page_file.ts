@@ -42,7 +42,7 @@ export function frozenPage(explanations: Explanation[], run: StoredRun | null, d
   return toHtml(root);
 }
 
-/** What a reader of the file has settings of their own for, or what the file does not have. */
+/** Parameters of an address that a file does not store: the reader has language and theme of their own, and the file has one model. */
 const NOT_OF_THE_VIEW = ["language", "theme", "model"];
 
 /** Store the sentence of a live file, and the view (the hash of an address) in which it opens. */

@@ -1,4 +1,4 @@
-/** Theme and language, remembered from one start to the next.
+/** Theme, language and whether the story was seen, remembered from one start to the next.
  *
  * A live page has a new port, and so a new local storage, at each start; cookies do not depend on the port. A page from disk has
  * no cookies. A page in a notebook has neither, and remembers nothing. */

@@ -1,6 +1,6 @@
 /** What the page knows of a run: its report, the list of sentences and profiles of heads.
  *
- * They outlive the panel: long work continues while another panel is shown. */
+ * This state outlives the panel Run: long work continues while another panel is shown. */
 
 import { fetchHeadProfile, fetchSentences, type LongWork } from "./api";
 import type { HeadProfile, RunReport, StoredRun } from "./format";
@@ -47,7 +47,7 @@ class Run {
   report = $state.raw<RunReport | null>(null);
   sentences = new Work(fetchSentences);
   headProfile = new Work(fetchHeadProfile);
-  /** All that were measured, the latest first. */
+  /** The latest profiles that were measured, the newest first. */
   headProfiles = $state.raw<HeadProfile[]>([]);
 
   constructor(stored: StoredRun | null) {

@@ -16,7 +16,7 @@ export interface Numbers {
 
 class Shared {
   numbers = $state.raw<Numbers | null>(null);
-  /** The explanations that are compared, while that panel is shown: a saved page has all of them. */
+  /** While the panel Compare is shown, the explanations that it compares: a saved page has all of them. */
   compared = $state.raw<Explanation[]>([]);
 
   /** Offer the numbers of a panel while it is shown: call it in an effect. */

@@ -94,11 +94,12 @@ export function exampleCell(explanation: Explanation, site: Site): Cell | null {
   return best.cell;
 }
 
-const text = (value: number, digits = 2) => value.toFixed(digits).replace("-", "−");
+/** A number with a fixed number of decimals. */
+const fixed = (value: number, digits = 2) => value.toFixed(digits).replace("-", "−");
 
 /** A value with as many decimals as it needs to be told from 0. */
 function short(value: number): string {
-  return value !== 0 && Math.abs(value) < 0.01 ? value.toExponential(1).replaceAll("-", "−") : text(value);
+  return value !== 0 && Math.abs(value) < 0.01 ? value.toExponential(1).replaceAll("-", "−") : fixed(value);
 }
 
 /** Formulas with this cell's own numbers, by the name of their step. */
@@ -110,24 +111,24 @@ export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellK
   const number = (name: string) => values(name)?.[0];
   const result: Record<string, string> = {};
   const [product, scale, score, weight, bias] = [number("product"), number("scale"), number("score"), number("weight"), values("position bias")?.[key]];
-  if (product !== undefined) result.product = `q · kᵢ = Σ qⱼ kᵢⱼ = ${text(product)}`;
+  if (product !== undefined) result.product = `q · kᵢ = Σ qⱼ kᵢⱼ = ${fixed(product)}`;
   if (score !== undefined && product !== undefined && scale !== undefined) {
-    result.score = `eᵢ = q · kᵢ / √d${bias === undefined ? "" : " + b"} = ${text(product)} / ${text(scale)}${bias === undefined ? "" : ` + ${text(bias)}`} = ${text(score)}`;
+    result.score = `eᵢ = q · kᵢ / √d${bias === undefined ? "" : " + b"} = ${fixed(product)} / ${fixed(scale)}${bias === undefined ? "" : ` + ${fixed(bias)}`} = ${fixed(score)}`;
   }
   const compared = product === undefined && !values("position bias") ? comparedVectors(steps) : null;
-  if (compared) result.score = `eᵢ = ${compared.formula} = ${text(compared.product)}`;
+  if (compared) result.score = `eᵢ = ${compared.formula} = ${fixed(compared.product)}`;
   const [scores, allowed, weights] = [values("scores"), values("allowed"), values("weights")];
   if (score !== undefined && scores && allowed && weights && weight !== undefined && !values("edited weights")) {
     // Relative to eᵢ, so that no exponential overflows.
     const total = scores.reduce((sum, other, i) => sum + (allowed[i] ? Math.exp(other - score) : 0), 0);
     const isSoftmax = Math.abs(1 / total - weight) < 1e-3;
-    if (isSoftmax) result.weight = `αᵢ = exp(eᵢ) / Σ exp(e) = ${short(Math.exp(score))} / ${short(Math.exp(score) * total)} = ${text(weight, 4)}`;
+    if (isSoftmax) result.weight = `αᵢ = exp(eᵢ) / Σ exp(e) = ${short(Math.exp(score))} / ${short(Math.exp(score) * total)} = ${fixed(weight, 4)}`;
   }
   const hidden = values("feed-forward hidden");
   if (hidden) result["feed-forward hidden"] = `${hidden.filter((value) => value > 0).length} / ${hidden.length} > 0`;
   const [logit, logSum, logProb] = [number("logit"), number("log sum"), number("log-probability")];
   if (logit !== undefined && logSum !== undefined && logProb !== undefined) {
-    result["log-probability"] = `log p = ${text(logit)} − ${text(logSum)} = ${text(logProb)},  p = ${text(Math.exp(logProb), 3)}`;
+    result["log-probability"] = `log p = ${fixed(logit)} − ${fixed(logSum)} = ${fixed(logProb)},  p = ${fixed(Math.exp(logProb), 3)}`;
   }
   return result;
 }

@@ -65,12 +65,13 @@ export function numSilenced({ explanation, changes }: Scene): number {
 
 const count = (words: readonly string[], word: string) => words.filter((other) => other === word).length;
 
-/** Small challenges, solved by changes of attention. `FEWEST` is the one in which silenced heads are counted. */
+/** The index of the challenge in which silenced heads are counted. */
 export const FEWEST = 1;
+/** Small challenges, solved by changes of attention. */
 export const CHALLENGES: ((scene: Scene) => boolean)[] = [
   // A word that the unchanged translation has once is written twice.
   ({ explanation }) => !!explanation?.before && explanation.target.words.some((word) => /\p{L}/u.test(word) && count(explanation.target.words, word) > Math.max(1, count(explanation.before!.target.words, word))),
-  // Silenced heads alone change the text. How many it takes depends on the model and the sentence: the fewest are counted.
+  // Silenced heads alone change the text. How many are needed depends on the model and the sentence, so the page shows the smallest number so far.
   ({ explanation, changes }) => !!explanation?.before && changes.length > 0 && changes.every(({ kind }) => kind === "silence") && explanation.before.target.text !== explanation.target.text,
   // The model is made to say something shorter.
   ({ explanation }) => !!explanation?.before && explanation.target.words.length < explanation.before.target.words.length,
@@ -85,13 +86,13 @@ interface StoryTexts {
   back: string;
   skip: string;
   finish: string;
-  again: string;
+  reopen: string;
   done: string;
   tryThese: string;
   solved: string;
   /** Solved by silencing this number of heads. */
   solvedWith: string;
-  /** The head of a step, by the numbers of its layer and of itself. */
+  /** The name of a head, with the numbers of its layer and of the head. */
   headName: string;
 }
 
@@ -103,7 +104,7 @@ export const STORY: Record<Language, StoryTexts> = {
     back: "Back",
     skip: "Skip",
     finish: "Finish",
-    again: "First steps",
+    reopen: "First steps",
     done: "Done",
     tryThese: "Or solve one of these:",
     solved: "solved",
@@ -127,7 +128,7 @@ export const STORY: Record<Language, StoryTexts> = {
     back: "이전",
     skip: "건너뛰기",
     finish: "끝내기",
-    again: "첫걸음",
+    reopen: "첫걸음",
     done: "완료",
     tryThese: "다음 문제에도 도전해 보세요.",
     solved: "해결",

@@ -29,7 +29,7 @@ export function originComments(explanation: Explanation, model: string, text: St
   return { model, source, target, changes: changes.map((change) => describeChange(change, explanation, text)).join("; ") || "none", ...(forced && { forced_tokens: String(forced) }), date };
 }
 
-/** What a choice shows: only the settings that have a meaning in it. `heads`, [layer, head], are null for a measure of the whole model. */
+/** What a choice shows: only the settings that have a meaning in it. `heads`, [layer, head], are null for a roll-out and for a measure of the whole model. */
 export function choiceData(explanation: Explanation, { site, combination, layer, head, words, specials }: Choice, isOfModel = false): Record<string, unknown> {
   const ofHeads = { combination, ...(combination === "head" && { layer: Math.max(layer, 0), head }), ...((combination === "mean" || combination === "maximum") && { layer: layer < 0 ? "all" : layer }) };
   const heads = isOfModel || combination === "roll-out" ? null : selectedHeads(explanation, { site, combination, layer, head, words, specials });

@@ -1,4 +1,4 @@
-/** Words of a sentence that the model has hardly learned to read, by its script and its tokens. */
+/** Words of a sentence that the model has hardly learned to read, as their script and tokens tell. */
 
 import type { TokenizedSentence } from "./format";
 
@@ -44,11 +44,11 @@ export function unfamiliarWords({ words, ids, tokens, word_of_token }: Tokenized
   const found: Unfamiliar = { foreign: [], unknown: [], spelled: [] };
   const letters = scriptOf(language);
   words.forEach((word, index) => {
-    const own = word_of_token.flatMap((of, position) => (of === index ? [position] : []));
+    const positions = word_of_token.flatMap((wordIndex, position) => (wordIndex === index ? [position] : []));
     if (words.indexOf(word) < index) return; // named once
     if (letters && /\p{L}/u.test(word) && !letters.test(word)) found.foreign.push(word);
-    else if (own.some((position) => ids[position] === UNKNOWN || BYTE.test(tokens[position]))) found.unknown.push(word);
-    else if (isSpelled(word, own.map((position) => tokens[position]))) found.spelled.push(word);
+    else if (positions.some((position) => ids[position] === UNKNOWN || BYTE.test(tokens[position]))) found.unknown.push(word);
+    else if (isSpelled(word, positions.map((position) => tokens[position]))) found.spelled.push(word);
   });
   return found;
 }

@@ -4,7 +4,7 @@ import { button, copyText } from "./dom";
 import { onLanguage, string } from "./settings";
 import { local } from "./storage";
 
-const CHOSEN = "jumok-example";
+const STORAGE_KEY = "jumok-example";
 
 export function startApiPage(): void {
   const examples = [...document.querySelectorAll<HTMLElement>("[data-example]")];
@@ -12,7 +12,7 @@ export function startApiPage(): void {
   const choose = (name: string) => {
     for (const example of examples) example.hidden = example.dataset.example !== name;
     for (const each of document.querySelectorAll<HTMLElement>("[data-choose]")) each.setAttribute("aria-pressed", String(each.dataset.choose === name));
-    local.setItem(CHOSEN, name);
+    local.setItem(STORAGE_KEY, name);
   };
   const chooser = document.getElementById("choose-example");
   chooser?.append(...names.map((name) => button(name, () => choose(name), { "data-choose": name })));
@@ -26,6 +26,6 @@ export function startApiPage(): void {
     example.append(copy);
     onLanguage(() => (copy.textContent = string("copy")));
   }
-  const stored = local.getItem(CHOSEN);
+  const stored = local.getItem(STORAGE_KEY);
   choose(stored && names.includes(stored) ? stored : names[0]);
 }

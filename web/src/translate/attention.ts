@@ -5,7 +5,8 @@ import { checkFormat, type Explanation } from "../lib/format";
 import { combinations, makeMap } from "../lib/maps";
 import { make } from "./dom";
 
-const MIN_NUMBER = 0.05;
+/** Smaller weights are not written into their cells. */
+const MIN_WRITTEN = 0.05;
 
 export function readExplanation(answer: unknown): Explanation {
   return checkFormat(answer as Explanation);
@@ -27,7 +28,7 @@ export function attentionTable(explanation: Explanation, theme: Theme): HTMLElem
     for (let column = 0; column < map.columns; column++) {
       const weight = map.values[row * map.columns + column];
       const colour = weightColour(theme, weight);
-      const cell = make("td", { title: `${label} → ${map.columnLabels[column]}: ${weight.toFixed(2)}` }, weight >= MIN_NUMBER ? weight.toFixed(2).replace(/^0/, "") : "");
+      const cell = make("td", { title: `${label} → ${map.columnLabels[column]}: ${weight.toFixed(2)}` }, weight >= MIN_WRITTEN ? weight.toFixed(2).replace(/^0/, "") : "");
       cell.style.background = css(colour);
       cell.style.color = textColour(colour);
       line.append(cell);

@@ -5,6 +5,7 @@ import { checkAnswer, post, readEvents } from "./server";
 import { formatNumber, onLanguage, string } from "./settings";
 import type { Routing } from "./page";
 
+/** What the files need of the page. */
 export interface FileHost {
   fields(): Record<string, string>;
   explainError(error: unknown): string;
@@ -28,6 +29,7 @@ export class Files {
   readonly #download = byId<HTMLAnchorElement>("download");
   readonly #notes = byId("file-notes");
   #running: AbortController | null = null;
+  /** Makes the text of the status, again whenever the language changes. */
   #describe = () => "";
 
   constructor(private readonly host: FileHost) {

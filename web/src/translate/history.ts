@@ -8,9 +8,9 @@ export interface Entry extends TranslationInput {
 }
 
 const NAME = "jumok-history";
-const MAX_ENTRIES = 50;
-const MAX_CHARACTERS = 500_000; // browsers store a few millions
-/** Whether the added text continues that of an entry, which it then replaces. */
+export const MAX_ENTRIES = 50;
+export const MAX_CHARACTERS = 500_000; // of all entries; browsers store a few millions per site
+/** Whether the added text continues that of an entry, which it then replaces. The last character may differ: a full stop gives way to the next word. */
 const isContinued = (entry: Entry, added: Entry) => entry.source === added.source && entry.target === added.target && added.text.startsWith(entry.text.slice(0, -1));
 
 /** The stored entries; null if no history is kept. */
@@ -30,7 +30,7 @@ export function writeHistory(storage: Store, entries: Entry[] | null): void {
   else storage.removeItem(NAME);
 }
 
-/** The entries with a new one, newest first. The oldest are dropped if they are too many or too long. */
+/** The entries with a new one, newest first. The oldest are dropped beyond `MAX_ENTRIES` entries or `MAX_CHARACTERS` characters. */
 export function addEntry(entries: Entry[], added: Entry): Entry[] {
   const size = ({ text, result }: Entry) => text.length + result.length;
   if (size(added) > MAX_CHARACTERS) return entries;

@@ -6,7 +6,7 @@ import { Files } from "./files";
 import { HistoryView } from "./history_view";
 import { SentenceView, type SentenceHost } from "./sentence_view";
 import { IN_STREAM, post, readEvents, RefusedError } from "./server";
-import { formatNumber, languageName, localizeError, onLanguage, settings, string, tagName } from "./settings";
+import { formatNumber, languageName, localiseError, onLanguage, settings, string, tagName } from "./settings";
 import { session } from "./storage";
 import { countCharacters, firstCharacters, readAddress, writeAddress, type TranslationInput } from "./text";
 import { joinSentences, prefixOf, readVersion, sentenceAt, sentenceReader, type Candidate, type Sentence, type SentenceEvent, type Version } from "./translation";
@@ -42,6 +42,7 @@ export class TranslationPage implements SentenceHost {
   readonly #history = new HistoryView((entry) => this.#open(entry));
   sentences: Sentence[] = [];
   pair = "";
+  /** The text that is shown after the last sentence. */
   #after = "";
   #routing: Routing = {};
   /** The request whose translation is shown: if the fields differ from it, the translation is stale. */
@@ -53,10 +54,11 @@ export class TranslationPage implements SentenceHost {
   #timer = 0;
   #isComposing = false;
   #problem: unknown = null;
-  /** Whether the server has sent word probabilities before. They need torch, which a worker loads at the first such request, so the first text is translated without them first. */
+  /** Whether the server has sent word probabilities since the page was opened. They need torch, which a worker loads at the first such request, so the first text is translated without them first. */
   #knowsWords = false;
   /** Texts of this length or more are translated without word probabilities: with them, the server has refused such a text. */
   #tooLongForWords = Infinity;
+  /** Whether the translation that is shown has no word probabilities because its text is too long for them. */
   #lacksWords = false;
   /** Translations that the user chose, by languages, tags and sentence. */
   readonly #chosen = new Map<string, Version>();
@@ -71,7 +73,7 @@ export class TranslationPage implements SentenceHost {
     document.documentElement.classList.add("scripted");
     this.#addListeners();
     new Files({ fields: () => this.#languages(), explainError: (error) => this.explainError(error), describe: (routing) => this.#describe(routing) });
-    onLanguage(() => this.#localize());
+    onLanguage(() => this.#localise());
     this.#restore();
   }
 
@@ -159,7 +161,7 @@ export class TranslationPage implements SentenceHost {
     this.#showState();
   }
 
-  /** Translate with word probabilities, or without them if they take too long for this text. */
+  /** Translate with word probabilities; without them if the text is too long for that; first without and then with them if they are still to be loaded. */
   async #run(job: Job): Promise<void> {
     const { length } = job.input.text;
     const isTooLong = length >= this.#tooLongForWords;
@@ -195,7 +197,7 @@ export class TranslationPage implements SentenceHost {
       if (name === "partial") drawSoon((sentences.length ? " " : "") + (data as { text: string }).text);
       if (name === "sentence") {
         const sentence = readInText(data as SentenceEvent);
-        sentence.shown = this.#chosen.get(this.#choiceOf(sentence)) ?? sentence.own;
+        sentence.shown = this.#chosen.get(this.#choiceKey(sentence)) ?? sentence.own;
         sentences.push(sentence);
         drawSoon("");
       }
@@ -265,7 +267,7 @@ export class TranslationPage implements SentenceHost {
   }
 
   explainError(error: unknown): string {
-    if (error instanceof RefusedError) return localizeError(error.message, error.status, error.retrySeconds);
+    if (error instanceof RefusedError) return localiseError(error.message, error.status, error.retrySeconds);
     return error instanceof TypeError ? string("lost") : String(error);
   }
 
@@ -287,14 +289,14 @@ export class TranslationPage implements SentenceHost {
     this.#select(index);
   }
 
-  #choiceOf(sentence: Sentence): string {
+  #choiceKey(sentence: Sentence): string {
     return JSON.stringify([this.#source.value, this.#target.value, this.#tags, sentence.source]);
   }
 
   choose(sentence: Sentence, version: Version): void {
     sentence.shown = version;
-    if (version === sentence.own) this.#chosen.delete(this.#choiceOf(sentence));
-    else this.#chosen.set(this.#choiceOf(sentence), version);
+    if (version === sentence.own) this.#chosen.delete(this.#choiceKey(sentence));
+    else this.#chosen.set(this.#choiceKey(sentence), version);
     this.#words.show(this.sentences, this.#after);
     this.#select(this.sentences.indexOf(sentence));
     byId("spoken").textContent = this.result;
@@ -376,7 +378,7 @@ export class TranslationPage implements SentenceHost {
     );
   }
 
-  #localize(): void {
+  #localise(): void {
     for (const option of document.querySelectorAll<HTMLOptionElement>("#source option, #target option")) option.textContent = option.value === AUTO ? string("auto") : languageName(option.value);
     this.#showCount();
     this.#offerSwap();

@@ -4,12 +4,13 @@ import { byId } from "./dom";
 import { local } from "./storage";
 
 export interface Settings {
-  /** Characters per request. */
+  /** The largest number of characters per request. */
   limit: number;
   /** Milliseconds after the last key until a request is sent. */
   delay: number;
   /** The languages that each language can be translated into. */
   targets: Record<string, string[]>;
+  /** Names of languages, for a browser that does not know them. */
   names: Record<string, string>;
   /** Models by the name of their pair, `en_ko`, with their tags. */
   models: Record<string, string[]>;
@@ -54,16 +55,16 @@ export function tagName(tag: string): string {
 }
 
 /** A message of the server in the language of the page, or as it is if it has no translation. */
-export function localizeError(message: string, status: number, seconds = 0): string {
+export function localiseError(message: string, status: number, seconds = 0): string {
   const known = errors[language] ?? {};
   const template = Object.entries(known).find(([part]) => !/^\d+$/.test(part) && message.includes(part))?.[1] ?? known[status] ?? "{message}";
   return template.replace("{message}", message).replace("{seconds}", String(seconds));
 }
 
 /** Call a function now and whenever the language changes. */
-export function onLanguage(localize: () => void): void {
-  listeners.push(localize);
-  localize();
+export function onLanguage(localise: () => void): void {
+  listeners.push(localise);
+  localise();
 }
 
 export function currentTheme(): "light" | "dark" {
@@ -85,7 +86,7 @@ export function startSettings(onTheme: () => void): void {
   languages.addEventListener("change", () => {
     language = languages.value;
     remember();
-    for (const localize of listeners) localize();
+    for (const localise of listeners) localise();
   });
   themes.addEventListener("change", () => {
     theme = themes.value;
@@ -95,7 +96,7 @@ export function startSettings(onTheme: () => void): void {
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", onTheme);
   applyTheme();
-  onLanguage(localizePage);
+  onLanguage(localisePage);
 }
 
 function applyTheme(): void {
@@ -103,7 +104,7 @@ function applyTheme(): void {
   else document.documentElement.dataset.theme = theme;
 }
 
-function localizePage(): void {
+function localisePage(): void {
   document.documentElement.lang = language;
   for (const each of document.querySelectorAll<HTMLElement>("[data-string]")) each.textContent = string(each.dataset.string!);
   for (const each of document.querySelectorAll<HTMLElement>("[data-label]")) {
@@ -127,7 +128,7 @@ function readCookie(): string | undefined {
 }
 
 function remember(): void {
-  const story = recall()[2]; // the attention page's: whether its first steps were seen
+  const story = recall()[2]; // of the attention page: whether its story was seen
   const text = `${language}.${theme}${story && `.${story}`}`;
   local.setItem(CHOICE, text);
   try {

@@ -1,6 +1,6 @@
 /** Offsets in texts, and texts in addresses. */
 
-/** The server counts characters as Unicode code points, JavaScript as UTF-16 units. Return the unit at each code point. */
+/** The server counts offsets in Unicode code points, JavaScript in UTF-16 units. Return the function from the former to the latter. */
 export function unitOffsets(text: string): (codePoint: number) => number {
   if (!/[\ud800-\udbff]/.test(text)) return (codePoint) => codePoint;
   const offsets: number[] = [];

@@ -84,7 +84,7 @@ export function joinSentences(sentences: Sentence[], after: string): string {
   return sentences.map(({ before, shown }) => before + shown.text).join("") + after;
 }
 
-/** The sentence at a position of the text: the one that contains it, or the last that begins before it. */
+/** The index of the sentence at a position of the text: the one that contains it, or the last that begins before it. */
 export function sentenceAt(sentences: Sentence[], place: number): number {
   let found = 0;
   sentences.forEach(({ span }, index) => {

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import type { Explanation, RunReport } from "../src/lib/format";
+import { pollRun } from "../src/lib/run_polling";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const WHOLE_MINUTE = 60_000;
+const report = (checkpoints: number[], finished = true) => ({ checkpoints, finished }) as RunReport;
+
+/** A run whose checkpoints `failing` cannot be explained. What the page would show is recorded. */
+function watch(reports: () => Promise<RunReport>, failing: (step: number) => boolean = () => false) {
+  const shown = { explained: [] as number[], attempts: [] as number[], problems: [] as string[] };
+  const stop = pollRun({
+    fetchReport: reports,
+    explain: async (step) => {
+      shown.attempts.push(step);
+      if (failing(step)) throw new Error(`checkpoint ${step}`);
+      return {} as Explanation;
+    },
+    isExplained: (step) => shown.explained.includes(step),
+    onReport: () => undefined,
+    onExplanation: (step) => void shown.explained.push(step),
+    onProblem: (error) => void shown.problems.push(error instanceof Error ? error.message : ""),
+  });
+  return { shown, stop };
+}
+
+it("a checkpoint that fails does not keep the others from being explained, and is tried three times", async () => {
+  const { shown } = watch(async () => report([1, 2, 3]), (step) => step === 2);
+  await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
+  expect(shown.explained).toEqual([1, 3]);
+  expect(shown.attempts).toEqual([1, 2, 3, 2, 2]);
+  expect(shown.problems.at(-1)).toBe("checkpoint 2");
+});
+
+it("a checkpoint that fails once is explained at the next poll, and the problem is cleared", async () => {
+  let isFirst = true;
+  const { shown } = watch(async () => report([1]), () => isFirst && !(isFirst = false));
+  await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
+  expect([shown.explained, shown.problems]).toEqual([[1], ["", "checkpoint 1", ""]]);
+});
+
+it("a report that fails is requested again, and polling ends with the run", async () => {
+  const reports = vi.fn().mockRejectedValueOnce(new Error("gone")).mockResolvedValueOnce(report([], false)).mockResolvedValue(report([]));
+  const { shown } = watch(reports);
+  await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
+  expect(shown.problems).toEqual(["gone", "", ""]);
+  expect(reports).toHaveBeenCalledTimes(3);
+});
+
+it("after it is stopped, nothing is shown, not even an error", async () => {
+  const { shown, stop } = watch(async () => report([1]), () => {
+    stop();
+    return true;
+  });
+  await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
+  expect([shown.attempts, shown.problems]).toEqual([[1], [""]]);
+});
