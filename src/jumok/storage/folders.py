@@ -19,12 +19,11 @@ import re
 import secrets
 import shutil
 import stat
-import sys
 import weakref
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from jumok.errors import DataError, ModelFolderError, StorageError
+from jumok.errors import ModelFolderError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -374,10 +373,3 @@ def verify_folder(folder: Path, *, manifest: str = "manifest.json") -> dict[str,
     for name in content["files"]:
         check_file_name(folder, name)
     return {name: read_listed_file(folder, name, entry) for name, entry in content["files"].items()}
-
-
-def standard_input() -> BinaryIO:
-    """Return standard input as a stream of bytes; refuse one that the caller has closed (`<&-`)."""
-    if sys.stdin is None:
-        raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
-    return sys.stdin.buffer
