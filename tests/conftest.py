@@ -15,7 +15,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Messages are English, whatever the locale of the machine.
 os.environ["JUMOK_LANG"] = "en"
 
-# A background job of a script ignores Ctrl-C, and so would every process that the tests start.
+# If a script runs the tests in the background, they ignore Ctrl-C, as would every process that they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # New examples in every run would make tests fail by chance; the profile `search` tries new ones.

@@ -72,7 +72,7 @@ def test_every_module_can_be_imported(tmp_path: Path) -> None:
     imported = run(IMPORT_ALL, tmp_path)
     assert {"jumok.cli.translate", "jumok.training.parallel.shared_memory"} <= set(imported)
     files = [path for path in (SOURCES / "jumok").rglob("*.py") if path.name != "__main__.py"]
-    assert len(imported) == len(files) - 1, "all but jumok itself"
+    assert len(imported) == len(files) - 1  # `walk_packages` does not list jumok itself
 
 
 @pytest.mark.medium
@@ -83,7 +83,7 @@ def test_one_process_trains_and_translates(tmp_path: Path) -> None:
 
 
 def test_the_cache_is_where_macos_has_caches(tmp_path: Path) -> None:
-    """Windows is not tried: its platformdirs calls the system."""
+    """Windows is not tried: there, platformdirs asks the operating system."""
     pytest.importorskip("platformdirs")
     code = "import sys, jumok.storage.user_cache as f; sys.platform = 'darwin'; print(f.cache_folder())"
     environment = {"PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}

@@ -11,6 +11,7 @@ from jumok.system.processes import available_cores
 CORES = available_cores(Path("/nowhere"))  # without any quota
 UNLIMITED = 10**6  # cores; more than any machine has
 
+# /proc/self/cgroup of a machine with both versions of control groups.
 HYBRID = "9:name=systemd:/\n2:cpuacct:/\n1:cpu:/\n0::/\n"
 
 
@@ -24,6 +25,7 @@ def write_cgroups(folder: Path, groups: str, files: dict[str, str]) -> Path:
 
 
 def cgroup_v1(folder: str, quota: int, period: int = 100_000) -> dict[str, str]:
+    """Return the files of a group of version 1 that may compute for `quota` µs per `period` µs."""
     return {f"{folder}/cpu.cfs_quota_us": f"{quota}\n", f"{folder}/cpu.cfs_period_us": f"{period}\n"}
 
 

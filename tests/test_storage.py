@@ -130,7 +130,7 @@ class TestWriteFolder:
         with pytest.raises(StorageError, match=r"the disk is full.*Free some space"):
             write(tmp_path / "new")
 
-    def test_a_parent_that_is_a_file(self, tmp_path: Path) -> None:
+    def test_a_parent_that_is_a_file_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("not a folder")
         with pytest.raises(StorageError, match="could not be written"):
             write(tmp_path / "file" / "new")
@@ -210,7 +210,7 @@ class TestModelFolder:
         assert torch.equal(weights["w"], torch.arange(6.0).reshape(2, 3))
         assert tokenizers == {"pieces.model": b"tokens"}
 
-    def test_two_tokenizers(self, tmp_path: Path, card: ModelCard) -> None:
+    def test_two_tokenizers_are_read_back(self, tmp_path: Path, card: ModelCard) -> None:
         files = {"source.model": b"s", "target.model": b"t"}
         save_model(tmp_path / "m", card, {"w": torch.zeros(1)}, files)
         assert read_model_with_weights(tmp_path / "m")[2] == files
@@ -335,18 +335,18 @@ class TestModelFolder:
         with pytest.raises(ModelFolderError, match=r"jumok\.json .*corpora\.0\.pairs is 'many'"):
             read_model_with_weights(model)
 
-    def test_a_lone_surrogate(self, model: Path) -> None:
+    def test_a_lone_surrogate_is_refused(self, model: Path) -> None:
         text = (model / "jumok.json").read_text(encoding="utf-8").replace("말뭉치", "\\ud800")
         (model / "jumok.json").write_text(text, encoding="utf-8")
         with pytest.raises(ModelFolderError, match=r"jumok\.json .*surrogates not allowed"):
             read_model_with_weights(model)
 
-    def test_hostile_json(self, model: Path) -> None:
+    def test_deeply_nested_json_is_refused(self, model: Path) -> None:
         (model / "jumok.json").write_text("[" * 100_000)
         with pytest.raises(ModelFolderError, match="not JSON"):
             read_model_with_weights(model)
 
-    def test_weights_that_are_not_safetensors(self, model: Path) -> None:
+    def test_weights_that_are_not_safetensors_are_refused(self, model: Path) -> None:
         data = b"\x80\x04pickle?"
         (model / "weights.safetensors").write_bytes(data)
         entry = {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
@@ -472,8 +472,10 @@ class TestDiskErrors:
         with pytest.raises(StorageError, match=r"a\.bin could not be read.*run the same command again"):
             verify_folder(tmp_path / "folder")
 
-    def test_a_folder_is_removed_although_a_killed_process_left_another(self, tmp_path: Path) -> None:
-        """In a container, a new process may have the id of a killed one."""
+    def test_a_folder_is_removed_although_a_killed_process_left_one_half_removed(
+        self, tmp_path: Path
+    ) -> None:
+        """In a container, a new process may have the id of the killed one, and so the same temporary name."""
         leftover = tmp_path / f"folder.tmp-removed-{os.getpid()}"
         leftover.mkdir()
         (leftover / "file").write_text("half-removed")
@@ -584,7 +586,7 @@ class TestUserCache:
             ("checked", "link"),
         ],
     )
-    def test_a_folder_of_others_is_refused(
+    def test_a_folder_that_others_can_change_is_refused(
         self, cache: Path, monkeypatch: pytest.MonkeyPatch, folder: str, fault: str
     ) -> None:
         remember_checked("abc")

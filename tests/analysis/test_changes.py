@@ -68,13 +68,14 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     explanation = explain(translator, SENTENCE, target=TARGET, edit=paint)
 
     def by_hand(weights, site, /):
-        if (site.name, site.layer) != ("cross", 0) or not 0 <= 2 - site.query_offset < weights.shape[2]:
+        query = paint.query - site.query_offset
+        if (site.name, site.layer) != ("cross", 0) or not 0 <= query < weights.shape[2]:
             return weights
         edited = weights.clone()
-        row = edited[:, 0, 2 - site.query_offset]
-        others = [key for key in range(row.shape[-1]) if key != 3]
-        row[:, others] *= 0.2 / row[:, others].sum(dim=-1, keepdim=True)
-        row[:, 3] = 0.8
+        row = edited[:, 0, query]
+        others = [key for key in range(row.shape[-1]) if key != paint.key]
+        row[:, others] *= (1 - paint.weight) / row[:, others].sum(dim=-1, keepdim=True)
+        row[:, paint.key] = paint.weight
         return edited
 
     expected = explain(translator, SENTENCE, target=TARGET, edit=by_hand)
@@ -83,7 +84,7 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
     assert weights[0, 0, 2, 3] == pytest.approx(0.8)
     np.testing.assert_allclose(weights.sum(axis=-1), 1.0, atol=1e-5)
     plain = explain(translator, SENTENCE, target=TARGET).attention["cross"].weights
-    others = [key for key in range(weights.shape[-1]) if key != 3]
+    others = [key for key in range(weights.shape[-1]) if key != paint.key]
     ratio = weights[0, 0, 2, others] / plain[0, 0, 2, others]
     np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
 
@@ -180,7 +181,7 @@ def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
 
 
 @every_small_model
-def test_groups_of_heads_are_silenced_together(name: str) -> None:
+def test_the_effect_of_a_group_is_that_of_silencing_its_heads_together(name: str) -> None:
     translator = small_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
     measured = {(group.site, group.heads): group.effect for group in plain.with_effects().group_effects}

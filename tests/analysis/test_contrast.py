@@ -29,23 +29,27 @@ def test_the_first_different_step_and_the_effect_of_each_source_word(name: str) 
     tokens = [[*one, END][step] for one in ids]
     assert tokens[0] != tokens[1]
 
-    def difference(source: list[int]) -> tuple[float, torch.Tensor]:
-        """log p(own token) − log p(expected token) after the common prefix, from one plain pass."""
+    def log_probs_at_step(source: list[int]) -> torch.Tensor:
+        """The log-probability of every token after the common prefix, from one plain pass."""
         with torch.inference_mode():
             states = translator.model(padded_batch([source], [ids[0][:step]]))
-            scores = translator.model.output.log_probs(states)[0, step]
-        return float(scores[tokens[0]] - scores[tokens[1]]), scores
+            return translator.model.output.log_probs(states)[0, step]
+
+    def difference(log_probs: torch.Tensor) -> float:
+        """log p(own token) − log p(expected token)."""
+        return float(log_probs[tokens[0]] - log_probs[tokens[1]])
 
     source = result.own.source
-    whole, scores = difference(list(source.ids))
-    logs = [float(one.log_probs[step]) for one in (result.own, result.expected)]
-    assert logs[0] - logs[1] == pytest.approx(whole, abs=1e-4)
-    assert result.rank == int((scores > scores[tokens[1]]).sum())
+    whole = log_probs_at_step(list(source.ids))
+    own_log_prob, expected_log_prob = result.own.log_probs[step], result.expected.log_probs[step]
+    assert float(own_log_prob - expected_log_prob) == pytest.approx(difference(whole), abs=1e-4)
+    assert result.rank == int((whole > whole[tokens[1]]).sum())
     assert result.preference == pytest.approx(result.own.log_prob - result.expected.log_prob)
     assert result.source_effects is not None
     for word in range(len(source.words)):
         rest = [id_ for id_, owner in zip(source.ids, source.word_of_token, strict=True) if owner != word]
-        assert result.source_effects[word] == pytest.approx(whole - difference(rest)[0], abs=1e-3)
+        effect = difference(whole) - difference(log_probs_at_step(rest))
+        assert result.source_effects[word] == pytest.approx(effect, abs=1e-3)
 
 
 def test_the_same_translation_does_not_differ() -> None:

@@ -50,5 +50,5 @@ def test_a_larger_explanation_than_allowed_is_refused(
 def test_effects_of_heads_are_refused_if_they_need_too_many_passes() -> None:
     limits = CostLimits(max_total_weights=10_000)
     explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, limits=limits)
-    with pytest.raises(DataError, match="It needs 21 passes"):
+    with pytest.raises(DataError, match="It needs 21 passes"):  # one per head (12), layer (6) and site (3)
         explanation.effects()

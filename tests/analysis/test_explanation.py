@@ -32,6 +32,7 @@ every_small_model = pytest.mark.parametrize("name", SMALL_MODELS)
 
 
 def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...]:
+    """Return the tokens before a candidate of the search."""
     assert explanation.search is not None
     parent = explanation.search.candidate(step, index).parent
     return explanation.search.ids(step - 1, parent) if step else ()
@@ -61,7 +62,7 @@ def test_the_explained_translation_is_that_of_translate(name: str) -> None:
 
 
 @every_small_model
-def test_rows_sum_to_one_between_tokens_and_between_words(name: str) -> None:
+def test_rows_between_words_sum_to_one_and_are_labelled_with_the_words(name: str) -> None:
     explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     rows = {site: explanation.words(site) for site in explanation.attention}
     sums = {site: attention.weights.sum(axis=-1) for site, attention in rows.items()}
@@ -328,7 +329,7 @@ def test_what_is_explained_is_what_the_engine_translates() -> None:
         for weight in rounded.model.parameters():
             weight.copy_((weight * 2).round() / 2)
     engine = TorchEngine(rounded.model)
-    engine.name = "rounded"  # type: ignore[misc]  # not that of torch, as for any other engine
+    engine.name = "rounded"  # type: ignore[misc]  # any name but that of torch
     expected = rounded.translate([SENTENCE])[0].text
     assert explain(exact, SENTENCE).text != expected
     exact.engine = engine

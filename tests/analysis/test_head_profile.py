@@ -10,7 +10,7 @@ import sacrebleu
 
 from jumok.analysis.changes import Silence
 from jumok.analysis.explainer import explain
-from jumok.analysis.head_profile import profile_head
+from jumok.analysis.head_profile import ALL_ON_SPECIAL, profile_head
 from jumok.analysis.sentence_scores import _count_repeats, score_sentences
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
@@ -65,7 +65,7 @@ def test_the_offset_leaves_out_the_special_token_and_queries_that_attend_only_to
     offsets = []
     for query, row in enumerate(weights):
         on_words = row[1:]
-        if row[0] < 0.95 and on_words.sum() > 0:
+        if row[0] < ALL_ON_SPECIAL and on_words.sum() > 0:
             offsets.append((on_words * np.arange(1, len(row))).sum() / on_words.sum() - query)
     assert profile.offset == pytest.approx(np.mean(offsets), abs=1e-5)
 

@@ -18,7 +18,7 @@ from jumok.analysis.live_explanation import complete_explanation
 from jumok.data.batching import padded_batch
 from jumok.errors import DataError, UnsupportedError
 from jumok.pictures.reading import picture_data_url, write_picture
-from jumok.types import END
+from jumok.types import BEGIN, END, PAD
 from support.picture_files import half_bright
 from support.random_translators import (
     SENTENCE,
@@ -43,12 +43,12 @@ def log_probs(explanation: LiveExplanation, source: list[int], target: list[int]
     model = explanation.bound_model.model
     with torch.inference_mode():
         states = model(padded_batch([source], [target]))[0]
-        scores = model.output.log_probs(states)
-    return scores[torch.arange(len(target) + 1), torch.tensor([*target, END])].numpy()
+        all_log_probs = model.output.log_probs(states)
+    return all_log_probs[torch.arange(len(target) + 1), torch.tensor([*target, END])].numpy()
 
 
 @every_small_model
-def test_erasure_is_the_probability_of_the_sentence_without_the_word(name: str) -> None:
+def test_erasure_is_the_log_probability_without_the_word_minus_that_with_it(name: str) -> None:
     explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     erasure = explanation.measures().erasure
     source, target = explanation.source, list(explanation.target.ids)
@@ -84,7 +84,7 @@ def test_gradient_times_input_is_a_finite_difference(name: str) -> None:
     measured = explanation.measures().gradient
     target, step, share = list(explanation.target.ids), 3, 1e-5
     tables = {"cross": model.source_embedding, "decoder": model.target_embedding}
-    tokens = {"cross": [*explanation.source.ids, END], "decoder": [2, *target]}
+    tokens = {"cross": [*explanation.source.ids, END], "decoder": [BEGIN, *target]}
     for (site, table), position in itertools.product(tables.items(), (0, 2)):
         assert measured[site].shape == (len(target) + 1, len(tokens[site]))
         embedded = table.weight.detach()[tokens[site][position]] * table.weight.shape[1] ** 0.5
@@ -152,14 +152,14 @@ def test_the_last_layer_predicts_what_the_model_predicts(name: str) -> None:
     assert first != [token.id for step in explanation.layers[-1] for token in step]
 
 
-def test_the_first_layer_predicts_from_the_embedding_alone() -> None:
+def test_the_prediction_before_the_first_layer_is_that_of_the_embedding_alone() -> None:
     translator = small_translator("transformer")
     explanation = explain(translator, SENTENCE, target=TARGET).with_layer_predictions()
     model = translator.model
     with torch.inference_mode():
-        inputs = model.target_embedding(torch.tensor([[2, *explanation.target.ids]]))
-        scores = model.output.log_probs(model.after_decoder(inputs))[0]
-    produced = scores.index_fill(1, torch.tensor([0, 2]), -torch.inf)
+        inputs = model.target_embedding(torch.tensor([[BEGIN, *explanation.target.ids]]))
+        log_probs_of_inputs = model.output.log_probs(model.after_decoder(inputs))[0]
+    produced = log_probs_of_inputs.index_fill(1, torch.tensor([PAD, BEGIN]), -torch.inf)
     assert [step[0].id for step in explanation.layers[0]] == produced.argmax(dim=1).tolist()
 
 

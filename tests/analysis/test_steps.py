@@ -78,7 +78,7 @@ def test_every_step_of_a_transformer_follows_from_the_steps_before(name: str, ce
     np.testing.assert_allclose(steps["added"], steps["query state"] + steps["output"], atol=1e-5)
     last = steps["normed"] if name == "post-norm" else steps["added"]
     np.testing.assert_allclose(last, layer_output(translator, explanation, site, layer)[query], atol=1e-4)
-    assert ("mask" in steps) == (site == "decoder")  # only this mask hides something
+    assert ("mask" in steps) == (site == "decoder")  # only the decoder's mask hides keys
     if site == "decoder":
         all_allowed = np.ones((len(explanation.attention[site].queries), len(steps["weights"])))
         np.testing.assert_array_equal(steps["mask"], np.tril(all_allowed))
@@ -124,10 +124,10 @@ def test_the_steps_lead_through_the_feed_forward_network_to_the_written_token(na
     if site == "cross" and name != "post-norm":
         after = steps["added"] + steps["feed-forward output"]
         np.testing.assert_allclose(steps["block output"], after, atol=1e-4)
-    weights = model.output.weight.detach().numpy() @ steps["final state"]
-    assert steps["logit"] == pytest.approx(weights[explanation.target.ids[query]], abs=1e-3)
+    logits = model.output.weight.detach().numpy() @ steps["final state"]
+    assert steps["logit"] == pytest.approx(logits[explanation.target.ids[query]], abs=1e-3)
     assert steps["log sum"] == pytest.approx(
-        np.log(np.exp(weights - weights.max()).sum()) + weights.max(), abs=1e-3
+        np.log(np.exp(logits - logits.max()).sum()) + logits.max(), abs=1e-3
     )
     assert steps["log-probability"] == pytest.approx(explanation.log_probs[query], abs=1e-4)
 
@@ -234,6 +234,7 @@ def test_the_stored_example_of_a_site_has_a_weight_near_one_half(name: str) -> N
     explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     for steps in explanation.with_steps().cells:
         site, weights = steps.cell.site, explanation.attention[steps.cell.site].weights
+        # Without the special tokens: <s> is the first key of the decoder, </s> the last key elsewhere.
         ordinary = weights[:, :, :-1, 1:] if site == "decoder" else weights[:, :, :-1, :-1]
         is_possible = bool((np.abs(ordinary - 0.5) <= 0.2).any())
         assert (abs(float(steps["weight"]) - 0.5) <= 0.2) == is_possible

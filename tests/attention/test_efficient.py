@@ -36,7 +36,7 @@ def plain(query, keys, values, allowed):
 
 @pytest.mark.parametrize("chunk", [512, 7, 3, 2, 1])
 def test_both_paths_equal_the_formula(monkeypatch, chunk):
-    """In one chunk and in several; all chunks of the third sentence are empty, and some of the second."""
+    """In one chunk and in several, of which some hold only padding."""
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
     query, keys, values, allowed = random_inputs(5, 7)
     weights, context = plain(query, keys, values, allowed)
@@ -216,6 +216,7 @@ def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
 
 
 def test_gradients_of_halved_chunks_equal_finite_differences():
+    """Keys this far apart would make sums too small to divide by, so the mechanism halves the chunk."""
     query, keys, values, allowed = random_inputs(5, 5)
     keys = keys + torch.tensor([0.0, 50.0, 100.0, -50.0, 3.0])[:, None]
     check_gradients(Efficient(causal=True), (query, keys, values, allowed))
@@ -230,10 +231,10 @@ def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     memory = mechanism.prepare(keys[:, :, :4], values[:, :, :4], allowed[:, :4]).select(rows)
     _, full = causal_in_numpy(query[rows], keys[rows], values[rows], allowed[rows])
     for position in range(4, 7):
-        here = slice(position, position + 1)
-        memory = mechanism.extend(memory, keys[rows][:, :, here], values[rows][:, :, here])
-        step = mechanism(query[rows][:, :, here], memory, query_offset=position)
-        torch.testing.assert_close(step.context, full[:, :, here], atol=1e-14, rtol=0)
+        new = slice(position, position + 1)
+        memory = mechanism.extend(memory, keys[rows][:, :, new], values[rows][:, :, new])
+        step = mechanism(query[rows][:, :, new], memory, query_offset=position)
+        torch.testing.assert_close(step.context, full[:, :, new], atol=1e-14, rtol=0)
 
 
 def test_a_step_costs_the_same_after_any_length():
@@ -250,8 +251,8 @@ def test_a_thousand_steps_with_rising_or_falling_keys_stay_exact(sign):
     mechanism = Efficient(causal=True)
     memory = mechanism.prepare(keys[:, :, :0], values[:, :, :0], None)
     for position in range(1000):
-        here = slice(position, position + 1)
-        memory = mechanism.extend(memory, keys[:, :, here], values[:, :, here])
+        new = slice(position, position + 1)
+        memory = mechanism.extend(memory, keys[:, :, new], values[:, :, new])
     expected = keys.double().softmax(dim=2).transpose(-2, -1) @ values.double()
     torch.testing.assert_close(memory.means.double(), expected, atol=1e-5, rtol=0)
 

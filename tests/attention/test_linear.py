@@ -59,7 +59,7 @@ def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, 
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_several_full_chunks_equal_the_formula_gradients_included(causal):
+def test_several_full_chunks_equal_the_path_with_weights_gradients_included(causal):
     query, keys, values, allowed = random_inputs(600, 600)
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = LinearAttention(causal=causal)
@@ -93,10 +93,10 @@ def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     memory = mechanism.prepare(keys[:, :, :4], values[:, :, :4], allowed[:, :4]).select(rows)
     _, full = plain(query[rows], keys[rows], values[rows], allowed[rows], causal=True)
     for position in range(4, 7):
-        here = slice(position, position + 1)
-        memory = mechanism.extend(memory, keys[rows][:, :, here], values[rows][:, :, here])
-        step = mechanism(query[rows][:, :, here], memory, query_offset=position)
-        torch.testing.assert_close(step.context, full[:, :, here], atol=1e-12, rtol=0)
+        new = slice(position, position + 1)
+        memory = mechanism.extend(memory, keys[rows][:, :, new], values[rows][:, :, new])
+        step = mechanism(query[rows][:, :, new], memory, query_offset=position)
+        torch.testing.assert_close(step.context, full[:, :, new], atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

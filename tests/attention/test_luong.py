@@ -27,10 +27,10 @@ def loop_general(mechanism, head, query, key, key_position):
 def loop_concat(mechanism, head, query, key, key_position):
     """One matrix W over the concatenated query and key, (units, query + key)."""
     joined = torch.cat([mechanism.query[head], mechanism.key[head]]).T.tolist()
-    both = query + key
+    concatenated = query + key
     score = 0.0
     for energy, row in zip(mechanism.energy[head].tolist(), joined, strict=True):
-        score += energy * math.tanh(sum(w * x for w, x in zip(row, both, strict=True)))
+        score += energy * math.tanh(sum(w * x for w, x in zip(row, concatenated, strict=True)))
     return score
 
 
@@ -76,6 +76,7 @@ def test_weights_and_context_equal_a_plain_loop(kind, loop_score, key_width):
 
 
 def weights_of(mechanism, query, keys, allowed=None):
+    """The weights of the first head of the first sentence, (query, key)."""
     attended = mechanism(query, mechanism.prepare(keys, keys, allowed), need_weights=True)
     return attended.weights[0, 0]
 
@@ -94,7 +95,7 @@ def test_dot_of_unequal_widths_is_refused():
 
 
 def test_general_by_hand_takes_keys_of_another_width():
-    """W multiplies the key's second component by two for the query's only component."""
+    """W = (0 2): a score is twice the product of the query and the key's second component."""
     mechanism = LuongGeneral(HeadShape(1, query=1, key=2))
     with torch.no_grad():
         mechanism.weight.copy_(torch.tensor([[[0.0, 2.0]]]))

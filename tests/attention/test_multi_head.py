@@ -72,7 +72,7 @@ def test_parameters_have_readable_names():
     assert names == {"query.weight", "key.weight", "value.weight", "out.weight"}
 
 
-def test_a_cache_grows_by_doubling():
+def test_a_memory_grows_by_doubling():
     """n steps allocate O(log n) times and do not change an earlier memory."""
     memory = KeyValues(torch.zeros(1, 1, 0, 2), torch.zeros(1, 1, 0, 2), length=0)
     addresses, earlier = set(), None
@@ -98,6 +98,7 @@ def test_padding_of_a_memory_survives_extending():
     assert extended.allowed.tolist() == [[True, False, True]] * 2
 
 
+# What Keras calls "scores" are weights.
 KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(encoding="utf-8"))["cases"]
 
 
@@ -107,10 +108,10 @@ def from_keras(case):
     arrays = {
         path.split("/", 1)[1]: torch.tensor(w, dtype=torch.float64) for path, w in case["weights"].items()
     }
-    query, _, key = arrays["query/kernel"].shape
-    source, heads, value = arrays["value/kernel"].shape
+    query_states, _, key_width = arrays["query/kernel"].shape
+    source_states, heads, value_width = arrays["value/kernel"].shape
     output = tuple(arrays["attention_output/kernel"].shape[2:])
-    widths = Widths(query, source, key=key, value=value, output=output)
+    widths = Widths(query_states, source_states, key=key_width, value=value_width, output=output)
     bias = options.get("use_bias", True)
     ours = MultiHead(width=widths, heads=heads, mechanism=ScaledDot(), bias=bias).double().eval()
     parts = {"query": ours.query, "key": ours.key, "value": ours.value, "attention_output": ours.out}
@@ -241,7 +242,8 @@ def test_invalid_axes_are_refused(axes):
         attend_over_axes(attention, torch.randn(2, 3, 4, 5, 16), axes)
 
 
-# Keras' variance of a matrix with 300 inputs and 100 outputs, and the largest absolute value.
+# Keras' variance of a matrix with 300 inputs and 100 outputs, and the largest absolute value. The standard
+# deviation of a standard normal distribution that is cut off at ±2 is 0.8796.
 VARIANCES = {
     "xavier-uniform": (2 / 400, math.sqrt(6 / 400)),
     "xavier-normal": (2 / 400, 2 / 0.8796 * math.sqrt(2 / 400)),
@@ -281,7 +283,8 @@ def test_projections_begin_as_their_initialisers_say():
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).query.weight
     torch.manual_seed(4)
     first, *_ = [nn.Linear(8, 8, bias=False) for _ in range(4)]
-    assert torch.equal(plain, nn.init.xavier_uniform_(first.weight)), "runs begin as they always did"
+    # Runs begin with the same weights as in earlier versions.
+    assert torch.equal(plain, nn.init.xavier_uniform_(first.weight))
 
 
 def test_an_unknown_initialiser_suggests_the_nearest():

@@ -218,7 +218,7 @@ def test_relative_keys_equal_a_plain_loop():
 
 @pytest.mark.parametrize("kind", [ScaledDot, Restricted, LuongDot])
 def test_relative_keys_as_a_bias_equal_vectors_added_to_the_keys(kind):
-    """For every scale of the mechanism's products."""
+    """Whatever the scale of the mechanism's dot products."""
     torch.manual_seed(4)
     relative, mechanism = RelativeKeys(heads=1, width=6, max_distance=1), kind(HeadShape(1, 6, 6))
     attention = MultiHead(width=6, heads=1, mechanism=mechanism, positions=relative)
@@ -228,8 +228,8 @@ def test_relative_keys_as_a_bias_equal_vectors_added_to_the_keys(kind):
     added = keys + relative.table[:, torch.tensor([0, 1, 2, 2])]  # distances -1 0 1 2 from position 1
     biased = attention(query, attention.prepare(keys, keys), query_offset=1, need_weights=True)
     memory = mechanism.prepare(added[:, None], keys[:, None], None)
-    moved = mechanism(query[:, None], memory, query_offset=1, need_weights=True)
-    torch.testing.assert_close(biased.weights, moved.weights)
+    expected = mechanism(query[:, None], memory, query_offset=1, need_weights=True)
+    torch.testing.assert_close(biased.weights, expected.weights)
 
 
 def test_rotary_follows_the_formula_within_its_table_and_beyond():
@@ -259,7 +259,7 @@ def test_alibi_follows_the_paper_in_a_decoder_and_tells_left_from_right_in_an_en
     assert torch.equal(bias[:, before], alibi_bias(4, 5, 5)[:, before])
     # To the left the slope of the first head of four, to the right that of the last.
     assert bias[0, 2].tolist() == [-2 / 4, -1 / 4, 0, -1 / 256, -2 / 256]
-    assert torch.equal(bias.flip(1, 2), bias.flip(0)), "mirroring the sentence reverses the heads"
+    assert torch.equal(bias.flip(1, 2), bias.flip(0))  # mirroring the sentence reverses the heads
     assert not torch.equal(bias.flip(1, 2), bias)
 
 
@@ -287,11 +287,11 @@ def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
     with_alibi = MultiHead(width=8, heads=2, mechanism=ScaledDot(), positions=Alibi(2)).eval()
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
     plain.load_state_dict(with_alibi.state_dict())
-    states, more = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
-    both = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + more
-    one = with_alibi(states, with_alibi.prepare(states, states), bias=more)
-    other = plain(states, plain.prepare(states, states), bias=both)
-    torch.testing.assert_close(one.context, other.context)
+    states, bias = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
+    added = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + bias
+    found = with_alibi(states, with_alibi.prepare(states, states), bias=bias)
+    expected = plain(states, plain.prepare(states, states), bias=added)
+    torch.testing.assert_close(found.context, expected.context)
 
 
 def test_the_lowest_frequency_of_marians_sinusoids_is_a_ten_thousandth() -> None:

@@ -27,7 +27,7 @@ with open(os.environ["TURNS"], "a") as file:
 
 @pytest.fixture
 def trees(tmp_path: Path) -> list[str]:
-    """Two trees whose program only writes which of them ran."""
+    """Two trees whose program only writes which of them ran, and with which cache."""
     for name in ("before", "after"):
         package = tmp_path / name / "src" / "jumok"
         package.mkdir(parents=True)

@@ -118,7 +118,7 @@ def test_every_topic_has_a_section_on_the_page() -> None:
         assert callable(import_module(f"benchmarks.topics.{topic}").comparisons)
 
 
-def test_no_measurement_starts_or_ends_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_busy_machine_between_two_systems_ends_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     busy = iter([0.0, 0.0, 0.9])
     monkeypatch.setattr(measure, "busy_share", lambda: next(busy))
     monkeypatch.setattr(measure, "MAX_WAIT_SECONDS", 0.0)
@@ -153,13 +153,13 @@ def test_a_part_of_serving_replaces_only_its_own_earlier_result(tmp_path: Path) 
     kill = as_result(kill_title, kill_measure, [("jumok serve", {kill_measure: 2.0})])
     single_title, single_measure, _ = PARTS["single"]
     rows = [("jumok serve", {single_measure: 4.0}), ("the library", {single_measure: 3.0})]
-    single, again = (as_result(single_title, single_measure, part) for part in (rows, rows[:1]))
+    single, repeated = (as_result(single_title, single_measure, part) for part in (rows, rows[:1]))
     write_serving([kill], 0.4, True, path)
     both = write_serving([single], 0.0, False, path)
     assert [result["title"] for result in both["results"]] == [single_title, kill_title]
     assert both["results"][0]["rows"][1]["ratio"] == pytest.approx(0.75)
     assert both["may_have_been_busy"]  # one of the two was measured on a busy machine
-    assert not write_serving([again, kill], 0.0, False, path)["may_have_been_busy"]
+    assert not write_serving([repeated, kill], 0.0, False, path)["may_have_been_busy"]
     assert single_title in as_text(json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -24,10 +24,10 @@ def read(call: Call, model: Path, tmp_path: Path):
     """Call a command that reads pairs, with its other arguments, and return its error."""
 
     def paragraph(command: str, *pairs: str | Path) -> str:
-        others = {"check": [], "train": ["--out", tmp_path / "run"], "evaluate": [model]}[command]
+        other_arguments = {"check": [], "train": ["--out", tmp_path / "run"], "evaluate": [model]}[command]
         if command == "evaluate":
-            return call(command, *others, *pairs).paragraph(command)
-        return call(command, *pairs, *others).paragraph(command)
+            return call(command, *other_arguments, *pairs).paragraph(command)
+        return call(command, *pairs, *other_arguments).paragraph(command)
 
     return paragraph
 
@@ -289,8 +289,8 @@ def test_a_folder_that_is_not_a_model_folder(
 def test_a_run_folder_is_a_model_folder_once_it_has_a_model(
     arguments: list[str], call: Call, finished_run: Path, gold_pairs: Path, tmp_path: Path
 ) -> None:
-    others = [gold_pairs if word == "test.tsv" else word for word in arguments[1:]]
-    result = call(arguments[0], finished_run, *others, stdin=b"one\n")
+    other_arguments = [gold_pairs if word == "test.tsv" else word for word in arguments[1:]]
+    result = call(arguments[0], finished_run, *other_arguments, stdin=b"one\n")
     assert result.code == 0, result.err
     shutil.copytree(finished_run, tmp_path / "run", ignore=shutil.ignore_patterns("model"))
     assert "has no model yet" in use(call, arguments, tmp_path / "run")

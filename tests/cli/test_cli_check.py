@@ -42,7 +42,7 @@ def faulty(tmp_path: Path) -> Path:
     return write_tsv(tmp_path / "faulty.en-ko.tsv", [*GOOD, *PLANTED.values()])
 
 
-def test_the_note_of_a_reader_begins_in_the_column_of_the_sides(call: Call, tmp_path: Path) -> None:
+def test_what_follows_a_label_begins_in_one_column(call: Call, tmp_path: Path) -> None:
     table = write_tsv(tmp_path / "table.tsv", [("en", "year", "ko"), *((s, "2024", t) for s, t in GOOD)])
     lines = call("check", table, "--columns", "en,ko").out.splitlines()
     labelled = [line for line in lines if line.split()[:1] in (["read"], ["source"], ["target"])]

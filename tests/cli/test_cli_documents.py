@@ -234,7 +234,7 @@ def test_placeholders_stand_where_the_memory_has_them(call: Call, tmp_path: Path
         ("a.md", "two **%s** nine\n", "아홉 **%s** 둘\n"),
     ],
 )
-def test_every_format_takes_placeholders_from_a_memory(
+def test_several_formats_take_placeholders_from_a_memory(
     call: Call, tmp_path: Path, name: str, text: str, expected: str
 ) -> None:
     memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / name, tmp_path / f"out.{name}"
@@ -438,7 +438,7 @@ class TestResuming:
     @pytest.mark.parametrize(
         "option", [["--beam", "1"], ["--sentences", "keep"], ["--memory", "m.en-ko.tsv"]]
     )
-    def test_with_other_options_it_begins_again_only_with_overwrite(
+    def test_with_other_options_a_translation_begins_again_only_with_overwrite(
         self, option: list[str], call: Call, source: Path, tmp_path: Path, blocks: list[int],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
@@ -501,11 +501,11 @@ class TestResuming:
         out = tmp_path / "out.html"
         real = SegmentTranslator.__call__
 
-        def slow(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
+        def as_another_writes(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
             out.write_text("from another process", encoding="utf-8")
             return real(self, segments)
 
-        monkeypatch.setattr(SegmentTranslator, "__call__", slow)
+        monkeypatch.setattr(SegmentTranslator, "__call__", as_another_writes)
         assert "is not overwritten" in call("translate", MODEL, source, "--out", out).paragraph("translate")
         assert out.read_text(encoding="utf-8") == "from another process"
 

@@ -39,9 +39,9 @@ def _korean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     choose_language({})
 
 
-def check_page(text: str, width: int = 80) -> None:
+def check_help(text: str, width: int = 80) -> None:
     assert ENGLISH.findall(text.replace("Attention is all you need", "")) == []
-    assert "\ue000" not in text
+    assert "\ue000" not in text  # the filler of `wrapped_text.py`
     for line in text.splitlines():
         assert terminal_columns(line) <= width, line
 
@@ -50,7 +50,7 @@ def check_page(text: str, width: int = 80) -> None:
 def test_help_lists_the_commands_in_korean(call: Call) -> None:
     result = call("--help")
     assert result.code == 0
-    check_page(result.out)
+    check_help(result.out)
     assert result.out.startswith("사용법: jumok [OPTIONS] COMMAND [ARGS]...\n")
     assert "\n  train      문장 쌍으로 번역기를" in result.out
     assert "\n  -h, --help  이 도움말을 보여 주고 끝냅니다.\n" in result.out
@@ -62,7 +62,7 @@ def test_help_lists_the_commands_in_korean(call: Call) -> None:
 def test_help_of_a_command_is_korean_and_fits(command: str, call: Call) -> None:
     result = call(command, "--help")
     assert (result.code, result.err) == (0, "")
-    check_page(result.out)
+    check_help(result.out)
     assert f"사용법: jumok {command} " in result.out
     assert "\n옵션:\n" in result.out
     for english in ("default:", "required", "Usage", "Options", "Arguments"):
@@ -104,7 +104,7 @@ def test_usage_errors_are_korean(arguments: list[str], error: str, call: Call) -
         ({"LANG": "ko_KR.UTF-8", "LC_MESSAGES": "en_US.UTF-8"}, True),
         ({"LANG": "en_US.UTF-8", "LC_MESSAGES": "ko_KR.eucKR"}, False),
         ({"LANG": "ko_KR.UTF-8", "LC_ALL": "C.UTF-8"}, True),
-        ({"LANG": "ko_KR.UTF-8", "LC_ALL": ""}, False),  # empty is not set
+        ({"LANG": "ko_KR.UTF-8", "LC_ALL": ""}, False),  # an empty variable counts as not set
         ({"LANG": "ko_KR.UTF-8", "JUMOK_LANG": "en"}, True),
         ({"LC_ALL": "en_US.UTF-8", "JUMOK_LANG": "ko"}, False),
         ({"LANG": "ko_KR.UTF-8", "JUMOK_LANG": "xx"}, False),

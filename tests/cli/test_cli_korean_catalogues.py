@@ -17,7 +17,7 @@ from jumok.cli import COMMANDS
 from jumok.cli.language import read_translations
 
 SOURCE = Path(inspect.getfile(jumok)).parent
-WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")
+WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")  # two in a row: a sentence, not a name
 SHOWS_TEXT = re.compile(
     r"(echo|print|line|status|(?<!Type)Error)$"
 )  # functions that show text; a TypeError is for engineers
@@ -26,7 +26,7 @@ PARTICLES = re.compile(r"\([를가는을이은으]\)")  # 을(를), (으)로: th
 
 @cache
 def literal_ids() -> frozenset[str]:
-    """Return the first argument of every call of `localise`, which must be a literal."""
+    """Return the first arguments of `localise`: English literals, which are the ids of the translations."""
     found = set()
     for path in [*(SOURCE / "cli").glob("*.py"), SOURCE / "__main__.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -48,6 +48,7 @@ def help_ids() -> frozenset[str]:
 
 
 def skeleton(text: str) -> str:
+    """Return a text with {} for each of its placeholders."""
     return re.sub(r"\{[^{}]*\}", "{}", text)
 
 

@@ -95,7 +95,7 @@ def test_a_recurrent_model_is_trained_and_used_with_the_same_commands(
     else:
         assert looked.code == 0, looked.err
     repeated = call("train", pairs, "--out", out)
-    assert "already finished" in repeated.err, "options that are not given keep their value"
+    assert "already finished" in repeated.err  # options that are not given keep their value
 
 
 def test_attention_sets_the_mechanism_at_every_site_that_supports_it(

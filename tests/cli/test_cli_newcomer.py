@@ -46,6 +46,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def tiny_options(*, without: tuple[str, ...]) -> str:
+    return " ".join(f"--set {name}={value}" for name, value in TINY.items() if name not in without)
+
+
 def change(name: str, edit: Callable[[bytes], bytes]) -> Callable[[Path], object]:
     return lambda folder: (folder / name).write_bytes(edit((folder / name).read_bytes()))
 
@@ -154,7 +158,7 @@ def test_every_attempt_is_in_a_table() -> None:
 
 
 def test_the_readme_installs_the_small_pytorch() -> None:
-    """Without this line, pip takes 4 GB of libraries for GPUs."""
+    """Without this line, pip installs the build for GPUs: 5.6 GB, as the page says."""
     for page in ("README.md", "README.ko.md"):
         text = (PROJECT / page).read_text(encoding="utf-8")
         small = text.index("pip install torch --index-url https://download.pytorch.org/whl/cpu\n")
@@ -217,13 +221,8 @@ def test_a_vocabulary_larger_than_the_text_has(
     attempt: Callable[..., Result], folder: Path, tmp_path: Path
 ) -> None:
     """Attempt 95: the recipe says how many tokens were made, and the same command again works."""
-    others = " ".join(
-        option
-        for name, value in TINY.items()
-        if name not in ("text.vocab_size", "training.steps")
-        for option in ("--set", f"{name}={value}")
-    )
-    train = f"train {folder}/small.tsv --out RUN {others} --set text.vocab_size=50000 --steps 3 --epochs 50"
+    options = tiny_options(without=("text.vocab_size", "training.steps"))
+    train = f"train {folder}/small.tsv --out RUN {options} --set text.vocab_size=50000 --steps 3 --epochs 50"
     result = attempt(train)
     assert result.code == 0, result.err
     assert "50,000 were requested, but the text has no more" in result.err
@@ -243,14 +242,9 @@ def test_training_from_standard_input_with_several_limits(
     attempt: Callable[..., Result], tmp_path: Path
 ) -> None:
     """Attempts 86 and 152: the message says which limit applies."""
-    others = " ".join(
-        option
-        for name, value in TINY.items()
-        if not name.endswith("steps")
-        for option in ("--set", f"{name}={value}")
-    )
+    options = tiny_options(without=("training.steps",))
     limits = "--steps 4 --epochs 9 --minutes 3"
-    result = attempt(f"train - --out RUN {others} {limits}", stdin=FILES["small.tsv"])
+    result = attempt(f"train - --out RUN {options} {limits}", stdin=FILES["small.tsv"])
     assert result.code == 0, result.err
     said = " ".join(result.err.split())
     assert "training.steps 4 the first limit that is reached, of steps, epochs, minutes" in said
@@ -260,8 +254,8 @@ def test_training_from_standard_input_with_several_limits(
 @pytest.mark.medium
 def test_a_learning_rate_of_1000(attempt: Callable[..., Result], tmp_path: Path) -> None:
     """Attempt 100: no model is made, and the message says what to do."""
-    others = " ".join(f"--set {name}={value}" for name, value in TINY.items() if "steps" not in name)
-    result = attempt(f"train small.tsv --out RUN {others} --steps 30 --set training.learning_rate=1000")
+    options = tiny_options(without=("training.steps",))
+    result = attempt(f"train small.tsv --out RUN {options} --steps 30 --set training.learning_rate=1000")
     assert result.code == 2, result.err
     assert "lower training.learning_rate" in result.err
     assert "best so far" not in result.err
@@ -274,7 +268,7 @@ def test_ctrl_c_then_translate_then_finish_then_more(
 ) -> None:
     """After Ctrl-C a person has a model, can end the run, and can give it more steps later."""
     run = tmp_path / "run"
-    others = " ".join(f"--set {name}={value}" for name, value in TINY.items() if "steps" not in name)
+    options = tiny_options(without=("training.steps",))
     update = Worker.update
 
     def interrupt(self: Worker, step: int, learning_rate: float) -> object:
@@ -285,7 +279,7 @@ def test_ctrl_c_then_translate_then_finish_then_more(
     with monkeypatch.context() as patched:
         patched.setattr(Worker, "update", interrupt)
         settings = "--set training.validate_every=5 --set training.processes=1"
-        stopped = attempt(f"train small.tsv --out RUN {others} {settings}")
+        stopped = attempt(f"train small.tsv --out RUN {options} {settings}")
     assert stopped.code == 130, stopped.err
     assert "until 10 validations in a row bring no better chrf" in stopped.err
     assert "stopped at step 13" in stopped.err
@@ -309,14 +303,12 @@ def test_ctrl_c_then_translate_then_finish_then_more(
 def test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again(
     attempt: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = " ".join(f"--set {name}={value}" for name, value in TINY.items())
-
     def killed(*_: object) -> None:
         raise TrainingError("as if it were killed")
 
     with monkeypatch.context() as patched:
         patched.setattr(Worker, "update", killed)
-        assert attempt(f"train small.tsv --out RUN {others}").code == 2
-    again = attempt(f"train small.tsv --out RUN {others}")
+        assert attempt(f"train small.tsv --out RUN {TINY_OPTIONS}").code == 2
+    again = attempt(f"train small.tsv --out RUN {TINY_OPTIONS}")
     assert again.code == 0, again.err
     assert "starting again from step 0: the earlier session ended before its first checkpoint" in again.err

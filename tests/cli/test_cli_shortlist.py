@@ -52,7 +52,7 @@ def test_a_model_without_a_shortlist_says_how_to_get_one(call: Call, model: Path
     assert "has no shortlist" in call("evaluate", model, pairs, "--shortlist").paragraph("evaluate")
 
 
-def test_training_pairs_are_refused_for_measuring(call: Call, copied: Path, tmp_path: Path) -> None:
+def test_only_pairs_that_training_held_out_are_measured_on(call: Call, copied: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.tsv"
     few.write_text("".join(f"one {n}\ttwo {n}\n" for n in range(40)), encoding="utf-8")
     message = call("shortlist", copied, few).paragraph("shortlist")
@@ -90,7 +90,7 @@ def test_a_model_of_an_older_jumok_needs_pairs_to_measure_on(call: Call, copied:
 
 
 @pytest.mark.medium
-def test_the_shortlist_is_not_learnt_from_the_pairs_it_is_measured_on(
+def test_a_shortlist_is_measured_on_the_given_validation_set(
     call: Call, copied: Path, pairs: Path, gold_pairs: Path
 ) -> None:
     result = call("shortlist", copied, pairs, "--valid", gold_pairs, "--json")

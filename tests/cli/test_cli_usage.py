@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 HELP_SECONDS = 0.3
 HEAVY = {"torch", "numpy", "sentencepiece", "sacrebleu", "rich"}
+# Runs a command, and prints its exit code and the modules that it imported.
 LOADED = """
 import json, sys
 from jumok.cli import main
@@ -29,6 +30,7 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 
 
+# Sends itself SIGINT when the module that the first argument names is imported.
 INTERRUPTED = """
 import os, signal, sys
 from jumok.__main__ import main
@@ -45,6 +47,7 @@ main()
 """
 
 
+# Ends as the argument says. A normal exit deletes `busy`, which prints "waited".
 CUT_SHORT = """
 import sys
 import jumok.cli

@@ -24,7 +24,7 @@ TINY = (
     "search.beam=2",
     "search.max_length_ratio=1.0",
 )
-SMALL = [argument for setting in TINY for argument in ("--set", setting)]
+TINY_OPTIONS = [argument for setting in TINY for argument in ("--set", setting)]
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def call(capsys):
 def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypatch):
     pairs, out = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60)), tmp_path / "out"
     arguments = [pairs, "--model", "recurrent", "--attention", "none,bahdanau", "--steps", "3", "--out", out]
-    code, stdout, stderr = call(*arguments, *SMALL, "--json")
+    code, stdout, stderr = call(*arguments, *TINY_OPTIONS, "--json")
     assert code == 0, stderr
     result = json.loads(stdout)
     first, second = result["systems"]
@@ -64,7 +64,7 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
     assert result["unequal"] == []
     assert "[1/2] recurrent-none" in stderr
     assert "[2/2] recurrent-bahdanau" in stderr
-    assert stderr.count("3 steps") >= 2, "the lines of the training display"
+    assert stderr.count("3 steps") >= 2  # in the training display of each system
     recipes = [RunFolder(out / row["name"]).record().recipe for row in (first, second)]
     assert recipes[0].text == recipes[1].text
     assert recipes[0].training.batch_tokens == recipes[1].training.batch_tokens
@@ -74,14 +74,14 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
     assert "recurrent-bahdanau" in (out / "report.html").read_text(encoding="utf-8")
 
     monkeypatch.setattr(subprocess, "Popen", None)  # to start a process would fail
-    code, stdout, stderr = call(*arguments, *SMALL)
+    code, stdout, stderr = call(*arguments, *TINY_OPTIONS)
     assert code == 0, stderr
     assert stderr.count("already finished") == 2
     assert "recurrent-bahdanau" in stdout
     assert f"report: {out / 'report.html'}" in stdout
     assert json.loads((out / "compare.json").read_text(encoding="utf-8")) == result
 
-    code, _, stderr = call(*arguments, *SMALL, "--set", "model.dropout=0.4")
+    code, _, stderr = call(*arguments, *TINY_OPTIONS, "--set", "model.dropout=0.4")
     assert code == 2
     assert "model.dropout: received 0.4" in stderr
 
@@ -90,7 +90,13 @@ def test_two_systems_are_compared_and_not_trained_again(call, tmp_path, monkeypa
 def test_an_interrupted_comparison_saves_a_checkpoint_and_says_how_to_continue(tmp_path):
     pairs, out = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60)), tmp_path / "out"
     arguments = ["compare", pairs, "--system", "recurrent", "--system", "transformer", "--out", out]
-    program = [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, arguments), *SMALL]
+    program = [
+        sys.executable,
+        "-c",
+        "from jumok.cli import main; main()",
+        *map(str, arguments),
+        *TINY_OPTIONS,
+    ]
     with subprocess.Popen(
         [*program, "--steps", "1000000"],
         stderr=subprocess.PIPE,

@@ -91,8 +91,8 @@ def test_the_page_is_well_formed_and_has_every_system():
     assert "I go & <stay>" in text
     assert "12.3" in text
     assert "0.250" in text
-    assert checked.tags.count("svg") == 4, "two curves, the bars, one map"
-    assert checked.tags.count("polyline") == 4, "two systems in each of two charts"
+    assert checked.tags.count("svg") == 4  # two curves, the bars, one map
+    assert checked.tags.count("polyline") == 4  # two systems in each of two charts
 
 
 def test_the_page_needs_no_other_file_and_has_a_dark_mode():

@@ -15,15 +15,15 @@ from support.digit_lines import digit_lines, write_tsv
 from support.picture_files import write_captions
 
 
-def copies(lines):
-    """Every sentence twice: the second time with a capital, a full stop and another translation."""
+def with_copies(lines):
+    """Every line, and a copy of it with a capital, a full stop and another translation."""
     return [
         *lines,
         *((f"{source.capitalize()}.", f"{target} bitte", links) for source, target, links in lines),
     ]
 
 
-def keys(path):
+def sentence_keys(path):
     return {sentence_key(pair.source) for pair in open_corpus(path).pairs()}
 
 
@@ -32,9 +32,9 @@ def set_files(split):
 
 
 def test_copies_of_a_sentence_stay_in_one_set(tmp_path):
-    lines = copies(digit_lines(100))
+    lines = with_copies(digit_lines(100))
     split = split_pairs([str(write_tsv(tmp_path / "p.en-de.tsv", lines))], out=tmp_path / "out")
-    train, valid, test = map(keys, set_files(split))
+    train, valid, test = map(sentence_keys, set_files(split))
     assert train | valid | test == {sentence_key(source) for source, _, _ in lines}
     assert not train & valid
     assert not train & test
@@ -60,11 +60,11 @@ def test_the_order_of_the_pairs_does_not_matter_and_a_repetition_changes_nothing
     in_reverse = [str(write_tsv(tmp_path / "q.tsv", lines[::-1]))]
     split = split_pairs(in_order, out=tmp_path / "one")
     other = split_pairs(in_reverse, out=tmp_path / "two")
-    assert list(map(keys, set_files(split))) == list(map(keys, set_files(other)))
+    assert list(map(sentence_keys, set_files(split))) == list(map(sentence_keys, set_files(other)))
     before = [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)]
     assert split_pairs(in_order, out=tmp_path / "one") == split
     assert [(path.read_bytes(), path.stat().st_mtime_ns) for path in set_files(split)] == before
-    assert [path.name for path in (tmp_path / "one").iterdir()] == ["data"], "nothing temporary is left"
+    assert [path.name for path in (tmp_path / "one").iterdir()] == ["data"]  # and nothing temporary
 
 
 def test_a_test_set_that_is_given_is_used_and_not_trained_on(tmp_path):
@@ -73,16 +73,16 @@ def test_a_test_set_that_is_given_is_used_and_not_trained_on(tmp_path):
     pairs = write_tsv(tmp_path / "p.tsv", lines)
     split = split_pairs([str(pairs)], out=tmp_path / "out", test=[str(test)])
     assert [pair.source for pair in split.test_pairs()] == [*(line[0] for line in lines[:5]), "twenty"]
-    train, valid, _ = map(keys, set_files(split))
+    train, valid, _ = map(sentence_keys, set_files(split))
     assert len(train) + len(valid) == 55
     assert valid
-    assert not (train | valid) & keys(split.test)
+    assert not (train | valid) & sentence_keys(split.test)
 
 
 def test_no_set_is_larger_than_allowed(tmp_path):
     pairs = write_tsv(tmp_path / "p.tsv", digit_lines(200))
     split = split_pairs([str(pairs)], out=tmp_path / "out", max_held_out=7)
-    assert [len(keys(path)) for path in set_files(split)] == [186, 7, 7]
+    assert [len(sentence_keys(path)) for path in set_files(split)] == [186, 7, 7]
 
 
 def test_several_corpora_have_a_file_and_a_weight_each(tmp_path):
@@ -91,13 +91,13 @@ def test_several_corpora_have_a_file_and_a_weight_each(tmp_path):
     split = split_pairs([str(first), f"{second}:2.5"], out=tmp_path / "out")
     folder = tmp_path / "out" / "data"
     assert split.training_files() == [f"{folder / 'train.tsv'}", f"{folder / 'train-2.tsv'}:2.5"]
-    assert keys(folder / "train-2.tsv") <= {sentence_key(source) for source, _, _ in lines[40:]}
+    assert sentence_keys(folder / "train-2.tsv") <= {sentence_key(source) for source, _, _ in lines[40:]}
 
 
 def test_a_pair_that_looks_like_a_header_is_not_lost(tmp_path):
     lines = [("en", "de"), ("English", "German", "0-0"), *digit_lines(40)]
     split = split_pairs([str(write_tsv(tmp_path / "p.tsv", lines))], out=tmp_path / "out")
-    assert any("english" in keys(path) for path in set_files(split))
+    assert any("english" in sentence_keys(path) for path in set_files(split))
 
 
 def test_other_pairs_and_foreign_folders_are_refused(tmp_path):

@@ -33,7 +33,8 @@ def test_specs_become_named_overrides_with_the_mechanism_at_its_sites():
     sites = (models[2].encoder_attention, models[2].decoder_attention, models[2].cross_attention)
     assert [site.kind for site in sites] == ["efficient"] * 3
     assert models[3].decoder_attention.kind == "restricted"
-    assert models[3].cross_attention.kind == "scaled-dot", "restricted attention cannot be cross-attention"
+    # Restricted attention cannot be cross-attention.
+    assert models[3].cross_attention.kind == "scaled-dot"
     assert {model.width for model in models} == {32}
     assert {system.overrides["training.steps"] for system in systems} == {3}
 

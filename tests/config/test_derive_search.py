@@ -47,6 +47,7 @@ def test_the_derived_maximum_fits_into_the_positions_of_the_model() -> None:
     """All pictures have the same number of patches: captions set the ratio, and the positions limit it."""
     pictures = {"source.kind": "pictures", "source.size": 8, "source.patch_size": 4}
     lengths = token_lengths([(4, 190)], pictures=True)
+    # A quarter more than 190 tokens for 4 patches.
     unlimited = derive_search(resolve(Overrides.from_settings(**pictures)), lengths)
     assert int(4 * unlimited.recipe.search.max_length_ratio) + EXTRA_TOKENS == 247
     limited = derive_search(resolve(Overrides.from_settings(**pictures)), lengths, max_tokens=200)

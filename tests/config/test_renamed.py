@@ -24,6 +24,7 @@ from jumok.errors import RecipeError, RenamedSettingWarning
 if TYPE_CHECKING:
     from pathlib import Path
 
+# Settings of a recipe; the others are options of a mechanism.
 IN_THE_RECIPE = [(old, new) for old, new in RENAMED_SETTINGS.items() if not old.startswith("luong-location.")]
 OLD_LOCATION = {"kind": "luong-location", "longest": 300}
 STORED: dict[str, Any] = {
@@ -34,7 +35,7 @@ STORED: dict[str, Any] = {
 }
 
 
-def is_current(recipe: Recipe) -> bool:
+def has_the_stored_values(recipe: Recipe) -> bool:
     return (
         (recipe.text.vocab_size, recipe.model.max_positions) == (1000, 700)  # type: ignore[union-attr]
         and recipe.model.cross_attention.options == {"max_keys": 300}  # type: ignore[union-attr]
@@ -89,16 +90,16 @@ def test_the_warning_points_at_the_caller() -> None:
 
 
 def test_stored_settings_are_read_without_a_warning(tmp_path: Path) -> None:
-    assert is_current(make_stored_recipe(STORED))
+    assert has_the_stored_values(make_stored_recipe(STORED))
     written = recipe_to_toml(make_stored_recipe(STORED))
     for old, new in IN_THE_RECIPE:
         written = written.replace(f"\n{new.partition('.')[2]} = ", f"\n{old.partition('.')[2]} = ")
     written = written.replace("max_keys = 300", "longest = 300")
     (tmp_path / "recipe.toml").write_text(written, encoding="utf-8")
     with pytest.warns(RenamedSettingWarning):  # without a run.json it counts as a recipe that a user wrote
-        assert is_current(make_recipe(read_recipe(tmp_path / "recipe.toml")))
+        assert has_the_stored_values(make_recipe(read_recipe(tmp_path / "recipe.toml")))
     (tmp_path / "run.json").touch()
-    assert is_current(make_recipe(read_recipe(tmp_path / "recipe.toml")))
+    assert has_the_stored_values(make_recipe(read_recipe(tmp_path / "recipe.toml")))
 
 
 def test_a_run_is_continued_under_either_name() -> None:

@@ -18,7 +18,8 @@ def test_overrides_hold_what_was_set_and_nothing_else() -> None:
     overrides = Overrides.from_settings(
         {"model": {"width": 256}}, **{"training.seed": 1, "search.beam": None}
     )
-    assert dict(overrides) == {"model.width": 256, "training.seed": 1}, "although 256 and 1 are the defaults"
+    # Also what is set to its default: 256 and 1.
+    assert dict(overrides) == {"model.width": 256, "training.seed": 1}
     assert overrides.get("search.beam") is None
     assert overrides.nested() == {"model": {"width": 256}, "training": {"seed": 1}}
 
@@ -80,7 +81,7 @@ def test_a_correction_replaces_a_value_and_its_reason() -> None:
         corrected = resolved.corrected(too_few)
         assert corrected.recipe.text.vocab_size == 300
         assert set(corrected.reasons) == {too_few, dropout}
-        assert corrected.overrides == resolved.overrides, "what the person set is not forgotten"
+        assert corrected.overrides == resolved.overrides  # what the person set stays on record
 
 
 def test_only_overrides_can_differ_from_a_recipe() -> None:
@@ -97,7 +98,7 @@ def test_with_settings_changes_only_the_given_settings() -> None:
 
 
 def test_no_module_relies_on_pydantic_for_what_was_set() -> None:
-    """A recipe has a value for every setting. The one exception reads what a caller set in a recipe."""
+    """Overrides hold what was set. Only where a caller passes a `Recipe`, pydantic says what it sets."""
     options = re.compile("exclude_unset|model_fields_set|exclude_defaults")
     found = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
     assert found == ["overrides.py"]

@@ -55,9 +55,10 @@ def test_the_encoding_is_offered_and_then_works(
     with pytest.raises(DataError, match=r"is not UTF-8 text") as refusal:
         open_corpus(path)
     assert f"add --encoding {offered} (in Python: encoding={offered!r})." in str(refusal.value)
-    assert "latin1 -t" not in str(refusal.value), "the advice of earlier versions: iconv -f latin1 -t utf-8"
+    # Earlier versions advised: iconv -f latin1 -t utf-8.
+    assert "latin1 -t" not in str(refusal.value)
     if not offered.startswith("utf-16"):
-        assert f"{text} 0"[:20] in str(refusal.value), "it shows the line in that encoding"
+        assert f"{text} 0"[:20] in str(refusal.value)  # the message shows the line in the offered encoding
     corpus = open_corpus(path, encoding=offered)
     assert len(list(corpus.pairs())) == 20
     assert next(corpus.pairs()).target == f"{text} 0"

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jumok.data import store as store_module
-from jumok.data.batch_plan import layout_slots
+from jumok.data.batch_plan import SOURCE_TOKENS_FACTOR, layout_slots
 from jumok.data.batching import Batches
 from jumok.data.feistel_plan import FeistelLayout, Permutation, has_whole_weights, layout_by_class
 from jumok.data.store import FEISTEL, StoredCorpus
@@ -74,10 +74,10 @@ def test_each_pair_is_used_as_often_as_its_weight_in_every_epoch(
         for pairs in batches:
             rows = len(pairs)
             assert rows == 1 or rows * (target[pairs].max() + 2) <= batch_tokens
-            assert rows == 1 or rows * (source[pairs].max() + 1) <= 2 * batch_tokens
+            assert rows == 1 or rows * (source[pairs].max() + 1) <= SOURCE_TOKENS_FACTOR * batch_tokens
 
 
-def test_large_stores_with_whole_weights_get_this_plan() -> None:
+def test_a_store_in_feistel_order_gets_this_plan() -> None:
     lengths = np.arange(1, 200) % 17 + 1
     batches = Batches(fake_store(lengths, lengths, [StoredCorpus("a", 1.0, 0, 199)]), batch_tokens=64, seed=3)
     assert isinstance(batches._layout, FeistelLayout)

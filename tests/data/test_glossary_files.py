@@ -76,7 +76,7 @@ def test_a_file_that_names_its_languages_serves_both_directions(tmp_path: Path, 
         ("a.tbx", tbx(TERMS, "termEntry", "langSet", "tig").replace("ko", "de"), "there are none in ko"),
     ],
 )
-def test_a_file_that_is_no_glossary_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
+def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, name: str, text: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=message):

@@ -40,7 +40,7 @@ def test_15_per_cent_are_chosen_and_80_per_cent_of_them_masked() -> None:
     chosen = labels != PAD
     assert torch.equal(chosen.sum(dim=1), torch.full((400,), 6))  # 15 % of 40
     assert torch.equal(labels[chosen], text[chosen])
-    assert torch.equal(batch.source[~chosen], text[~chosen]), "tokens that are not chosen stay"
+    assert torch.equal(batch.source[~chosen], text[~chosen])  # tokens that are not chosen stay
     masked = (batch.source[chosen] == UNKNOWN).double().mean()  # <unk> is the mask token
     stayed = (batch.source[chosen] == text[chosen]).double().mean()
     assert float(masked) == pytest.approx(0.8, abs=0.03)
@@ -51,7 +51,7 @@ def test_15_per_cent_are_chosen_and_80_per_cent_of_them_masked() -> None:
 
 def test_every_position_is_equally_likely() -> None:
     chosen = (mask_batch(plain_batch(4000, 20)).target[:, 1:] != PAD).double().mean(dim=0)
-    assert chosen[-1] == 0, "</s> is never masked"
+    assert chosen[-1] == 0  # </s> is never masked
     torch.testing.assert_close(chosen[:-1], torch.full((20,), 0.15, dtype=torch.double), atol=0.03, rtol=0)
 
 
@@ -104,4 +104,4 @@ def test_a_fixed_mask_depends_only_on_the_sentence() -> None:
         alone = padded_batch([[]], [[first + 5, 6, 7, 8, 9, 10]])
         labels = mask_tokens(alone, random_uint64_by_sentence(alone), vocab_size=VOCAB_SIZE).target[0, 1:]
         positions.add(int((labels != PAD).nonzero()[0]))
-    assert len(positions) == 6, "not always the same position"
+    assert len(positions) == 6  # every position occurs, not always the same one

@@ -21,7 +21,7 @@ from jumok.text.class_names import ClassNames
 from jumok.text.picture_tokenizer import PictureTokenizer
 from jumok.text.tokenizer import TokenizerPair
 from jumok.text.tokenizer_files import tokenizers_from_files, tokenizers_to_files
-from jumok.types import Region
+from jumok.types import BEGIN, UNKNOWN, Region
 from support.picture_files import half_bright, write_captions, write_classes
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def test_a_batch_has_the_patches_of_its_pictures(tmp_path: Path) -> None:
         assert batch.target is not None
         for row, index in enumerate(indices.tolist()):
             assert np.array_equal(batch.source[row].numpy(), pictures.encode(pairs[index].source))
-            assert batch.target[row].tolist() == [2, *classes.encode(pairs[index].target)]
+            assert batch.target[row].tolist() == [BEGIN, *classes.encode(pairs[index].target)]
             seen.append(index)
     assert sorted(seen) == list(range(8))
     whole = Batches(store, batch_tokens=100, seed=1).batch(0)
@@ -204,7 +204,7 @@ def test_tokenizers_of_pictures_and_classes_are_stored_as_files() -> None:
 
 def test_class_names_are_one_token_each() -> None:
     classes = ClassNames(["cat", "big dog"])
-    assert [classes.encode(name) for name in ("cat", "big dog", "cow")] == [[4], [5], [1]]
+    assert [classes.encode(name) for name in ("cat", "big dog", "cow")] == [[4], [5], [UNKNOWN]]
     assert classes.decode([5]) == "big dog"
     assert classes.vocab_size == 6
 

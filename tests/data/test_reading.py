@@ -1,4 +1,4 @@
-"""Readers: every format and compression, every error in a file, and no line lost."""
+"""Readers of TSV, CSV, JSON lines and two texts: compression, errors with their line, and no line lost."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def corpus_at(path: Path, content: str | bytes, **languages: str) -> Corpus:
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_each_format_in_each_compression(tmp_path: Path, compression: str) -> None:
+def test_tsv_csv_and_jsonl_in_each_compression(tmp_path: Path, compression: str) -> None:
     tsv = "".join(
         f"{pair.source}\t{pair.target}" + (f"\t{pair.alignment}" if pair.alignment else "") + "\n"
         for pair in PAIRS
@@ -78,13 +78,13 @@ def test_each_format_in_each_compression(tmp_path: Path, compression: str) -> No
 
 @pytest.mark.parametrize("compression", COMPRESS)
 def test_two_texts(tmp_path: Path, compression: str) -> None:
-    corpus = open_texts(tmp_path, "Hello.\nI go.\n", "Hallo.\nIch gehe.\n", compression)
+    corpus = open_two_texts(tmp_path, "Hello.\nI go.\n", "Hallo.\nIch gehe.\n", compression)
     assert list(corpus.pairs()) == [Pair("Hello.", "Hallo."), Pair("I go.", "Ich gehe.")]
-    assert list(corpus.pairs()) == list(corpus.pairs()), "a corpus can be read again"
+    assert list(corpus.pairs()) == list(corpus.pairs())  # a corpus can be read more than once
     assert (corpus.source_language, corpus.target_language) == ("en", "de")
 
 
-def open_texts(folder: Path, source: str | bytes, target: str | bytes, compression: str = "") -> Corpus:
+def open_two_texts(folder: Path, source: str | bytes, target: str | bytes, compression: str = "") -> Corpus:
     paths = [folder / f"train.en{compression}", folder / f"train.de{compression}"]
     for path, text in zip(paths, (source, target), strict=True):
         path.write_bytes(COMPRESS[compression](text.encode() if isinstance(text, str) else text))
@@ -186,14 +186,14 @@ def test_any_bytes_are_read_or_refused_with_line_and_offset(tmp_path: Path, data
         try:
             expected = data.decode()
         except UnicodeDecodeError as error:
-            line = data[: error.start].count(newline) + 1
-            with pytest.raises(DataError, match=rf"any\.txt .* line {line},.*offset {error.start} "):
+            number = data[: error.start].count(newline) + 1
+            with pytest.raises(DataError, match=rf"any\.txt .* line {number},.*offset {error.start} "):
                 list(read)
         else:
             end = newline.decode()
             expected = expected.removeprefix("\ufeff")
-            whole = expected.split(end)[: -1 if expected.endswith(end) or not expected else None]
-            assert list(read) == [line.removesuffix("\r") for line in whole]
+            expected_lines = expected.split(end)[: -1 if expected.endswith(end) or not expected else None]
+            assert list(read) == [line.removesuffix("\r") for line in expected_lines]
 
 
 def test_bad_bytes_far_into_a_large_file_are_named(tmp_path: Path) -> None:
@@ -217,12 +217,12 @@ def test_unequal_counts_are_refused_with_both_counts(
     texts = ["".join(line + "\n" for line in side) for side in (source, target)]
     if not source or not target:
         with pytest.raises(DataError, match="holds no sentence pairs"):
-            open_texts(tmp_path, *texts)
+            open_two_texts(tmp_path, *texts)
     elif len(source) == len(target):
-        assert len(list(open_texts(tmp_path, *texts).pairs())) == len(source)
+        assert len(list(open_two_texts(tmp_path, *texts).pairs())) == len(source)
     else:
         with pytest.raises(DataError) as refusal:
-            list(open_texts(tmp_path, *texts).pairs())
+            list(open_two_texts(tmp_path, *texts).pairs())
         assert f"train.en  {len(source)} lines" in str(refusal.value)
         assert f"train.de  {len(target)} lines" in str(refusal.value)
 
@@ -234,7 +234,7 @@ def test_the_line_where_two_files_diverge_is_found(tmp_path: Path) -> None:
     with pytest.raises(
         DataError, match="2,999 lines   first difference in length ratio near line 1,7"
     ) as refusal:
-        list(open_texts(tmp_path, "\n".join(source), "\n".join(target)).pairs())
+        list(open_two_texts(tmp_path, "\n".join(source), "\n".join(target)).pairs())
     near = int(str(refusal.value).split("near line ")[1].split()[0].replace(",", ""))
     assert abs(near - 1701) < 10
 
@@ -242,7 +242,7 @@ def test_the_line_where_two_files_diverge_is_found(tmp_path: Path) -> None:
 def test_an_extra_line_at_the_end_gives_no_hint(tmp_path: Path) -> None:
     source = [f"word {'x' * (n * 37 % 53)}" for n in range(300)]
     with pytest.raises(DataError, match="end of the longer file"):
-        list(open_texts(tmp_path, "\n".join(source), "\n".join([*source, "surplus"])).pairs())
+        list(open_two_texts(tmp_path, "\n".join(source), "\n".join([*source, "surplus"])).pairs())
 
 
 def test_few_lines_give_no_hint() -> None:

@@ -32,7 +32,7 @@ GERMAN_WORDS = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "ach
 
 
 def write_corpus(path: Path, count: int, seed: int = 1) -> Path:
-    """Pairs with every kind of fault, duplicates across the file, and odd characters."""
+    """Write pairs with faults of six kinds, duplicates across the file, and odd characters."""
     generator = random.Random(seed)
     lines = []
     for _ in range(count):
@@ -96,7 +96,7 @@ def test_sentences_and_store_are_the_same_with_and_without_a_spool(
     plain = read_sentences(corpora, [], held_out_pairs=50)
     monkeypatch.setattr(spool_module, "MIN_SPOOLED_BYTES", 1)
     monkeypatch.setattr(corpus_reader, "SAMPLE_PAIRS", 100)
-    again = read_sentences(corpora, [], held_out_pairs=50)
+    from_sample = read_sentences(corpora, [], held_out_pairs=50)
     spooled = read_sentences(corpora, [], held_out_pairs=50, work=tmp_path / "work")
     assert spooled.spool is not None
     assert plain.spool is None
@@ -104,7 +104,7 @@ def test_sentences_and_store_are_the_same_with_and_without_a_spool(
     assert spooled.validation_pairs == plain.validation_pairs
     assert spooled.skipped == plain.skipped
     assert list(spooled.pairs()) == list(plain.pairs())
-    assert again.facts == spooled.facts
+    assert from_sample.facts == spooled.facts
     sources, targets = zip(*((pair.source, pair.target) for pair in plain.pairs()), strict=True)
     tokenizers = train_tokenizers(sources, targets, TextSettings(), 300)
     stores = [
@@ -162,7 +162,7 @@ def test_a_private_folder_stays_private_and_a_used_one_is_emptied(tmp_path: Path
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("kind", ["faults", "text"])
 def test_a_full_disk_is_named(tmp_path: Path, kind: str) -> None:
-    SpooledBlock(tmp_path, 0, 0, 0, 1).path(kind).symlink_to("/dev/full")
+    SpooledBlock.files(tmp_path, 0).path(kind).symlink_to("/dev/full")
     first = {"folder": str(tmp_path), "excluded": [], "with_keys": False}
     workers: WorkerProcesses[int] = WorkerProcesses(WORKER_CODE, count=1, first=first, advice="")
     block = {
@@ -183,7 +183,7 @@ def test_the_death_of_workers_names_the_pairs_and_ends_with_the_advice(tmp_path:
         "import os; from jumok.system.worker_processes import answer_messages; "
         "answer_messages(lambda message: {} if 'ready' in message else os._exit(1))"
     )
-    block = SpooledBlock(tmp_path, 1, 0, first=32_768, num_read=1_000)
+    block = SpooledBlock(tmp_path, 1, corpus=0, first=32_768, num_read=1_000)
     for first, message in (({"ready": True}, "on pairs 32,769 to 33,768"), ({}, "ended while it started")):
         workers: WorkerProcesses[SpooledBlock] = WorkerProcesses(
             dying_worker, count=1, first=first, advice="End other programs."

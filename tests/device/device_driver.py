@@ -86,7 +86,7 @@ class OneBatch:
 def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
     """A model, and a batch for it, on the CPU."""
     torch.manual_seed(3)
-    sides = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE, "shared": True}
+    sizes = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE, "shared": True}
     generator = torch.Generator().manual_seed(5)
     lengths = [5, 9, 7, 1]
     sources, targets = (
@@ -96,9 +96,9 @@ def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
     if name in ("captions", "classifier"):
         pixels = numpy.random.default_rng(1).integers(0, 256, (4, len(GRID), GRID.values), dtype=numpy.uint8)
         batch = padded_batch(list(pixels), targets if name == "captions" else [[4], [5], [6], [4]])
-        model = build_model(settings, **{**sides, "source_vocab_size": 0, "shared": False}, grid=GRID)
+        model = build_model(settings, **{**sizes, "source_vocab_size": 0, "shared": False}, grid=GRID)
         return model, batch if name == "captions" else class_batch(batch)
-    model = build_model(settings, **sides)
+    model = build_model(settings, **sizes)
     if name in ("language model", "encoder-only"):
         batch = padded_batch([[] for _ in targets], targets)
         if name == "encoder-only":
@@ -124,7 +124,7 @@ def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
     return [p.grad.cpu() for p in model.parameters() if p.grad is not None]
 
 
-def compare_training(name: str, settings: Any, toy: Any) -> dict[str, Any]:
+def compare_training(name: str, settings: Any, extension: Any) -> dict[str, Any]:
     model, batch = make_model(name, settings)
     set_dropout(model, 0.0)
     on_toy = TOY.place(copy.deepcopy(model))
@@ -135,14 +135,14 @@ def compare_training(name: str, settings: Any, toy: Any) -> dict[str, Any]:
     set_dropout(on_toy, 0.1)
     worker = make_worker(on_toy, batch)
     worker.update(1, 1e-3)
-    toy.reset_counts()
+    extension.reset_counts()
     update = worker.update(2, 1e-3)
     return {
         "parameters": num_parameters,
         "devices": sorted({p.device.type for p in on_toy.parameters()}),
         "difference": max(differences) / largest,
-        "waits": toy.waits(),
-        "uploads": toy.uploads(),
+        "waits": extension.waits(),
+        "uploads": extension.uploads(),
         "applied": update.applied,
     }
 
@@ -157,7 +157,7 @@ def compare_autocast(name: str, settings: Any, precision: str) -> dict[str, Any]
     finite = all(bool(p.isfinite().all()) for p in on_toy.parameters())
     return {
         "finite": finite and math.isfinite(second.gradient_norm) and second.applied,
-        "loss": first.loss / exact.loss,
+        "loss ratio": first.loss / exact.loss,
     }
 
 
@@ -171,14 +171,14 @@ def compare_translation(name: str) -> dict[str, Any]:
         results.append([[t.text for t in beam], [t.text for t in greedy], [t.score for t in beam]])
     scores = [abs(a - b) for a, b in zip(results[0][2], results[1][2], strict=True)]
     return {
-        "texts": results[0][:2] == results[1][:2],
-        "score": max(scores),
-        "explanation": compare_explanations(cpu, toy),
+        "same texts": results[0][:2] == results[1][:2],
+        "score difference": max(scores),
+        "explanation difference": compare_explanations(cpu, toy),
     }
 
 
 def compare_explanations(cpu: Any, toy: Any) -> float:
-    """The largest difference of weights, probabilities, effects and steps; relative to numbers above 1."""
+    """The largest difference of weights, log-probabilities, effects and steps; relative if they exceed 1."""
     differences = []
 
     def compare(left: Any, right: Any) -> None:
@@ -214,9 +214,9 @@ def compare_text_models() -> dict[str, Any]:
         )
     (texts, loss, weights), (toy_texts, toy_loss, toy_weights) = results
     return {
-        "texts": texts == toy_texts,
-        "loss": abs(loss - toy_loss),
-        "weights": float(abs(weights - toy_weights).max()),
+        "same texts": texts == toy_texts,
+        "loss difference": abs(loss - toy_loss),
+        "weight difference": float(abs(weights - toy_weights).max()),
     }
 
 
@@ -243,11 +243,11 @@ def whole_run(folder: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    toy = register_toy_device(Path(sys.argv[1]))
+    extension = register_toy_device(Path(sys.argv[1]))
     torch.set_num_threads(1)
     models = {**SMALL_MODELS, **MORE_MODELS}
     result = {
-        "training": {name: compare_training(name, settings, toy) for name, settings in models.items()},
+        "training": {name: compare_training(name, settings, extension) for name, settings in models.items()},
         "bf16": {name: compare_autocast(name, settings, "bf16") for name, settings in models.items()},
         "fp16": {name: compare_autocast(name, settings, "fp16") for name, settings in models.items()},
         "translation": {name: compare_translation(name) for name in SMALL_MODELS},

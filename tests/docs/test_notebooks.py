@@ -15,7 +15,9 @@ MINUTES, PAIRS = 0.05, 1000
 
 def code_cells(path: Path) -> list[str]:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    assert all(cell["outputs"] == [] for cell in cells if cell["cell_type"] == "code"), "store no outputs"
+    assert all(cell["outputs"] == [] for cell in cells if cell["cell_type"] == "code"), (
+        f"{path.name} has stored outputs"
+    )
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 

@@ -60,7 +60,7 @@ def parts(page: Path) -> dict[str, list[str]]:
         "code and formulas": code,
         "code and formulas in text": sorted({" ".join(span.split()) for span in CODE_SPAN.findall(prose)}),
         "indented code": [first_column(line) for line in "".join(INDENTED.findall(prose)).split("\n")],
-        "numbers": sorted(set(NUMBER.findall(spell_out(LINK.sub(" ", prose))))),
+        "numbers": sorted(set(NUMBER.findall(with_digits(LINK.sub(" ", prose))))),
         "targets of links": sorted(without_language(target) for target in LINK.findall(prose)),
         "table rows": [str(line.count("|")) for line in prose.split("\n") if line.startswith("|")],
     }
@@ -75,7 +75,7 @@ def first_column(line: str) -> str:
     return re.split(r" {2,}", line.strip())[0]
 
 
-def spell_out(prose: str) -> str:
+def with_digits(prose: str) -> str:
     """1.2 million and 120만 are one number."""
 
     def value(found: re.Match[str]) -> str:
@@ -109,8 +109,8 @@ def test_every_page_is_in_both_languages() -> None:
 def test_a_korean_page_says_what_the_english_one_says(korean: Path) -> None:
     english = korean.with_name(korean.name.replace(".ko.md", ".md"))
     found, expected = parts(korean), parts(english)
-    more = numbers_in_words(english) - set(expected["numbers"])
-    found["numbers"] = [number for number in found["numbers"] if number not in more]
+    only_in_words = numbers_in_words(english) - set(expected["numbers"])
+    found["numbers"] = [number for number in found["numbers"] if number not in only_in_words]
     for what in expected:
         assert found[what] == expected[what], f"{what} of {korean.name} differ from those of {english.name}"
 

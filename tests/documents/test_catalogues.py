@@ -92,7 +92,8 @@ def test_a_segment_of_xliff_2_gets_its_state(attributes: str, target: str) -> No
     assert "subState" not in written
     invented = document.write([SegmentTranslation(f"{segment} %d")]).decode()
     assert f'<segment{id_} state="initial" subState="jumok:needs-review">' in invented
-    assert read_document("a.xlf", invented.encode())[1].segments == []  # it is not written over
+    # What is to be reviewed is not translated again.
+    assert read_document("a.xlf", invented.encode())[1].segments == []
     ElementTree.fromstring(invented)
 
 
@@ -285,7 +286,7 @@ def test_polib_reads_the_same_entries() -> None:
     assert entries.metadata["Language"] == "ko"
 
 
-def test_bold_lands_on_the_aligned_word_in_every_text_format() -> None:
+def test_bold_lands_on_the_aligned_word_in_several_text_formats() -> None:
     source, target = word_spans("My name is Michael"), word_spans("제 이름은 마이클 입니다")
     links = [(source[0], target[0]), (source[1], target[1]), (source[2], target[3]), (source[3], target[2])]
     translation = SegmentTranslation("제 이름은 마이클 입니다", links)
@@ -333,7 +334,7 @@ def test_a_copy_of_the_source_that_is_marked_as_new_is_translated(unit: str, att
     assert "needs" not in written
     draft = (template % "저장을 누르세요.").encode()  # a translator has begun
     assert read_document("a.xlf", draft)[1].segments == []
-    unmarked = (template % source).replace(attributes or state, "").encode()  # may be a name
+    unmarked = (template % source).replace(attributes or state, "").encode()  # an unmarked copy may be a name
     assert read_document("a.xlf", unmarked)[1].segments == []
 
 

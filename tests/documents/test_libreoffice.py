@@ -39,6 +39,7 @@ SLIDES = (
 
 
 def convert(path: Path, suffix: str) -> Path:
+    """Convert a file with LibreOffice; the suffix may name a filter too: `odt:writer8`."""
     out = path.parent / "converted"
     profile = path.parent / "profile"
     subprocess.run(

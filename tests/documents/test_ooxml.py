@@ -379,7 +379,7 @@ def test_the_labels_of_the_data_of_a_chart_are_translated() -> None:
 
 
 def test_the_labels_of_a_chart_in_a_workbook_are_not_translated() -> None:
-    """They are copies of its cells."""
+    """The labels are copies of the workbook's cells."""
     _, document = read_document("a.xlsx", make_xlsx("<si><t>one</t></si>", **{"charts/chart1": CHART}))
     assert document.segments == ["one"]
 

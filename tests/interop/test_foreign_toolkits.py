@@ -21,12 +21,12 @@ from jumok.datasets.english_korean import generate
 from jumok.interop.exporting import export_model
 from support.imported import (
     check_against_transformers,
-    columns_of,
     largest_score_difference,
     learned_positions_model,
     load_imported,
     logits,
     search,
+    token_ids,
 )
 
 PYTHON = os.environ.get("JUMOK_TOOLKITS", "")
@@ -92,7 +92,7 @@ def test_transformers_and_ctranslate2_compute_the_same_with_an_export(
     export_model(folder, tmp_path / "out", "huggingface")
     answers = json.loads(ask("run", tmp_path / "out", lines, "--lines", "40"))
     translator = jumok.load(folder, engine="torch")
-    columns = columns_of(translator, answers["columns"])
+    columns = token_ids(translator, answers["columns"])
     for source, target, expected in answers["logits"]:
         found = logits(translator, source, target)[:, columns]
         assert abs(found.numpy() - expected).max() < 1e-5

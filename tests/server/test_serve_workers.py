@@ -975,10 +975,10 @@ def test_an_explanation_has_less_time_than_a_batch_and_is_not_tried_again(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The explanation itself may be why the worker was lost."""
-    assert Limits().explanation_timeout < Limits().batch_timeout <= Limits().request_timeout / 2
+    assert Limits().question_timeout < Limits().batch_timeout <= Limits().request_timeout / 2
     code = "import time; import jumok.server.workers.worker as w; w._explanation_service = {}; w.main()"
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code.format("lambda _: time.sleep(99)"))
-    limits = Limits(explanation_timeout=0.5)
+    limits = Limits(question_timeout=0.5)
     with serving_in_thread(tmp_path, model, workers=1, limits=limits) as served:
         answer = served.post("/v1/explain", {"q": "one", "source": "en", "target": "de"})
         assert (answer.status, "its worker was lost" in answer.text) == (503, True)

@@ -1,4 +1,4 @@
-"""Helpers for mechanisms of linear cost: random inputs with padding, and the largest tensor of a call."""
+"""For mechanisms of linear cost: the largest tensor of a call, random inputs, a check of gradients."""
 
 from __future__ import annotations
 

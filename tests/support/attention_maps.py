@@ -25,5 +25,5 @@ def alignment_map(
     """Build a map from plain numbers: `weights[j][i]` is how much target word j attends to source word i."""
     matrix = np.asarray(weights, dtype=np.float32)
     attention = AttentionMap("cross", matrix[None, None], tuple(target), tuple(source), dict(facts or {}))
-    map_weights(attention)
+    map_weights(attention)  # refuses weights that do not fit the words
     return attention

@@ -1,4 +1,7 @@
-"""Two ways to call the command line: in this process, and as a program."""
+"""Calls of the command line: their result, and how to run it as a program.
+
+The fixture `call` of tests/cli/conftest.py calls it in this process.
+"""
 
 from __future__ import annotations
 
@@ -39,18 +42,18 @@ def program(arguments: Sequence[str | Path]) -> list[str]:
     return [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, arguments)]
 
 
-def environment(**more: str) -> dict[str, str]:
+def environment(**variables: str) -> dict[str, str]:
     # Buffered, as for users: a closed pipe or a full disk may be noticed only at the end.
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "", **more}
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "", **variables}
 
 
-def spawn(*arguments: str | Path, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
-    """Run `jumok ARGUMENTS` as a program."""
+def spawn(*arguments: str | Path, stdin: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
+    """Run `jumok ARGUMENTS` as a program, with these environment variables too."""
     return subprocess.run(
         program(arguments),
         input=stdin,
         capture_output=True,
         check=False,
         timeout=120,
-        env=environment(**more),
+        env=environment(**variables),
     )

@@ -206,15 +206,15 @@ def padding_on_the_left(subject: Subject, case: Case) -> None:
     if not subject.supports("left_padding"):
         return
     query, keys, _ = case.inputs(subject)
-    moved = torch.cat([keys + 3, keys], dim=1)  # as much padding as there are keys
+    keys_and_padding = torch.cat([keys + 3, keys], dim=1)  # as many positions of padding as there are keys
     allowed_keys = torch.arange(2 * case.keys).expand(case.batch, -1) >= case.keys
     for causal in {False, subject.supports("causal")}:
         attention = subject.attention(case, causal=causal)
         plain = attention(query, attention.prepare(keys, keys))
-        padded = attention.prepare(moved, moved, allowed_keys)
+        memory = attention.prepare(keys_and_padding, keys_and_padding, allowed_keys)
         for need_weights in (False, True):
-            later = attention(query, padded, query_offset=case.keys, need_weights=need_weights)
-            torch.testing.assert_close(later.context, plain.context, **subject.tolerance)
+            padded = attention(query, memory, query_offset=case.keys, need_weights=need_weights)
+            torch.testing.assert_close(padded.context, plain.context, **subject.tolerance)
 
 
 def sizes_of_zero(subject: Subject, case: Case) -> None:
@@ -238,22 +238,23 @@ def empty_rows(subject: Subject, case: Case) -> None:
     attention = subject.attention(case)
     query, keys, allowed = case.inputs(subject)
     # An index into (batch, query): the first query of every sentence, or the whole first sentence.
-    masked_row = (slice(None), 0) if subject.supports("mask") else (0,)
-    allowed.transpose(1, 2)[masked_row] = False
+    masked_queries = (slice(None), 0) if subject.supports("mask") else (0,)
+    allowed.transpose(1, 2)[masked_queries] = False
     for need_weights in (False, True):
         query = query.detach().requires_grad_()
         keys = keys.detach().requires_grad_()
         memory, mask, _ = prepare_masked(subject, attention, keys, allowed)
         attended = attention(query, memory, **mask, need_weights=need_weights)
-        assert torch.all(attended.context[masked_row] == 0)
+        assert torch.all(attended.context[masked_queries] == 0)
         if need_weights:
-            assert torch.all(attended.weights.transpose(1, 2)[masked_row] == 0)
+            assert torch.all(attended.weights.transpose(1, 2)[masked_queries] == 0)
         attended.context.square().sum().backward()
         for leaf in (query, keys, *attention.parameters()):
             assert leaf.grad is None or torch.isfinite(leaf.grad).all()
-        assert torch.all(query.grad[masked_row] == 0)
+        assert torch.all(query.grad[masked_queries] == 0)
         memory, mask, _ = prepare_masked(subject, attention, keys, allowed)
-        (gradient,) = torch.autograd.grad(attention(query, memory, **mask).context[masked_row].sum(), keys)
+        masked_context = attention(query, memory, **mask).context[masked_queries]
+        (gradient,) = torch.autograd.grad(masked_context.sum(), keys)
         assert torch.all(gradient == 0)
         attention.zero_grad()
 
@@ -268,8 +269,8 @@ def requesting_weights_changes_nothing(subject: Subject, case: Case) -> None:
         with_weights = attention(query, memory, **mask, query_offset=1, need_weights=True)
         without = attention(query, memory, **mask, query_offset=1)
         torch.testing.assert_close(with_weights.context, without.context, **subject.tolerance)
-        alone = attention.attend_self(keys, need_weights=True)
-        torch.testing.assert_close(alone.context, attention.attend_self(keys).context, **subject.tolerance)
+        with_weights, without = attention.attend_self(keys, need_weights=True), attention.attend_self(keys)
+        torch.testing.assert_close(with_weights.context, without.context, **subject.tolerance)
 
 
 def gradients_agree(subject: Subject, case: Case) -> None:
@@ -459,7 +460,7 @@ def unsupported_calls_are_refused(subject: Subject, case: Case) -> None:
     attention = subject.attention(case)
     query, keys, allowed = case.inputs(subject)
     memory = attention.prepare(keys, keys)
-    unsupported = {
+    call_that_needs = {
         "causal": lambda: subject.attention(case, causal=True),
         "dropout": lambda: subject.attention(case, dropout=nn.Dropout(0.5)),
         "incremental": lambda: attention.extend(memory, keys, keys),
@@ -468,7 +469,7 @@ def unsupported_calls_are_refused(subject: Subject, case: Case) -> None:
         "edit": lambda: attention(query, memory, edit=lambda weights, _: weights),
         "weights": lambda: attention(query, memory, need_weights=True),
     }
-    for need, call in unsupported.items():
+    for need, call in call_that_needs.items():
         if not subject.supports(need):
             assert_refused(call, alternative='"scaled-dot"')
 

@@ -1,4 +1,4 @@
-"""Fake tokenizers: one token per word, or one per character of a word that sampling splits."""
+"""Fake tokenizers (one token per word, or per character of a word that sampling splits), and pairs."""
 
 from __future__ import annotations
 

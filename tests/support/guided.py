@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from jumok.types import Pair
 
 Choice = TypeVar("Choice")
-ATTEMPTS = 6000
+MAX_ATTEMPTS = 6000
 
 
 class GuidedScene(Scene):
-    """A scene whose lexical choices are restricted to the words of a sentence."""
+    """A scene whose lexical choices are restricted to the words of a sentence, `mentioned`.
+
+    `fitting` caches the options that fit, by the id of the sequence of options.
+    """
 
     __slots__ = ("fitting", "mentioned")
 
@@ -78,7 +81,7 @@ def generate_source(pattern: str, source: str) -> Pair | None:
     random = Random(source).random
     build = PATTERNS[pattern].build
     fitting: dict[int, list[object]] = {}
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         sentence = build(GuidedScene(random, polite, mentioned, fitting))
         if sentence.english() == english:
             return sentence.pair(english, polite=polite)

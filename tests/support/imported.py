@@ -27,7 +27,7 @@ MAX_TOKENS = 30  # the same as in tests/interop/foreign_toolkits.py
 
 
 def learned_positions_model(folder: Path, *, max_positions: int = 40) -> Path:
-    """A pre-norm model with learned positions, which is written as Blenderbot; its weights are random."""
+    """A pre-norm model with learned positions, which jumok exports as Blenderbot; its weights are random."""
     stored = read_stored_model(MODELS / "transformer")
     settings = {"model.positions": "learned", "model.max_positions": max_positions, "model.norm": "pre"}
     settings |= {"training.max_sentence_tokens": 20, "search.max_length_ratio": 1.0}
@@ -54,8 +54,8 @@ def logits(translator: jumok.Translator, source: str, target: str) -> torch.Tens
         return translator.model.output(translator.model(batch))[0]
 
 
-def columns_of(translator: jumok.Translator, names: list[str]) -> list[int]:
-    """The ids of these tokens. Of two `<s>` it is the last: a model's own `<s>` is an ordinary token."""
+def token_ids(translator: jumok.Translator, names: list[str]) -> list[int]:
+    """The ids of these tokens. `<s>` is the last of that name: an imported model's own, an ordinary token."""
     tokenizer = translator.tokenizers.target
     ids = {name: id_ for id_, name in enumerate(tokenizer.tokens(range(tokenizer.vocab_size)))}
     return [ids[name] for name in names]
@@ -76,7 +76,7 @@ def check_against_transformers(translator: jumok.Translator, answers: dict[str, 
     """Tokens, logits and translations are those of transformers."""
     tokenizer = translator.tokenizers.source
     assert [tokenizer.tokens(ids) for ids in tokenizer.encode_batch(answers["texts"])] == answers["tokens"]
-    columns = columns_of(translator, answers["columns"])
+    columns = token_ids(translator, answers["columns"])
     for source, target, expected in answers["logits"]:
         found = logits(translator, source, target)[:, columns]
         assert (found - torch.tensor(expected)).abs().max() < 1e-5
@@ -90,15 +90,15 @@ def largest_score_difference(
 ) -> float:
     """The largest difference of a token's log-probability from Marian's.
 
-    `tokenized`: Marian's translations are tokens with spaces between them. They are plain text if Marian
-    splits text itself. Then a translation is compared only if jumok splits it into as many tokens as
-    Marian scored, as is true of most.
+    `tokenized`: Marian's translations are tokens with spaces between them. Otherwise they are plain text,
+    which Marian split itself, and a translation is compared only if jumok splits it into as many tokens as
+    Marian scored. More than half of the translations must be compared.
     """
     largest, compared = 0.0, 0
     tokenizers = translator.tokenizers
     for source, translation, scores in answers["translations"]:
         if tokenized:
-            target = columns_of(translator, translation.split())
+            target = token_ids(translator, translation.split())
         else:
             target = tokenizers.target.encode(translation)
         if not tokenized and len(scores) != len(target) + 1:

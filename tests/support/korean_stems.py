@@ -1,4 +1,4 @@
-"""The stems of the English-Korean grammar that Kiwi has conjugated too."""
+"""The stems of the English-Korean grammar whose forms are compared with those of Kiwi (`kiwi_forms.json`)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 @cache
-def all_stems() -> tuple[Stem, ...]:
+def kiwi_stems() -> tuple[Stem, ...]:
     """Return the stems of the lexicon and of the modes, each once.
 
-    Left out, because Kiwi has not conjugated them: stems of single patterns (아니, 나쁘, 시원하, 생각하,
-    바라) and those of negation (않, 못하, 없, 모르).
+    The stems of single patterns (아니, 나쁘, 시원하, 생각하, 바라) and of negation (않, 못하, 없, 모르) are
+    left out: `kiwi_forms.json` has none of their forms.
     """
     humble = (verb.humble for verb in GIVING if verb.humble)
     verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING, *humble, LOCATED, NEEDED, OWNED, RAINS, BECOMES)

@@ -64,8 +64,10 @@ class Firefox:
 
     def call(self, function: str, argument: Any) -> Any:
         """Return what an asynchronous function returns in the page, or its error as text."""
-        then = "const [argument, done] = arguments; (%s)(argument).then(done, (error) => done(String(error)))"
-        script = then % function
+        script = (
+            "const [argument, done] = arguments; "
+            f"({function})(argument).then(done, (error) => done(String(error)))"
+        )
         return self._send("WebDriver:ExecuteAsyncScript", {"script": script, "args": [argument]})["value"]
 
     def wait_for(self, expression: str) -> None:

@@ -53,19 +53,19 @@ def check_steps(model, *, atol: float) -> None:
 def check_reordered_rows(model, *, atol: float) -> None:
     """After rows were repeated, mixed and dropped, every row continues its own history."""
     random = torch.Generator().manual_seed(4)
-    sentence, history = torch.arange(3), torch.full((3, 1), BEGIN)
+    sentence_of_row, history = torch.arange(3), torch.full((3, 1), BEGIN)
     with torch.inference_mode():
         state = model.begin(ONLY_SOURCE)
         for order in ([0, 0, 1, 1, 2, 2], [5, 0, 3, 3], [1, 2]):
             _, state = model.step(state, history[:, -1])
             rows = torch.tensor(order)
             state = model.reorder(state, rows)
-            sentence, history = sentence[rows], history[rows]
+            sentence_of_row, history = sentence_of_row[rows], history[rows]
             added = torch.randint(4, VOCAB_SIZE, (len(rows), 1), generator=random)
             history = torch.cat([history, added], dim=1)
         log_probs, _ = model.step(state, history[:, -1])
-        for row, (index, tokens) in enumerate(zip(sentence.tolist(), history.tolist(), strict=True)):
-            forced = make_batch([SOURCES[index]], [[*tokens[1:], 4]])  # 4: any token after the compared state
+        for row, (index, tokens) in enumerate(zip(sentence_of_row.tolist(), history.tolist(), strict=True)):
+            forced = make_batch([SOURCES[index]], [[*tokens[1:], 4]])  # any token after the compared step
             expected = model.output.log_probs(model(forced)[0, len(tokens) - 1])
             torch.testing.assert_close(log_probs.values[row], expected, atol=atol, rtol=0)
 

@@ -2,7 +2,8 @@
 
 The numbers are those of a review with 156 attempts; 0 is an attempt that was added later. Every number is
 in one of the tables below: ATTEMPTS are called in this process, SHELL lines are run by a shell, and COVERED
-are the tests of other files. `test_cli_newcomer.py` runs the first two, and checks that the others exist.
+names the tests that make the other attempts. `test_cli_newcomer.py` runs ATTEMPTS and SHELL, and checks that
+the tests that COVERED and FAULTS name exist.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from support.digit_lines import TINY, digit_lines
 
 class Attempt(NamedTuple):
     number: int  # in the review; 0: added later
-    command: str  # words; MODEL, RECURRENT, RUN, DAMAGED:… and the files below stand for paths
+    command: str  # after `jumok`; MODEL, RECURRENT, RUN, DAMAGED:… and the names in FILES stand for paths
     code: int
     says: tuple[str, ...] = ()
     never: tuple[str, ...] = ()  # what it must not say
@@ -25,36 +26,36 @@ class Attempt(NamedTuple):
 
 class ShellAttempt(NamedTuple):
     number: int
-    line: str  # MODEL stands for a path; "$?" is the exit code of jumok in a pipe
+    line: str  # MODEL and KOREAN (a model) stand for paths; "$?" is the exit code of jumok in a pipe
     says: tuple[str, ...]
     code: int = 0
 
 
-KOREAN = [(f"I go {number} times.", f"나는 {number}번 간다.") for number in range(400)]
+PAIRS = [(f"I go {number} times.", f"나는 {number}번 간다.") for number in range(400)]
 
 
 def tsv(pairs: list[tuple[str, str]], encoding: str = "utf-8") -> bytes:
     return "".join(f"{source}\t{target}\n" for source, target in pairs).encode(encoding)
 
 
-GOOD = tsv(KOREAN)
+GOOD = tsv(PAIRS)
 FILES: dict[str, bytes] = {
     "small.tsv": b"en\tko\n" + GOOD,
     "empty.tsv": b"",
     "nl.tsv": b"\n\n\n",
     "bin.tsv": bytes(range(256)) * 8,
     "one.tsv": b"one column\n" * 5,
-    "utf16.tsv": tsv(KOREAN, "utf-16"),
-    "utf16le_nobom.tsv": tsv(KOREAN, "utf-16-le"),
-    "cp949.tsv": tsv(KOREAN, "cp949"),
+    "utf16.tsv": tsv(PAIRS, "utf-16"),
+    "utf16le_nobom.tsv": tsv(PAIRS, "utf-16-le"),
+    "cp949.tsv": tsv(PAIRS, "cp949"),
     "mojibake.tsv": GOOD.decode().encode("cp949").decode("latin1").encode(),
     "bom.tsv": b"\xef\xbb\xbf" + GOOD,
     "nul.tsv": GOOD + b"a\0b\tc\n",
     "mixed.tsv": GOOD + tsv([("bad", "나쁜 줄")], "cp949"),
-    "ten.tsv": tsv(KOREAN[:10]),
-    "nine.tsv": tsv(KOREAN[:9]),
-    "same.tsv": tsv([(source, source) for source, _ in KOREAN]),
-    "dup.tsv": tsv(KOREAN[:1] * 500),
+    "ten.tsv": tsv(PAIRS[:10]),
+    "nine.tsv": tsv(PAIRS[:9]),
+    "same.tsv": tsv([(source, source) for source, _ in PAIRS]),
+    "dup.tsv": tsv(PAIRS[:1] * 500),
     "cr.tsv": GOOD.replace(b"\n", b"\r"),
     "crlf.tsv": GOOD.replace(b"\n", b"\r\n"),
     "bad.jsonl": b'{"en":"hi", "ko": oh}\n',
@@ -64,19 +65,19 @@ FILES: dict[str, bytes] = {
     "unclosed.csv": b'en,ko\n"never closed,b\n' + b"c,d\n" * 20,
     "semicolon.csv": GOOD.replace(b"\t", b";"),
     "wide.csv": b"id,en,ko,author,date,note\n" + "".join(
-        f"{n},{a},{b},Kim,2026-01-01,\n" for n, (a, b) in enumerate(KOREAN)
+        f"{n},{a},{b},Kim,2026-01-01,\n" for n, (a, b) in enumerate(PAIRS)
     ).encode(),
     "trunc.tsv.gz": gzip.compress(GOOD)[:-20],
     "ok.tsv.gz": gzip.compress(GOOD),
     "fake.tsv.gz": GOOD,
     "doc.docx": b"PK\x03\x04\x14\0\x06\0[Content_Types].xml word/document.xml\xff",
     "page.html": b"<!DOCTYPE html><html><body>Hello.</body></html>\n",
-    "swapped.en-ko.tsv": tsv([(target, source) for source, target in KOREAN]),
+    "swapped.en-ko.tsv": tsv([(target, source) for source, target in PAIRS]),
     "memory.tmx": (
         '<?xml version="1.0"?><tmx version="1.4"><header srclang="en"/><body>'
         + "".join(
             f'<tu><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv xml:lang="ko"><seg>{b}</seg></tuv></tu>'
-            for a, b in KOREAN
+            for a, b in PAIRS
         )
         + "</body></tmx>"
     ).encode(),
@@ -86,7 +87,7 @@ FILES: dict[str, bytes] = {
     "emoji.tsv": tsv([(f"I am {n} \U0001f600.", f"나는 {n} \U0001f44d\U0001f3fd.") for n in range(100)]),
     "tags.tsv": tsv([(f"<b>{n}</b>", f"<b>{n}</b>") for n in range(10)]),
     "surrogate.jsonl": b'{"en": "a\\ud800", "ko": "b"}\n' * 30,
-    "ls.tsv": tsv([(f"{source}\u2028again", target) for source, target in KOREAN]),
+    "ls.tsv": tsv([(f"{source}\u2028again", target) for source, target in PAIRS]),
     "short.en": b"one\n" * 30,
     "short.ko": "하나\n".encode() * 29,
     "cp949.srt": "1\n00:00:01,000 --> 00:00:02,000\n나는 one.\n".encode("cp949"),
@@ -101,6 +102,7 @@ FILES: dict[str, bytes] = {
 }  # fmt: skip
 
 TINY_OPTIONS = " ".join(f"--set {name}={value}" for name, value in TINY.items())
+# Advice that must not be given: every file is valid Latin-1, also one in another encoding.
 LATIN1 = ("latin1 -t", "-f latin1")
 CHECKS = [
     Attempt(1, "check empty.tsv", 2, ("holds no sentence pairs",)),
@@ -321,7 +323,7 @@ SHELL = [
     ShellAttempt(58, "COLUMNS=20 jumok train --help", ("Usage: jumok train",)),
 ]  # fmt: skip
 
-# Attempts that tests of other files make.
+# Attempts for which a row of a table is not enough, with the test that makes each.
 COVERED: dict[int, str] = {
     43: "tests/cli/test_cli_newcomer.py::test_no_sentence_of_a_line_is_lost",
     45: "tests/cli/test_cli_translate.py::test_a_closed_pipe_is_not_an_error_of_a_translation",
@@ -347,7 +349,7 @@ COVERED: dict[int, str] = {
     152: "tests/cli/test_cli_newcomer.py::test_training_from_standard_input_with_several_limits",
 }
 
-# The faults that the review found, each with the test that would fail if it came back.
+# The faults of the review, each with the test that would fail if it came back; comments name attempts.
 FAULTS: dict[str, str] = {
     "A1": "tests/server/test_same_translation.py::test_every_interface_gives_the_same_translation",
     "A2": "tests/cli/test_cli_evaluate.py::test_a_baseline_of_another_direction_is_refused",
@@ -370,7 +372,7 @@ FAULTS: dict[str, str] = {
     "C3": "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000",
     "C4": "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_has",
     "C5": "tests/training/test_detectors.py::test_odd_tokens_are_called_usual_in_a_small_corpus",
-    "C6": "tests/inference/test_translator.py::test_what_was_cut_or_repeated_is_noted",
+    "C6": "tests/inference/test_translator.py::test_notes_say_what_may_be_wrong_with_a_translation",
     "C7": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 88
     "C8": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 70, 75, 76, 78 to 87, 109
     "C9": "tests/cli/test_cli_newcomer.py::test_a_sentence_as_an_argument_is_to_be_piped",

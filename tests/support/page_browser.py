@@ -34,13 +34,13 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# Per panel, an element that exists only if the panel shows something of a model with attention.
+# Per panel, an element that exists only if the panel has content.
 PANELS = {
     "attention": "[role=application]",
     "steps": "article h4",
     "beam": "g.node",
 }
-HEADS = "td canvas"
+HEADS = "td canvas"  # the small maps of the attention panel, one per head
 SENTENCE = "I go home."
 """The sentence of the page of one model when it opens (the fixture `address`)."""
 

@@ -37,7 +37,7 @@ def write_classes(folder: Path, count: int, *, sides: tuple[str, ...] = ("left",
 
 
 def write_captions(folder: Path, count: int) -> Path:
-    """Write pictures with captions: `the left half is bright`, and the region of the word that says which."""
+    """Write pictures with captions: `the left half is bright`, and the region of the second word."""
     boxes = {"left": "0,0,0.5,1", "right": "0.5,0,1,1", "top": "0,0,1,0.5", "bottom": "0,0.5,1,1"}
     lines = ["picture\ten\tregions\n"]
     write_classes(folder / "halves", count, sides=tuple(boxes))

@@ -18,7 +18,7 @@ DIGITS = {
 
 
 def make_digit_model(folder: Path, source: str, target: str, tag: str = "") -> Path:
-    """Make a model folder with random weights, whose sources may begin with a tag."""
+    """Make a model folder with random weights. With `tag`, its sources may begin with this tag."""
     import torch
 
     from jumok.config.recipe import TextSettings, make_recipe

@@ -37,23 +37,23 @@ const c10::Device kDevice(kToy, 0);
 std::mutex counts_mutex;
 std::map<std::string, long> waits;  // by what the host waited for
 long uploads = 0;
-thread_local int fallback_depth = 0;  // the copies that the fallback itself makes are neither waits nor uploads
+thread_local int depth_on_cpu = 0;  // > 0 in `run_on_cpu`, whose own copies are neither waits nor uploads
 
 void count_wait(const std::string& what) {
-  if (fallback_depth > 0) return;
+  if (depth_on_cpu > 0) return;
   std::lock_guard<std::mutex> lock(counts_mutex);
   ++waits[what];
 }
 
 void count_upload() {
-  if (fallback_depth > 0) return;
+  if (depth_on_cpu > 0) return;
   std::lock_guard<std::mutex> lock(counts_mutex);
   ++uploads;
 }
 
-struct InFallback {
-  InFallback() { ++fallback_depth; }
-  ~InFallback() { --fallback_depth; }
+struct OnCpu {
+  OnCpu() { ++depth_on_cpu; }
+  ~OnCpu() { --depth_on_cpu; }
 };
 
 // --- memory ---
@@ -94,7 +94,7 @@ struct Guard final : public c10::impl::DeviceGuardImplInterface {
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
-void grow(const c10::Storage& storage, size_t bytes) {
+void reallocate(const c10::Storage& storage, size_t bytes) {
   c10::DataPtr block = memory.allocate(bytes);
   const size_t kept = std::min(bytes, storage.nbytes());
   if (kept > 0) std::memcpy(block.get(), storage.data(), kept);
@@ -111,7 +111,7 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   void setCurrentDevice(c10::DeviceIndex) const override {}
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex) const override { return 0; }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex) const override { return 0; }
-  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override { grow(storage, bytes); }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override { reallocate(storage, bytes); }
 };
 
 // --- the operations that a device must have itself: new tensors, copies, views ---
@@ -145,7 +145,7 @@ at::Tensor copy_bytes(const at::Tensor& from, const at::Tensor& to, bool /* non_
 const at::Tensor& resize(const at::Tensor& tensor, c10::SymIntArrayRef size, std::optional<at::MemoryFormat>) {
   const auto sizes = C10_AS_INTARRAYREF_SLOW(size);
   const size_t bytes = (tensor.storage_offset() + c10::multiply_integers(sizes)) * tensor.element_size();
-  if (bytes > tensor.storage().nbytes()) grow(tensor.storage(), bytes);
+  if (bytes > tensor.storage().nbytes()) reallocate(tensor.storage(), bytes);
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(sizes);
   return tensor;
 }
@@ -242,7 +242,7 @@ void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   TORCH_CHECK(!(has_cpu && has_toy), "toy: ", name, " was given tensors of two devices");
   if (kWaiting.count(name) > 0 || (is_indexing(name) && has_mask)) count_wait(name);
-  InFallback guard;
+  OnCpu guard;
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
 }
 
@@ -266,7 +266,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("set_.source_Storage_storage_offset", &toy::set_storage);
 }
 
-// Made of differentiable operations, they are registered above autograd; without gradients, below it.
+// Both cells are made of differentiable operations. The first block serves calls with gradients, the second
+// those without.
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, library) {
   library.impl("_thnn_fused_gru_cell", &toy::gru_cell);
   library.impl("_thnn_fused_lstm_cell", &toy::lstm_cell);

@@ -129,7 +129,7 @@ def _general(inputs: HeadInputs) -> Iterator[Step]:
 def _location(inputs: HeadInputs) -> Iterator[Step]:
     mechanism: LuongLocation = inputs.mechanism  # type: ignore[assignment]
     yield vector(
-        "position weights", "the column of W for this position", mechanism.weight[inputs.head, :, inputs.key]
+        "position weights", "the row of W for this position", mechanism.weight[inputs.head, :, inputs.key]
     )
 
 

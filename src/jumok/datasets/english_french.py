@@ -223,18 +223,18 @@ def _is_something(random: Random) -> tuple[list[str], list[French]]:
         verb = [French(f"n'{person.suis}", (1,), (2,))] if elided else [French("ne", (), (2,)), *verb]
         verb.append(French("pas", (2,)))
     english = [person.english, person.am, *(["not"] if negated else [])]
-    noun = len(english)
+    next_index = len(english)
     if person.plural:
         return [*english, f"{profession.english}s"], [
             French(person.french, (0,)),
             *verb,
-            French(f"{french}s", (noun,)),
+            French(f"{french}s", (next_index,)),
         ]
     article = "an" if _starts_with_vowel(profession.english) else "a"
     return [*english, article, profession.english], [
         French(person.french, (0,)),
         *verb,
-        French(french, (noun + 1,), (noun,)),
+        French(french, (next_index + 1,), (next_index,)),
     ]
 
 
@@ -262,10 +262,10 @@ def _going_to(random: Random) -> tuple[list[str], list[French]]:
 
 def _agreement(random: Random) -> tuple[list[str], list[French]]:
     document, area = random.choice(DOCUMENTS), random.choice(AREAS)
-    region, domain, event = (random.choice(kind) for kind in (REGIONS, DOMAINS, PARTICIPLES))
+    region, domain, participle = (random.choice(kind) for kind in (REGIONS, DOMAINS, PARTICIPLES))
     (month, in_french), year = random.choice(MONTHS), str(random.randint(1950, 2020))
     english = f"The {document.english} on the {region.english} {domain.english} {area.english} was"
-    return [*english.split(), event.english, "in", month, year], [
+    return [*english.split(), participle.english, "in", month, year], [
         *_with_article(document, article_index=0, noun_index=1),
         French("sur", (2,)),
         *_with_article(area, article_index=3, noun_index=6),
@@ -273,7 +273,7 @@ def _agreement(random: Random) -> tuple[list[str], list[French]]:
         French(region.agreeing_with(area), (4,)),
         French("a", (7,)),
         French("été", (7,)),
-        French(event.agreeing_with(document), (8,)),
+        French(participle.agreeing_with(document), (8,)),
         French("en", (9,)),
         French(in_french, (10,)),
         French(year, (11,)),

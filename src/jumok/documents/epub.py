@@ -129,7 +129,7 @@ def _set_package_language(data: bytes, language: str) -> bytes:
     return text.encode(encoding)
 
 
-def _has_text(name: str) -> bool:
+def _may_be_parsed(name: str) -> bool:
     return name.lower().endswith((".xhtml", ".html", ".htm", ".opf", ".ncx", ".xml"))
 
 
@@ -138,5 +138,5 @@ EPUB = DocumentFormat(
     "application/epub+zip",
     _read,
     syntax_characters=b"<&",
-    unpack=partial(unpack_parts, has_text=_has_text),
+    unpack=partial(unpack_parts, is_parsed=_may_be_parsed),
 )

@@ -90,7 +90,7 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def check_target(source: Path, target: Path, *, overwrite: bool) -> None:
-    """Raise if the translation would replace its source, or a file that exists unless `overwrite`."""
+    """Raise if the translation would replace its source or, without `overwrite`, any file."""
     if target.exists() and target.samefile(source):
         raise DataError(f"{target} would replace its own source. Choose another name for the translation.")
     if target.exists() and not overwrite:

@@ -56,7 +56,7 @@ class AttributeMarks:
     def mark(self, tag: str, name: str, unescape: Callable[[str], str]) -> str:
         """Return an opening tag with marks in place of the values to translate."""
         pieces, position = [], 0
-        for attribute, (start, end) in _values(tag, name):
+        for attribute, (start, end) in _attributes_to_translate(tag, name):
             raw = tag[start:end]
             value = raw[1:-1] if raw[0] in "\"'" else raw
             if attribute not in _KEEPS_LINES:
@@ -79,8 +79,8 @@ def fill_marks(markup: str, values: Sequence[AttributeValue], translations: Sequ
     return _MARK.sub(write, markup) if values else markup
 
 
-def _values(tag: str, name: str) -> list[tuple[str, Span]]:
-    """Return the attributes to translate, with the spans of their values, in order."""
+def _attributes_to_translate(tag: str, name: str) -> list[tuple[str, Span]]:
+    """Return the names of the attributes to translate, with the spans of their values, in order."""
     if name in _WITHOUT_TEXT:
         return []
     spans: dict[str, Span] = {}  # of the first attribute of a name; browsers ignore the others

@@ -293,7 +293,7 @@ class _SegmentBuilder:
         self._num_dropped = 0  # end tags without a start tag
         self._indent = ""
         self._last_atomic: Element | None = None  # if no text has followed it
-        self._begun: list[_Begun] = []  # the state in which each of the open elements began
+        self._starts: list[_ElementStart] = []  # of the open elements
 
     @property
     def has_text(self) -> bool:
@@ -324,7 +324,7 @@ class _SegmentBuilder:
         last = self._last_atomic
         has_space = last is not None and last.space_after
         sizes = len(self._markup), len(self._text), self._length, len(self._elements)
-        self._begun.append(_Begun(token, *sizes, self._indent, last, has_space, self._num_dropped))
+        self._starts.append(_ElementStart(token, *sizes, self._indent, last, has_space, self._num_dropped))
         self._markup.append(token.raw)
         self.names.push(token.name)
         if len(self.open) < MAX_DEPTH:
@@ -342,27 +342,27 @@ class _SegmentBuilder:
         for element in self.open[len(self.names) :]:
             element.end = self._length
         self.open = self.open[: len(self.names)]
-        begun = self._begun[len(self.names)]
-        del self._begun[len(self.names) :]
+        start = self._starts[len(self.names)]
+        del self._starts[len(self.names) :]
         closes_one = len(self.names) == num_open - 1
-        # At any depth, the cost of nested elements would be quadratic.
-        if closes_one and len(self.names) < MAX_DEPTH and _may_be_reference(begun.token):
-            self._join_reference(begun)
+        # Not at any depth: the cost of nested elements would be quadratic.
+        if closes_one and len(self.names) < MAX_DEPTH and _may_be_reference(start.token):
+            self._join_reference(start)
         return True
 
-    def _join_reference(self, begun: _Begun) -> None:
+    def _join_reference(self, start: _ElementStart) -> None:
         """Make the element that has just ended atomic if it is the number of a note, or an exponent."""
-        text = "".join(self._text[begun.num_texts :])
-        has_dropped = self._num_dropped > begun.num_dropped  # its markup has an end tag without a start tag
+        text = "".join(self._text[start.num_texts :])
+        has_dropped = self._num_dropped > start.num_dropped  # its markup has an end tag without a start tag
         if not text.strip() or has_letters(text) or has_dropped:
             return
-        raw = "".join(self._markup[begun.num_markup :])
-        del self._markup[begun.num_markup :]
-        del self._text[begun.num_texts :]
-        del self._elements[begun.num_elements :]
-        self._length, self._indent = begun.length, begun.indent
-        if begun.last_atomic is not None:
-            begun.last_atomic.space_after = begun.has_space
+        raw = "".join(self._markup[start.num_markup :])
+        del self._markup[start.num_markup :]
+        del self._text[start.num_texts :]
+        del self._elements[start.num_elements :]
+        self._length, self._indent = start.length, start.indent
+        if start.last_atomic is not None:
+            start.last_atomic.space_after = start.has_space
         self.add_atomic(raw)
 
     def drop(self, raw: str) -> None:
@@ -401,7 +401,7 @@ class _SegmentBuilder:
         return ["".join(self._raw)]  # white space between blocks
 
 
-class _Begun(NamedTuple):
+class _ElementStart(NamedTuple):
     """The start tag of an inline element, and the state of the segment before it."""
 
     token: HtmlToken

@@ -129,6 +129,7 @@ class _CatalogueEntry(NamedTuple):
     """Whether the object is the string's "localizations"; otherwise it is the string's own object, which has
     no "localizations" yet."""
     is_empty: bool
+    """Whether the object is empty: then no comma follows what is inserted."""
     empty_units: Mapping[str, _EmptyUnit]
     """By language, the localisations that have no text yet."""
 

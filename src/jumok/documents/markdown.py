@@ -48,7 +48,7 @@ _CONTAINER_MARK = re.compile(r">|(?:[-*+:]|\d{1,9}[.)])(?: {1,4}(?! )| )")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
-# Lines of $$, or one line with both marks.
+# The first line of a block of $$, or one line with both marks.
 _MATH_BLOCK = re.compile(r"[ \t>]*+\$\$(?:(?!\$\$).)*+(?P<end>\$\$)?[ \t]*+")
 # Notes of GitHub and Obsidian, of Docusaurus and Pandoc, and of MkDocs, whose content is indented.
 _NOTE_MARK = re.compile(
@@ -67,7 +67,7 @@ _HTML_BLOCK = re.compile(
 _RAW_HTML_BLOCK = re.compile(r" {0,3}<(?:(?:script|pre|style|textarea)(?=[\s>]|$)|(!--))", re.IGNORECASE)
 _RAW_HTML_END = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _COMMENT_END = re.compile("-->")
-_CELL = re.compile(r"((?<!\\)\|)")
+_CELL_BAR = re.compile(r"((?<!\\)\|)")
 _LINE_BREAK_TAG = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
 _HARD_BREAK = re.compile(r"(?:(?<! ) {2,}+|\\)$")
 
@@ -112,7 +112,7 @@ class _BlockReader:
             fence = _FENCE.match(line)
             if fence is not None:
                 index = self._copy_fence(index, fence[1])
-            elif after_blank or _DEFINITION.match(line) or _RULE.fullmatch(line):
+            elif is_blank or is_code or _DEFINITION.match(line) or _RULE.fullmatch(line):
                 index = self._copy(index, index + 1)
             elif note := _NOTE_MARK.fullmatch(line):
                 if note["indented"]:
@@ -205,7 +205,7 @@ class _BlockReader:
             if _TABLE_RULE.fullmatch(line):
                 self._parts.append(line)
             else:
-                for piece in _CELL.split(line):
+                for piece in _CELL_BAR.split(line):
                     self._add_text(piece, piece)
             self._parts.append("\n")
             index += 1
@@ -378,6 +378,7 @@ _MATH = (
 )
 _IMAGE = re.compile(r"!\[[^\[\]]*+\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _VERBATIM_ELEMENT = rf"<(?P<name>{'|'.join(sorted(VERBATIM))})(?:\s[^<>]*+)?>[^<>]*+</(?P=name)>"
+# The number of a note, or an exponent.
 _REFERENCE = r"<sup(?:\s[^<>]*+)?>(?:[\d_]|[^\w<>])*+</sup>"
 _TAG = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][\w-]*+)(?:\s[^<>]*+)?>(?<!/>)")
 _TOKEN = re.compile(
@@ -483,6 +484,7 @@ _BLOCK_BEGIN = re.compile(
     r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+:](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
     r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"
 )
+# Characters that would be markup without a backslash.
 _MARKUP = re.compile(r"[\\`*\[\]<|]|(?<!\w)_|_(?!\w)|~(?=~)|(?<=~)~|&(?=#?[0-9A-Za-z]{1,32};)")
 
 

@@ -1,4 +1,4 @@
-"""Text with segments as marks, replaced when the file is written.
+"""Text in which marks stand for the segments, until the file is written.
 
 Marks can be nested: an image with a text box, or a footnote, is an atomic element of one segment and has
 segments of its own.

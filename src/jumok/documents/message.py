@@ -93,7 +93,10 @@ class Message:
         return "|".join(pieces)
 
     def _read(self, text: str, *, depth: int = 0, in_plural: bool = False, is_form: bool = False) -> str:
-        """Return the text with marks for its segments. A bar that a model invents would end a form."""
+        """Return the text with marks for its segments.
+
+        With `is_form`, bars in translations become spaces: a bar that a model invents would end the form.
+        """
         builder = SegmentBuilder()
         verbatim = []
         position = 0
@@ -144,11 +147,11 @@ def _split_forms(text: str) -> list[str]:
             start = match.end()
         elif not match["bar"] and (tag := _tag_of(match[0])):
             open_tags += 1 if tag[1] else -1
-    whole = any(
+    stays_whole = any(
         depth or any(form.count(left) != form.count(right) for left, right in ("()", "[]"))
         for form, depth in forms
     )
-    return [text] if whole else [*(form for form, _ in forms), text[start:]]
+    return [text] if stays_whole else [*(form for form, _ in forms), text[start:]]
 
 
 def is_address(text: str) -> bool:

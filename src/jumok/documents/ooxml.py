@@ -168,7 +168,7 @@ class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
     def __init__(self, text: str, kind: str, kept: KeptTexts, *, names_columns: bool = False) -> None:
-        """`names_columns`: the columns of tables are named by what is translated in their cells."""
+        """`names_columns`: the columns of tables are renamed like their translated header cells."""
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
         self._kept = kept
@@ -219,6 +219,7 @@ class OoxmlReader(XmlReader):
         """Return the header of a sheet with marks for its left, centre and right sections."""
         sections = []
         builder, start, end = SegmentBuilder(), 0, 0
+        # Text, code, text, …, text, and a code that ends the last section.
         for index, piece in enumerate([*_HEADER_CODE.split(raw), "&amp;L"]):
             is_code = index % 2 == 1 and piece != "&amp;&amp;"
             if is_code and piece[-1] in "LCR" and len(piece) == len("&amp;L"):
@@ -422,7 +423,7 @@ def _character_of(node: XmlNode, prefix: str) -> str | None:
     """Return the character for a tab, a break or a hyphen; None if no character represents the whole node."""
     if not node.attributes:
         return _CHARACTERS.get(node.name)
-    # In a file without prefixes, the name of the attribute is unknown.
+    # If the element names of the file have no prefix, the prefix of the attribute is not known.
     is_typed_break = prefix and node.name == "w:br" and node.attributes.keys() == {"w:type"}
     return _BREAKS.get(node.attributes["w:type"]) if is_typed_break else None
 

@@ -59,7 +59,7 @@ def _has_text(name: str, kind: str) -> bool:
 
 
 def _is_parsed(name: str, kind: str) -> bool:
-    """Return whether the XML of a part is parsed, for its text or for what it says about that of others."""
+    """Return whether the XML of a part is parsed: for its text, or for what it says about cells."""
     return _has_text(name, kind) or (kind == "xlsx" and is_about_cells(name))
 
 
@@ -99,7 +99,7 @@ def _read_parts(
 
 
 def _natural_order(name: str) -> list[tuple[int, str]]:
-    """Sort slide2 before slide10."""
+    """Return a sort key that puts slide2 before slide10."""
     return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
 
 
@@ -115,7 +115,7 @@ def _language_setter(name: str, *, computes: bool) -> LanguageSetter | None:
 
 @dataclass(frozen=True, slots=True)
 class _ChartWorkbook:
-    """The workbook behind a chart. The columns of its table are named as their cells are."""
+    """The workbook behind a chart. The columns of its table are renamed like their header cells."""
 
     document: ZipDocument
     columns: frozenset[str]
@@ -149,7 +149,7 @@ def _workbooks_of_charts(archive: ZipFile) -> list[str]:
 def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
     """Read the workbook of a chart; None if it is damaged, which must not stop the document.
 
-    The columns of its table get other names if no formula uses these, and if all of them are texts of cells.
+    The columns of its table are renamed if no formula uses their names, and if all names are texts of cells.
     """
     try:
         with open_archive(data) as archive:
@@ -173,7 +173,7 @@ def _unpack(data: bytes, kind: str) -> Iterator[bytes]:
     with open_archive(data) as archive:
         for name in _workbooks_of_charts(archive):
             workbook = read_part(archive, name)
-            yield bytes(len(workbook))  # held in memory; what it has of syntax is compressed
+            yield bytes(len(workbook))  # its size counts; its syntax characters are compressed
             try:
                 yield from unpack_parts(workbook, partial(_is_parsed, kind="xlsx"))
             except DataError:  # it is not translated either

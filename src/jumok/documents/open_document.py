@@ -185,7 +185,7 @@ def _format(suffix: str, kind: str) -> DocumentFormat:
         f"{_MEDIA_TYPE}{kind}",
         partial(_read, kind=kind),
         syntax_characters=b"<",
-        unpack=partial(unpack_parts, has_text=lambda name: _PART.fullmatch(name) is not None),
+        unpack=partial(unpack_parts, is_parsed=lambda name: _PART.fullmatch(name) is not None),
     )
 
 

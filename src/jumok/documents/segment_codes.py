@@ -77,4 +77,5 @@ def take_over(source: SegmentText, target: str) -> list[Piece] | None:
 
 
 def _may_begin(index: int, code: Code) -> bool:
+    """Return whether a code is a placeholder or a start tag, and no end tag."""
     return code.partner is None or code.partner > index

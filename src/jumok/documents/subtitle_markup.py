@@ -32,6 +32,7 @@ _NOT_TEXT = re.compile(f"{_CODE}|{_MUSIC_NOTE}")
 _STYLE = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
 _HIDDEN = re.compile(rf"<[^<>]*+>|{_CODE}")
 _VOICE = re.compile(r"\s*+<v[\s.>]", re.IGNORECASE)
+# What separates the pieces of a subtitle: a line break, or white space before a voice tag.
 _BEFORE_PIECE = re.compile(r"(\n|(?<=\S)[ \t]*+(?=<v[\s.>]))", re.IGNORECASE)
 _WORD = re.compile(rf"(?:<[^<>]*+>|{_CODE}|\S)++")
 _SPEAKER_DASH = re.compile(rf"\s*+{_DASH}[ \t]*+")
@@ -113,10 +114,10 @@ def _speaker_starts(pieces: Sequence[str]) -> Iterator[int]:
     has_speakers = False
     for index, piece in enumerate(pieces):
         visible = _HIDDEN.sub("", piece)
-        has_dash = _SPEAKER_START.match(visible) is not None
+        has_mark = _SPEAKER_START.match(visible) is not None
         has_voice = _VOICE.match(piece) is not None and bool(spoken.strip())
-        if index == 0 or has_voice or (has_dash and (has_speakers or _SENTENCE_END.search(previous))):
-            has_speakers = has_speakers or has_dash
+        if index == 0 or has_voice or (has_mark and (has_speakers or _SENTENCE_END.search(previous))):
+            has_speakers = has_speakers or has_mark
             spoken = ""
             yield index
         previous = visible

@@ -49,7 +49,7 @@ def _parse_vtt(text: str) -> CompositeTemplate:
 
 
 def _set_vtt_language(text: str, language: str, _source_language: str) -> str:
-    """Name the language in the header, up to the first empty line, if the header has one."""
+    """Replace the language in the header, which ends at the first empty line, if the header names one."""
     header, blank, cues = text.partition("\r\n\r\n" if "\r\n" in text else "\n\n")
     return re.sub(r"(?m)^(Language:[ \t]*)[\w-]+", rf"\g<1>{language}", header) + blank + cues
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from jumok.documents.document import SegmentTranslation
 
-    SetLanguage = Callable[[str, str, str], str]  # text, its language, the language of the source
+    SetLanguage = Callable[[str, str, str], str]  # text, the language to declare, the language of the source
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -76,7 +76,7 @@ class TextDocument:
     template: TextTemplate
     encoding: TextEncoding
     set_language: SetLanguage | None = None
-    """Returns the text with its language declared; None: the format declares none."""
+    """Returns the text with its new language declared; None: the format declares no language."""
     notes: Sequence[str] = ()
 
     @property

@@ -1,4 +1,5 @@
-"""The texts of a workbook on which its formulas depend: their cells stay as they are, or a note says so.
+"""The texts of a workbook on which its formulas depend: cells with these texts stay as they are, or a note
+names the formulas.
 
     =COUNTIF(B:B,"Open")                a cell "Open" stays, or the count would become 0
     =ISNUMBER(SEARCH("urgent",A2))      cells with this word in a longer text are translated, with a note
@@ -102,7 +103,7 @@ class KeptTexts:
             listed = _list_texts(self._kept.items())
             notes.append(f"These cells are not translated, because formulas compare with them: {listed}")
         texts = "\n".join(self._translated).casefold()
-        broken = {one.text: one.location for one in self.searched if _longest_word(one.text) in texts}
+        broken = {one.text: one.location for one in self.searched if _longest_literal(one.text) in texts}
         if broken:
             listed = _list_texts(broken.items())
             notes.append(f"Formulas look for these words in cells that are translated, check them: {listed}")
@@ -110,7 +111,7 @@ class KeptTexts:
 
 
 def is_about_cells(name: str) -> bool:
-    """Return whether a part without text to translate is parsed for what it says about cells."""
+    """Return whether a part is parsed for what it says about cells, besides any text of its own."""
     return name in (WORKBOOK_PART, _RELATIONS) or any(re.fullmatch(pattern, name) for pattern in _COLUMNS)
 
 
@@ -119,10 +120,10 @@ def read_kept_texts(archive: ZipFile) -> KeptTexts:
     compared: dict[str, FormulaText] = {}
     searched: dict[str, FormulaText] = {}
     for found in _formula_texts(archive):
-        kind = searched if found.is_part else compared
-        kind.setdefault(found.text.strip().casefold(), found)
-    parts = [one for one in searched.values() if _is_word(_longest_word(one.text))]
-    return KeptTexts(_column_names(archive), compared, parts[:_MAX_SEARCHED])
+        texts = searched if found.is_part else compared
+        texts.setdefault(found.text.strip().casefold(), found)
+    words = [one for one in searched.values() if _is_word(_longest_literal(one.text))]
+    return KeptTexts(_column_names(archive), compared, words[:_MAX_SEARCHED])
 
 
 def has_text_results(archive: ZipFile) -> bool:
@@ -139,7 +140,7 @@ def names_columns_in_formulas(archive: ZipFile) -> bool:
 
 
 def compute_on_load(workbook: bytes) -> bytes:
-    """Return the part xl/workbook.xml in which Excel is asked to compute all formulas when it opens it."""
+    """Return the part xl/workbook.xml such that Excel computes all formulas when it opens the file."""
     properties = re.compile(rb"<(?:\w+:)?calcPr\b(?![^<>]*\sfullCalcOnLoad=)")
     return properties.sub(rb'\g<0> fullCalcOnLoad="1"', workbook, count=1)
 
@@ -234,8 +235,8 @@ def _unquote(text: str) -> str:
     return text.replace('""', '"')
 
 
-def _longest_word(text: str) -> str:
-    """Return the longest part of a criterion without wildcards, as it is compared."""
+def _longest_literal(text: str) -> str:
+    """Return the longest part of a criterion without wildcards, in the case in which it is compared."""
     return max(re.split("[*?~]+", text.strip().casefold()), key=len)
 
 

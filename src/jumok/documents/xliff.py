@@ -44,7 +44,7 @@ _CLOSING = {closing: opening for opening, closing in _OPENING.items()}
 class _Reader(XmlReader):
     def __init__(self, source: XmlSource) -> None:
         super().__init__(source)
-        self._is_inherited: dict[XmlNode, bool] = {}  # whether each element is translated
+        self._translatable: dict[XmlNode, bool] = {}  # whether each element is translated
 
     def is_paragraph(self, node: XmlNode) -> bool:
         return node.name in _UNITS
@@ -55,14 +55,14 @@ class _Reader(XmlReader):
         return self._read_segment(node) if node.name == "segment" else super()._read_paragraph(node)
 
     def _is_translatable(self, node: XmlNode) -> bool:
-        """Return whether a unit is translated: the nearest element around it with `translate` decides."""
-        if not self._is_inherited:
-            self._is_inherited = {self.source.root: True}
+        """Return whether a unit is translated: its own `translate` decides, or that of the nearest parent."""
+        if not self._translatable:
+            self._translatable = {self.source.root: True}
             for parent in self.source.root.walk():
                 for child in parent.children:
                     value = child.attributes.get("translate")
-                    self._is_inherited[child] = value != "no" if value else self._is_inherited[parent]
-        return self._is_inherited[node]
+                    self._translatable[child] = value != "no" if value else self._translatable[parent]
+        return self._translatable[node]
 
     def _read_segment(self, node: XmlNode) -> str:
         """Read a segment of 2.x. Its start tag has the state, so the mark stands for all of it."""

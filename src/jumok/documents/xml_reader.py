@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 MAX_PARAGRAPH_DEPTH = 16
-"""Paragraphs inside each other, as that of a text box is inside another. Office programs nest a few."""
+"""Paragraphs inside each other: that of a text box is inside another one. Office programs nest a few."""
 _NO_ATTRIBUTES: frozenset[str] = frozenset()
 _ATTRIBUTE = re.compile(r"""\s([^\s=<>"'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _FILE_NAME = re.compile(
@@ -41,7 +41,7 @@ def remove_invalid_characters(text: str) -> str:
 
 
 def escape_attribute(text: str) -> str:
-    """Return text as the value of an attribute; line breaks would be read as spaces."""
+    """Return text as the value of an attribute. Line breaks are escaped, or they would be read as spaces."""
     escaped = escape(remove_invalid_characters(text))
     return escaped.replace("\n", "&#10;").replace("\t", "&#9;")
 
@@ -57,7 +57,7 @@ class XmlReader(ABC):
         self.source = source
         self.template = MarkedTemplate()
         self._markup_of: dict[XmlNode, str] = {}  # of the paragraphs that have been read
-        self._depth = 0  # of the paragraph that is being read, in others
+        self._depth = 0  # paragraphs inside each other that are being read
         self._mark_of_value: dict[str, str] = {}  # of attributes
 
     @abstractmethod
@@ -127,7 +127,7 @@ class XmlReader(ABC):
         return _ATTRIBUTE.sub(partial(self._mark_attribute, wanted=wanted), tag) if wanted else tag
 
     def _mark_attribute(self, found: re.Match[str], wanted: Mapping[_AttributeKey, str]) -> str:
-        """Return an attribute with a mark for its value. Equal values share a mark: runs may be joined."""
+        """Return an attribute with a mark for its value. Equal values share a mark: equal runs stay equal."""
         text = wanted.get(_key_of(found[1]))
         if text is None:
             return found[0]
@@ -166,7 +166,7 @@ class XmlReader(ABC):
 
 
 def _key_of(attribute: str) -> _AttributeKey:
-    """Return whether a name has a prefix, and what follows it: the prefix itself is that of the file."""
+    """Return whether a name has a prefix, and the rest: the prefix in the file may differ from the tree's."""
     _, colon, local = attribute.rpartition(":")
     return bool(colon), local
 

@@ -99,7 +99,7 @@ class ZipDocument:
     def _new_part(
         self, archive: zipfile.ZipFile, name: str, filled: Mapping[str, bytes], language: str
     ) -> bytes | None:
-        """Return the data of a part; None if it is the same as before. Other parts are not inflated."""
+        """Return the new data of a part; None if it does not change. Only what may change is inflated."""
         finder = self.language_setter
         set_language = finder(name) if language and finder is not None else None
         if name not in filled and set_language is None:
@@ -204,9 +204,9 @@ def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
         raise DataError(f"The file is damaged: the part {name[:60]} cannot be inflated ({error}).") from None
 
 
-def unpack_parts(data: bytes, has_text: Callable[[str], bool]) -> Iterator[bytes]:
-    """Yield the parts that are parsed."""
+def unpack_parts(data: bytes, is_parsed: Callable[[str], bool]) -> Iterator[bytes]:
+    """Yield the parts that are parsed, by their names."""
     with open_archive(data) as archive:
         for name in archive.namelist():
-            if has_text(name):
+            if is_parsed(name):
                 yield read_part(archive, name)

@@ -52,14 +52,16 @@ class ExampleRequest:
     def _file_text(self) -> str:
         return str(self.fields["file"])
 
-    def _values(self) -> dict[str, Any]:
+    def _fields_without_file(self) -> dict[str, Any]:
         return {name: value for name, value in self.fields.items() if name != "file"}
 
     def _curl(self) -> str:
         headers = [f"-H {shlex.quote(f'{name}: {value}')}" for name, value in self._headers.items()]
         parts = ["curl", *(["-N"] if self.is_stream else []), shlex.quote(self.url), *headers]
         if self.has_file:
-            parts += [f"-F {shlex.quote(f'{name}={value}')}" for name, value in self._values().items()]
+            parts += [
+                f"-F {shlex.quote(f'{name}={value}')}" for name, value in self._fields_without_file().items()
+            ]
             parts.append(f"-F {shlex.quote(f'file=@-;filename={FILE_NAME}')}")
             return f"printf %s {shlex.quote(self._file_text())} | " + " ".join(parts)
         if self.method == "POST":
@@ -73,7 +75,7 @@ class ExampleRequest:
             arguments.append(f"headers={self._headers!r}")
         if self.has_file:
             arguments += [
-                f"data={self._values()!r}",
+                f"data={self._fields_without_file()!r}",
                 f"files={{'file': ({FILE_NAME!r}, {self._file_text()!r})}}",
             ]
         elif self.method == "POST":
@@ -91,7 +93,7 @@ class ExampleRequest:
             lines.append("const body = new FormData();")
             lines += [
                 f"body.append({json.dumps(name)}, {json.dumps(value, ensure_ascii=False)});"
-                for name, value in self._values().items()
+                for name, value in self._fields_without_file().items()
             ]
             text = json.dumps(self._file_text(), ensure_ascii=False)
             lines.append(f'body.append("file", new Blob([{text}]), {json.dumps(FILE_NAME)});')

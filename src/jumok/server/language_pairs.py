@@ -54,11 +54,11 @@ class LanguagePairs:
 
     def __init__(self, models: Sequence[LanguagePair]) -> None:
         self.models = tuple(models)
-        """Every model in the order of the command line."""
+        """The pairs of all models, in the order of the command line."""
         self.text_pairs = pairs = tuple(pair for pair in models if pair.source)
-        """The models that translate text."""
+        """The pairs of the models that translate text."""
         self.captions = {pair.target: pair for pair in models if not pair.source}
-        """The models that write captions, by their language."""
+        """The pairs of the models that write captions, by the language of the captions."""
         self._by_source: dict[str, list[LanguagePair]] = {}
         for pair in pairs:
             self._by_source.setdefault(pair.source, []).append(pair)
@@ -92,7 +92,7 @@ class LanguagePairs:
 
 
 def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
-    """Read the languages of model folders; each must name its own, and no pair may occur twice."""
+    """Read the languages of model folders; each must name its languages, and no pair may occur twice."""
     folder_of: dict[tuple[str, str], Path] = {}
     models = []
     for index, folder in enumerate(folders):

@@ -76,7 +76,7 @@ async def _run(settings: ServerSettings, listener: socket.socket, on_listening: 
             url = server_url(*listener.getsockname()[:2])
             log_event("listening", address=url, workers=settings.workers, models=len(settings.models))
             on_listening(url, drain)
-            signals.install(drain, service.reload)
+            signals.set_actions(drain, service.reload)
         await serving
         log_event("drained")
     finally:
@@ -172,7 +172,9 @@ class _SignalHandlers:
                 raise
             return None
 
-    def install(self, terminate: Callable[[], None], reload: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def set_actions(
+        self, terminate: Callable[[], None], reload: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
         """Set the actions of signals, and run them for signals that were received before."""
         self._terminate, self._reload = terminate, reload
         for signal_number in tuple(self._received):

@@ -26,7 +26,7 @@ class Limits:
     max_file_syntax_characters: int = 100_000
     """Tags, entities and line ends of a file, counted before it is parsed: each costs microseconds."""
     max_file_parsed_bytes: int = 16 * 2**20
-    """Bytes of what is parsed of a file, without compression."""
+    """Bytes of the parts of a file that are parsed, after they are decompressed."""
     header_timeout: float = 10.0
     """For a client to send the headers of a request."""
     body_timeout: float = 20.0
@@ -43,8 +43,8 @@ class Limits:
     """For a large request to wait for the thread that reads and writes documents."""
     batch_timeout: float = 30.0
     """For a worker to answer a batch: half the time for a request, so that another worker can still try."""
-    explanation_timeout: float = 20.0
-    """For a worker to answer a request about attention, which is not tried again."""
+    question_timeout: float = 20.0
+    """For a worker to answer a question (explanation, candidate words, caption), which is not tried again."""
     requests_per_minute: int = 3_000
     """Per key; if the server has no keys, per IPv4 address or IPv6 /64 network. 0: no limit."""
     max_cached_files: int = 100

@@ -87,7 +87,7 @@ def _plan_notice(plan: LanguagePlan, target: str, ui_language: str) -> str:
 
 
 async def show_attention_page(request: ApiRequest) -> Response:
-    """Show the live attention page. Its requests carry no key, so a server that requires keys has none."""
+    """Show the live attention page. Its requests carry no key, so a server with keys has no such page."""
     if request.service.api_keys:
         raise HTTPException(
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."

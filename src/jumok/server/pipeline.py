@@ -229,7 +229,7 @@ class TranslationPipeline:
         """Translate each text along its own pivot path; texts with the same path are queued together.
 
         `glossaries` has the terms for the texts of a path. Addresses and placeholders always survive.
-        If all texts have the same path, `on_progress(done, total)` counts sentences, per model of the path.
+        If all texts have the same path, `on_progress(done, total)` counts each sentence once per model.
         """
         by_path = _group_by_path(pivot_paths)
         with self.open_request(client) as request:

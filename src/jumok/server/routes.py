@@ -120,15 +120,15 @@ async def unless_disconnected(receive: Receive, work: Awaitable[Result]) -> Resu
     async def watch() -> None:
         await asyncio.sleep(SECONDS_BEFORE_WATCHING)
         await receive()  # the body has been read, so this is the disconnect
-        scope.reschedule(loop.time())
+        timeout.reschedule(loop.time())
 
-    scope = asyncio.timeout(None)
+    timeout = asyncio.timeout(None)
     watcher = loop.create_task(watch())
     try:
-        async with scope:
+        async with timeout:
             return await work
     except TimeoutError:
-        if scope.expired():
+        if timeout.expired():
             raise ClientDisconnectedError from None
         raise
     finally:

@@ -1,4 +1,5 @@
-"""The strings of the server's pages in English and Korean, used with and without their script."""
+"""The strings of the server's pages in English and Korean. The server fills in one language; the script of a
+page can show the other."""
 
 from __future__ import annotations
 

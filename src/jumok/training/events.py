@@ -2,9 +2,10 @@
 
     StageDone*  Warned*  Started  (Progress | Validated | Saved | Warned)*  StageDone*  Finished
 
-A `StageStarted` comes when a stage or a validation begins, a `StageDone` when a stage is done. The last stage
-is the finish. A run that is interrupted before it does not start it; one that is interrupted in it sends its
-`StageStarted`, but no `StageDone`. A warning may come during the finish too.
+A `StageStarted` comes when a validation or a stage that may take a while begins, a `StageDone` when a stage
+is done. The last stage is the finish. A run that is interrupted before the finish sends no event of it; a run
+that is interrupted during the finish sends its `StageStarted`, but no `StageDone`. A warning may come during
+the finish too.
 
 - `jumok finish` trains no further: there is no `Started`.
 - If a run with a larger limit first completes what was planned, a second `Started` begins the next phase.
@@ -61,7 +62,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A report on the updates since the last one.
+    """A report on the updates since the last report.
 
     `loss` is per token with label smoothing; `perplexity` is without it.
 

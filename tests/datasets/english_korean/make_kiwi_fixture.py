@@ -1,4 +1,4 @@
-"""Conjugate every stem of the lexicon with every ending by Kiwi, an independent program, and store the forms.
+"""Let Kiwi, an independent program, conjugate the stems of `support/korean_stems.py`, and store the forms.
 
     PYTHONPATH=tests .venv/bin/python tests/datasets/english_korean/make_kiwi_fixture.py
 
@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support.korean_stems import all_stems
+from support.korean_stems import kiwi_stems
 
 if TYPE_CHECKING:
     from jumok.datasets.english_korean.conjugation import Stem
@@ -43,7 +43,7 @@ ENDINGS = {
     "는": [("는", "ETM")],
     "어ㅆ을": [("었", "EP"), ("을", "ETM")],
     "기": [("기", "ETN")],
-    "으시": [("시", "EP"), ("고", "EC")],
+    "으시": [("시", "EP"), ("고", "EC")],  # `main` removes the 고 again
     "어라": [("어라", "EF")],
     "자": [("자", "EF")],
 }
@@ -67,7 +67,7 @@ def main() -> None:
 
     kiwi = Kiwi()
     forms = {}
-    for stem in all_stems():
+    for stem in kiwi_stems():
         for ending, morphemes in ENDINGS.items():
             if ending in VERB_ENDINGS and stem.kind != "verb":
                 continue

@@ -15,6 +15,8 @@ from jumok.datasets.english_korean.patterns.table import PATTERNS
 from jumok.datasets.english_korean.scene import Scene
 from jumok.errors import DataError
 
+MIN_CAPACITY = 2_000_000  # sentences
+
 
 def test_the_public_interface() -> None:
     assert sorted(english_korean.__all__) == [
@@ -30,15 +32,15 @@ def test_the_public_interface() -> None:
 def test_the_grammar_is_large_enough() -> None:
     assert len(pattern_names()) >= 60
     assert len(set(content_words())) == len(content_words()) >= 300
-    assert capacity() > 2_000_000
+    assert capacity() > MIN_CAPACITY
 
 
-def test_sampling_agrees_with_the_capacity() -> None:
-    """Of n uniform draws from c, about n²/2c collide; non-uniform draws collide more often."""
+def test_one_pattern_alone_has_more_sentences_than_the_minimum() -> None:
+    """Of n uniform draws from c sentences, about n²/2c collide; non-uniform draws collide more often."""
     random, count = Random(1).random, 6_000
     build = PATTERNS["three people"].build
     distinct = {build(Scene(random, False)).english() for _ in range(count)}
-    assert count - len(distinct) <= count**2 / (2 * 2_000_000)
+    assert count - len(distinct) <= count**2 / (2 * MIN_CAPACITY)
 
 
 def test_a_smaller_count_is_a_prefix() -> None:

@@ -518,7 +518,7 @@ const ko: Strings = {
     "the layer's input at the query": "쿼리 위치의 레이어 입력",
     "the layer's input at the key": "키 위치의 레이어 입력",
     "what the distance adds": "거리에 따라 더해지는 값",
-    "the column of W for this position": "이 위치에 해당하는 W의 열",
+    "the row of W for this position": "이 위치에 해당하는 W의 행",
     "1 if the query may attend to the key, else 0": "주목할 수 있으면 1, 없으면 0",
     "the contexts of all heads, concatenated": "모든 헤드의 컨텍스트를 이어 붙인 것",
     "x + output": "x + 출력",

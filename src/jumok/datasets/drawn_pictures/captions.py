@@ -62,7 +62,7 @@ def describe_place(thing: Thing, place: str) -> dict[str, Caption]:
     korean = [korean_place, *_korean(thing, "이")]
     return {
         "en": Caption([*english, *english_place.split()], [Noun(len(english) - 1, [thing])]),
-        "ko": Caption([*korean, "있다"], [_with_particle(korean, [thing])]),
+        "ko": Caption([*korean, "있다"], [_noun_with_particle(korean, [thing])]),
     }
 
 
@@ -75,7 +75,7 @@ def describe_same(things: Sequence[Thing]) -> dict[str, Caption]:
     korean = _korean(first, "이")
     return {
         "en": Caption(english, [Noun(len(english) - 1, list(things))]),
-        "ko": Caption([*korean, korean_number, "개", "있다"], [_with_particle(korean, list(things))]),
+        "ko": Caption([*korean, korean_number, "개", "있다"], [_noun_with_particle(korean, list(things))]),
     }
 
 
@@ -90,12 +90,12 @@ def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Capt
         "en": Caption(english, [Noun(len(first) - 1, [subject]), Noun(len(english) - 1, [other])]),
         "ko": Caption(
             [*korean, korean_relation, "있다"],
-            [_with_particle(korean_subject, [subject]), Noun(len(korean) - 1, [other])],
+            [_noun_with_particle(korean_subject, [subject]), Noun(len(korean) - 1, [other])],
         ),
     }
 
 
-def _with_particle(words: Sequence[str], things: list[Thing]) -> Noun:
+def _noun_with_particle(words: Sequence[str], things: list[Thing]) -> Noun:
     """The last of these words: a noun and its particle, which are one word in Korean."""
     return Noun(len(words) - 1, things, len(things[0].shape.korean))
 

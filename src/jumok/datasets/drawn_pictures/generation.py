@@ -119,7 +119,7 @@ def _put(thing: Thing, x: float, y: float) -> Thing:
     """Put a thing at the nearest point of the grid at which it is wholly in the picture."""
     low = math.ceil((thing.reach + EDGE) / GRID_STEP)
     high = math.floor((SIDE - thing.reach - EDGE) / GRID_STEP)
-    column, row = (min(max(round(place / GRID_STEP), low), high) for place in (x, y))
+    column, row = (min(max(round(coordinate / GRID_STEP), low), high) for coordinate in (x, y))
     return replace(thing, x=float(GRID_STEP * column), y=float(GRID_STEP * row))
 
 
@@ -153,13 +153,13 @@ def _in_relation(dice: _Dice, subject: Thing, other: Thing, relation: str) -> tu
         if relation in ("above", "left"):
             distance = -distance  # the subject has the lower coordinate
         if relation in ("above", "below"):
-            mine, its = _put(subject, across, along + distance), _put(other, across + offset, along)
-            apart, aside = abs(mine.y - its.y), abs(mine.x - its.x)
+            first, second = _put(subject, across, along + distance), _put(other, across + offset, along)
+            apart, aside = abs(first.y - second.y), abs(first.x - second.x)
         else:
-            mine, its = _put(subject, along + distance, across), _put(other, along, across + offset)
-            apart, aside = abs(mine.x - its.x), abs(mine.y - its.y)
+            first, second = _put(subject, along + distance, across), _put(other, along, across + offset)
+            apart, aside = abs(first.x - second.x), abs(first.y - second.y)
         if apart >= subject.reach + other.reach + GAP and aside <= MAX_ASIDE:
-            return mine, its
+            return first, second
 
 
 def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption]) -> DrawnPicture:

@@ -138,10 +138,10 @@ class Clause:
         front, middle, main = english_predicate(
             lexeme, self.mode, tense, negative, subject.agreement, question
         )
-        for role_words, run in ((front, self.front), (middle, self.middle), (main, self.main)):
+        for role_words, part in ((front, self.front), (middle, self.middle), (main, self.main)):
             for text, role in role_words:
                 word = Word(text)
-                run.append(word)
+                part.append(word)
                 if role in roles:
                     roles[role].append(word)
                 else:
@@ -326,12 +326,13 @@ _COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 
 
 @cache
-def _fitting_manners(verb: Verb, *, is_plain: bool, is_plural: bool) -> tuple[Expression, ...]:
+def _fitting_manners(verb: Verb, *, takes_any_manner: bool, is_plural: bool) -> tuple[Expression, ...]:
     """Return the fitting adverbs of manner: no "alone" for two people, no "he decided to dance well"."""
     return tuple(
         entry
         for entry in verb.manners
-        if not (entry is ALONE and is_plural) and (is_plain or entry.key in ("alone", "early", "hard"))
+        if not (entry is ALONE and is_plural)
+        and (takes_any_manner or entry.key in ("alone", "early", "hard"))
     )
 
 
@@ -384,7 +385,7 @@ _RECIPIENTS = nouns_of("person elder")
 _CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
 # Verbs with objects that mean no particular thing: "play the piano", "watch television".
-_KNOWN_THINGS = frozenset(
+_UNSPECIFIC_OBJECTS = frozenset(
     (base, entry)
     for bases, specification in (
         ("play learn practice", "instrument"),
@@ -419,12 +420,12 @@ def object_phrase(
     if verb.forms.base in _GIVING_VERBS:
         scene.used.add(HER_IS_RECIPIENT)
     means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
-    is_known = (verb.forms.base, entry) in _KNOWN_THINGS
+    is_unspecific = (verb.forms.base, entry) in _UNSPECIFIC_OBJECTS
     return thing_phrase(
         scene,
         entry,
         p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
-        generic=generic or means_kind or is_known or _is_sold_food(verb, entry),
+        generic=generic or means_kind or is_unspecific or _is_sold_food(verb, entry),
         definite=verb.forms.base in ("understand", "remember", "forget"),
         may_have_possessor=_takes_owned_object(verb),
         created=verb.is_creation,
@@ -560,8 +561,10 @@ def make_clause(
         scene, verb, p_you=p_you, p_indefinite=p_indefinite, question=question
     )
     is_negative = subject.definite and scene.chance(p_negative)
-    is_plain = mode in ("simple", "progressive") and not question
-    manners = _fitting_manners(verb, is_plain=is_plain, is_plural=subject.agreement == "plural")
+    takes_any_manner = mode in ("simple", "progressive") and not question
+    manners = _fitting_manners(
+        verb, takes_any_manner=takes_any_manner, is_plural=subject.agreement == "plural"
+    )
     if is_negative or mode == "skill":
         manners = ()
     complements, adverb = _optional_parts(scene, action, manners, tense, chances)

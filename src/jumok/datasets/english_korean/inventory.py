@@ -63,7 +63,7 @@ def _num_subjects() -> int:
 
 
 def _is_counted(verb: Verb) -> bool:
-    """Return whether a verb shows its tense and allows every person as its subject."""
+    """Return whether a verb shows its tense, allows every person as its subject, and is not about clothes."""
     shows_tense = verb.forms.base != verb.forms.past
     return shows_tense and "person" in verb.subjects and verb.forms.base != "wear" and "off" not in verb.after
 

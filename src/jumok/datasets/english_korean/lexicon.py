@@ -49,7 +49,7 @@ class Verb:
     stem: Stem
     before: tuple[str, ...]  # Korean words before the stem: 보여 주다
     honorific_stem: Stem | None
-    subjects: frozenset[str]  # "person", "adult", "young", "elder", "animal", or nouns
+    subjects: frozenset[str]  # classes of nouns, such as "person" or "young", and single nouns: "=dog"
     human_subject: bool
     actors: tuple[Noun, ...]  # nouns other than people that can be its subject
     objects: tuple[Noun, ...] = ()
@@ -329,7 +329,7 @@ def human_verbs(names: str) -> tuple[Verb, ...]:
 # A combination is held out only if each of its words occurs in at least this many combinations: a model must
 # combine two words that it knows well, not guess.
 _MIN_COMPLEMENTS, _MIN_PREDICATES = 10, 8
-_PREDICATES_OF = Counter(
+_NUM_PREDICATES = Counter(
     noun
     for partners in (
         *(adjective.things for adjective in ADJECTIVES),
@@ -341,6 +341,6 @@ _PREDICATES_OF = Counter(
 
 def reserved_split(predicate: Verb | Adjective, noun: Noun) -> str:
     """Return the split that a combination is reserved for, or "train" if it may occur anywhere."""
-    if predicate.variety < _MIN_COMPLEMENTS or _PREDICATES_OF[noun] < _MIN_PREDICATES:
+    if predicate.variety < _MIN_COMPLEMENTS or _NUM_PREDICATES[noun] < _MIN_PREDICATES:
         return "train"
     return combination_split(predicate.key, noun.key)

@@ -51,8 +51,8 @@ def words(texts: Sequence[str]) -> list[Word]:
 class Scene:
     """The random choices of one sentence.
 
-    `used` holds what was already mentioned, so that Minsu does not meet Minsu; `splits` holds the splits for
-    which combinations in the sentence are reserved.
+    `used` holds what was already mentioned, so that Minsu does not meet Minsu, and what the pattern excludes,
+    such as "you"; `splits` holds the splits for which combinations in the sentence are reserved.
     """
 
     __slots__ = ("polite", "random", "splits", "used")

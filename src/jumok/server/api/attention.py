@@ -41,7 +41,7 @@ NO_SINGLE_MODEL = "No single model translates in this direction, so there is no 
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps", "measures", "layers")
 MAX_CHARACTERS = 1_000
 MAX_REQUEST_BYTES = 64 * 1024
-"""The largest request to a worker; 64 changes with all their indices are smaller."""
+"""The largest request to a worker. One with as many changes as `ChangeList` allows is smaller."""
 
 
 def _check_short_text(value: Any, service: Service) -> str:

@@ -68,7 +68,7 @@ class Checked:
 
 
 class ApiModel(BaseModel):
-    """The fields of a route; others are ignored."""
+    """The fields of a route; others are ignored, unless the subclass forbids them."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 

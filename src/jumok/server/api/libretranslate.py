@@ -156,17 +156,21 @@ async def _translate_html(
         markups = [read_markup(text) for text in texts]
         return markups, [markup.segments for markup in markups]
 
-    markups, by_text = await request.service.thread_slot.run_if_large(sum(map(len, texts)), read)
-    segments = [segment for text_segments in by_text for segment in text_segments]
-    paths = [path for path, of_text in zip(plan.pivot_paths, by_text, strict=True) for _ in of_text]
+    markups, segments_by_text = await request.service.thread_slot.run_if_large(sum(map(len, texts)), read)
+    segments = [segment for text_segments in segments_by_text for segment in text_segments]
+    paths = [
+        path
+        for path, text_segments in zip(plan.pivot_paths, segments_by_text, strict=True)
+        for _ in text_segments
+    ]
     options = TranslateOptions(n_best, align=True)
     service, client = request.service, request.client_id
     translated = iter(await service.pipeline.translate_all(segments, paths, options, client, plan.glossaries))
 
     def fill() -> list[list[str]]:
         return [
-            _fill_ranked(markup, list(islice(translated, len(of_markup))), n_best if path else 1)
-            for markup, of_markup, path in zip(markups, by_text, plan.pivot_paths, strict=True)
+            _fill_ranked(markup, list(islice(translated, len(text_segments))), n_best if path else 1)
+            for markup, text_segments, path in zip(markups, segments_by_text, plan.pivot_paths, strict=True)
         ]
 
     return await service.thread_slot.run_if_large(n_best * sum(map(len, segments)), fill)

@@ -1,8 +1,8 @@
 """The live page for one user on one computer: an ASGI application, and the server that runs it.
 
 The server listens on loopback only, and its address contains a secret, so that other users and other pages on
-the same computer get errors only (404; 403 or 421 by Host and Origin). Those are checked against DNS
-rebinding: a page whose own name resolves to this computer sends that name in both headers.
+the same computer get errors only: 404 without the secret, 421 or 403 for another Host or Origin. Both
+headers are checked against DNS rebinding: a page whose own name resolves to this computer sends that name.
 
 The number of connections is limited: a new one replaces the one that has been idle longest.
 """

@@ -119,7 +119,7 @@ class RunMonitor:
         )
 
     def _read_out(self, record: RunRecord) -> ReadOut | None:
-        """Return the read-out of the finished model, so that checkpoints show the same heads; None before."""
+        """Return the read-out of the finished model, so that checkpoints show the same heads; else None."""
         return read_card(self.folder.model).read_out if self.folder.is_finished(record) else None
 
     def _record(self) -> RunRecord | None:

@@ -1,7 +1,7 @@
 """The operations that a live page requests. Every request is validated.
 
 The operations explain a sentence or a picture with a model or with a checkpoint of a run, rank heads, trace
-the steps of one weight, and report a run.
+the steps of one weight, measure words and layers, save the model in a page, and report and score a run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The worker processes: one per core, each fed from the queue, and replaced when it dies or hangs.
+"""The worker processes, each fed from the queue, and replaced when it dies or hangs.
 
     pool = WorkerPool(queue, load_message, workers=2, …)
     await pool.start()          # raises a ModelFolderError if a model cannot be loaded
@@ -206,7 +206,7 @@ class WorkerHandle:
         started = time.monotonic()
         if isinstance(work, PendingQuestion):
             message, needs_torch = _question_message(work), True
-            estimate, timeout = math.inf, self._limits.explanation_timeout
+            estimate, timeout = math.inf, self._limits.question_timeout
         else:
             message = _translate_message(work)
             needs_torch = message["needs_torch"]

@@ -353,17 +353,17 @@ class WorkQueue:
         max_sentences = min(MAX_BATCH_SENTENCES, max(share, FEW_SENTENCES // 2))
         if oldest.failed:
             max_sentences = FEW_SENTENCES // 2
-        max_seconds, min_sentences = BATCH_SECONDS, MIN_BATCH_SENTENCES
+        target_seconds, min_sentences = BATCH_SECONDS, MIN_BATCH_SENTENCES
         if is_shared:
-            max_seconds, min_sentences = SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES
-        longest = MAX_TIMEOUT_SHARE * self._limits.batch_timeout / self._crowding
+            target_seconds, min_sentences = SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES
+        max_seconds = MAX_TIMEOUT_SHARE * self._limits.batch_timeout / self._crowding
         batch, characters, seconds = [oldest], length, oldest.seconds * oldest.request.slowness
         for item in candidates[: max_sentences - 1]:
             characters += len(item.text)
             seconds += item.seconds * item.request.slowness
-            if characters > MAX_BATCH_CHARACTERS or seconds > longest:
+            if characters > MAX_BATCH_CHARACTERS or seconds > max_seconds:
                 break
-            if seconds > max_seconds and len(batch) >= min_sentences:
+            if seconds > target_seconds and len(batch) >= min_sentences:
                 break
             batch.append(item)
         return batch

@@ -24,7 +24,7 @@ SENTENCE_SIZE = 16
 
 Measured with the demo's model: such a line takes 0.4 ms of a worker, a letter in a long sentence 0.03 ms."""
 UNKNOWN_BYTE_SIZE = 10
-"""What a byte of a character costs that the model's vocabulary lacks, in letters.
+"""What a byte of a character that the model's vocabulary lacks costs, in letters.
 
 Such a byte is a token, and the model often answers with nonsense of the greatest length. Measured with the
 demo's model: 12 letters in a text of Chinese characters, 6 in combining marks, 7 in emoji."""

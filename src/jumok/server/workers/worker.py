@@ -1,4 +1,4 @@
-"""A process that runs the models. `pool.py` starts one per core.
+"""A process that runs the models. `pool.py` starts one per core, or as many as `jumok serve --workers` says.
 
 It reads messages from its standard input and answers each on its standard output (`jumok.system.messages`).
 It ends when its input is closed, because the server has ended.

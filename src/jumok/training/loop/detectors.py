@@ -1,7 +1,8 @@
 """Detectors of a run that goes wrong. Each returns the problem and what to do, or None.
 
-A detector is a function of the evidence from one validation. Most are silent during the first third of the
-run: an untrained model always gives the same translation and attends to nothing in particular.
+A detector is a function of the evidence from one validation. Half of them are silent during the first third
+of the run (`Evidence.is_late`): an untrained model always gives the same translation and attends to nothing
+in particular.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ def diverged(evidence: Evidence) -> Finding | None:
 
 def training_diverged(loss: float, uniform_loss: float) -> Finding | None:
     """A training loss far above the uniform loss; it shows long before a validation."""
-    if not loss > DIVERGED_RATIO * uniform_loss:  # NaN too: such updates are skipped and reported
+    if not loss > DIVERGED_RATIO * uniform_loss:  # also if it is NaN: such updates are skipped and reported
         return None
     return _diverged("training", loss, uniform_loss)
 

@@ -77,7 +77,7 @@ class Plan:
     def progress(self, step: int, warmup: int) -> float:
         """Return t(step) in its phase. Every step counts with the slope that the plan had at that step."""
         phase = self.phase_of(step)
-        share, previous_end, first = 0.0, warmup, 0
+        t, previous_end, first = 0.0, warmup, 0
         if phase is not None:
             previous_end, first = phase.warmup_end, phase.start
         revisions = [revision for revision in self.revisions if revision[0] >= first]
@@ -86,9 +86,9 @@ class Plan:
             end = min(end, step)
             if total is None or end <= previous_end:
                 continue
-            share += (1 - share) * (end - previous_end) / max(total - previous_end, 1)
+            t += (1 - t) * (end - previous_end) / max(total - previous_end, 1)
             previous_end = end
-        return min(share, 1.0)
+        return min(t, 1.0)
 
 
 def learning_rate(step: int, settings: TrainingSettings, plan: Plan) -> float:

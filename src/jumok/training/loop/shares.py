@@ -37,7 +37,7 @@ class Node:
 
 
 def shares_of_rank(shares: int, rank: int, world_size: int) -> range:
-    """Return the shares that a rank computes: neighbours, as even as possible."""
+    """Return the shares that a rank computes: consecutive ones, about equally many per rank."""
     return range(rank * shares // world_size, (rank + 1) * shares // world_size)
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jumok.training.parallel.protocol import ParallelBackend
 
 FP16_LOSS_SCALE = 1024.0
-"""Factor of the loss in fp16, whose smallest number is 6e-8. A fixed one needs no state in checkpoints."""
+"""Factor of the loss in fp16, whose smallest number is 6e-8. A fixed factor needs no state in checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Update:
     """Sums over the target tokens of an update, and the norm of its gradient."""
 
     loss: float  # with label smoothing
-    nll: float  # without
+    nll: float  # without label smoothing
     tokens: int
     gradient_norm: float
 
@@ -96,7 +96,7 @@ class Worker:
         return update
 
     def _sum_shares(self, step: int) -> tuple[list[Tensor], Update]:
-        """Compute this rank's shares one by one; return the summed gradients that it owns, and the update."""
+        """Compute this rank's shares one by one; return the sums of the gradients it owns, and the update."""
         shares, parameters = self.settings.shares, trainable_parameters(self.model)
         losses = numpy.zeros((2, shares))  # of this rank; the others add theirs
         nodes: list[Node] = []

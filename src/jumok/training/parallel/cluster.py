@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from jumok.system.messages import Message
 
-JOIN_SECONDS = 300.0  # that a rank waits until all others have connected
-UPDATE_SECONDS = 900.0  # that an exchange of an update may take
-ORDER_SECONDS = 30 * 24 * 3600.0  # that a rank waits for an order while rank 0 reads, validates or saves
+JOIN_SECONDS = 300.0  # how long a rank waits until all others have connected
+UPDATE_SECONDS = 900.0  # how long one exchange between the ranks may take during an update
+ORDER_SECONDS = 30 * 24 * 3600.0  # how long a rank waits for an order: rank 0 may read, validate or save
 ORDER_BYTES = 256  # of an order's first broadcast, padded; only a longer order needs a second one
 ANSWER_BYTES = 1024
 _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
@@ -96,9 +96,9 @@ class ClusterAddress:
 class Cluster:
     """The connections of one rank to all others."""
 
-    def __init__(self, address: ClusterAddress, orders: torch.distributed.ProcessGroup | None) -> None:
+    def __init__(self, address: ClusterAddress, order_group: torch.distributed.ProcessGroup | None) -> None:
         self.rank, self.world_size, self.local_rank = address.rank, address.world_size, address.local_rank
-        self._orders = orders
+        self._order_group = order_group
 
     def send_order(self, order: Message) -> None:
         """Send an order from rank 0 to all others."""
@@ -135,15 +135,18 @@ class Cluster:
         data = answer.encode("utf-8", "replace")[:ANSWER_BYTES].ljust(ANSWER_BYTES, b"\0")
         answers = [torch.zeros(ANSWER_BYTES, dtype=torch.uint8) for _ in range(self.world_size)]
         with connection_errors():
-            torch.distributed.all_gather(answers, _bytes_tensor(data), group=self._orders)
+            torch.distributed.all_gather(answers, _bytes_tensor(data), group=self._order_group)
         return [row.numpy().tobytes().rstrip(b"\0").decode("utf-8", "replace") for row in answers]
 
-    def check_answers(self, answer: str, what: str) -> None:
-        """Exchange an error message, or "" if there is none; raise on every rank if any rank has one."""
+    def check_answers(self, answer: str, task: str) -> None:
+        """Exchange an error message, or "" if there is none; raise on every rank if any rank has one.
+
+        `task` is what each rank has tried to do: "open the files of the run".
+        """
         answers = self.gather_answers(answer)
         failed = [f"  rank {rank}: {text}" for rank, text in enumerate(answers) if text]
         if failed:
-            raise TrainingError("\n".join([f"Not every rank can {what}:", *failed]))
+            raise TrainingError("\n".join([f"Not every rank can {task}:", *failed]))
 
     def check_run_is_on_rank_0(self, *, has_run: bool) -> None:
         """Raise on every rank if another rank has the run folder, and rank 0, which continues it, has not."""
@@ -157,7 +160,7 @@ class Cluster:
             )
 
     def _broadcast(self, tensor: torch.Tensor) -> torch.Tensor:
-        torch.distributed.broadcast(tensor, 0, group=self._orders)
+        torch.distributed.broadcast(tensor, 0, group=self._order_group)
         return tensor
 
 
@@ -228,10 +231,10 @@ def _join(address: ClusterAddress) -> Cluster:
         torch.distributed.init_process_group(
             backend, store=store, rank=address.rank, world_size=address.world_size, timeout=timeout
         )
-        orders = torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=ORDER_SECONDS))
+        order_group = torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=ORDER_SECONDS))
     except RuntimeError as error:
         raise _unreachable(address, first_sentence(error)) from error
-    return Cluster(address, orders)
+    return Cluster(address, order_group)
 
 
 def _open_store(address: ClusterAddress) -> Store:

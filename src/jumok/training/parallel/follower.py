@@ -100,12 +100,12 @@ def _signals_deferred() -> Iterator[None]:
     watch = threading.Thread(target=_end_on_second_signal, args=(reading,), daemon=True)
     deferred = (signal.SIGINT, signal.SIGTERM)
     old_handlers = {number: signal.signal(number, _leave_to_rank_0) for number in deferred}
-    wakeup = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    old_wakeup_fd = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
     watch.start()
     try:
         yield
     finally:
-        signal.set_wakeup_fd(wakeup)
+        signal.set_wakeup_fd(old_wakeup_fd)
         for number, handler in old_handlers.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
         writing.close()
@@ -123,5 +123,5 @@ def _end_on_second_signal(signals: socket.socket) -> None:
     while signals.recv(1):
         now = time.monotonic()
         if first is not None and now - first > SAME_SIGNAL_SECONDS:
-            os.kill(os.getpid(), signal.SIGKILL)  # only the main thread could stop deferring the others
+            os.kill(os.getpid(), signal.SIGKILL)  # SIGINT and SIGTERM are deferred
         first = now if first is None else first

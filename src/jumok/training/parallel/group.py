@@ -58,7 +58,7 @@ WORKER_CODE = (
 )
 READY = {"kind": "ready"}  # from a worker: it has started, or has reached a barrier
 PROCEED = {"kind": "proceed"}  # to the workers: all ranks have reached the barrier
-EXIT_SECONDS = 5.0  # that a worker may take to exit
+EXIT_SECONDS = 5.0  # how long a worker may take to exit
 
 
 class DataParallelGroup:
@@ -71,7 +71,7 @@ class DataParallelGroup:
         self._num_threads = torch.get_num_threads()
         self._processes: list[subprocess.Popen[bytes]] = []
         self._cluster = current_cluster() if world_size > 1 else None
-        _check_world_size(recipe.training, world_size, self._cluster)
+        _check_num_processes(recipe.training, world_size, self._cluster)
         backend: ParallelBackend
         if world_size == 1:
             backend = SingleProcess(model)
@@ -94,7 +94,7 @@ class DataParallelGroup:
         self.model, self.optimiser = model, self._rank_0.optimiser
         self._is_ready = not self._processes
         self._is_distributed = self._cluster is None  # whether all ranks have the state of rank 0
-        # Sums depend on the number of threads, and every process of a group has one.
+        # Sums depend on the number of threads, and every process of a group computes with one thread.
         self._one_thread = world_size > 1 or recipe.training.shares > 0
 
     @property
@@ -217,7 +217,7 @@ def worker_main(orders: IO[bytes], replies: IO[bytes]) -> None:
             worker.update(order["step"], order["learning_rate"])
 
 
-def _check_world_size(settings: TrainingSettings, world_size: int, cluster: Cluster | None) -> None:
+def _check_num_processes(settings: TrainingSettings, world_size: int, cluster: Cluster | None) -> None:
     """Raise if the run cannot be computed by this many processes."""
     if cluster is not None:
         check_world_size(world_size, cluster.world_size)

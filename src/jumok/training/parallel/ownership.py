@@ -11,7 +11,7 @@ ALIGNMENT = 16  # floats: every parameter starts on a cache line
 
 
 def aligned(length: int) -> int:
-    """Return the floats that a parameter of `length` floats takes in a block."""
+    """Return how many floats of a block a parameter of `length` floats takes."""
     return -(-length // ALIGNMENT) * ALIGNMENT
 
 

@@ -1,9 +1,9 @@
 """The files of a run that every rank reads: tokenizers, encoded pairs, a pretrained encoder, `start/`.
 
 A rank on the machine of rank 0, or with the same file system, opens them where rank 0 does. The other
-machines get a copy, once per run, into the user's cache folder, where it stays until the run is finished: a
-restarted rank finds it there. Files are compared by size and, except the encoded pairs, by sha256; the
-manifest of the encoded pairs has their sha256, which opening them checks.
+machines get a copy, once per run, into the user's cache folder, where it stays until rank 0 ends without an
+error: a rank that is restarted after a crash finds it there. Files are compared by size and, except the
+encoded pairs, by sha256; the manifest of the encoded pairs has their sha256, which opening them checks.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def receive_folder(cluster: Cluster, path: Path, files: FileEntries) -> Path:
 
 
 def remove_copy(cluster: Cluster, folder: Path, path: Path) -> None:
-    """Remove the copy of a finished run's files, once per machine; `path` is the run folder itself."""
+    """Remove the copy of a run's files, once per machine; `path` is the run folder itself."""
     if cluster.local_rank == 0 and folder != path:
         _remove_if_there(folder)
 
@@ -99,7 +99,7 @@ def _receive_files(cluster: Cluster, final: Path | None, files: FileEntries) -> 
             for length in _chunk_lengths(entry["size"]):
                 cluster.receive_bytes(length)
         return
-    _remove_if_there(final)  # it is damaged
+    _remove_if_there(final)  # an old copy is incomplete or damaged
     try:
         _write_copy(cluster, final, files)
     except StorageError:

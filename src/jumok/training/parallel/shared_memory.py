@@ -1,7 +1,7 @@
 """Several processes on one machine: weights, Adam's state and gradients in one block that all of them map.
 
 The owner of a parameter sums its gradients, steps Adam for it and writes its new value where all others read
-it. So no tensor is sent, and no sum depends on which rank is first.
+it. So no tensor is sent, and no sum depends on which rank is done first.
 
     block    weights | exp_avg | exp_avg_sq | gradients of rank 0, 1, … | Adam's step per parameter    float32
              numbers that `sum_over_ranks` adds up: (rank, number)                                     float64

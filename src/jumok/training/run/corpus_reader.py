@@ -1,8 +1,9 @@
 """The sentences of a run: cleaned, with the validation set held out, and counted.
 
 A corpus is read several times (to count, to learn a vocabulary, to encode). Up to a million pairs are cached
-in memory after the first pass. Larger corpora are read from their files again, so that ten million pairs need
-little more memory than one million: some bytes per pair, for hashes.
+in memory after the first pass. More pairs are read from their files again, so that ten million pairs need
+little more memory than one million: some bytes per pair, for hashes. The clean pairs of large files are read
+from a copy on disk (`SpoolReader`), not from memory.
 """
 
 from __future__ import annotations

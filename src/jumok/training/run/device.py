@@ -19,7 +19,7 @@ def check_device(overrides: Overrides) -> None:
 
 
 def derive_device(resolved: Resolved) -> Resolved:
-    """Choose the device and the precision, unless the person set them."""
+    """Choose the device and the precision, unless the user set them."""
     device, precision = _requested(resolved.overrides)
     config = choose_device(device, precision, minutes=resolved.recipe.training.minutes or 0.0)
     derived = [DerivedSetting("training.device", config.device, config.reason)]

@@ -51,7 +51,7 @@ class FineTuning:
     def choose_weights(
         self, trainer: Trainer, tuned: Mapping[str, Tensor]
     ) -> Generator[Event, None, tuple[dict[str, Tensor], float]]:
-        """Return the chosen weights and their α; the tuned weights and 1 if the run is stopped."""
+        """Return the chosen weights and their α; the tuned weights and 1 if none are tried, or if stopped."""
         started = trainer.seconds
         weights = {name: tensor.clone() for name, tensor in tuned.items()}  # the model is about to change
         if self.keep is None or not self.recipe.fine_tuning.interpolate:
@@ -105,7 +105,7 @@ class FineTuning:
         return {
             "start_from": self.recipe.fine_tuning.start_from
             and _last_part(self.recipe.fine_tuning.start_from),
-            "start_share": alpha,
+            "start_share": alpha,  # how far the model is from the start model: 1 is the tuned one
             f"start_{name}": start_new,
             f"keep_{name}": kept,
             f"start_keep_{name}": start_kept,

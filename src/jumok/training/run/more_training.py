@@ -97,7 +97,7 @@ def extend_record(
 
 
 def _with_limits(record: RunRecord, limits: Limits) -> Recipe:
-    """Return the recipe with these limits only. The default patience is for runs without an end."""
+    """Return the recipe with these limits only. The default patience is for runs without a planned end."""
     nested = record.recipe.model_dump()
     nested["training"] |= {**dict.fromkeys(LIMIT_NAMES), **limits}
     if record.recipe.training.patience == TrainingSettings().patience and record.plan.steps is None:

@@ -4,7 +4,8 @@
               sources as the start model translates them (self-distillation, Kim & Rush 2016). A plain text is
               translated by the start model too.
     keep      the files of `fine_tuning.keep`; else a tenth of the replay, which is then not trained on; else
-              the validation sources as the start model translates them.
+              (also if the replay has new sources, which cannot show what is forgotten) the validation sources
+              as the start model translates them.
 
 Both are stored in the run folder: a resumed run needs neither the files nor the start model.
 """

@@ -42,7 +42,7 @@ from jumok.training.run.speed import (
     num_measured_updates,
     warn_about_plan,
 )
-from jumok.training.run.start_model import read_start, read_stored_start
+from jumok.training.run.start_model import read_start_model, read_stored_start
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -128,7 +128,7 @@ def prepare_run(
 def _initial_model(overrides: Overrides, inputs: Inputs) -> InitialModel | None:
     """Return the stored model that a new run takes over; None if it starts from scratch."""
     if "fine_tuning.start_from" in overrides:
-        return read_start(overrides["fine_tuning.start_from"], inputs)
+        return read_start_model(overrides["fine_tuning.start_from"], inputs)
     if "model.encoder_from" in overrides:
         return read_encoder(overrides["model.encoder_from"])
     return None
@@ -140,14 +140,14 @@ def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sent
     held_out_pairs = overrides.with_defaults().training.held_out_pairs
     work = spool_folder(folder.path)
     sentences = read_sentences(corpora, validation, held_out_pairs=held_out_pairs, work=work)
-    changed = sources != describe_sources(inputs)  # a file, while it was read
-    return sentences if changed else replace(sentences, sources=sources)
+    file_changed = sources != describe_sources(inputs)  # while it was read
+    return sentences if file_changed else replace(sentences, sources=sources)
 
 
-def check_same_sentences(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
+def check_sentences_and_update_sources(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
     """Raise if the run began with other sentences; else store the present times of their files.
 
-    Without these times, every later session would read the files again. A small corpus has none.
+    With the old times, every later session would read the files again. A small corpus has no stored times.
     """
     folder.check_same_sentences(sentences.fingerprint, record)
     if folder.sources_file.exists() and sentences.sources is not None:
@@ -172,7 +172,7 @@ def _prepare_resumed(
     if has_same_sources(folder.sources_file, inputs) and folder.data.exists() and _has_validation(folder):
         return prepare_from_folder(folder, _with_requested_processes(record, overrides))
     sentences = yield from _read(inputs, Overrides.from_recipe(recipe), folder, started)
-    check_same_sentences(folder, record, sentences)
+    check_sentences_and_update_sources(folder, record, sentences)
     record = _with_requested_processes(record, overrides)
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     if folder.data.exists():
@@ -196,7 +196,10 @@ def _has_validation(folder: RunFolder) -> bool:
 
 
 def _unrecorded_order(folder: RunFolder) -> str | None:
-    """Return the order of batches of a run that did not record it; runs before `sources.json` were sorted."""
+    """Return the order of batches of a run that did not record it; None: as its number of pairs decides.
+
+    Runs from before jumok wrote `sources.json` were sorted.
+    """
     return None if folder.sources_file.exists() else SORTED
 
 
@@ -306,7 +309,7 @@ def _learn_tokenizers(sentences: Sentences, recipe: Recipe) -> TokenizerPair:
 
 
 def _learn_classes(sentences: Sentences) -> ClassNames:
-    """Return the classes of all pictures; a held-out picture may have one that no training picture has."""
+    """Return the classes of all pictures, also of held-out ones: a rare class may be held out entirely."""
     held_out = {pair.target for pair in sentences.validation_pairs}
     trained = {pair.target for pair in sentences.pairs()}
     unknown = sorted(held_out - trained) if sentences.validation_corpora else []
@@ -367,7 +370,7 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
     folder.write_validation_pairs(sentences.validation_pairs)
     data = TrainingData(folder, tokenizers, store, validation)
     yield StageDone("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
-    with ExitStack() as on_error:  # the workers have a session of their own, so nothing else would end them
+    with ExitStack() as on_error:  # ends the workers, which Ctrl-C does not reach
         prepared = yield from _plan(new_run, data, resolved, on_error)
         on_error.pop_all()
     return prepared
@@ -471,7 +474,7 @@ def _measure(
 def _measure_processes(
     data: TrainingData, resolved: Resolved, on_error: ExitStack
 ) -> Generator[Event, None, tuple[DataParallelGroup | None, list[DerivedSetting]]]:
-    """Without a time limit: return the fastest group of processes; None for one process, not measured.
+    """Without a time limit: return the fastest group of processes; None if their speed is not measured.
 
     Their number is stored with the run, because the bits of the weights depend on it.
     """

@@ -6,7 +6,7 @@
     pieces.model      the vocabulary (source.model and target.model if it is not shared)
     data/             the encoded pairs
     validation.jsonl  the validation pairs
-    sources.json      names, sizes and times of the files of a large corpus, which a resumed run need not read
+    sources.json      names, sizes and times of a large corpus' files: if unchanged, a resumed run reads none
     encoder/          the initial weights of a pretrained encoder
     start/            the model that a fine-tuned one starts from: weights, card, old pairs
     checkpoints/      step-N/ …

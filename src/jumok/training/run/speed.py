@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jumok.training.parallel.group import DataParallelGroup
     from jumok.training.validation.protocol import Validation
 
-MAX_UPDATES, WARM_UP_UPDATES = 60, 2
+MAX_MEASURED_UPDATES, WARM_UP_UPDATES = 60, 2
 MAX_SHARE, MAX_SECONDS = 0.015, 15.0  # limits of the measurement: a share of the run, and seconds
 # Finishing a run takes as long as this many validations, plus the conversion of the model.
 FINISH_IN_VALIDATIONS, CONVERSION_SECONDS = 2.5, 1.0
@@ -31,13 +31,13 @@ SUGGESTED_UPDATES = 1000
 def num_measured_updates(planned_steps: int | None) -> int:
     """Return how many updates may be measured in a run of this many steps; 0 if they are too few to tell."""
     if planned_steps is None:
-        return MAX_UPDATES
-    updates = min(int(MAX_SHARE * planned_steps), MAX_UPDATES)
+        return MAX_MEASURED_UPDATES
+    updates = min(int(MAX_SHARE * planned_steps), MAX_MEASURED_UPDATES)
     return updates if updates > WARM_UP_UPDATES else 0
 
 
 def measure_update_seconds(
-    group: DataParallelGroup, settings: TrainingSettings, max_updates: int = MAX_UPDATES
+    group: DataParallelGroup, settings: TrainingSettings, max_updates: int = MAX_MEASURED_UPDATES
 ) -> float:
     """Return the mean seconds per update. This changes the group's model.
 

@@ -1,8 +1,8 @@
-"""A run that starts from a trained model (`--start-from`): fine-tuning, or more pairs for the same model.
+"""A run that starts from a trained model (`--start-from`), to fine-tune it or to train it on more pairs.
 
 The start model decides vocabulary, sizes and initial weights. The run trains with a tenth of the peak
-learning rate of training from scratch, on new pairs mixed with old ones (`old_pairs.py`); `fine_tuning.py`
-ends it.
+learning rate of training from scratch, on new pairs mixed with old ones (`old_pairs.py`). At its end,
+`fine_tuning.py` chooses the weights.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class StartModel:
         return self.tokenizers
 
 
-def read_start(folder: str, inputs: Inputs) -> StartModel:
+def read_start_model(folder: str, inputs: Inputs) -> StartModel:
     """Return the model in a model folder, all files verified."""
     stored = read_stored_model(Path(folder))
     recipe = stored.card.recipe

@@ -39,7 +39,7 @@ from jumok.training.run.more_training import (
 )
 from jumok.training.run.overrides import make_overrides
 from jumok.training.run.preparation import (
-    check_same_sentences,
+    check_sentences_and_update_sources,
     prepare_from_folder,
     prepare_run,
     read_inputs,
@@ -208,7 +208,7 @@ def _check_same_run(folder: RunFolder, record: RunRecord, overrides: Overrides, 
     folder.check_same_settings(overrides, record)
     if inputs.pairs and not has_same_sources(folder.sources_file, inputs):
         sentences = read_inputs(inputs, Overrides.from_recipe(record.recipe), folder)
-        check_same_sentences(folder, record, sentences)
+        check_sentences_and_update_sources(folder, record, sentences)
 
 
 def _finished_event(folder: RunFolder) -> Finished:

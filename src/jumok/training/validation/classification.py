@@ -44,7 +44,7 @@ class ClassValidation(TokenValidation):
         return {"accuracy": ScoreRecord(total.accuracy, signature)}
 
     def attention_snapshot(self, model: Model) -> AttentionMap | None:
-        """Return None: the page draws attention to words only."""
+        """Return None: the page draws maps between words only."""
         del model
         return None
 

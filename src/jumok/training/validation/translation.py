@@ -80,7 +80,7 @@ class TranslationValidation:
         self.num_too_long = len(encoded) - len(self._encoded)
         self._translated = evenly_spaced(self._encoded, MAX_TRANSLATED)
         self._snapshot_index = pick_snapshot_sentence([pair.length for pair in self._translated])
-        self._samples = self._pick_samples()
+        self._sample_indices = self._pick_sample_indices()
         self._batches = _batches(self._encoded, recipe.training.batch_tokens)
         self._flatness_batch = _batch(evenly_spaced(self._encoded, FLATNESS_PAIRS))
         targets = [pair.target for pair in self._encoded]
@@ -88,8 +88,8 @@ class TranslationValidation:
         tokens = [token for ids in targets for token in tokenizers.target.tokens(ids)]
         self.byte_token_share = byte_token_share(tokens)
 
-    def _pick_samples(self) -> list[int]:
-        """Return indices into `translated` of the pairs that are shown each time, the snapshot's first."""
+    def _pick_sample_indices(self) -> list[int]:
+        """Return indices into `translated` of the pairs that every validation shows, the snapshot's first."""
         first = [] if self._snapshot_index is None else [self._snapshot_index]
         others = [index for index in range(len(self._translated)) if index != self._snapshot_index]
         return [*first, *evenly_spaced(others, NUM_SAMPLES - len(first))]
@@ -115,7 +115,7 @@ class TranslationValidation:
             return None
         pairs = self.translated
         references = [pair.target for pair in pairs]
-        samples = tuple(Sample(pairs[i].source, references[i], hypotheses[i]) for i in self._samples)
+        samples = tuple(Sample(pairs[i].source, references[i], hypotheses[i]) for i in self._sample_indices)
         return ValidationResult(
             loss=loss,
             scores=_score_records(hypotheses, references, self._language),

@@ -229,15 +229,15 @@ _OPINIONS = tuple(entry for entry in ADJECTIVES if entry.english in predicates.O
 def somebody_hopes(scene: Scene) -> Sentence:
     """I hope that it snows tomorrow."""
     scene.used.update((THAT_USED, "you"))
-    thinker = person_subject(scene, PERSON)
+    hoping_person = person_subject(scene, PERSON)
     that = Word("that")
     if scene.chance(0.3):
         inner = weather_clause(scene, "present")
     else:
         inner = make_clause(scene, frame_action(scene, _HOPED), tense="present", p_negative=0.0)
     inner.link(that)
-    outer = Clause(thinker, _HOPE, tense="present")
-    korean = [*thinker.topic(), *inner.korean("hope", "이"), *outer.korean(final_ending(scene), "")]
+    outer = Clause(hoping_person, _HOPE, tense="present")
+    korean = [*hoping_person.topic(), *inner.korean("hope", "이"), *outer.korean(final_ending(scene), "")]
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 

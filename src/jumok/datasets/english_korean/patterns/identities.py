@@ -48,7 +48,7 @@ def copula_eojeols(subject: NounPhrase, complement: NounPhrase, clause: Clause, 
 def somebody_is_something(scene: Scene) -> Sentence:
     """My younger sister is a nurse."""
     scene.used.add("you")  # people know what they are
-    subject = person_subject(scene, PERSON, pool=_RELATIVES)
+    subject = person_subject(scene, PERSON, pool=_WITHOUT_PROFESSION)
     entry = scene.pick_new(_JOBS)
     tense = scene.pick(("present", "present", "past"))
     negative = scene.chance(0.25)
@@ -69,14 +69,14 @@ def profession(scene: Scene, entry: Noun, subject: NounPhrase, *, p_adjective: f
 
 _JOBS = nouns_of("job")
 # Nouns for people that do not name a profession.
-_RELATIVES = nouns_of(
+_WITHOUT_PROFESSION = nouns_of(
     "=man =woman =friend =cousin =younger_brother =younger_sister =son =daughter =mother =father"
 )
 
 
 def somebody_becomes_something(scene: Scene) -> Sentence:
     """Minsu wants to become a doctor."""
-    subject = person_subject(scene, PERSON, pool=_RELATIVES)
+    subject = person_subject(scene, PERSON, pool=_WITHOUT_PROFESSION)
     complement = profession(scene, scene.pick_new(_JOBS), subject, p_adjective=0.0)
     mode = scene.pick(("simple", "want"))
     tense = scene.pick(("past", "past", "future")) if mode == "simple" else scene.pick(("present", "past"))

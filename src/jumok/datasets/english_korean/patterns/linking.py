@@ -82,7 +82,7 @@ def random_pronoun(scene: Scene, *, you: bool = False) -> NounPhrase:
     """Return a pronoun as a subject that can be repeated."""
     names = ["I", "I", "we", "they"]
     if HIS_OR_HER_USED not in scene.used:
-        names += ["he", "she"]  # "he … his" may need 자기
+        names += ["he", "she"]  # else "he … his" might need 자기
     if you and not scene.polite:
         names.append("you")
     return pronoun_subject(scene, scene.pick(names))
@@ -200,10 +200,12 @@ def but_another_subject(scene: Scene) -> Sentence:
     return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
 
 
-def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | None = None) -> list[Clause]:
+def contrasting_clauses(
+    scene: Scene, make_subject: Callable[[Scene], NounPhrase] | None = None
+) -> list[Clause]:
     """Return clauses about two people: work and leisure, or one verb with two similar objects."""
     scene.used.add("you")
-    if subject:
+    if make_subject:
         scene.used.add(THIRD_PERSON_MENTIONED)
     if scene.chance(0.4):
         left, right = scene.pick(_CONTRASTS)
@@ -218,7 +220,7 @@ def contrasting_clauses(scene: Scene, subject: Callable[[Scene], NounPhrase] | N
         make_clause(
             scene,
             action,
-            subject(scene) if subject else None,
+            make_subject(scene) if make_subject else None,
             tense=tense,
             p_negative=0.0,  # not "I went to school, but she did not go to the park"
         )
@@ -417,23 +419,25 @@ def if_then(scene: Scene) -> Sentence:
     condition_action, result_action = frame_action(scene, conditions), frame_action(scene, results)
     p_negative = float(not is_same_person and scene.chance(0.2))  # negate both clauses or neither
     if is_same_person:
-        subject = random_pronoun(scene)
-        repeated = repeated_subject(subject)
+        first_subject = random_pronoun(scene)
+        second_subject = repeated_subject(first_subject)
     else:
         pool = _CHILDREN if row is _REWARDS[0] else _FAMILY
-        subject = person_subject(
+        first_subject = person_subject(
             scene, condition_action.verb.subjects, p_you=0.2, exclude_first_person=True, pool=pool
         )
         scene.used.add("you")  # nobody tells people what they will do
-        repeated = person_subject(scene, result_action.verb.subjects, pool=_FAMILY)
+        second_subject = person_subject(scene, result_action.verb.subjects, pool=_FAMILY)
     condition = make_clause(
-        scene, condition_action, subject, tense="present", p_negative=p_negative, p_manner=0.0
+        scene, condition_action, first_subject, tense="present", p_negative=p_negative, p_manner=0.0
     )
     condition.link(joining)
-    result = make_clause(scene, result_action, repeated, tense="future", p_negative=p_negative, p_manner=0.0)
+    result = make_clause(
+        scene, result_action, second_subject, tense="future", p_negative=p_negative, p_manner=0.0
+    )
     english = [joining, *condition.statement(), comma, *result.statement()]
     if is_same_person:
-        korean = shared_topic(subject, repeated) + condition.korean("if", "")
+        korean = shared_topic(first_subject, second_subject) + condition.korean("if", "")
         return Sentence(english, korean + result.korean(final_ending(scene), ""))
     return Sentence(english, condition.korean("if", "이") + result.korean(final_ending(scene)))
 

@@ -124,9 +124,8 @@ def somebody_began(scene: Scene) -> Sentence:
     action = frame_action(scene, _BEGUN)
     clause = make_clause(scene, action, tense="past", mode="begin", p_negative=0.0)
     if scene.chance(0.3):
-        kinds = time_kinds_of(
-            scene, action, "past"
-        )  # "began to build a house last year", "began to cook an hour ago"
+        # "began to build a house last year", "began to cook an hour ago"
+        kinds = time_kinds_of(scene, action, "past")
         kinds &= _LONG_TIMES if "year" in kinds else _SHORT_TIMES
         clause.complements = [*clause.complements, *time_complement(scene, "past", kinds)]
     return make_statement(scene, clause)

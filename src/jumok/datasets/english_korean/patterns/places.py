@@ -23,8 +23,8 @@ from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
 from jumok.datasets.english_korean.verb_phrases import LOCATED
 
-# Relation, grounds (what is located against) and figures (what is located): small things are in bags, trees
-# in front of schools.
+# Relation, grounds (in, on or near which something is) and figures (what is there): small things are in bags,
+# trees in front of schools.
 _RELATED_NOUNS = tuple(
     (next(entry for entry in RELATIONS if entry.key == relation), nouns_of(grounds), nouns_of(figures))
     for relation, grounds, figures in (

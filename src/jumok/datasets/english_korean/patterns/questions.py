@@ -52,7 +52,7 @@ def _asked_tense(scene: Scene, verb: Verb) -> str:
     return pick_tense(scene, verb, _TENSES if verb.is_habitual else _EVENT_TENSES)
 
 
-def _tense_of_place_or_time(scene: Scene, action: Action) -> str:
+def _tense_to_ask_where_or_when(scene: Scene, action: Action) -> str:
     """Return a tense in which people ask where or when: nobody asks "where do you eat an egg"."""
     entry = action.entry
     is_regular = entry is None or bool(entry.classes & {"study", "sport", "meal", "instrument", "place"})
@@ -195,7 +195,7 @@ def where(scene: Scene) -> Sentence:
         complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     else:
         action = frame_action(scene, _PLACED)
-        verb, tense = action.verb, _tense_of_place_or_time(scene, action)
+        verb, tense = action.verb, _tense_to_ask_where_or_when(scene, action)
         unknown = attach("어디", place_particle(verb))
         complements = [
             *action.complements,
@@ -232,7 +232,7 @@ def why(scene: Scene) -> Sentence:
 def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     word = Word(english)
     action = frame_action(scene, _ASKED)
-    tense = _tense_of_place_or_time(scene, action)
+    tense = _tense_to_ask_where_or_when(scene, action)
     clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
         *clause.complements,

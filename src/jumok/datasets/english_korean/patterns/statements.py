@@ -358,7 +358,7 @@ _TIMED_VERBS = tuple(
     for verb in TRANSITIVE
     if all(fitting_times(verb.times, tense, is_meal=True) for tense in ("past", "future"))
 )
-_OFTEN = frozenset({"laugh", "cry", "get", "buy"})
+_OFTEN = frozenset({"laugh", "cry", "get", "buy"})  # what people often do, but at no regular times
 _REPEATED, _REPEATED_INTRANSITIVE = (
     tuple(
         verb
