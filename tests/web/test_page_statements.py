@@ -38,6 +38,13 @@ def opened(open_page: OpenPage, address: str, **parameters: str) -> Page:
     return page
 
 
+def saved_page(open_page: OpenPage, page: Page, folder: Path, **parameters: str) -> Page:
+    """Save the page as it is and open the file."""
+    file = folder / "saved.html"
+    file.write_bytes(save_file(page, "As it is"))
+    return opened(open_page, file.as_uri(), **parameters)
+
+
 def test_an_expected_translation_is_not_compared_with_a_changed_model(
     open_page: OpenPage, address: str
 ) -> None:
@@ -65,3 +72,25 @@ def test_an_expected_translation_is_not_compared_with_a_changed_model(
     page.locator(".history").get_by_role("button", name="Undo all").click()
     wait_for_responses(page)
     expect(status).to_have_count(0)
+
+
+def test_a_given_prefix_stays_named_and_removable_under_a_later_change(
+    open_page: OpenPage, address: str, translator: Translator, tmp_path: Path
+) -> None:
+    target = explain(translator, SENTENCE).target
+    last = len(target.ids) - 1
+    given, kept = target.tokens[0].strip("▁"), "".join(target.tokens[1:last]).replace("▁", " ").strip()
+    pin = {"kind": "pin", "site": "cross", "layer": None, "head": None, "queries": [last], "keys": [0]}
+    view = {"panel": "attention", "sentence": SENTENCE}
+    page = opened(open_page, address, **view, forced=str(target.ids[0]), changes=json.dumps([pin]))
+    bar = page.locator(".deviation")
+    for shown in (bar, saved_page(open_page, page, tmp_path, panel="attention").locator(".deviation")):
+        expect(shown).to_contain_text("Given prefix:")
+        expect(shown.locator("b")).to_have_text([given, kept])
+    captions = page.locator("main > .caption").all_inner_texts()
+    assert f"Given prefix: {given}" in captions
+    assert f"Unchanged, because it was written before the change: {kept}" in captions
+    bar.get_by_role("button", name="Remove the prefix").click()
+    wait_for_responses(page)
+    expect(bar).not_to_contain_text("Given prefix:")
+    expect(page.locator(".changes li")).to_have_count(1)

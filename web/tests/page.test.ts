@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, partlyPinned, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
+import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, numGiven, partlyPinned, prefixTexts, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
 import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
 import { computeLayout, FONT_SIZE, isSameCell, LABEL_HEIGHT } from "../src/lib/heatmap";
@@ -66,6 +66,15 @@ describe("lines", () => {
     expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
     expect([pinned([0]), pinned([1, 2, 3]), pinned([5]), pinned([1], "encoder")]).toEqual([[], [], [], []]);
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
+  });
+
+  it("keep a given prefix apart from what was written before them", () => {
+    const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [3], keys: [0] };
+    const explanation = { forced: 3, changes: [pin], facts: {}, target: { tokens: ["▁우리는", "▁오늘", "▁어제", "▁간다"] } } as unknown as Explanation;
+    expect([numGiven(explanation, [7, 8]), numGiven(explanation, []), numGiven(explanation, [7, 8, 9])]).toEqual([2, 0, 3]);
+    expect([numGiven(explanation), numGiven({ ...explanation, changes: [] }), numGiven({ ...explanation, facts: { given_tokens: 2 } })]).toEqual([0, 3, 2]);
+    expect(prefixTexts(explanation, 2)).toEqual({ given: "우리는 오늘", kept: "어제" });
+    expect([prefixTexts(explanation, 0), prefixTexts(explanation, 3)]).toEqual([{ given: "", kept: "우리는 오늘 어제" }, { given: "우리는 오늘 어제", kept: "" }]);
   });
 
   it("are named by the words of the translation in which they were chosen", () => {

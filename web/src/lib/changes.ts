@@ -181,7 +181,14 @@ export function isWithoutEffect(change: Change, { target, ended }: Pick<Explanat
   return Math.min(...queries) >= target.tokens.length + Number(ended);
 }
 
-/** The prefix that the translation was given, as text. */
-export function prefixText({ target, forced }: Explanation): string {
-  return target.tokens.slice(0, forced).join("").replaceAll("▁", " ").trim();
+/** How many of the first tokens were given, by the `prefix` of the request if that is known; the `forced` ones after them were written before the changes. */
+export function numGiven({ forced, changes, facts }: Pick<Explanation, "forced" | "changes" | "facts">, prefix?: readonly number[]): number {
+  if (prefix) return Math.min(prefix.length, forced);
+  return facts.given_tokens ?? (firstChangedStep(changes) === forced ? 0 : forced);
+}
+
+/** The tokens that the translation was given, and those after them that stay because they were written before the changes, as text. */
+export function prefixTexts({ target, forced }: Pick<Explanation, "target" | "forced">, given: number): { given: string; kept: string } {
+  const text = (from: number, to: number) => target.tokens.slice(from, to).join("").replaceAll("▁", " ").trim();
+  return { given: text(0, given), kept: text(given, forced) };
 }
