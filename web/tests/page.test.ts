@@ -68,6 +68,20 @@ describe("lines", () => {
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
   });
 
+  it("of single tokens are not reported as those of an old word", () => {
+    const sentence = (tokens: string[], words: string[], word_of_token: number[]): TokenizedSentence => ({ text: words.join(" "), ids: [], tokens, words, word_of_token });
+    const source = sentence(["▁I"], ["I"], [0]);
+    const whole = sentence(["▁책을", "▁있"], ["책을", "있"], [0, 1]);
+    const split = sentence(["▁책을", "▁있", "다"], ["책을", "있다"], [0, 1, 1]);
+    const other = sentence(["▁책을", "▁믿", "다"], ["책을", "믿다"], [0, 1, 1]);
+    const partly = (before: TokenizedSentence, target: TokenizedSentence, words?: [string, string], queries = [1]) =>
+      partlyPinned({ source, target, before: { target: before }, changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries, keys: [0], ...(words && { words }) }] } as unknown as Explanation).length;
+    expect([partly(split, split, ["있", "I"]), partly(split, split), partly(split, split, ["다", "I"], [2])]).toEqual([0, 0, 0]); // the word stays, and the change was made for one of its tokens
+    expect(partly(split, other, ["있", "I"])).toBe(0);
+    expect([partly(whole, split, ["있", "I"]), partly(whole, other, ["있", "I"]), partly(whole, split)]).toEqual([1, 1, 1]); // the old word had one token
+    expect([partly(other, split, ["있", "I"]), partly(other, split, ["간다", "I"])]).toEqual([0, 1]); // chosen after another change
+  });
+
   it("keep a given prefix apart from what was written before them", () => {
     const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [3], keys: [0] };
     const explanation = { forced: 3, changes: [pin], facts: {}, target: { tokens: ["▁우리는", "▁오늘", "▁어제", "▁간다"] } } as unknown as Explanation;

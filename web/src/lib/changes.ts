@@ -162,10 +162,21 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
+/** Whether a pin was set for single tokens of a word in the translation in which it was chosen: the one before all changes or the one that is shown. */
+function isForTokens(pin: Pin, explanation: Explanation): boolean {
+  const { before, target } = explanation;
+  const isNamedIn = (translation: TokenizedSentence) => edgeWords({ ...explanation, target: translation }, pin)[0] === pin.words?.[0];
+  const chosenIn = pin.words ? [...(before ? [before.target] : []), target].find(isNamedIn) : before?.target;
+  if (!chosenIn) return false;
+  const words = pin.queries.map((query) => chosenIn.word_of_token[query] ?? -1).filter((word) => word >= 0);
+  return words.some((word) => tokensOf(chosenIn, word).some((token) => !pin.queries.includes(token)));
+}
+
 /** Words of the translation of which a pin changes only some tokens: the pin was set for the tokens of the old word, and the new word has more. */
-export function partlyPinned({ changes, target }: Explanation): { word: string; pinned: number; tokens: number }[] {
+export function partlyPinned(explanation: Explanation): { word: string; pinned: number; tokens: number }[] {
+  const { changes, target } = explanation;
   return changes.flatMap((change) => {
-    if (change.kind !== "pin" || change.site === "encoder") return [];
+    if (change.kind !== "pin" || change.site === "encoder" || isForTokens(change, explanation)) return [];
     const words = [...new Set(change.queries.map((query) => target.word_of_token[query] ?? -1))].filter((word) => word >= 0);
     return words
       .map((word) => ({ word: target.words[word], tokens: tokensOf(target, word) }))
