@@ -45,6 +45,10 @@ def saved_page(open_page: OpenPage, page: Page, folder: Path, **parameters: str)
     return opened(open_page, file.as_uri(), **parameters)
 
 
+def compared_texts(page: Page) -> list[str]:
+    return page.locator("#panel .maps .text").all_inner_texts()
+
+
 def test_an_expected_translation_is_not_compared_with_a_changed_model(
     open_page: OpenPage, address: str
 ) -> None:
@@ -72,6 +76,87 @@ def test_an_expected_translation_is_not_compared_with_a_changed_model(
     page.locator(".history").get_by_role("button", name="Undo all").click()
     wait_for_responses(page)
     expect(status).to_have_count(0)
+
+
+def test_a_saved_comparison_says_whose_translation_each_model_reads(
+    open_page: OpenPage, live: str, tmp_path: Path
+) -> None:
+    page = opened(open_page, live, panel="compare")
+    note = "Here this model reads the translation that transformer wrote."
+    expect(page.get_by_test_id("read-translation")).to_contain_text([note])
+    expect(page.get_by_test_id("read-translation")).to_contain_text(["What it writes itself"])
+    saved = saved_page(open_page, page, tmp_path, panel="compare")
+    expect(saved.get_by_test_id("read-translation")).to_have_text([note])  # and no advice on a missing switch
+    expect(saved.locator("#panel .maps section").nth(1)).to_contain_text(note)
+    saved.locator("header").get_by_label("Model", exact=True).select_option(index=1)
+    expect(saved.get_by_test_id("origin")).to_have_text(note)
+    expect(saved.locator("#panel .maps section").first).to_contain_text(note)
+
+
+def test_all_models_read_a_given_translation(open_page: OpenPage, live: str) -> None:
+    page = opened(open_page, live, panel="compare", sentence=SENTENCE, target=OTHER)
+    expect(page.get_by_test_id("origin")).to_have_text("This translation was given.")
+    assert compared_texts(page) == [OTHER, OTHER]
+    notes = page.get_by_test_id("read-translation")
+    expect(notes).to_contain_text(["This translation was given."] * 2)
+    page.get_by_text("Each model's own", exact=True).click()
+    wait_for_responses(page)
+    expect(notes).to_have_count(0)
+    assert OTHER not in compared_texts(page)
+    page.get_by_text("The given one", exact=True).click()
+    wait_for_responses(page)
+    assert compared_texts(page) == [OTHER, OTHER]
+
+
+def test_compared_models_search_as_it_was_chosen(open_page: OpenPage, live: str) -> None:
+    page = open_page("about:blank")
+    searches: list[Any] = []
+    page.on(
+        "request",
+        lambda request: (
+            searches.append(json.loads(request.post_data)) if request.url.endswith("explain") else None
+        ),
+    )
+    page.goto(f"{live}#panel=compare&beam=1")
+    wait_for_responses(page)
+    assert {request["model"] for request in searches} == {0, 1}
+    assert {request.get("beam") for request in searches} == {1}
+
+
+def test_a_saved_comparison_is_signed_with_what_is_compared(open_page: OpenPage, live: str) -> None:
+    page = opened(open_page, live, panel="compare", sentence=SENTENCE, changes=ALL_SILENT)
+    changed, [text, other] = page.get_by_test_id("translation").inner_text(), compared_texts(page)
+    assert text == other != changed
+    captions = page.locator("main > .caption")
+    expect(captions).to_have_text(
+        [f"{SENTENCE} → {text}", re.compile(r"^transformer, recurrent · jumok, \d{4}-\d\d-\d\d$")]
+    )
+    drawn = [line.strip() for line in ElementTree.fromstring(save_file(page, "SVG")).itertext()]
+    assert f"{SENTENCE} → {changed}" not in drawn
+    assert f"{SENTENCE} → {text}" in drawn
+
+
+def test_a_missing_difference_has_its_true_reason(open_page: OpenPage, live: str, tmp_path: Path) -> None:
+    page = opened(open_page, live, panel="compare", site="decoder")
+    reason = page.get_by_test_id("no-difference")
+    missing = "recurrent has no such attention, so there is no difference to show."
+    expect(reason).to_have_text(missing)
+    saved = saved_page(open_page, page, tmp_path, panel="compare", site="decoder")
+    expect(saved.get_by_test_id("no-difference")).to_have_text(missing)
+    page = opened(open_page, live, panel="compare", translations="own")
+    [text, other] = compared_texts(page)
+    assert text != other
+    different = "The models read different translations, so their maps have no difference."
+    advice = " Let all models read the same translation to see the difference."
+    expect(page.get_by_test_id("no-difference")).to_have_text(different + advice)
+    saved = saved_page(open_page, page, tmp_path, panel="compare")
+    expect(saved.get_by_test_id("no-difference")).to_have_text(different)
+
+
+def test_models_are_compared_on_what_the_first_one_has(open_page: OpenPage, live: str) -> None:
+    page = opened(open_page, live, panel="compare", site="decoder", model="1")  # the recurrent one is first
+    expect(page.get_by_test_id("compared-heads")).to_contain_text(["Target → source"] * 2)
+    expect(page.get_by_role("application", name="Difference")).to_be_visible()
 
 
 def test_a_given_prefix_stays_named_and_removable_under_a_later_change(
