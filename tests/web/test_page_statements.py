@@ -159,6 +159,22 @@ def test_models_are_compared_on_what_the_first_one_has(open_page: OpenPage, live
     expect(page.get_by_role("application", name="Difference")).to_be_visible()
 
 
+def test_checkpoints_translate_the_sentence_that_is_shown(
+    open_page: OpenPage, live: str, tmp_path: Path
+) -> None:
+    page = opened(open_page, live, panel="run", sentence="I go home. You go home.", index="1")
+    expect(page.locator("[data-word=source-0]")).to_have_text("You")
+    expect(page.locator(".snapshots article").first).to_be_visible()
+    expect(page.get_by_text("Each map is one checkpoint")).to_contain_text("“You go home.”")
+    wait_for_responses(page)
+    file = tmp_path / "saved.html"
+    file.write_bytes(save_file(page, "As it is"))
+    data = re.search(r'id="jumok-data"[^>]*>(.*?)</script>', file.read_text("utf-8"), re.DOTALL)
+    assert data is not None
+    checkpoints = json.loads(data[1])["run"]["checkpoints"]
+    assert {one["explanation"]["source"]["text"] for one in checkpoints} == {"You go home."}
+
+
 def test_a_given_prefix_stays_named_and_removable_under_a_later_change(
     open_page: OpenPage, address: str, translator: Translator, tmp_path: Path
 ) -> None:
