@@ -195,3 +195,15 @@ def test_a_given_prefix_stays_named_and_removable_under_a_later_change(
     wait_for_responses(page)
     expect(bar).not_to_contain_text("Given prefix:")
     expect(page.locator(".changes li")).to_have_count(1)
+
+
+def test_a_saved_view_with_its_model_opens_without_the_first_steps(
+    open_page: OpenPage, live: str, tmp_path: Path
+) -> None:
+    page = opened(open_page, live, panel="attention", sentence=SENTENCE, changes=ALL_SILENT)
+    file = tmp_path / "live.html"
+    file.write_bytes(save_file(page, "With the model in it"))
+    saved = open_page(file.as_uri())
+    wait_for_responses(saved)
+    expect(saved.locator(".changes li")).to_have_count(1)
+    expect(saved.get_by_test_id("story")).to_have_count(0)

@@ -199,7 +199,7 @@ class Page {
     dark.addEventListener("change", () => (this.systemIsDark = dark.matches));
     this.docs = data.docs ?? "";
     this.storySeen = !!remembered.storySeen;
-    this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2;
+    this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2 && !data.live?.view; // a view that was saved is not the story's
     if (data.live?.view && location.hash.length < 2) history.replaceState(null, "", `#${data.live.view}`);
     this.readAddress();
     addEventListener("hashchange", () => {
