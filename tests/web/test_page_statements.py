@@ -197,6 +197,21 @@ def test_a_given_prefix_stays_named_and_removable_under_a_later_change(
     expect(page.locator(".changes li")).to_have_count(1)
 
 
+def table(content: bytes) -> list[dict[str, str]]:
+    lines = [line for line in content.decode("utf-8-sig").splitlines() if not line.startswith("#")]
+    return list(csv.DictReader(lines))
+
+
+def test_the_steps_are_saved_as_numbers(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, panel="steps", cell="cross,0,0,0,0")
+    steps = json.loads(save_file(page, "JSON"))["steps"]
+    saved = [(step["name"], value) for step in steps for value in step["values"]]
+    assert not any("float32" in step for step in steps)
+    rows = table(save_file(page, "CSV"))
+    assert [name for name, _ in saved] == [row["step"] for row in rows]
+    assert [value for _, value in saved] == [float(row["value"]) for row in rows]
+
+
 def test_a_saved_view_with_its_model_opens_without_the_first_steps(
     open_page: OpenPage, live: str, tmp_path: Path
 ) -> None:
