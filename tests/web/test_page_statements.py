@@ -202,6 +202,24 @@ def table(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(lines))
 
 
+def test_curves_sentences_and_measured_heads_of_a_run_are_all_saved(open_page: OpenPage, live: str) -> None:
+    page = opened(open_page, live, panel="run")
+    assert "learning_rate" in table(save_file(page, "CSV"))[0]
+    page.get_by_test_id("sentences").get_by_role("button", name="Score sentences").click()
+    expect(page.get_by_test_id("sentences").locator("tbody tr").first).to_be_visible(timeout=60_000)
+    profile = page.get_by_test_id("head-profile")
+    profile.get_by_role("button", name="Measure this head").click()
+    expect(profile.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
+    assert "learning_rate" in table(save_file(page, "CSV ?Metrics of the run"))[0]
+    assert "chrf" in table(save_file(page, "CSV ?Validation sentences"))[0]
+    [head] = table(save_file(page, "CSV ?Measured heads"))
+    assert (head["site"], head["layer"], head["head"]) == ("cross", "0", "0")
+    [saved] = json.loads(save_file(page, "JSON ?Measured heads"))
+    assert saved["strongest"]
+    assert float(head["bleu_without"]) == saved["bleu_without"]
+    assert json.loads(save_file(page, "JSON ?Metrics of the run"))["metrics"]
+
+
 def test_the_steps_are_saved_as_numbers(open_page: OpenPage, address: str) -> None:
     page = opened(open_page, address, panel="steps", cell="cross,0,0,0,0")
     steps = json.loads(save_file(page, "JSON"))["steps"]

@@ -407,11 +407,11 @@ class Page {
   #measureKey(explanation: Explanation): string {
     return JSON.stringify(this.#requests.get(explanation) ?? null);
   }
+
   /** Whether two explanations answer the same request; one of them may have effects that the other lacks. */
   answersSameRequest(first: Explanation, second: Explanation): boolean {
     return first === second || (this.#requests.has(first) && this.#measureKey(first) === this.#measureKey(second));
   }
-
 
   /** Fetch the measures of the explanation that is shown, unless it has them: call it in an effect. */
   fetchMeasures(): void {
