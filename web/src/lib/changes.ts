@@ -172,15 +172,16 @@ function isForTokens(pin: Pin, explanation: Explanation): boolean {
   return words.some((word) => tokensOf(chosenIn, word).some((token) => !pin.queries.includes(token)));
 }
 
-/** Words of the translation of which a pin changes only some tokens: the pin was set for the tokens of the old word, and the new word has more. */
-export function partlyPinned(explanation: Explanation): { word: string; pinned: number; tokens: number }[] {
+/** Words of the translation of which a pin changes only some tokens: the pin was set for single tokens (`forTokens`), or for those of the old word, and the new word has more. */
+export function partlyPinned(explanation: Explanation): { word: string; pinned: number; tokens: number; forTokens: boolean }[] {
   const { changes, target } = explanation;
   return changes.flatMap((change) => {
-    if (change.kind !== "pin" || change.site === "encoder" || isForTokens(change, explanation)) return [];
+    if (change.kind !== "pin" || change.site === "encoder") return [];
+    const forTokens = isForTokens(change, explanation);
     const words = [...new Set(change.queries.map((query) => target.word_of_token[query] ?? -1))].filter((word) => word >= 0);
     return words
       .map((word) => ({ word: target.words[word], tokens: tokensOf(target, word) }))
-      .map(({ word, tokens }) => ({ word, pinned: tokens.filter((token) => change.queries.includes(token)).length, tokens: tokens.length }))
+      .map(({ word, tokens }) => ({ word, pinned: tokens.filter((token) => change.queries.includes(token)).length, tokens: tokens.length, forTokens }))
       .filter(({ pinned, tokens }) => pinned < tokens);
   });
 }
