@@ -106,7 +106,7 @@ def assert_linear_time(function: Callable[[str], object], text: str) -> None:
 
 @pytest.mark.parametrize("function", [normalise, sentence_key, is_composed], ids=lambda f: f.__name__)
 def test_time_is_linear_in_the_number_of_marks(function: Callable[[str], object]) -> None:
-    assert_linear_time(function, "a" + "\u0300\u0316" * 5_000)
+    assert_linear_time(function, "\u0300\u0316" * 5_000)
 
 
 def test_a_line_of_marks_is_split_in_few_steps() -> None:
