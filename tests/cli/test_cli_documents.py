@@ -74,7 +74,7 @@ def test_cells_that_formulas_need_are_named(
     choose_language({})
     why = {
         "en": "note: a.xlsx: These cells are not translated, because formulas compare with them: ",
-        "ko": "알림: a.xlsx: 수식이 비교하는 값이어서 다음 셀은 번역하지 않았습니다: ",
+        "ko": "알림: a.xlsx: 수식에서 비교에 쓰는 값이므로 다음 셀은 번역하지 않았습니다: ",
     }
     assert (result.code, result.err) == (0, f'{why[language]}"two" (sheet1!B1).\n')
     strings = parts_of(out.read_bytes())["xl/sharedStrings.xml"].decode()
