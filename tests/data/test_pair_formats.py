@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import time
 import tracemalloc
 import zipfile
@@ -234,6 +235,30 @@ def test_an_xliff_unit_whose_segments_are_translated_in_part(tmp_path: Path) -> 
     for rest in ("", '<mrk mtype="seg" mid="1"/>', '<mrk mtype="seg" mid="9">아홉.</mrk>'):
         pairs, _ = read(corpus_at(tmp_path / "a.xlf", XLIFF_12.replace(second, rest)))
         assert pairs == [SAVE, Pair("One.", "하나.")]
+
+
+def test_an_xliff_segment_without_an_id_belongs_to_the_whole_unit(tmp_path: Path) -> None:
+    marked = re.sub(r' mid="\d"', "", XLIFF_12).replace(">하나.<", "><g>하나.</g><")
+    pairs, _ = read(corpus_at(tmp_path / "a.xlf", marked))
+    assert pairs == [SAVE, Pair("One. Two.", "하나. 둘.")]
+
+
+def test_xliff_units_inherit_translate_from_groups_and_files(tmp_path: Path) -> None:
+    """A unit's own `translate` decides before that of a parent."""
+    group = XLIFF_12.replace("<group>", '<group translate="no">').replace(
+        'id="1"', 'id="1" translate="yes"', 1
+    )
+    pairs, dropped = read(corpus_at(tmp_path / "a.xlf", group))
+    assert (pairs, dropped["unit that is not to be translated"]) == ([SAVE], 4)
+    file = XLIFF_20.replace('id="f"', 'id="f" translate="no"').replace('id="1"', 'id="1" translate="yes"', 1)
+    pairs, dropped = read(corpus_at(tmp_path / "a.xliff", file))
+    assert (pairs, dropped["unit that is not to be translated"]) == ([SAVE, OPEN], 2)
+
+
+def test_an_xliff_source_inside_a_source_does_not_end_it(tmp_path: Path) -> None:
+    nested = XLIFF_12.replace("<x id=", "<g><source/></g><x id=")
+    pairs, _ = read(corpus_at(tmp_path / "a.xlf", nested))
+    assert pairs[0] == SAVE
 
 
 def test_an_xliff_without_translations_says_so(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ class Service:
         self._reload_lock = asyncio.Lock()
 
     def is_idle(self) -> bool:
-        """Return whether no request is being answered and no document is being read."""
+        """Return whether no request is being answered and nothing runs in the thread."""
         return not self.queue.open_requests and self.thread_slot.is_free
 
     def tags(self, pair: LanguagePair) -> tuple[str, ...]:
