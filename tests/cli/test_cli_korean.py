@@ -365,7 +365,7 @@ def test_training_translating_evaluating_and_info_are_korean(
     translated = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
     assert "알림: 1번째 줄: '한글 문장': 모델의 언어인 " in translated.err.replace('"', "'")
     nothing = call("translate", out, tmp_path / "none.txt")
-    assert nothing.paragraph("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
+    assert nothing.error_of("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
 
     evaluated = call("evaluate", out / "model", gold_pairs)
     assert "\n정렬 오류율 " in evaluated.out
@@ -382,7 +382,7 @@ def test_training_translating_evaluating_and_info_are_korean(
 
 @pytest.mark.usefixtures("_korean")
 def test_an_error_of_the_library_stays_english(tmp_path: Path, call: Call) -> None:
-    message = call("info", tmp_path).paragraph("info")
+    message = call("info", tmp_path).error_of("info")
     assert message.isascii()
 
 
