@@ -90,6 +90,28 @@ def test_tmx_in_the_encoding_that_it_declares(tmp_path: Path, encoding: str, dec
     assert list(corpus_at(tmp_path / "m.tmx", content.encode(encoding)).pairs()) == [SAVE]
 
 
+@pytest.mark.parametrize("declared", ["no-such", "hex", "base64", "rot13", "bz2"])
+def test_an_xml_encoding_that_is_no_text_encoding_is_refused(tmp_path: Path, declared: str) -> None:
+    """Python has codecs from bytes to bytes, too."""
+    content = tmx(tuv("en", "a"), declaration=f'<?xml version="1.0" encoding="{declared}"?>')
+    with pytest.raises(DataError, match=rf"m\.tmx declares the encoding '{declared}', which jumok does not"):
+        corpus_at(tmp_path / "m.tmx", content)
+
+
+@pytest.mark.parametrize(("declared", "given"), [("utf-8", ""), ("euc-kr", "utf-8")])
+def test_xml_that_cannot_be_decoded_is_refused_with_its_encoding(
+    tmp_path: Path, declared: str, given: str
+) -> None:
+    content = tmx(tuv("ko", "저장"), declaration=f'<?xml version="1.0" encoding="{declared}"?>')
+    with pytest.raises(DataError, match=r"m\.tmx is not utf-8 text: invalid start byte near byte \d+\. Give"):
+        corpus_at(tmp_path / "m.tmx", content.encode("cp949"), encoding=given)
+
+
+def test_forbidden_characters_are_dropped_and_counted_even_at_the_end(tmp_path: Path) -> None:
+    content = tmx(tuv("en", "Save&#1; now.") + tuv("ko", SAVE.target)).rstrip() + "&#0;"
+    assert read(corpus_at(tmp_path / "m.tmx", content)) == ([SAVE], {"character that XML forbids": 3})
+
+
 def test_every_variant_of_a_language_makes_a_pair(tmp_path: Path) -> None:
     unit = tuv("en-US", "The color.") + tuv("en-GB", "The colour.") + tuv("ko", "색.") + tuv("ko-KP", "색.")
     corpus = corpus_at(tmp_path / "m.tmx", tmx(unit))
