@@ -78,6 +78,8 @@ def test_file_options_are_repeated(typed: str, seen: str) -> None:
         ("--valid valid-classes train-classes", "--valid valid-classes train-classes"),
         ("--valid valid train", "--valid valid train"),
         ("a.txt --valid v.txt w.txt", "a.txt --valid v.txt --valid w.txt"),
+        ("- --valid v.txt w.txt", "- --valid v.txt --valid w.txt"),
+        ("-:2 --valid v.txt w.txt", "-:2 --valid v.txt --valid w.txt"),
         ("--json a.txt --valid v.txt w.txt", "--json a.txt --valid v.txt --valid w.txt"),
         ("--steps=2 --valid v.en v.de p.tsv", "--steps=2 --valid v.en --valid v.de p.tsv"),
         ("--valid v.en.gz v.de.gz p.tsv", "--valid v.en.gz --valid v.de.gz p.tsv"),

@@ -87,7 +87,16 @@ def test_a_letter_keeps_as_many_marks_as_normalised_text_can_have(marks: int) ->
 
 @pytest.mark.parametrize(
     ("language", "separator"),
-    [("ko", " "), ("", " "), ("th", " "), ("my-MM", " "), ("ja", ""), ("zh-Hant", "")],
+    [
+        ("ko", " "),
+        ("", " "),
+        ("th", " "),
+        ("my-MM", " "),
+        ("ja", ""),
+        ("zh-Hant", ""),
+        ("cmn_Hans", ""),
+        ("yue_Hant", ""),
+    ],
 )
 def test_only_chinese_and_japanese_write_no_space_between_sentences(language: str, separator: str) -> None:
     assert sentence_separator(language) == separator

@@ -143,7 +143,7 @@ def repeat_file_options(
             return repeated + rest
         option, equals, first = argument.partition("=")
         if option not in options:
-            has_positional |= not argument.startswith("-")
+            has_positional |= not argument.startswith("-") or argument.partition(":")[0] == "-"  # stdin
             if option in with_value and not equals and rest:
                 repeated.append(rest.pop(0))
             continue

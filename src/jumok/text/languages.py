@@ -138,6 +138,7 @@ def _read_table() -> dict[str, Language]:
 
 LANGUAGES: dict[str, Language] = _read_table()
 _BY_LONG_CODE = {language.long_code: language for language in LANGUAGES.values()}
+_BY_LONG_CODE["cmn"] = LANGUAGES["zh"]  # Mandarin, as other toolkits name Chinese
 _BY_NAME = {language.name.casefold(): language for language in LANGUAGES.values()}
 
 

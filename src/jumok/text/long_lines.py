@@ -10,6 +10,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING
 
+from jumok.text.languages import find_language
 from jumok.text.normalisation import MAX_MARKS
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[st
 
 def sentence_separator(language: str) -> str:
     """Return what a language writes between two sentences of a line: a space, or nothing."""
-    return "" if re.split(r"[-_]", language.lower())[0] in _WITHOUT_SPACE_BETWEEN_SENTENCES else " "
+    base = re.split(r"[-_]", language.lower())[0]
+    known = find_language(base)
+    return "" if (known.code if known else base) in _WITHOUT_SPACE_BETWEEN_SENTENCES else " "
 
 
 def _split(text: str, count_tokens: CountTokens, max_tokens: int, *, level: int) -> list[str]:
