@@ -281,3 +281,18 @@ def test_the_part_below_the_pair_keeps_its_height_when_a_word_is_pinned(
     wait_for_responses(page)
     expect(page.locator(".bar")).to_contain_text("the score sums only the log-probabilities of what follows")
     assert box(page, ".under")["height"] == height
+
+
+def test_after_back_and_forward_the_header_names_the_model_that_is_shown(
+    open_page: OpenPage, live: str
+) -> None:
+    page = opened(open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}")
+    model = page.get_by_label("Model", exact=True)
+    chosen = "select => select.selectedOptions[0].textContent.split(' ')[0]"
+    model.select_option(index=1)
+    wait_for_responses(page)
+    for go, name in ((page.go_back, "transformer"), (page.go_forward, "recurrent")):
+        go()
+        expect(page.locator(".caption").last).to_have_text(re.compile(f"^{name}"))
+        assert model.evaluate(chosen) == name
+        wait_for_responses(page)
