@@ -296,3 +296,22 @@ def test_after_back_and_forward_the_header_names_the_model_that_is_shown(
         expect(page.locator(".caption").last).to_have_text(re.compile(f"^{name}"))
         assert model.evaluate(chosen) == name
         wait_for_responses(page)
+
+
+def test_back_leads_to_another_view_and_not_to_another_language_or_theme(
+    open_page: OpenPage, address: str
+) -> None:
+    page = opened(open_page, address, color_scheme="light")
+    page.locator("#tab-beam").click()
+    page.get_by_label("Appearance").select_option("Dark")
+    page.get_by_label("Language").select_option("ko")
+    for go, tab in ((page.go_back, "attention"), (page.go_forward, "beam"), (page.go_back, "attention")):
+        go()
+        expect(page.locator(f"#tab-{tab}")).to_have_attribute("aria-selected", "true")
+        expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
+        expect(page.get_by_label("테마")).to_have_value("dark")
+        expect(page).to_have_url(re.compile("language=ko&theme=dark"))
+    page.goto(f"{page.url.split('#')[0]}#language=en")  # another address of the page that is open
+    page.reload()
+    expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
+    wait_for_responses(page)

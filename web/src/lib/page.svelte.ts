@@ -202,7 +202,7 @@ class Page {
     this.storySeen = !!remembered.storySeen;
     this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2;
     if (data.live?.view && location.hash.length < 2) history.replaceState(null, "", `#${data.live.view}`);
-    this.readAddress();
+    this.readAddress(true);
     addEventListener("hashchange", () => {
       this.readAddress();
       if (this.busy || !this.#isUpToDate()) void this.requestExplanation();
@@ -543,8 +543,9 @@ class Page {
 
   // --- The address ----------------------------------------------------------------------------------------
 
-  /** Read the address. Parameters that are missing or invalid get their defaults. */
-  readAddress(): void {
+  /** Read the address. Parameters that are missing or invalid get their defaults. Language and theme are read only when the page opens:
+   * Back leads to another view, and not to another preference. */
+  readAddress(isFirst = false): void {
     const parameters = new URLSearchParams(location.hash.slice(1));
     const list = (name: string) => parameters.get(name)?.split(",").filter(Boolean) ?? [];
     const indices = (texts: string[]) => (texts.every((digits) => /^\d{1,9}$/.test(digits)) ? texts.map(Number) : []);
@@ -553,10 +554,12 @@ class Page {
     this.panel = OLD_PANELS.includes(parameters.get("panel") ?? "") ? "attention" : oneOf("panel", PANELS, this.#defaults.panel);
     this.part = parameters.get("panel") === "heads" || parameters.get("part") === "heads" ? "heads" : "map";
     this.site = oneOf("site", SITES, "cross");
-    this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
+    if (isFirst) {
+      this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
+      this.appearance = oneOf("theme", ["light", "dark", "system"] as const, this.#defaults.appearance);
+    }
     this.combination = oneOf("show", Object.keys(this.text.combination) as Combination[], "read-out");
     this.numberBelow = oneOf("order", Object.keys(this.text.headNumbers) as HeadNumber[], "index");
-    this.appearance = oneOf("theme", ["light", "dark", "system"] as const, this.#defaults.appearance);
     this.layer = index("layer", -1);
     this.head = index("head", 0);
     const model = index("model", 0);
