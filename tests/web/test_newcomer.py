@@ -315,3 +315,33 @@ def test_back_leads_to_another_view_and_not_to_another_language_or_theme(
     page.reload()
     expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
     wait_for_responses(page)
+
+
+@pytest.mark.parametrize("types", [False, True])
+def test_undo_solves_no_challenge_of_the_first_steps_and_the_reader_does(
+    open_page: OpenPage, address: str, types: bool
+) -> None:
+    """Neither on the sentence of the steps nor on another: what Undo restores was done before."""
+    page = open_page(address)
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    for name in ("", "", "", "Silence it", "Silence them all", "Pin one for me"):
+        if name:
+            story.get_by_role("button", name=name).click()
+            wait_for_responses(page)
+        story.get_by_role("button", name="Next").click()
+    if types:
+        page.get_by_label("Sentence", exact=True).fill("I read a book.")
+        wait_for_responses(page)
+    undo = page.locator(".bar").get_by_role("button", name="↶ Undo", exact=True)
+    undone = 0
+    while undo.count() and undo.is_enabled():
+        undo.click()
+        undone += 1
+        wait_for_responses(page)
+        expect(story.locator("li.solved")).to_have_count(0)
+    assert undone
+    for head in page.locator("td .picture").all():
+        head.click()
+        wait_for_responses(page)
+    expect(story.locator("li.solved").filter(has_text="as few heads")).to_have_count(1)

@@ -113,6 +113,8 @@ class Page {
   ownTargets = $state(false);
   /** What the last request asked for. The address is made from this, because the fields and the changes may already be those of the next request. */
   requested = $state.raw<Edit & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
+  /** Whether the reader made the current changes: not if Undo, Redo, the address or a refusal restored them. */
+  changedByHand = $state(false);
   past = $state.raw<Edit[]>([]);
   future = $state.raw<Edit[]>([]);
   /** The partial translation while the model produces it. */
@@ -358,7 +360,7 @@ class Page {
   #revert({ changes, prefix }: ExplainRequest): boolean {
     const shown = this.answer && this.#requests.get(this.answer);
     const answered = shown && this.#isOfCurrentText(shown) ? shown : undefined;
-    [this.changes, this.prefix] = [answered?.changes ?? [], answered?.prefix ?? []];
+    [this.changes, this.prefix, this.changedByHand] = [answered?.changes ?? [], answered?.prefix ?? [], false];
     if (answered) this.index = answered.index ?? 0;
     this.#noteRequest();
     this.past = this.past.filter((edit) => !this.#isCurrent(edit));
@@ -490,7 +492,7 @@ class Page {
     const before = { changes: this.changes, prefix: this.prefix };
     [this.changes, this.prefix] = [changes, prefix];
     if (this.#isCurrent(before)) return;
-    [this.past, this.future] = [[...this.past, before], []];
+    [this.past, this.future, this.changedByHand] = [[...this.past, before], [], true];
     void this.requestExplanation();
   }
 
@@ -537,7 +539,7 @@ class Page {
 
   #restore({ changes, prefix }: Edit, past: Edit[], future: Edit[]): void {
     this.#gesture = null;
-    Object.assign(this, { changes, prefix, past, future });
+    Object.assign(this, { changes, prefix, past, future, changedByHand: false });
     void this.requestExplanation();
   }
 
@@ -582,7 +584,7 @@ class Page {
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
     this.target = parameters.get("target") ?? "";
-    Object.assign(this, { past: [], future: [], edge: null });
+    Object.assign(this, { past: [], future: [], edge: null, changedByHand: false });
     this.index = index("index", 0);
     this.prefix = indices(list("forced"));
     this.beam = BEAMS.find((beam) => beam === index("beam", 0)) ?? 0;

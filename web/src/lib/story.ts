@@ -1,6 +1,6 @@
 /** The story, which the page calls first steps: seven steps for the reader to carry out on the first visit, and three challenges. */
 
-import { independentOfSentence, isSilenced, type Change } from "./changes";
+import { isSilenced, type Change } from "./changes";
 import { SITES, type Explanation } from "./format";
 import type { Language } from "./strings";
 
@@ -50,11 +50,6 @@ export const DONE: ((scene: Scene) => boolean)[] = [
   ({ sentence, example }) => sentence.trim() !== "" && sentence.trim() !== example,
 ];
 
-/** Whether these changes are those that a challenge began with, or what another sentence leaves of them: then the reader has solved nothing. */
-export function isGiven(changes: readonly Change[], given: readonly Change[]): boolean {
-  return [given, independentOfSentence(given)].some((known) => JSON.stringify(known) === JSON.stringify(changes));
-}
-
 /** How many heads these changes silence. */
 export function numSilenced({ explanation, changes }: Scene): number {
   return SITES.flatMap((site) => {
@@ -67,7 +62,7 @@ const count = (words: readonly string[], word: string) => words.filter((other) =
 
 /** The index of the challenge in which silenced heads are counted. */
 export const FEWEST = 1;
-/** Small challenges, solved by changes of attention. */
+/** Small challenges, solved by changes of attention that the reader made after they were set. */
 export const CHALLENGES: ((scene: Scene) => boolean)[] = [
   // A word that the unchanged translation has once is written twice.
   ({ explanation }) => !!explanation?.before && explanation.target.words.some((word) => /\p{L}/u.test(word) && count(explanation.target.words, word) > Math.max(1, count(explanation.before!.target.words, word))),
