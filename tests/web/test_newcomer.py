@@ -345,3 +345,43 @@ def test_undo_solves_no_challenge_of_the_first_steps_and_the_reader_does(
         head.click()
         wait_for_responses(page)
     expect(story.locator("li.solved").filter(has_text="as few heads")).to_have_count(1)
+
+
+@pytest.mark.parametrize("viewport", [(1440, 900), (390, 844)])
+def test_the_first_steps_stay_in_view_when_the_head_is_silenced(
+    open_page: OpenPage, address: str, viewport: tuple[int, int]
+) -> None:
+    page = open_page(address, viewport={"width": viewport[0], "height": viewport[1]})
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    onward = story.get_by_role("button", name="Next")
+    for _ in range(3):
+        onward.click()
+    page.locator("td.suggested .picture").click()
+    wait_for_responses(page)
+    expect(story.get_by_text("✓ Done")).to_be_in_viewport(ratio=0.99)
+    expect(onward).to_be_in_viewport(ratio=0.99)
+    onward.click()
+    expect(story.get_by_role("heading")).to_have_text("Watch it break")
+    expect(story.get_by_role("heading")).to_be_in_viewport(ratio=0.99)
+    expect(onward).to_be_in_viewport(ratio=0.99)
+
+
+def test_the_focus_stays_with_the_first_steps_and_their_button(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    onward = story.get_by_role("button", name="Next")
+    for name in ("Translate it", "", "Point for me", "Silence it", "Silence them all", "Pin one for me"):
+        if name:
+            story.get_by_role("button", name=name).press("Enter")
+            wait_for_responses(page)
+            expect(onward).to_be_focused()
+        onward.press("Enter")
+    finish = story.get_by_role("button", name="Finish")
+    expect(finish).to_be_focused()
+    finish.press("Enter")
+    reopen = page.get_by_role("button", name="First steps")
+    expect(reopen).to_be_focused()
+    reopen.press("Enter")
+    expect(story.get_by_role("button").first).to_be_focused()
