@@ -297,6 +297,45 @@ def test_the_text_survives_a_reload_and_is_in_the_address(
     expect(page.locator("#text")).to_have_value(long)
 
 
+def test_the_style_survives_a_reload(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    translate(page, TWO_SENTENCES)
+    polite = page.get_by_label("Polite")
+    polite.check()
+    expect(page.locator("#result")).not_to_have_class(re.compile("stale"), timeout=TIMEOUT_MS)
+    shown = page.inner_text("#result")
+    sent = posts(page)
+    page.reload()
+    expect(polite).to_be_checked()
+    expect(page.locator("#result")).to_have_text(shown, timeout=TIMEOUT_MS)
+    assert '"tags":["<polite>"]' in sent[0]
+    page.goto(f"{page.url.split('#')[0]}?#en/de/one")  # another text is another matter
+    expect(page.locator("#text")).to_have_value("one")
+    expect(polite).not_to_be_checked()
+
+
+def test_a_chosen_word_survives_a_reload_and_a_visit_to_the_attention_page(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page()
+    own = translate(page, TWO_SENTENCES)
+    page.locator("#result .word").last.click()
+    page.locator("#candidate-list button").first.click()
+    expect(page.locator("#chosen")).to_be_visible()
+    chosen = page.inner_text("#result")
+    assert chosen != own
+    page.reload()
+    expect(page.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
+    expect(page.locator("#chosen")).to_be_visible(timeout=TIMEOUT_MS)
+    with page.expect_popup() as opened:
+        page.click("#show-attention")
+    opened.value.locator(".back-link a").click()
+    expect(opened.value.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
+    page.locator("#own-translation").click()
+    page.reload()
+    expect(page.locator("#result")).to_have_text(own, timeout=TIMEOUT_MS)
+
+
 def test_a_history_is_kept_only_if_it_is_switched_on(open_page: Callable[..., Page]) -> None:
     page = open_page()
     translate(page, "one two")
