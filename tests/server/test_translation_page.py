@@ -598,6 +598,25 @@ def assert_fits_and_is_accessible(page: Page) -> None:
     assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] != "minor"] == []
 
 
+@pytest.mark.parametrize("locale", ["en-GB", "ko-KR"])
+@pytest.mark.parametrize("width", [320, 390, 1440])
+def test_the_button_that_copies_an_example_covers_no_code(
+    open_page: Callable[..., Page], width: int, locale: str
+) -> None:
+    page = open_page("docs", viewport={"width": width, "height": 844}, locale=locale)
+    expect(page.locator(".example button:visible").first).to_be_visible()
+    covered: Any = page.evaluate(
+        """() => [...document.querySelectorAll(".example:not([hidden])")].filter(example => {
+          const button = example.querySelector("button").getBoundingClientRect();
+          const range = document.createRange();
+          range.selectNodeContents(example.querySelector("code"));
+          return [...range.getClientRects()].some(line => line.width > 0 && line.right > button.left + 1
+            && line.left < button.right - 1 && line.top < button.bottom - 1 && line.bottom > button.top + 1);
+        }).length"""
+    )
+    assert covered == 0
+
+
 @pytest.mark.parametrize("name", ["curl", "Python", "JavaScript"])
 def test_every_example_of_the_api_page_runs(open_page: Callable[..., Page], name: str) -> None:
     programs = {
