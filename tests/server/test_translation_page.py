@@ -336,6 +336,18 @@ def test_a_chosen_word_survives_a_reload_and_a_visit_to_the_attention_page(
     expect(page.locator("#result")).to_have_text(own, timeout=TIMEOUT_MS)
 
 
+def test_the_attention_page_of_a_server_has_the_first_steps_on_request_only(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page("attention/en_de/")
+    reopen = page.get_by_role("button", name="First steps")
+    expect(reopen).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.get_by_test_id("story")).to_have_count(0)
+    reopen.click()
+    expect(page.get_by_test_id("story")).to_be_visible()
+    expect(page.get_by_test_id("story")).not_to_contain_text("your computer")
+
+
 def test_a_history_is_kept_only_if_it_is_switched_on(open_page: Callable[..., Page]) -> None:
     page = open_page()
     translate(page, "one two")

@@ -96,7 +96,7 @@ async def show_attention_page(request: ApiRequest) -> Response:
     question = Question("explain", {"operation": "page", "body": ""})
     data = json.loads(await request.service.pipeline.ask(pair, question, request.client_id))
     sentence = request.fields.get("q", "")
-    data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
+    data["live"] |= {"sentence": sentence if isinstance(sentence, str) else "", "story": False}
     html = _with_back_link(served_page(data), STRINGS[_ui_language(request)]["back"])
     # The page has its own policy, which allows its one script.
     return HTMLResponse(html, headers={"Content-Security-Policy": "frame-ancestors 'none'"})

@@ -202,7 +202,7 @@ class Page {
     dark.addEventListener("change", () => (this.systemIsDark = dark.matches));
     this.docs = data.docs ?? "";
     this.storySeen = !!remembered.storySeen;
-    this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2;
+    this.storyIsOpen = this.hasStory && data.live?.story !== false && !this.storySeen && !this.hasRun && location.hash.length < 2;
     if (data.live?.view && location.hash.length < 2) history.replaceState(null, "", `#${data.live.view}`);
     this.readAddress(true);
     addEventListener("hashchange", () => {
