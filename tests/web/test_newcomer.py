@@ -385,3 +385,28 @@ def test_the_focus_stays_with_the_first_steps_and_their_button(open_page: OpenPa
     expect(reopen).to_be_focused()
     reopen.press("Enter")
     expect(story.get_by_role("button").first).to_be_focused()
+
+
+def test_escape_restores_the_weight_of_a_slider_that_is_held(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address)
+    page.locator("[data-word=target-0]").click()
+    slider = page.locator("[data-testid=line-editor] input")
+    before = slider.input_value()
+    slider.scroll_into_view_if_needed()
+    place: Any = slider.bounding_box()
+    y = place["y"] + place["height"] / 2
+    page.mouse.move(place["x"] + 8 + (place["width"] - 16) * float(before), y)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] * 0.3, y)
+    wait_for_responses(page)
+    assert len(shown_changes(page)) == 1
+    page.keyboard.press("Escape")
+    wait_for_responses(page)
+    assert shown_changes(page) == []
+    page.mouse.move(place["x"] + place["width"] * 0.6, y)  # the pointer still holds it
+    page.mouse.up()
+    wait_for_responses(page)
+    assert shown_changes(page) == []
+    expect(slider).to_have_value(before)
+    page.keyboard.press("Escape")
+    expect(slider).to_have_count(0)
