@@ -387,6 +387,22 @@ def test_the_focus_stays_with_the_first_steps_and_their_button(open_page: OpenPa
     expect(story.get_by_role("button").first).to_be_focused()
 
 
+def test_escape_in_the_share_menu_leads_back_to_its_button_and_tab_leaves_and_closes_it(
+    open_page: OpenPage, address: str
+) -> None:
+    page = opened(open_page, address)
+    share, menu = page.get_by_role("button", name="Share"), page.locator("#share")
+    share.press("Enter")
+    menu.get_by_role("button", name="SVG").focus()
+    page.keyboard.press("Escape")
+    expect(menu).to_have_count(0)
+    expect(share).to_be_focused()
+    share.press("Enter")
+    menu.get_by_role("button").last.focus()
+    page.keyboard.press("Tab")
+    expect(menu).to_have_count(0)
+
+
 def test_escape_restores_the_weight_of_a_slider_that_is_held(open_page: OpenPage, address: str) -> None:
     page = opened(open_page, address)
     page.locator("[data-word=target-0]").click()
