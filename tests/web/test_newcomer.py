@@ -426,3 +426,38 @@ def test_escape_restores_the_weight_of_a_slider_that_is_held(open_page: OpenPage
     expect(slider).to_have_value(before)
     page.keyboard.press("Escape")
     expect(slider).to_have_count(0)
+
+
+def test_a_mouse_that_rests_on_a_term_shows_its_definition(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address)
+    term = page.locator(".under .term").first
+    definition = term.locator(".definition")
+    term.get_by_role("button").hover()
+    expect(definition).to_be_visible()
+    definition.hover()
+    page.wait_for_timeout(400)  # longer than a definition stays without the mouse
+    expect(definition).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(definition).to_have_count(0)
+    page.mouse.move(2, 2)
+    term.get_by_role("button").hover()
+    expect(definition).to_be_visible()
+    page.mouse.move(2, 2)
+    expect(definition).to_have_count(0)
+    term.get_by_role("button").hover()
+    expect(definition).to_be_visible()
+    term.get_by_role("button").click()  # keeps it open
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(400)
+    expect(definition).to_be_visible()
+    term.get_by_role("button").click()
+    expect(definition).to_have_count(0)
+
+
+def test_a_definition_leaves_half_of_a_small_screen(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, viewport={"width": 320, "height": 640}, has_touch=True)
+    for term in page.locator(".under .term button").all():
+        term.tap()
+        assert box(page, ".definition")["height"] <= 320
+        term.tap()
+        expect(page.locator(".definition")).to_have_count(0)
