@@ -78,6 +78,8 @@ describe("words", () => {
   it("splits punctuation off, keeps tags, and splits scripts without spaces", () => {
     expect(splitWords("No, I go <polite> home.")).toEqual(["No", ",", "I", "go", "<polite>", "home", "."]);
     expect(splitWords("「漢字」 ab漢c e\u0301!")).toEqual(["「", "漢", "字", "」", "ab", "漢", "c", "e\u0301", "!"]);
+    expect(splitWords("I 👩\u200d👩\u200d👧👋🏽.")).toEqual(["I", "👩\u200d👩\u200d👧", "👋🏽", "."]);
+    expect(splitWords("a\u200db 👩👧")).toEqual(["a\u200db", "👩", "👧"]);
   });
 
   it("aligns two texts by their longest common substrings", () => {
