@@ -461,3 +461,10 @@ def test_a_definition_leaves_half_of_a_small_screen(open_page: OpenPage, address
         assert box(page, ".definition")["height"] <= 320
         term.tap()
         expect(page.locator(".definition")).to_have_count(0)
+
+
+def test_a_sentence_of_invisible_characters_is_none(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address)
+    page.get_by_label("Sentence", exact=True).fill("\u200b\u200d")
+    expect(page.get_by_text("There is no sentence yet")).to_be_visible()
+    expect(page.get_by_test_id("unfamiliar")).to_have_count(0)

@@ -7,7 +7,7 @@ import { replaceParts, textSpans, type Sentences } from "../src/engine/sentences
 import { Tokenizer } from "../src/engine/tokenizer";
 import { alignedOffsets, splitWords } from "../src/engine/words";
 import { diffWords } from "../src/lib/diff";
-import { wholeTranslation } from "../src/lib/whole_text";
+import { normaliseSentence, wholeTranslation } from "../src/lib/texts";
 
 describe("normalisation", () => {
   it("composes Hangul and replaces lone surrogates", () => {
@@ -164,4 +164,9 @@ describe("the whole text", () => {
   it("is the translation if it is one sentence", () => {
     expect(wholeTranslation({ target: { text: "a", ids: [], tokens: [], words: [], word_of_token: [] } })).toBe("a");
   });
+});
+
+it("a sentence of invisible characters is empty", () => {
+  expect(["\u200b", " \u200d\u2060\ufeff\u00ad ", "\u3164\ufe0f", ""].map(normaliseSentence)).toEqual(["", "", "", ""]);
+  expect([" a\t\nb ", "👩\u200d👧", "."].map(normaliseSentence)).toEqual(["a b", "👩\u200d👧", "."]);
 });

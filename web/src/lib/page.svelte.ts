@@ -11,6 +11,7 @@ import { PICTURE_LANGUAGES } from "./pictureStrings";
 import { recall } from "./preferences";
 import { localise } from "./problems";
 import { LANGUAGES, type Language } from "./strings";
+import { normaliseSentence } from "./texts";
 
 export const PANELS = ["attention", "steps", "beam", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
@@ -142,8 +143,7 @@ class Page {
   modelName = $derived(
     this.live ? (this.models[this.modelIndex]?.name ?? "") : (this.explanations[this.modelIndex]?.facts.name ?? this.explanations[this.modelIndex]?.facts.mechanisms?.cross ?? ""),
   );
-  /** The sentence with normalised white space: pasted text has tabs and line breaks. */
-  normalisedSentence = $derived(this.sentence.trim().replace(/\s+/g, " "));
+  normalisedSentence = $derived(normaliseSentence(this.sentence));
   panels = $derived(PANELS.filter((panel) => this.isAvailable(panel)));
 
   /** Whether the answer belongs to another sentence, part of the text, picture or model than the current ones. */

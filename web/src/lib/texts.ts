@@ -1,4 +1,11 @@
+/** The text that is translated, and the translation that is copied. */
+
 import type { Explanation } from "./format";
+
+/** A sentence with normalised white space: pasted text has tabs and line breaks. A text of nothing but invisible characters is empty. */
+export function normaliseSentence(sentence: string): string {
+  return /[^\s\p{Cf}\p{Default_Ignorable_Code_Point}]/u.test(sentence) ? sentence.trim().replace(/\s+/g, " ") : "";
+}
 
 /** The translation of the whole text: of a text of several sentences, that of the one that is shown may be changed. */
 export function wholeTranslation({ whole_text: whole, target }: Pick<Explanation, "whole_text" | "target">): string {
