@@ -180,18 +180,19 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         ("chrf of the new pairs not measured", "새 쌍의 chrF 측정하지 않음"),
         (
             "chrf of the new pairs 10.20 → 12.30, of 500 pairs to keep 88.00 → 84.00 (a, b.tsv)",
-            "새 쌍의 chrF 10.20 → 12.30, 유지할 쌍 500개의 점수 88.00 → 84.00(a, b.tsv)",
+            "새 쌍의 chrF 10.20 → 12.30, 기존 성능 확인용 쌍 500개의 점수 88.00 → 84.00(a, b.tsv)",
         ),
         (
             "chrf of the new pairs 10.20 → 12.30, its agreement with the start model on 1,500 pairs to keep "
             "88.00 → 84.00 (the start model's translations of the validation set)",
-            "새 쌍의 chrF 10.20 → 12.30, 유지할 쌍 1,500개에서 시작 모델과의 일치도 88.00 → 84.00"
+            "새 쌍의 chrF 10.20 → 12.30, 기존 성능 확인용 쌍 1,500개에서 시작 모델과의 일치도 88.00 → 84.00"
             "(검증 세트를 시작 모델이 번역한 것)",
         ),
         (
             "60% of the way from the start model (losses of the new pairs and of those to keep, by this "
             "share: 0: 2.123 and 1.900, 0.2: 2.010 and 1.910)",
-            "시작 모델에서 60% 옮겨 간 지점(지점별로 새 쌍/유지할 쌍의 손실: 0: 2.123/1.900, 0.2: 2.010/1.910)",
+            "시작 모델에서 60% 옮겨 간 지점(지점별로 새 쌍/확인용 쌍의 손실: 0: 2.123/1.900, "
+            "0.2: 2.010/1.910)",
         ),
         (
             "received 3-9, 4-10, 5-7 and 2 more; the source has 3 words, the target 6",
@@ -228,7 +229,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         (
             "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
             "0.3% of the new tokens are unknown",
-            "runs/a/model: 다시 학습할 예전 쌍 3,000개(old.tsv, b.tsv), 유지할 쌍 500개(keep.tsv), "
+            "runs/a/model: 다시 학습할 예전 쌍 3,000개(old.tsv, b.tsv), 기존 성능 확인용 쌍 500개(keep.tsv), "
             "새 쌍의 토큰 중 0.3%가 알 수 없는 토큰",
         ),
         (
@@ -237,7 +238,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         ),
         (
             "the model is worse than the start model on the pairs to keep (keep.tsv): loss -2.10 → -2.30",
-            "모델이 시작 모델보다 나쁩니다: 유지할 쌍(keep.tsv)의 손실 -2.10 → -2.30",
+            "모델이 시작 모델보다 나쁩니다: 기존 성능 확인용 쌍(keep.tsv)의 손실 -2.10 → -2.30",
         ),
         (
             "engine torch: CTranslate2 needs keys of width 16 per head (the model's width divided by its "
@@ -364,7 +365,7 @@ def test_training_translating_evaluating_and_info_are_korean(
     translated = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
     assert "알림: 1번째 줄: '한글 문장': 모델의 언어인 " in translated.err.replace('"', "'")
     nothing = call("translate", out, tmp_path / "none.txt")
-    assert nothing.paragraph("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
+    assert nothing.error_of("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
 
     evaluated = call("evaluate", out / "model", gold_pairs)
     assert "\n정렬 오류율 " in evaluated.out
@@ -381,7 +382,7 @@ def test_training_translating_evaluating_and_info_are_korean(
 
 @pytest.mark.usefixtures("_korean")
 def test_an_error_of_the_library_stays_english(tmp_path: Path, call: Call) -> None:
-    message = call("info", tmp_path).paragraph("info")
+    message = call("info", tmp_path).error_of("info")
     assert message.isascii()
 
 
