@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -165,6 +167,16 @@ def test_languages_settings_health_and_metrics(served: Served) -> None:
     assert metrics.headers["content-type"].startswith("text/plain")
     assert served.get("/docs").status == 200
     assert served.get("/spec").json == served.get("/openapi.json").json
+
+
+def test_the_api_page_lists_no_language_that_is_translated_only_into_itself(served: Served) -> None:
+    fields = re.findall(
+        r"<code>(source|target)</code><td>[^<]*<td><code>([^<]*)</code>", served.get("/docs").text
+    )
+    values: dict[str, set[str]] = {"source": set(), "target": set()}
+    for name, text in fields:
+        values[name].update(html.unescape(text).replace('"', "").split(", "))
+    assert values == {"source": {"auto", "en", "de"}, "target": {"de", "fr"}}
 
 
 def test_unpaired_surrogates_and_odd_characters_are_accepted(served: Served) -> None:

@@ -297,6 +297,57 @@ def test_the_text_survives_a_reload_and_is_in_the_address(
     expect(page.locator("#text")).to_have_value(long)
 
 
+def test_the_style_survives_a_reload(open_page: Callable[..., Page]) -> None:
+    page = open_page()
+    translate(page, TWO_SENTENCES)
+    polite = page.get_by_label("Polite")
+    polite.check()
+    expect(page.locator("#result")).not_to_have_class(re.compile("stale"), timeout=TIMEOUT_MS)
+    shown = page.inner_text("#result")
+    sent = posts(page)
+    page.reload()
+    expect(polite).to_be_checked()
+    expect(page.locator("#result")).to_have_text(shown, timeout=TIMEOUT_MS)
+    assert '"tags":["<polite>"]' in sent[0]
+    page.goto(f"{page.url.split('#')[0]}?#en/de/one")  # another text is another matter
+    expect(page.locator("#text")).to_have_value("one")
+    expect(polite).not_to_be_checked()
+
+
+def test_a_chosen_word_survives_a_reload_and_a_visit_to_the_attention_page(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page()
+    own = translate(page, TWO_SENTENCES)
+    page.locator("#result .word").last.click()
+    page.locator("#candidate-list button").first.click()
+    expect(page.locator("#chosen")).to_be_visible()
+    chosen = page.inner_text("#result")
+    assert chosen != own
+    page.reload()
+    expect(page.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
+    expect(page.locator("#chosen")).to_be_visible(timeout=TIMEOUT_MS)
+    with page.expect_popup() as opened:
+        page.click("#show-attention")
+    opened.value.locator(".back-link a").click()
+    expect(opened.value.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
+    page.locator("#own-translation").click()
+    page.reload()
+    expect(page.locator("#result")).to_have_text(own, timeout=TIMEOUT_MS)
+
+
+def test_the_attention_page_of_a_server_has_the_first_steps_on_request_only(
+    open_page: Callable[..., Page],
+) -> None:
+    page = open_page("attention/en_de/")
+    reopen = page.get_by_role("button", name="First steps")
+    expect(reopen).to_be_visible(timeout=TIMEOUT_MS)
+    expect(page.get_by_test_id("story")).to_have_count(0)
+    reopen.click()
+    expect(page.get_by_test_id("story")).to_be_visible()
+    expect(page.get_by_test_id("story")).not_to_contain_text("your computer")
+
+
 def test_a_history_is_kept_only_if_it_is_switched_on(open_page: Callable[..., Page]) -> None:
     page = open_page()
     translate(page, "one two")
@@ -557,6 +608,25 @@ def assert_fits_and_is_accessible(page: Page) -> None:
     page.evaluate(f"window.axe || {AXE.read_text(encoding='utf-8')}")
     found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
     assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] != "minor"] == []
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "ko-KR"])
+@pytest.mark.parametrize("width", [320, 390, 1440])
+def test_the_button_that_copies_an_example_covers_no_code(
+    open_page: Callable[..., Page], width: int, locale: str
+) -> None:
+    page = open_page("docs", viewport={"width": width, "height": 844}, locale=locale)
+    expect(page.locator(".example button:visible").first).to_be_visible()
+    covered: Any = page.evaluate(
+        """() => [...document.querySelectorAll(".example:not([hidden])")].filter(example => {
+          const button = example.querySelector("button").getBoundingClientRect();
+          const range = document.createRange();
+          range.selectNodeContents(example.querySelector("code"));
+          return [...range.getClientRects()].some(line => line.width > 0 && line.right > button.left + 1
+            && line.left < button.right - 1 && line.top < button.bottom - 1 && line.bottom > button.top + 1);
+        }).length"""
+    )
+    assert covered == 0
 
 
 @pytest.mark.parametrize("name", ["curl", "Python", "JavaScript"])

@@ -46,6 +46,12 @@ def test_a_symbol_keeps_its_variation_selector() -> None:
     assert split_words("love❤\ufe0f ❤\ufe0f!") == ["love", "❤\ufe0f", "❤\ufe0f", "!"]
 
 
+def test_an_emoji_of_several_characters_is_one_word() -> None:
+    family, wave = "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\U0001f44b\U0001f3fd"
+    assert split_words(f"I {family}{wave}.") == ["I", family, wave, "."]
+    assert split_words("a\u200db \U0001f469\U0001f467") == ["a\u200db", "\U0001f469", "\U0001f467"]
+
+
 @given(st.text())
 def test_words_contain_all_characters_except_spaces(text: str) -> None:
     spans = word_spans(text)

@@ -281,3 +281,190 @@ def test_the_part_below_the_pair_keeps_its_height_when_a_word_is_pinned(
     wait_for_responses(page)
     expect(page.locator(".bar")).to_contain_text("the score sums only the log-probabilities of what follows")
     assert box(page, ".under")["height"] == height
+
+
+def test_after_back_and_forward_the_header_names_the_model_that_is_shown(
+    open_page: OpenPage, live: str
+) -> None:
+    page = opened(open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}")
+    model = page.get_by_label("Model", exact=True)
+    chosen = "select => select.selectedOptions[0].textContent.split(' ')[0]"
+    model.select_option(index=1)
+    wait_for_responses(page)
+    for go, name in ((page.go_back, "transformer"), (page.go_forward, "recurrent")):
+        go()
+        expect(page.locator(".caption").last).to_have_text(re.compile(f"^{name}"))
+        assert model.evaluate(chosen) == name
+        wait_for_responses(page)
+
+
+def test_back_leads_to_another_view_and_not_to_another_language_or_theme(
+    open_page: OpenPage, address: str
+) -> None:
+    page = opened(open_page, address, color_scheme="light")
+    page.locator("#tab-beam").click()
+    page.get_by_label("Appearance").select_option("Dark")
+    page.get_by_label("Language").select_option("ko")
+    for go, tab in ((page.go_back, "attention"), (page.go_forward, "beam"), (page.go_back, "attention")):
+        go()
+        expect(page.locator(f"#tab-{tab}")).to_have_attribute("aria-selected", "true")
+        expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
+        expect(page.get_by_label("테마")).to_have_value("dark")
+        expect(page).to_have_url(re.compile("language=ko&theme=dark"))
+    page.goto(f"{page.url.split('#')[0]}#language=en")  # another address of the page that is open
+    page.reload()
+    expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
+    wait_for_responses(page)
+
+
+@pytest.mark.parametrize("types", [False, True])
+def test_undo_solves_no_challenge_of_the_first_steps_and_the_reader_does(
+    open_page: OpenPage, address: str, types: bool
+) -> None:
+    """Neither on the sentence of the steps nor on another: what Undo restores was done before."""
+    page = open_page(address)
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    for name in ("", "", "", "Silence it", "Silence them all", "Pin one for me"):
+        if name:
+            story.get_by_role("button", name=name).click()
+            wait_for_responses(page)
+        story.get_by_role("button", name="Next").click()
+    if types:
+        page.get_by_label("Sentence", exact=True).fill("I read a book.")
+        wait_for_responses(page)
+    undo = page.locator(".bar").get_by_role("button", name="↶ Undo", exact=True)
+    undone = 0
+    while undo.count() and undo.is_enabled():
+        undo.click()
+        undone += 1
+        wait_for_responses(page)
+        expect(story.locator("li.solved")).to_have_count(0)
+    assert undone
+    for head in page.locator("td .picture").all():
+        head.click()
+        wait_for_responses(page)
+    expect(story.locator("li.solved").filter(has_text="as few heads")).to_have_count(1)
+
+
+@pytest.mark.parametrize("viewport", [(1440, 900), (390, 844)])
+def test_the_first_steps_stay_in_view_when_the_head_is_silenced(
+    open_page: OpenPage, address: str, viewport: tuple[int, int]
+) -> None:
+    page = open_page(address, viewport={"width": viewport[0], "height": viewport[1]})
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    onward = story.get_by_role("button", name="Next")
+    for _ in range(3):
+        onward.click()
+    page.locator("td.suggested .picture").click()
+    wait_for_responses(page)
+    expect(story.get_by_text("✓ Done")).to_be_in_viewport(ratio=0.99)
+    expect(onward).to_be_in_viewport(ratio=0.99)
+    onward.click()
+    expect(story.get_by_role("heading")).to_have_text("Watch it break")
+    expect(story.get_by_role("heading")).to_be_in_viewport(ratio=0.99)
+    expect(onward).to_be_in_viewport(ratio=0.99)
+
+
+def test_the_focus_stays_with_the_first_steps_and_their_button(open_page: OpenPage, address: str) -> None:
+    page = open_page(address)
+    wait_for_responses(page)
+    story = page.get_by_test_id("story")
+    onward = story.get_by_role("button", name="Next")
+    for name in ("Translate it", "", "Point for me", "Silence it", "Silence them all", "Pin one for me"):
+        if name:
+            story.get_by_role("button", name=name).press("Enter")
+            wait_for_responses(page)
+            expect(onward).to_be_focused()
+        onward.press("Enter")
+    finish = story.get_by_role("button", name="Finish")
+    expect(finish).to_be_focused()
+    finish.press("Enter")
+    reopen = page.get_by_role("button", name="First steps")
+    expect(reopen).to_be_focused()
+    reopen.press("Enter")
+    expect(story.get_by_role("button").first).to_be_focused()
+
+
+def test_escape_in_the_share_menu_leads_back_to_its_button_and_tab_leaves_and_closes_it(
+    open_page: OpenPage, address: str
+) -> None:
+    page = opened(open_page, address)
+    share, menu = page.get_by_role("button", name="Share"), page.locator("#share")
+    share.press("Enter")
+    menu.get_by_role("button", name="SVG").focus()
+    page.keyboard.press("Escape")
+    expect(menu).to_have_count(0)
+    expect(share).to_be_focused()
+    share.press("Enter")
+    menu.get_by_role("button").last.focus()
+    page.keyboard.press("Tab")
+    expect(menu).to_have_count(0)
+
+
+def test_escape_restores_the_weight_of_a_slider_that_is_held(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address)
+    page.locator("[data-word=target-0]").click()
+    slider = page.locator("[data-testid=line-editor] input")
+    before = slider.input_value()
+    slider.scroll_into_view_if_needed()
+    place: Any = slider.bounding_box()
+    y = place["y"] + place["height"] / 2
+    page.mouse.move(place["x"] + 8 + (place["width"] - 16) * float(before), y)
+    page.mouse.down()
+    page.mouse.move(place["x"] + place["width"] * 0.3, y)
+    wait_for_responses(page)
+    assert len(shown_changes(page)) == 1
+    page.keyboard.press("Escape")
+    wait_for_responses(page)
+    assert shown_changes(page) == []
+    page.mouse.move(place["x"] + place["width"] * 0.6, y)  # the pointer still holds it
+    page.mouse.up()
+    wait_for_responses(page)
+    assert shown_changes(page) == []
+    expect(slider).to_have_value(before)
+    page.keyboard.press("Escape")
+    expect(slider).to_have_count(0)
+
+
+def test_a_mouse_that_rests_on_a_term_shows_its_definition(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address)
+    term = page.locator(".under .term").first
+    definition = term.locator(".definition")
+    term.get_by_role("button").hover()
+    expect(definition).to_be_visible()
+    definition.hover()
+    page.wait_for_timeout(400)  # longer than a definition stays without the mouse
+    expect(definition).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(definition).to_have_count(0)
+    page.mouse.move(2, 2)
+    term.get_by_role("button").hover()
+    expect(definition).to_be_visible()
+    page.mouse.move(2, 2)
+    expect(definition).to_have_count(0)
+    term.get_by_role("button").hover()
+    expect(definition).to_be_visible()
+    term.get_by_role("button").click()  # keeps it open
+    page.mouse.move(2, 2)
+    page.wait_for_timeout(400)
+    expect(definition).to_be_visible()
+    term.get_by_role("button").click()
+    expect(definition).to_have_count(0)
+
+
+def test_a_definition_leaves_half_of_a_small_screen(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, viewport={"width": 320, "height": 640}, has_touch=True)
+    for term in page.locator(".under .term button").all():
+        term.tap()
+        assert box(page, ".definition")["height"] <= 320
+        term.tap()
+        expect(page.locator(".definition")).to_have_count(0)
+
+
+def test_a_sentence_of_invisible_characters_is_none(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address)
+    page.get_by_label("Sentence", exact=True).fill("\u200b\u200d")
+    expect(page.get_by_text("There is no sentence yet")).to_be_visible()
+    expect(page.get_by_test_id("unfamiliar")).to_have_count(0)

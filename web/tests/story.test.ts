@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { packWeights } from "../src/engine/packing";
 import type { Change } from "../src/lib/changes";
 import type { Explanation } from "../src/lib/format";
-import { CHALLENGES, decisiveCrossHead, DONE, FEWEST, isGiven, numSilenced, STORY, type Scene } from "../src/lib/story";
+import { CHALLENGES, decisiveCrossHead, DONE, FEWEST, numSilenced, STORY, type Scene } from "../src/lib/story";
 
 const text = (words: string[]) => ({ text: words.join(" "), ids: [], tokens: [], words, word_of_token: [] });
 const explanation = (after: string[], before?: string[]) =>
@@ -58,11 +58,4 @@ describe("the story", () => {
     expect(shorter(scene({ explanation: explanation(["a"], ["a", "b"]) }))).toBe(true);
     expect(shorter(scene())).toBe(false);
   });
-});
-
-it("a challenge is not solved by the changes that it began with, nor by what another sentence leaves of them", () => {
-  const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [0], keys: [0] };
-  const given = [silenced(0), pin];
-  expect([[silenced(0), pin], [silenced(0)], [pin], [], [silenced(0), silenced(1)]].map((changes) => isGiven(changes, given))).toEqual([true, true, false, false, false]);
-  expect(isGiven([], [pin])).toBe(true);
 });

@@ -7,6 +7,7 @@ import { replaceParts, textSpans, type Sentences } from "../src/engine/sentences
 import { Tokenizer } from "../src/engine/tokenizer";
 import { alignedOffsets, splitWords } from "../src/engine/words";
 import { diffWords } from "../src/lib/diff";
+import { normaliseSentence, wholeTranslation } from "../src/lib/texts";
 
 describe("normalisation", () => {
   it("composes Hangul and replaces lone surrogates", () => {
@@ -77,6 +78,8 @@ describe("words", () => {
   it("splits punctuation off, keeps tags, and splits scripts without spaces", () => {
     expect(splitWords("No, I go <polite> home.")).toEqual(["No", ",", "I", "go", "<polite>", "home", "."]);
     expect(splitWords("「漢字」 ab漢c e\u0301!")).toEqual(["「", "漢", "字", "」", "ab", "漢", "c", "e\u0301", "!"]);
+    expect(splitWords("I 👩\u200d👩\u200d👧👋🏽.")).toEqual(["I", "👩\u200d👩\u200d👧", "👋🏽", "."]);
+    expect(splitWords("a\u200db 👩👧")).toEqual(["a\u200db", "👩", "👧"]);
   });
 
   it("aligns two texts by their longest common substrings", () => {
@@ -148,4 +151,22 @@ describe("the tokenizer", () => {
     expect(words).toEqual(["ab", ",", "e\u0301", "ab"]);
     expect(tokens.map((token, i) => [token, wordOfToken[i]])).toEqual([["▁ab", 0], ["<0x2C>", 1], ["▁", 2], ["<0xC3>", 2], ["<0xA9>", 2], ["▁ab", 3]]);
   });
+});
+
+describe("the whole text", () => {
+  const parts = ["나는 간다.", "너는 잔다."].map((text) => ({ source: "", text }));
+  const whole = (target: string, index: number) => wholeTranslation({ target: { text: target, ids: [], tokens: [], words: [], word_of_token: [] }, whole_text: { text: "나는 간다. 너는 잔다.", parts, index } });
+
+  it("has the sentence that is shown as it is changed, and the others as they are", () => {
+    expect([whole("나는 간다.", 0), whole("너는 책을 읽는다.", 1), whole("책.", 0)]).toEqual(["나는 간다. 너는 잔다.", "나는 간다. 너는 책을 읽는다.", "책. 너는 잔다."]);
+  });
+
+  it("is the translation if it is one sentence", () => {
+    expect(wholeTranslation({ target: { text: "a", ids: [], tokens: [], words: [], word_of_token: [] } })).toBe("a");
+  });
+});
+
+it("a sentence of invisible characters is empty", () => {
+  expect(["\u200b", " \u200d\u2060\ufeff\u00ad ", "\u3164\ufe0f", ""].map(normaliseSentence)).toEqual(["", "", "", ""]);
+  expect([" a\t\nb ", "👩\u200d👧", "."].map(normaliseSentence)).toEqual(["a b", "👩\u200d👧", "."]);
 });

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 
+import { Choices, MAX_CHOICES, readDraft, tagsOf, writeDraft } from "../src/translate/draft";
 import { addEntry, MAX_CHARACTERS, MAX_ENTRIES, readHistory, writeHistory, type Entry } from "../src/translate/history";
 import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError } from "../src/translate/server";
 import { guarded } from "../src/translate/storage";
@@ -152,5 +153,35 @@ describe("the history", () => {
     const stored = storage();
     writeHistory(guarded(() => stored), [entry("a")]);
     expect(readHistory(stored)).toEqual([entry("a")]);
+  });
+});
+
+describe("what a tab remembers", () => {
+  const memory = () => {
+    const items = new Map<string, string>();
+    return { getItem: (name: string) => items.get(name) ?? null, setItem: (name: string, value: string) => void items.set(name, value), removeItem: (name: string) => void items.delete(name) };
+  };
+  const version = (text: string) => ({ text, score: null, words: [], links: [], sourceWords: [] });
+  test("the style of a text is that of the draft, also if the address has the text, but not for another text", () => {
+    const store = memory();
+    const input = { source: "en", target: "ko", text: "I go." };
+    expect([readDraft(store), tagsOf(input, null)]).toEqual([null, undefined]);
+    writeDraft(store, { ...input, tags: ["<polite>"] });
+    expect(readDraft(store)?.tags).toEqual(["<polite>"]);
+    expect(tagsOf(input, readDraft(store))).toEqual(["<polite>"]);
+    expect([{ ...input, text: "You go." }, { ...input, target: "de" }, { text: "I go." }].map((other) => tagsOf(other, readDraft(store)))).toEqual([undefined, undefined, undefined]);
+  });
+  test("a chosen translation stays until the model's own is chosen", () => {
+    const store = memory();
+    const choices = new Choices(store);
+    choices.set("a", version("one"));
+    choices.set("b", version("two"));
+    expect(new Choices(store).get("a")).toEqual(version("one"));
+    choices.set("a", null);
+    expect([new Choices(store).get("a"), new Choices(store).get("b")]).toEqual([undefined, version("two")]);
+    for (let i = 0; i < MAX_CHOICES; i++) choices.set(String(i), version("x"));
+    expect(new Choices(store).get("b")).toBeUndefined();
+    store.setItem("jumok-choices", "{");
+    expect(new Choices(store).get("0")).toBeUndefined();
   });
 });

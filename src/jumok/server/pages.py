@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from jumok.server.api.parameters import LanguagePlan
     from jumok.server.api_examples import ExampleRequest
+    from jumok.server.language_pairs import LanguagePairs
     from jumok.server.routes import ApiRequest
     from jumok.server.service import Service
 
@@ -96,7 +97,7 @@ async def show_attention_page(request: ApiRequest) -> Response:
     question = Question("explain", {"operation": "page", "body": ""})
     data = json.loads(await request.service.pipeline.ask(pair, question, request.client_id))
     sentence = request.fields.get("q", "")
-    data["live"]["sentence"] = sentence if isinstance(sentence, str) else ""
+    data["live"] |= {"sentence": sentence if isinstance(sentence, str) else "", "story": False}
     html = _with_back_link(served_page(data), STRINGS[_ui_language(request)]["back"])
     # The page has its own policy, which allows its one script.
     return HTMLResponse(html, headers={"Content-Security-Policy": "frame-ancestors 'none'"})
@@ -130,9 +131,7 @@ def _render_translation_page(
     request: ApiRequest, *, result: str = "", notice: str = "", message: str = ""
 ) -> Response:
     service, fields, ui_language = request.service, request.fields, _ui_language(request)
-    pairs = service.language_pairs
-    sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
-    targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
+    sources, targets = _translatable(service.language_pairs)
     text, target = fields.get("q", ""), fields.get("target")
     tags = service.all_tags
     return _render_template(
@@ -154,6 +153,13 @@ def _render_translation_page(
         settings=_to_attribute(_page_settings(service)),
         errors=_to_attribute(ERROR_MESSAGES),
     )
+
+
+def _translatable(pairs: LanguagePairs) -> tuple[list[str], list[str]]:
+    """Return the languages that can be translated from, and into: not only from and into themselves."""
+    sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
+    targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
+    return sources, targets
 
 
 def _page_settings(service: Service) -> dict[str, Any]:
@@ -251,19 +257,25 @@ async def docs(request: ApiRequest) -> Response:
             f'<li><a href="#{escape(operation["operationId"])}"><code>{method} {escape(path)}</code></a></li>'
             for method, path, operation, _ in routes
         ),
-        routes="\n".join(_route_html(*route, ui_language) for route in routes),
+        routes="\n".join(_route_html(*route, ui_language, service.language_pairs) for route in routes),
     )
 
 
 def _route_html(
-    method: str, path: str, operation: Mapping[str, Any], example: ExampleRequest | None, ui_language: str
+    method: str,
+    path: str,
+    operation: Mapping[str, Any],
+    example: ExampleRequest | None,
+    ui_language: str,
+    pairs: LanguagePairs,
 ) -> str:
     schema, strings = request_schema(operation), STRINGS[ui_language]
+    fields = _with_translatable(schema.get("properties", {}), pairs)
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>"
         f"<td>{escape(strings['required']) if name in schema.get('required', ()) else ''}"
         f"<td><code>{escape(describe_values(values))}</code>"
-        for name, values in schema.get("properties", {}).items()
+        for name, values in fields.items()
     )
     head = "".join(f"<th>{escape(strings[name])}" for name in ("field", "required", "values"))
     table = f'<div class="scroll"><table><tr>{head}{rows}</table></div>' if rows else ""
@@ -276,6 +288,17 @@ def _route_html(
         f'<h2><span class="method">{method}</span> <code>{escape(path)}</code></h2>'
         f'<p lang="en">{escape(operation["summary"])}</p>{table}{blocks}</article>'
     )
+
+
+def _with_translatable(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
+    """Return the fields of a request without languages that are translated only from or into themselves."""
+    if not {"source", "target"} <= fields.keys():
+        return fields
+    useful = {
+        name: {"enum": [code for code in fields[name].get("enum", ()) if code == AUTO or code in codes]}
+        for name, codes in zip(("source", "target"), _translatable(pairs), strict=True)
+    }
+    return fields | useful
 
 
 ATTENTION_PAGE = Endpoint(show_attention_page, error_page=show_error)

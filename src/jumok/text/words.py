@@ -60,9 +60,13 @@ def _split_unit(text: str, start: int, end: int) -> list[Span]:
 
 
 def _clusters(text: str, start: int, end: int) -> list[Span]:
-    """Split between all characters, except before a combining character or a joiner."""
-    cuts = [start, *(i for i in range(start + 1, end) if not _is_combining(text[i])), end]
-    return list(pairwise(cuts))
+    """Split between all characters, except before a combining character or a joiner, and within an emoji."""
+    inner = (
+        i
+        for i in range(start + 1, end)
+        if not _is_combining(text[i]) and not _continues_emoji(text[i - 1], text[i])
+    )
+    return list(pairwise([start, *inner, end]))
 
 
 def _join_spaced(text: str, clusters: list[Span]) -> list[Span]:
@@ -86,6 +90,12 @@ def _is_punctuation(character: str) -> bool:
 def _is_combining(character: str) -> bool:
     # Not `unicodedata.combining`, which is 0 for the vowel signs of Thai.
     return unicodedata.category(character)[0] == "M" or character in _JOINERS
+
+
+def _continues_emoji(before: str, character: str) -> bool:
+    """Whether a skin tone follows, or a symbol after a joiner: 👩‍👩‍👧 is one emoji of five characters."""
+    joined = before == "\u200d" and unicodedata.category(character) == "So"
+    return joined or "\U0001f3fb" <= character <= "\U0001f3ff"
 
 
 def _is_unspaced(character: str) -> bool:

@@ -23,6 +23,8 @@ const UNSPACED: [number, number][] = [
 
 const isPunctuation = (character: string) => /[\p{P}\p{S}]/u.test(character);
 const isCombining = (character: string) => /[\p{M}\u200c\u200d]/u.test(character);
+/** Whether a skin tone follows, or a symbol after a joiner: 👩‍👩‍👧 is one emoji of five characters. */
+const continuesEmoji = (before: string, character: string) => /[\u{1f3fb}-\u{1f3ff}]/u.test(character) || (before === "\u200d" && /\p{So}/u.test(character));
 const isUnspaced = (character: string) => UNSPACED.some(([low, high]) => low <= character.codePointAt(0)! && character.codePointAt(0)! <= high);
 
 export function splitWords(text: string): string[] {
@@ -51,10 +53,10 @@ function splitUnit(characters: readonly string[], start: number, end: number): S
   return [...clusters.slice(0, left), ...joinSpaced(characters, clusters.slice(left, right)), ...clusters.slice(right)];
 }
 
-/** Split between all characters, except before a combining character or a joiner. */
+/** Split between all characters, except before a combining character or a joiner, and within an emoji of several characters. */
 function splitClusters(characters: readonly string[], start: number, end: number): Span[] {
   const cuts = [start];
-  for (let i = start + 1; i < end; i++) if (!isCombining(characters[i])) cuts.push(i);
+  for (let i = start + 1; i < end; i++) if (!isCombining(characters[i]) && !continuesEmoji(characters[i - 1], characters[i])) cuts.push(i);
   return cuts.map((cut, i) => [cut, cuts[i + 1] ?? end]);
 }
 

@@ -9,12 +9,15 @@ export class AddressBar {
   /** A page in a notebook's iframe has no address to write to. */
   #exists = location.protocol !== "about:";
   #historyKey: string | null = null;
+  /** The address when it was last written or found right. Another one is due to Back, Forward or the reader, and its entry is mended in place. */
+  #address = "";
   #times: number[] = [];
 
   /** Write the address of a view; views with another `historyKey` are another entry of the history. The returned function cancels a delayed write. */
   write(address: string, historyKey: string): (() => void) | undefined {
     if (!this.#exists || address === location.hash) {
       this.#historyKey = historyKey; // the view comes from the address
+      this.#address = location.hash;
       return;
     }
     this.#times = this.#times.filter((time) => performance.now() - time < WINDOW_MS);
@@ -28,8 +31,9 @@ export class AddressBar {
 
   #write(address: string, historyKey: string): void {
     this.#times.push(performance.now());
-    if (this.#historyKey === null || this.#historyKey === historyKey) history.replaceState(null, "", address);
+    if (this.#historyKey === null || this.#historyKey === historyKey || this.#address !== location.hash) history.replaceState(null, "", address);
     else history.pushState(null, "", address);
     this.#historyKey = historyKey;
+    this.#address = location.hash;
   }
 }

@@ -260,6 +260,8 @@ export interface PageData {
     picture?: string;
     /** The view that a live file was saved with, as in an address. */
     view?: string;
+    /** Whether the story opens on the first visit; it does if this is missing. */
+    story?: boolean;
   };
   /** The address of the documentation site, which panels and terms link to; without it, the names of its files are shown. */
   docs?: string;

@@ -11,6 +11,7 @@ import { PICTURE_LANGUAGES } from "./pictureStrings";
 import { recall } from "./preferences";
 import { localise } from "./problems";
 import { LANGUAGES, type Language } from "./strings";
+import { normaliseSentence } from "./texts";
 
 export const PANELS = ["attention", "steps", "beam", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
@@ -113,6 +114,8 @@ class Page {
   ownTargets = $state(false);
   /** What the last request asked for. The address is made from this, because the fields and the changes may already be those of the next request. */
   requested = $state.raw<Edit & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
+  /** Whether the reader made the current changes: not if Undo, Redo, the address or a refusal restored them. */
+  changedByHand = $state(false);
   past = $state.raw<Edit[]>([]);
   future = $state.raw<Edit[]>([]);
   /** The partial translation while the model produces it. */
@@ -140,8 +143,7 @@ class Page {
   modelName = $derived(
     this.live ? (this.models[this.modelIndex]?.name ?? "") : (this.explanations[this.modelIndex]?.facts.name ?? this.explanations[this.modelIndex]?.facts.mechanisms?.cross ?? ""),
   );
-  /** The sentence with normalised white space: pasted text has tabs and line breaks. */
-  normalisedSentence = $derived(this.sentence.trim().replace(/\s+/g, " "));
+  normalisedSentence = $derived(normaliseSentence(this.sentence));
   panels = $derived(PANELS.filter((panel) => this.isAvailable(panel)));
 
   /** Whether the answer belongs to another sentence, part of the text, picture or model than the current ones. */
@@ -199,9 +201,9 @@ class Page {
     dark.addEventListener("change", () => (this.systemIsDark = dark.matches));
     this.docs = data.docs ?? "";
     this.storySeen = !!remembered.storySeen;
-    this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2 && !data.live?.view; // a view that was saved is not the story's
+    this.storyIsOpen = this.hasStory && data.live?.story !== false && !this.storySeen && !this.hasRun && location.hash.length < 2 && !data.live?.view; // a view that was saved is not the story's
     if (data.live?.view && location.hash.length < 2) history.replaceState(null, "", `#${data.live.view}`);
-    this.readAddress();
+    this.readAddress(true);
     addEventListener("hashchange", () => {
       this.readAddress();
       if (this.busy || !this.#isUpToDate()) void this.requestExplanation();
@@ -357,7 +359,7 @@ class Page {
   #revert({ changes, prefix }: ExplainRequest): boolean {
     const shown = this.answer && this.#requests.get(this.answer);
     const answered = shown && this.#isOfCurrentText(shown) ? shown : undefined;
-    [this.changes, this.prefix] = [answered?.changes ?? [], answered?.prefix ?? []];
+    [this.changes, this.prefix, this.changedByHand] = [answered?.changes ?? [], answered?.prefix ?? [], false];
     if (answered) this.index = answered.index ?? 0;
     this.#noteRequest();
     this.past = this.past.filter((edit) => !this.#isCurrent(edit));
@@ -494,7 +496,7 @@ class Page {
     const before = { changes: this.changes, prefix: this.prefix };
     [this.changes, this.prefix] = [changes, prefix];
     if (this.#isCurrent(before)) return;
-    [this.past, this.future] = [[...this.past, before], []];
+    [this.past, this.future, this.changedByHand] = [[...this.past, before], [], true];
     void this.requestExplanation();
   }
 
@@ -541,14 +543,15 @@ class Page {
 
   #restore({ changes, prefix }: Edit, past: Edit[], future: Edit[]): void {
     this.#gesture = null;
-    Object.assign(this, { changes, prefix, past, future });
+    Object.assign(this, { changes, prefix, past, future, changedByHand: false });
     void this.requestExplanation();
   }
 
   // --- The address ----------------------------------------------------------------------------------------
 
-  /** Read the address. Parameters that are missing or invalid get their defaults. */
-  readAddress(): void {
+  /** Read the address. Parameters that are missing or invalid get their defaults. Language and theme are read only when the page opens:
+   * Back leads to another view, and not to another preference. */
+  readAddress(isFirst = false): void {
     const parameters = new URLSearchParams(location.hash.slice(1));
     const list = (name: string) => parameters.get(name)?.split(",").filter(Boolean) ?? [];
     const indices = (texts: string[]) => (texts.every((digits) => /^\d{1,9}$/.test(digits)) ? texts.map(Number) : []);
@@ -557,10 +560,12 @@ class Page {
     this.panel = OLD_PANELS.includes(parameters.get("panel") ?? "") ? "attention" : oneOf("panel", PANELS, this.#defaults.panel);
     this.part = parameters.get("panel") === "heads" || parameters.get("part") === "heads" ? "heads" : "map";
     this.site = oneOf("site", SITES, "cross");
-    this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
+    if (isFirst) {
+      this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
+      this.appearance = oneOf("theme", ["light", "dark", "system"] as const, this.#defaults.appearance);
+    }
     this.combination = oneOf("show", Object.keys(this.text.combination) as Combination[], "read-out");
     this.numberBelow = oneOf("order", Object.keys(this.text.headNumbers) as StatisticChoice[], "first");
-    this.appearance = oneOf("theme", ["light", "dark", "system"] as const, this.#defaults.appearance);
     this.layer = index("layer", -1);
     this.head = index("head", 0);
     const model = index("model", 0);
@@ -583,7 +588,7 @@ class Page {
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
     this.target = parameters.get("target") ?? "";
-    Object.assign(this, { past: [], future: [], edge: null });
+    Object.assign(this, { past: [], future: [], edge: null, changedByHand: false });
     this.index = index("index", 0);
     this.prefix = indices(list("forced"));
     this.beam = BEAMS.find((beam) => beam === index("beam", 0)) ?? 0;

@@ -1,6 +1,6 @@
 /** The story, which the page calls first steps: seven steps for the reader to carry out on the first visit, and three challenges. */
 
-import { independentOfSentence, isSilenced, type Change } from "./changes";
+import { isSilenced, type Change } from "./changes";
 import { SITES, type Explanation } from "./format";
 import type { Language } from "./strings";
 
@@ -50,11 +50,6 @@ export const DONE: ((scene: Scene) => boolean)[] = [
   ({ sentence, example }) => sentence.trim() !== "" && sentence.trim() !== example,
 ];
 
-/** Whether these changes are those that a challenge began with, or what another sentence leaves of them: then the reader has solved nothing. */
-export function isGiven(changes: readonly Change[], given: readonly Change[]): boolean {
-  return [given, independentOfSentence(given)].some((known) => JSON.stringify(known) === JSON.stringify(changes));
-}
-
 /** How many heads these changes silence. */
 export function numSilenced({ explanation, changes }: Scene): number {
   return SITES.flatMap((site) => {
@@ -67,7 +62,7 @@ const count = (words: readonly string[], word: string) => words.filter((other) =
 
 /** The index of the challenge in which silenced heads are counted. */
 export const FEWEST = 1;
-/** Small challenges, solved by changes of attention. */
+/** Small challenges, solved by changes of attention that the reader made after they were set. */
 export const CHALLENGES: ((scene: Scene) => boolean)[] = [
   // A word that the unchanged translation has once is written twice.
   ({ explanation }) => !!explanation?.before && explanation.target.words.some((word) => /\p{L}/u.test(word) && count(explanation.target.words, word) > Math.max(1, count(explanation.before!.target.words, word))),
@@ -111,7 +106,7 @@ export const STORY: Record<Language, StoryTexts> = {
     solvedWith: "solved, with {count} silenced",
     headName: "head {head} of layer {layer}",
     steps: [
-      { title: "A small sentence", text: "This page translates “{sentence}” on your computer, and shows where the model reads while it writes each word.", act: "Translate it" },
+      { title: "A small sentence", text: "Translate “{sentence}”: the page shows where the model reads while it writes each word.", act: "Translate it" },
       { title: "The order turns", text: "The upper row is what the model reads, the lower row what it writes. The lines are its attention: the thicker, the more. Where languages order their words differently, the lines cross." },
       { title: "Point at a word", text: "Point at a word, or tap it. It is lit everywhere: in both sentences, in the map and in every head.", act: "Point for me" },
       { title: "Silence the head that counts most", text: "A head is one of several attentions. Without {head}, the model finds this translation {likely}. Click its small map to silence it: it is outlined among the heads below. Layers and heads are counted from 0.", act: "Silence it" },
@@ -135,7 +130,7 @@ export const STORY: Record<Language, StoryTexts> = {
     solvedWith: "헤드 {count}개를 꺼서 해결",
     headName: "레이어 {layer}의 헤드 {head}번",
     steps: [
-      { title: "짧은 문장 하나", text: "이 페이지는 “{sentence}” 문장을 이 컴퓨터에서 번역하면서, 모델이 단어를 하나씩 생성할 때 어디를 읽는지 보여 줍니다.", act: "번역하기" },
+      { title: "짧은 문장 하나", text: "“{sentence}” 문장을 번역해 보세요. 모델이 단어를 하나씩 생성할 때 어디를 읽는지 볼 수 있습니다.", act: "번역하기" },
       { title: "어순이 바뀝니다", text: "위는 모델이 읽는 문장, 아래는 모델이 생성하는 문장입니다. 선은 어텐션이며 굵을수록 강합니다. 두 언어의 어순이 다르면 선이 엇갈립니다." },
       { title: "단어 가리키기", text: "단어에 마우스를 올리거나 단어를 눌러 보세요. 두 문장과 어텐션 맵, 모든 헤드에서 함께 강조됩니다.", act: "대신 가리키기" },
       { title: "가장 중요한 헤드 끄기", text: "헤드는 병렬로 계산되는 여러 어텐션 중 하나입니다. {head}이 없으면 모델이 이 번역에 매기는 확률이 {likely}. 아래 헤드들 가운데 테두리로 표시된 작은 맵을 눌러 꺼 보세요. 레이어와 헤드의 번호는 0부터 시작합니다.", act: "끄기" },

@@ -23,7 +23,7 @@ export function startApiPage(): void {
         setTimeout(() => (copy.textContent = string("copy")), 1500);
       });
     });
-    example.append(copy);
+    example.prepend(copy);
     onLanguage(() => (copy.textContent = string("copy")));
   }
   const stored = local.getItem(STORAGE_KEY);

@@ -2,6 +2,7 @@
 
 import { CandidateBox } from "./candidates";
 import { byId, copyText, make } from "./dom";
+import { Choices, readDraft, tagsOf, writeDraft, type Draft } from "./draft";
 import { Files } from "./files";
 import { HistoryView } from "./history_view";
 import { SentenceView, type SentenceHost } from "./sentence_view";
@@ -27,7 +28,6 @@ interface Job {
 }
 
 const AUTO = "auto";
-const DRAFT = "jumok-draft"; // the text, for a reload; closing the tab deletes it
 const DRAW_MS = 100;
 
 export class TranslationPage implements SentenceHost {
@@ -60,8 +60,7 @@ export class TranslationPage implements SentenceHost {
   #tooLongForWords = Infinity;
   /** Whether the translation that is shown has no word probabilities because its text is too long for them. */
   #lacksWords = false;
-  /** Translations that the user chose, by languages, tags and sentence. */
-  readonly #chosen = new Map<string, Version>();
+  readonly #choices = new Choices(session);
 
   constructor() {
     this.#words = new Words((place, element) => void this.#openWord(place, element));
@@ -197,7 +196,7 @@ export class TranslationPage implements SentenceHost {
       if (name === "partial") drawSoon((sentences.length ? " " : "") + (data as { text: string }).text);
       if (name === "sentence") {
         const sentence = readInText(data as SentenceEvent);
-        sentence.shown = this.#chosen.get(this.#choiceKey(sentence)) ?? sentence.own;
+        sentence.shown = this.#choices.get(this.#choiceKey(sentence)) ?? sentence.own;
         sentences.push(sentence);
         drawSoon("");
       }
@@ -295,8 +294,7 @@ export class TranslationPage implements SentenceHost {
 
   choose(sentence: Sentence, version: Version): void {
     sentence.shown = version;
-    if (version === sentence.own) this.#chosen.delete(this.#choiceKey(sentence));
-    else this.#chosen.set(this.#choiceKey(sentence), version);
+    this.#choices.set(this.#choiceKey(sentence), version === sentence.own ? null : version);
     this.#words.show(this.sentences, this.#after);
     this.#select(this.sentences.indexOf(sentence));
     byId("spoken").textContent = this.result;
@@ -357,16 +355,15 @@ export class TranslationPage implements SentenceHost {
     this.#languagesChanged();
   }
 
-  #languagesChanged(): void {
+  #languagesChanged(tags = this.#tags): void {
     this.#tooLongForWords = Infinity;
     this.#offerSwap();
-    this.#offerTags();
+    this.#offerTags(tags);
     this.#changed();
     void this.translate();
   }
 
-  #offerTags(): void {
-    const chosen = this.#tags;
+  #offerTags(chosen = this.#tags): void {
     const known = this.#knownTags();
     byId("tags").hidden = !known.length;
     byId("tag-switches").replaceChildren(
@@ -466,9 +463,9 @@ export class TranslationPage implements SentenceHost {
 
   // --- Saving and restoring -------------------------------------------------------------------------------
 
-  /** Keep the text in the tab, for a reload. */
+  /** Keep the text and its style in the tab, for a reload; closing the tab deletes them. */
   #save(): void {
-    session.setItem(DRAFT, JSON.stringify(this.#input()));
+    writeDraft(session, { ...this.#input(), tags: this.#tags });
   }
 
   /** Write the text into the address. This is not called at every key: browsers limit how often an address may change. */
@@ -479,21 +476,22 @@ export class TranslationPage implements SentenceHost {
 
   #restore(): void {
     if (location.hash) return this.#openAddress();
-    const draft = this.#text.value ? null : session.getItem(DRAFT);
-    if (draft) this.#open(JSON.parse(draft) as TranslationInput);
+    const draft = this.#text.value ? null : readDraft(session);
+    if (draft) this.#open(draft);
     else if (this.#text.value) this.#languagesChanged();
     else this.#changed();
   }
 
   #openAddress(): void {
     const has = (select: HTMLSelectElement) => (code: string) => [...select.options].some(({ value }) => value === code);
-    this.#open(readAddress(location.hash, has(this.#source), has(this.#target)) ?? { text: "" });
+    const input = readAddress(location.hash, has(this.#source), has(this.#target)) ?? { text: "" };
+    this.#open({ ...input, tags: tagsOf(input, readDraft(session)) });
   }
 
-  #open(input: Partial<TranslationInput>): void {
+  #open(input: Partial<Draft>): void {
     if (input.source) this.#source.value = input.source;
     if (input.target) this.#target.value = input.target;
     this.#text.value = input.text ?? "";
-    this.#languagesChanged();
+    this.#languagesChanged(input.tags);
   }
 }
