@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import expect
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     OpenPage = Callable[..., Page]
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
@@ -391,6 +394,40 @@ def test_back_and_forward_lead_through_panels_and_sentences(page: Page) -> None:
     page.go_forward()
     expect(page.locator("#tab-beam")).to_have_attribute("aria-selected", "true")
     wait_for_responses(page)
+
+
+def test_a_word_is_not_lit_any_more_when_what_the_pointer_was_on_is_gone(page: Page) -> None:
+    page.locator("#tab-beam").click()
+    page.locator("#tab-attention").click()
+    page.locator("td .picture").first.hover()
+    expect(page.locator(".pair .pointed").first).to_be_visible()
+    page.go_back()
+    expect(page.locator("#tab-beam")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".pair .pointed")).to_have_count(0)
+
+
+def test_a_figure_outlines_lit_words_and_strikes_lost_words_and_hatches_silenced_heads(
+    open_page: OpenPage, address: str
+) -> None:
+    silence = quote(json.dumps([{"kind": "silence", "site": "cross", "layer": None, "head": None}]))
+    page = open_page(f"{address}#panel=attention&changes={silence}")
+    wait_for_responses(page)
+    lost = page.locator(".pair del").all_inner_texts()
+    assert lost
+    word(page, "target", 0).hover()
+    expect(page.locator("td .picture rect").first).to_be_attached()
+    with page.expect_download() as saved:  # a pointer on a button would leave the word
+        page.get_by_role("button", name="Share", exact=True).evaluate("button => button.click()")
+        page.locator("#share button", has_text="SVG").evaluate("button => button.click()")
+    figure = ElementTree.fromstring(saved.value.path().read_bytes())
+    rects = [rect for rect in figure.iter(f"{SVG}rect") if rect.get("fill") == "none"]
+    outlines = [rect for rect in rects if rect.get("vector-effect") == "non-scaling-stroke"]
+    assert len(outlines) == page.locator("td .picture rect").count()
+    struck = [text for text in figure.iter(f"{SVG}text") if text.get("text-decoration") == "line-through"]
+    assert [text.text for text in struck] == lost
+    silenced = [group for group in figure.iter(f"{SVG}g") if group.get("opacity") == "0.25"]
+    hatched = [path for path in figure.iter(f"{SVG}path") if path.get("stroke-width") == "6"]
+    assert len(silenced) == len(hatched) == page.locator("td.off").count()
 
 
 def test_theme_and_language_are_remembered(open_page: OpenPage, address: str) -> None:
