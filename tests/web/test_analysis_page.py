@@ -152,6 +152,29 @@ def test_lines_of_a_difference_have_both_signs(open_page: OpenPage, address: str
     assert 0 < sum(value > 0 for value in strong) < len(strong)
 
 
+@pytest.mark.parametrize("measure", ["gradient", "erasure"])
+def test_the_legend_of_lines_ends_at_the_number_of_the_strongest_line(
+    open_page: OpenPage, address: str, measure: str
+) -> None:
+    page = opened(open_page, address, panel="attention", measure=measure, view="lines", theme="light")
+    values = json.loads(save_file(page, "JSON"))["values"]
+    largest = max(abs(value) for row in values for value in row if value is not None)
+    legend = page.locator("#map-part").get_by_test_id("legend")
+    ends = [float(text.replace("−", "-")) for text in legend.locator("span").all_inner_texts()]
+    assert ends == pytest.approx([-largest, -largest / 2, 0, largest / 2, largest], rel=0.06)
+    thickest = max(
+        page.locator("#map-part line").all(), key=lambda line: float(line.get_attribute("stroke-width") or 0)
+    )
+    end = (
+        legend.locator("rect").last
+        if "positive" in (thickest.get_attribute("class") or "")
+        else legend.locator("rect").first
+    )
+    assert end.get_attribute("height") == thickest.get_attribute("stroke-width") == "6"
+    colour = "e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]"
+    assert end.evaluate(colour)[0] == thickest.evaluate(colour)[1]
+
+
 def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, address: str) -> None:
     page = opened(open_page, address, panel="attention")
     weights = page.locator("#pair path.line").count()

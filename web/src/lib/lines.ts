@@ -29,6 +29,11 @@ export interface Point {
   y: number;
 }
 
+/** The width of a line of the map in pixels, and its opacity, by its strength. */
+export const lineWidth = (strength: number) => 1 + 5 * strength;
+export const lineOpacity = (strength: number) => 0.15 + 0.85 * strength;
+export const LARGEST_LINE = lineWidth(1);
+
 /** The lines between words, the weakest first. Special tokens have none. */
 export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWords: number): Line[] {
   const lines: Line[] = [];
