@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from jumok.analysis.changes import Pin, change_to_json
+from jumok.analysis.changes import Pin, Silence, change_to_json
 from jumok.analysis.explainer import explain
 from support.page_browser import SENTENCE, assert_accessible, save_file, wait_for_responses
 
@@ -256,6 +258,33 @@ def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
                 if steps and steps[0] > pin.first_step and old != [after.tokens[step] for step in steps]:
                     return pin, index, name
     raise AssertionError("no pin moves a word of the translation to other steps")
+
+
+def change_of_the_last_two_words(translator: Translator) -> Silence:
+    """Return a change that keeps the translation, and changes its last two words by 1% or more."""
+    plain = explain(translator, SENTENCE)
+    for site, packed in plain.attention.items():
+        for layer, head in np.ndindex(packed.weights.shape[:2]):
+            silence = Silence(site, layer, head)
+            after = explain(translator, SENTENCE, edit=silence)
+            if after.target.text == plain.target.text:
+                moved = np.abs(np.exp(after.log_probs) - np.exp(plain.log_probs))
+                if min(moved[-3:-1]) > 0.015:
+                    return silence
+    raise AssertionError("no head moves the last two words only a little")
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_the_changes_of_neighbouring_words_do_not_overlap(
+    open_page: OpenPage, address: str, translator: Translator, language: str
+) -> None:
+    change = change_of_the_last_two_words(translator)
+    page = open_page(f"{address}#language={language}&changes={quote(json.dumps([change_to_json(change)]))}")
+    wait_for_responses(page)
+    labels = page.locator("#pair .change")
+    expect(labels.nth(1)).to_be_visible()
+    boxes: list[Any] = labels.evaluate_all("all => all.map(one => one.getBoundingClientRect().toJSON())")
+    assert all(left["right"] < right["left"] for left, right in pairwise(boxes))
 
 
 def test_a_second_change_is_named_by_the_word_that_was_chosen(

@@ -118,6 +118,8 @@ describe("lines", () => {
     const at = (left: number, top = 0) => ({ left, right: left + 10, top, bottom: top + 10 });
     expect(labelMiddles([at(0), at(9), at(60), at(0, 30), undefined], [20, 20, 20, 20, 20])).toEqual([5, null, 65, 5, null]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 20, 20])).toEqual([5, 29, 53]);
+    expect(labelMiddles([at(0), at(20), at(40)], [20, 0, 20])).toEqual([5, null, 45]);
+    expect(labelMiddles([at(0), at(10)], [30, 30], 30)).toEqual([5, 39]);
   });
 });
 
