@@ -259,6 +259,19 @@ def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: Ope
     expect(page.locator("td.written").last).to_be_visible()
 
 
+def test_a_long_list_of_keys_says_that_it_can_be_scrolled(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, panel="steps", sentence="I go home " * 6)
+    weights = page.locator("#panel ol[aria-label=weights]").first
+    expect(weights).to_be_visible()
+    count = weights.locator("li").count()
+    assert count > 13
+    note = page.locator("#panel article").get_by_text(f"{count} in all: scroll to see the others.").first
+    expect(note).to_be_visible()
+    assert "in all: scroll" not in save_file(page, "SVG").decode()  # a figure has all bars
+    page.get_by_label("Sentence", exact=True).fill("I go home.")
+    expect(note).to_have_count(0)
+
+
 def test_the_steps_panel_opens_on_a_weight_near_one_half(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
