@@ -522,6 +522,17 @@ def test_only_figures_are_printed(page: Page) -> None:
     for visible in (".pair", "[role=application] canvas", "td canvas"):
         expect(page.locator(visible).first).to_be_visible()
     expect(page.locator(".caption").last).to_have_text(re.compile(r"^mine · jumok, \d{4}-\d\d-\d\d$"))
+    assert page.locator("main").evaluate("main => getComputedStyle(main).padding") == "0px"
+
+
+def test_on_paper_the_captions_come_first(page: Page) -> None:
+    """Below the figures they might stand alone on a last page."""
+    ends = "main => [main.firstElementChild, main.lastElementChild].map(one => one.matches('.caption'))"
+    assert page.locator("main").evaluate(ends) == [False, True]
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("main").evaluate(ends) == [True, False]
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("main").evaluate(ends) == [False, True]
 
 
 def test_a_given_translation_is_explained(page: Page, translator: Translator) -> None:
