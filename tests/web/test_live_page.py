@@ -215,6 +215,14 @@ def test_the_map_of_a_hypothesis_names_its_heads_and_has_a_legend(open_page: Ope
     expect(page.locator("#panel").get_by_test_id("legend")).to_contain_text("1.00")
 
 
+def test_the_heads_of_a_long_sentence_are_high_enough_to_be_seen(open_page: OpenPage, live: str) -> None:
+    page = open_page(f"{live}#panel=attention&sentence={'I go home ' * 12}&target=집에")
+    wait_for_responses(page)
+    heights: list[int] = page.locator("td .picture").evaluate_all("all => all.map(one => one.clientHeight)")
+    assert heights
+    assert min(heights) >= 40
+
+
 def test_words_of_another_translation_are_not_lit_as_if_they_were_the_same(
     open_page: OpenPage, live: str
 ) -> None:
