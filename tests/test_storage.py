@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -448,6 +449,49 @@ def test_a_new_folder_replaces_an_old_one_only_if_allowed(tmp_path: Path) -> Non
         write_and_sync(temporary / "file", b"new")
     assert [path.name for path in (tmp_path / "old").iterdir()] == ["file"]
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_kill_between_the_two_renames_of_a_replacement_keeps_the_old_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, after_kill = tmp_path / "run", tmp_path / "after kill"
+    write(folder / "model")
+    real = Path.rename
+
+    def rename(path: Path, target: Path) -> Path:
+        if target == folder / "model":
+            shutil.copytree(folder, after_kill)  # what a kill at this moment would leave
+        return real(path, target)
+
+    with new_folder(folder / "model", failure_note="", replace=True) as temporary:
+        write_and_sync(temporary / "file", b"new")
+        monkeypatch.setattr(Path, "rename", rename)
+    remove_leftovers(after_kill)
+    assert [path.name for path in after_kill.iterdir()] == ["model"]
+    assert verify_folder(after_kill / "model") == FILES
+    assert [path.name for path in folder.iterdir()] == ["model"]
+    assert (folder / "model" / "file").read_bytes() == b"new"
+
+
+def test_an_interrupted_replacement_puts_the_old_folder_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "model")
+    real = Path.rename
+
+    def rename(path: Path, target: Path) -> Path:
+        if "replaced" not in path.name and target == tmp_path / "model":
+            raise KeyboardInterrupt
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        new_folder(tmp_path / "model", failure_note="", replace=True) as temporary,
+    ):
+        write_and_sync(temporary / "file", b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert verify_folder(tmp_path / "model") == FILES
 
 
 class TestDiskErrors:

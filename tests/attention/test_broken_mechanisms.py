@@ -99,7 +99,7 @@ class AcceptsFloatMask(ScaledDot):
 
 
 class AcceptsFloatPadding(ScaledDot):
-    """Takes every key whose number in the padding mask is not 0 for a word."""
+    """Treats a key as a word if its number in the padding mask is not 0."""
 
     def prepare(self, keys, values, allowed_keys):
         return self.build_memory(keys, values, None if allowed_keys is None else allowed_keys.bool())

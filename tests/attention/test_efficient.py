@@ -53,7 +53,7 @@ def test_both_paths_equal_the_formula(monkeypatch, chunk):
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_several_full_chunks_equal_the_maps_gradients_included(padded):
+def test_several_full_chunks_equal_the_maps_and_so_do_their_gradients(padded):
     query, keys, values, allowed = (tensor.float() for tensor in random_inputs(1100, 1300))
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = Efficient()
@@ -167,7 +167,7 @@ def test_the_last_causal_query_has_the_same_context_as_without_the_causal_mask()
     torch.testing.assert_close(last, expected, atol=1e-13, rtol=0)
 
 
-def test_several_causal_chunks_equal_the_formula_gradients_included():
+def test_several_causal_chunks_equal_the_formula_and_so_do_their_gradients():
     query, keys, values, allowed = random_inputs(300, 300)
     _, expected = causal_in_numpy(query, keys, values, allowed)
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]

@@ -103,15 +103,18 @@ KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(enco
 
 
 def from_keras(case):
-    """A MultiHead with the weights of a Keras layer, whose kernels are (states, head, width)."""
+    """A MultiHead with the weights of a Keras layer.
+
+    Its kernels for queries, keys and values are (width of the states, head, width of the head).
+    """
     options = case["options"]
     arrays = {
         path.split("/", 1)[1]: torch.tensor(w, dtype=torch.float64) for path, w in case["weights"].items()
     }
-    query_states, _, key_width = arrays["query/kernel"].shape
-    source_states, heads, value_width = arrays["value/kernel"].shape
+    query_states_width, _, key_width = arrays["query/kernel"].shape
+    source_states_width, heads, value_width = arrays["value/kernel"].shape
     output = tuple(arrays["attention_output/kernel"].shape[2:])
-    widths = Widths(query_states, source_states, key=key_width, value=value_width, output=output)
+    widths = Widths(query_states_width, source_states_width, key=key_width, value=value_width, output=output)
     bias = options.get("use_bias", True)
     ours = MultiHead(width=widths, heads=heads, mechanism=ScaledDot(), bias=bias).double().eval()
     parts = {"query": ours.query, "key": ours.key, "value": ours.value, "attention_output": ours.out}

@@ -70,6 +70,26 @@ def test_file_options_are_repeated(typed: str, seen: str) -> None:
     assert arguments == typed.split()
 
 
+@pytest.mark.parametrize(
+    ("typed", "seen"),
+    [
+        ("--valid v.txt a.txt b.txt", "--valid v.txt a.txt b.txt"),
+        ("--steps 2 --valid v.txt a.txt", "--steps 2 --valid v.txt a.txt"),
+        ("--valid valid-classes train-classes", "--valid valid-classes train-classes"),
+        ("--valid valid train", "--valid valid train"),
+        ("a.txt --valid v.txt w.txt", "a.txt --valid v.txt --valid w.txt"),
+        ("--json a.txt --valid v.txt w.txt", "--json a.txt --valid v.txt --valid w.txt"),
+        ("--steps=2 --valid v.en v.de p.tsv", "--steps=2 --valid v.en --valid v.de p.tsv"),
+        ("--valid v.en.gz v.de.gz p.tsv", "--valid v.en.gz --valid v.de.gz p.tsv"),
+        ("--valid v.en:2 v.de p.tsv", "--valid v.en:2 --valid v.de p.tsv"),
+        ("--valid dev/en.txt dev/de.txt p.tsv", "--valid dev/en.txt --valid dev/de.txt p.tsv"),
+        ("--valid v.en t.en t.de", "--valid v.en t.en t.de"),
+    ],
+)
+def test_before_the_files_to_train_on_only_a_parallel_file_is_the_second(typed: str, seen: str) -> None:
+    assert repeat_file_options(typed.split(), with_value=["--steps"]) == seen.split()
+
+
 def test_the_name_of_an_existing_file_is_not_split_into_path_and_weight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,13 +23,13 @@ READERS = ["check", "train", "evaluate"]
 def read(call: Call, model: Path, tmp_path: Path):
     """Call a command that reads pairs, with its other arguments, and return its error."""
 
-    def paragraph(command: str, *pairs: str | Path) -> str:
+    def error_of(command: str, *pairs: str | Path) -> str:
         other_arguments = {"check": [], "train": ["--out", tmp_path / "run"], "evaluate": [model]}[command]
         if command == "evaluate":
-            return call(command, *other_arguments, *pairs).paragraph(command)
-        return call(command, *pairs, *other_arguments).paragraph(command)
+            return call(command, *other_arguments, *pairs).error_of(command)
+        return call(command, *pairs, *other_arguments).error_of(command)
 
-    return paragraph
+    return error_of
 
 
 # --- sentences ---
@@ -67,16 +67,16 @@ def test_bytes_that_are_not_utf8(command: str, read, tmp_path: Path) -> None:
 
 
 def test_standard_input_that_is_not_utf8(call: Call, model: Path, tmp_path: Path) -> None:
-    message = call("translate", model, stdin=b"one\nf\xfcnf\n").paragraph("translate")
+    message = call("translate", model, stdin=b"one\nf\xfcnf\n").error_of("translate")
     assert "standard input, line 2, byte 2" in message
     file = tmp_path / "latin.txt"
     file.write_bytes(b"one\n\nf\xfcnf\n")
-    assert f"{file}, line 3, byte 2" in call("translate", model, file).paragraph("translate")
+    assert f"{file}, line 3, byte 2" in call("translate", model, file).error_of("translate")
 
 
 def test_a_missing_text_to_translate(call: Call, model: Path, tmp_path: Path) -> None:
-    assert str(tmp_path / "no.txt") in call("translate", model, tmp_path / "no.txt").paragraph("translate")
-    assert str(tmp_path) in call("translate", model, tmp_path).paragraph("translate")
+    assert str(tmp_path / "no.txt") in call("translate", model, tmp_path / "no.txt").error_of("translate")
+    assert str(tmp_path) in call("translate", model, tmp_path).error_of("translate")
 
 
 @pytest.mark.parametrize("command", READERS)
@@ -115,7 +115,7 @@ def test_a_missing_file_does_not_damage_an_existing_run(
     call: Call, unfinished_run: Path, tmp_path: Path
 ) -> None:
     before = sorted(unfinished_run.rglob("*"))
-    call("train", tmp_path / "no.tsv", "--out", unfinished_run).paragraph("train")
+    call("train", tmp_path / "no.tsv", "--out", unfinished_run).error_of("train")
     assert sorted(unfinished_run.rglob("*")) == before
 
 
@@ -161,7 +161,7 @@ def test_a_sentence_on_the_command_line_that_is_not_utf8(call: Call, model: Path
 @pytest.mark.parametrize("command", ["check", "train"])
 def test_an_unknown_language(command: str, call: Call, pairs: Path, tmp_path: Path) -> None:
     options = ["--out", tmp_path / "run"] if command == "train" else []
-    message = call(command, pairs, *options, "--from", "englsh").paragraph(command)
+    message = call(command, pairs, *options, "--from", "englsh").error_of(command)
     assert "'englsh'" in message
     assert 'Did you mean "English"?' in message
     assert list(tmp_path.iterdir()) == []
@@ -196,7 +196,7 @@ def test_settings_that_cannot_be_used(
 
 @pytest.mark.parametrize("assignment", ["model.size", "dropout=0.2", "=", ""])
 def test_a_malformed_setting(assignment: str, call: Call, pairs: Path, tmp_path: Path) -> None:
-    message = call("train", pairs, "--out", tmp_path / "run", "--set", assignment).paragraph("train")
+    message = call("train", pairs, "--out", tmp_path / "run", "--set", assignment).error_of("train")
     assert "SECTION.NAME=VALUE" in message
     assert repr(assignment) in message
     assert list(tmp_path.iterdir()) == []
@@ -211,9 +211,9 @@ def test_all_faults_of_a_recipe_are_listed_at_once(call: Call, pairs: Path, tmp_
 
 def test_a_recipe_that_is_missing_or_not_toml(call: Call, pairs: Path, tmp_path: Path) -> None:
     arguments = ["train", pairs, "--out", tmp_path / "run", "--recipe"]
-    assert "There is no recipe at" in call(*arguments, tmp_path / "no.toml").paragraph("train")
+    assert "There is no recipe at" in call(*arguments, tmp_path / "no.toml").error_of("train")
     (tmp_path / "odd.toml").write_text("[model\n", encoding="utf-8")
-    assert "odd.toml is not a TOML file" in call(*arguments, tmp_path / "odd.toml").paragraph("train")
+    assert "odd.toml is not a TOML file" in call(*arguments, tmp_path / "odd.toml").error_of("train")
 
 
 # --- model folders ---
@@ -225,7 +225,7 @@ def use(call: Call, arguments: list[str], folder: Path) -> str:
     """Call a command with a model folder that cannot be used, and return its error."""
     result = call(arguments[0], folder, *arguments[1:], stdin=b"one\n")
     assert result.out == ""
-    return result.paragraph(arguments[0])
+    return result.error_of(arguments[0])
 
 
 @pytest.mark.parametrize("arguments", MODEL_COMMANDS, ids=lambda arguments: arguments[0])
@@ -300,4 +300,4 @@ def test_a_baseline_that_is_not_a_model_folder(
     call: Call, model: Path, gold_pairs: Path, tmp_path: Path
 ) -> None:
     result = call("evaluate", model, gold_pairs, "--against", tmp_path)
-    assert "is not a jumok model folder" in result.paragraph("evaluate")
+    assert "is not a jumok model folder" in result.error_of("evaluate")

@@ -87,21 +87,21 @@ def test_evaluate_by_workers_gives_the_same_scores(
 
 def test_mistakes_are_explained(model: Path, call: Call, tmp_path: Path) -> None:
     text = write_lines(tmp_path / "in.txt", 10)
-    assert "Name both" in call("translate", model, text, "--workers", "2").paragraph("translate")
+    assert "Name both" in call("translate", model, text, "--workers", "2").error_of("translate")
     out = tmp_path / "out.txt"
     wrong = call("translate", model, text, "--out", out, "--shard", "5/4")
-    assert "--shard takes I/N" in wrong.paragraph("translate")
+    assert "--shard takes I/N" in wrong.error_of("translate")
     out.write_text("mine")
     mine = call("translate", model, text, "--out", out, "--workers", "1")
-    assert "exists" in mine.paragraph("translate")
+    assert "exists" in mine.error_of("translate")
     assert out.read_text() == "mine"
     several = call("translate", model, text, text)
-    assert "Several files" in several.paragraph("translate")
+    assert "Several files" in several.error_of("translate")
     no_out = call("evaluate", model, text, "--workers", "2")
     assert no_out.code == 2
     if importlib.util.find_spec("ray") is None:
         missing = call("translate", model, text, "--out", tmp_path / "b.txt", "--ray")
-        assert "jumok[ray]" in missing.paragraph("translate")
+        assert "jumok[ray]" in missing.error_of("translate")
 
 
 def children(pid: int) -> list[int]:

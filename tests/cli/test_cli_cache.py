@@ -48,5 +48,5 @@ def test_the_cache_is_listed_capped_and_cleared(
     assert call("translate", model, stdin=b"one\n").code == 0
     assert "removed 1 converted model" in call("cache", "--clear").out
     assert cached_models() == []
-    assert "Received: 'much'" in call("cache", "--max-size", "much").paragraph("cache")
-    assert "Leave one out" in call("cache", "--clear", "--max-size", "1G").paragraph("cache")
+    assert "Received: 'much'" in call("cache", "--max-size", "much").error_of("cache")
+    assert "Leave one out" in call("cache", "--clear", "--max-size", "1G").error_of("cache")

@@ -74,7 +74,7 @@ def test_a_corpus_too_small_for_a_validation_set_is_reported(
     assert result.code == 1
     assert "Training would be refused: no pair can be held out for validation" in result.out
     assert "--valid" in result.out
-    message = call("train", few, "--out", tmp_path / "run").paragraph("train")
+    message = call("train", few, "--out", tmp_path / "run").error_of("train")
     assert "no sentence to validate on" in message
     valid = write_tsv(tmp_path / "valid.en-de.tsv", [("two", "zwei")])
     with_valid = call("check", few, "--valid", valid)
@@ -132,7 +132,7 @@ def test_a_document_is_no_text_with_one_sentence_per_line(name: str, call: Call,
     for path in (first, second):
         path.write_text(text, encoding="utf-8")
     for arguments in (("check", first), ("check", first, second), ("train", first, second, "--out", "run")):
-        message = call(*arguments).paragraph(arguments[0])
+        message = call(*arguments).error_of(arguments[0])
         assert f"{name} holds {kind}" in message
         assert f"jumok translate MODEL {first.name} --out" in message
 

@@ -92,7 +92,7 @@ def test_a_threshold_keeps_pairs_with_at_least_this_score(
 def test_an_invalid_share_is_refused(
     share: str, call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
-    message = call("clean", noisy, *options(models, tmp_path / "x.tsv"), "--keep", share).paragraph("clean")
+    message = call("clean", noisy, *options(models, tmp_path / "x.tsv"), "--keep", share).error_of("clean")
     assert "such as 80% or 0.8" in message
 
 
@@ -100,20 +100,20 @@ def test_keep_and_threshold_exclude_each_other(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
     both = call("clean", noisy, *options(models, tmp_path / "x.tsv"), "--keep", "0.5", "--threshold", "0.5")
-    assert "Leave one of them out" in both.paragraph("clean")
+    assert "Leave one of them out" in both.error_of("clean")
 
 
 def test_two_models_of_one_direction_are_refused(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
-    message = call("clean", noisy, *options([models[0]] * 2, tmp_path / "x.tsv")).paragraph("clean")
+    message = call("clean", noisy, *options([models[0]] * 2, tmp_path / "x.tsv")).error_of("clean")
     assert "Received: en → de and en → de" in message
 
 
 def test_a_file_that_exists_is_not_replaced(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
-    message = call("clean", noisy, *options(models, noisy)).paragraph("clean")
+    message = call("clean", noisy, *options(models, noisy)).error_of("clean")
     assert "exists already" in message
 
 
@@ -125,7 +125,7 @@ def test_a_missing_folder_is_noticed_before_the_pairs_are_scored(
     monkeypatch.setattr("jumok.cli.clean._score", lambda *arguments: scored.append(arguments))
     paths = {"out": tmp_path / "x.tsv", "dropped": tmp_path / "y.tsv", file: tmp_path / "missing" / "z.tsv"}
     result = call("clean", noisy, *options(models, paths["out"]), "--dropped", paths["dropped"])
-    assert "missing is not a folder. Make it" in result.paragraph("clean")
+    assert "missing is not a folder. Make it" in result.error_of("clean")
     assert scored == []
 
 
@@ -133,12 +133,12 @@ def test_one_file_for_kept_and_dropped_pairs_is_refused(
     call: Call, models: list[Path], noisy: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "x.tsv"
-    message = call("clean", noisy, *options(models, out), "--dropped", out).paragraph("clean")
+    message = call("clean", noisy, *options(models, out), "--dropped", out).error_of("clean")
     assert "two files" in message
 
 
 def test_a_corpus_without_pairs_to_score_is_refused(call: Call, models: list[Path], tmp_path: Path) -> None:
     same = write_tsv(tmp_path / "same.tsv", [("one two", "one two")] * 3)
-    message = call("clean", same, *options(models, tmp_path / "x.tsv")).paragraph("clean")
+    message = call("clean", same, *options(models, tmp_path / "x.tsv")).error_of("clean")
     assert "No pair was left to score" in message
     assert "untranslated" in message

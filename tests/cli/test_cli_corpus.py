@@ -72,14 +72,14 @@ def test_splits_and_seeds(call: Call) -> None:
 
 def test_an_unknown_name_suggests_the_known_one(call: Call) -> None:
     result = call("corpus", "english-corean")
-    assert "'english-corean'" in result.paragraph("corpus")
+    assert "'english-corean'" in result.error_of("corpus")
     assert 'Did you mean "english-korean"?' in result.err
     assert result.out == ""
 
 
 def test_an_unknown_split_prints_nothing(call: Call) -> None:
     result = call("corpus", "english-korean", "--split", "tset")
-    assert 'Did you mean "test"?' in result.paragraph("corpus")
+    assert 'Did you mean "test"?' in result.error_of("corpus")
     assert result.out == ""
 
 
@@ -94,7 +94,7 @@ def test_more_pairs_than_the_grammar_has(call: Call, monkeypatch: pytest.MonkeyP
     result = call("corpus", "english-korean", "--count", "21")
     printed = result.out.splitlines()[1:]
     assert 2 <= len(set(printed)) == len(printed) <= 20  # ten scenes, each plain and polite
-    message = result.paragraph("corpus")
+    message = result.error_of("corpus")
     assert f"after {len(printed)} distinct ones, 500 draws in a row gave nothing new" in message
     assert "Received: count 21" in message
     assert call("corpus", "english-korean", "--count", str(len(printed))).code == 0

@@ -65,7 +65,7 @@ def test_the_demo_writes_its_files_and_is_not_trained_again(call: Call, tmp_path
     assert new_report == report
 
     other = call("demo", "--out", out, "--minutes", "0.05", "--pairs", "301")
-    assert "contains a demo with 300 pairs" in other.paragraph("demo")
+    assert "contains a demo with 300 pairs" in other.error_of("demo")
     assert json.loads((out / "report.json").read_text(encoding="utf-8"))["pairs"] == 300
 
 
@@ -74,7 +74,7 @@ def test_the_demo_writes_its_files_and_is_not_trained_again(call: Call, tmp_path
 def test_another_run_is_not_changed(run: str, call: Call, request: pytest.FixtureRequest) -> None:
     out = request.getfixturevalue(run)
     before = sorted(out.rglob("*"))
-    message = call("demo", "--out", out, "--pairs", "100").paragraph("demo")
+    message = call("demo", "--out", out, "--pairs", "100").error_of("demo")
     assert f"{out} contains another run, not a demo" in message
     assert sorted(out.rglob("*")) == before
 
@@ -82,6 +82,6 @@ def test_another_run_is_not_changed(run: str, call: Call, request: pytest.Fixtur
 @pytest.mark.usefixtures("few_pairs")
 def test_a_folder_with_other_files_is_not_changed(call: Call, tmp_path: Path) -> None:
     (tmp_path / "thesis.docx").write_bytes(b"mine")
-    message = call("demo", "--out", tmp_path, "--pairs", "100").paragraph("demo")
+    message = call("demo", "--out", tmp_path, "--pairs", "100").error_of("demo")
     assert "is not a run of jumok. Received: thesis.docx" in message
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]

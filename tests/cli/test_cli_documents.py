@@ -74,7 +74,7 @@ def test_cells_that_formulas_need_are_named(
     choose_language({})
     why = {
         "en": "note: a.xlsx: These cells are not translated, because formulas compare with them: ",
-        "ko": "알림: a.xlsx: 수식이 비교하는 값이어서 다음 셀은 번역하지 않았습니다: ",
+        "ko": "알림: a.xlsx: 수식에서 비교에 쓰는 값이므로 다음 셀은 번역하지 않았습니다: ",
     }
     assert (result.code, result.err) == (0, f'{why[language]}"two" (sheet1!B1).\n')
     strings = parts_of(out.read_bytes())["xl/sharedStrings.xml"].decode()
@@ -129,7 +129,7 @@ def test_a_file_that_exists_is_overwritten_only_with_overwrite(
 ) -> None:
     out = tmp_path / "out.html"
     out.write_text("mine", encoding="utf-8")
-    message = call("translate", MODEL, page, "--out", out).paragraph("translate")
+    message = call("translate", MODEL, page, "--out", out).error_of("translate")
     assert "exists and is not overwritten" in message
     assert out.read_text(encoding="utf-8") == "mine"
     assert call("translate", MODEL, page, "--out", out, "--overwrite").code == 0
@@ -160,7 +160,7 @@ def test_a_folder_is_translated_file_by_file(call: Call, page: Path, tmp_path: P
 def test_a_folder_with_hidden_documents_only_is_refused_with_a_hint(call: Call, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / ".draft.md").write_text("two", encoding="utf-8")
-    message = call("translate", MODEL, tmp_path / "in", "--out", tmp_path / "out").paragraph("translate")
+    message = call("translate", MODEL, tmp_path / "in", "--out", tmp_path / "out").error_of("translate")
     assert "no document of a known type" in message
     assert "Hidden ones are left out: .draft.md" in message
 
@@ -447,7 +447,7 @@ class TestResuming:
         call("translate", MODEL, source, "--out", "out.html")
         done = Path("out.html.part").read_bytes()
         refused = call("translate", MODEL, source, "--out", "out.html", *option)
-        assert "another document, or with another model or other options" in refused.paragraph("translate")
+        assert "another document, or with another model or other options" in refused.error_of("translate")
         assert Path("out.html.part").read_bytes() == done
         assert call("translate", MODEL, source, "--out", "out.html", *option, "--overwrite").code == 0
         assert sum(blocks[3:]) == 5
@@ -458,7 +458,7 @@ class TestResuming:
     ) -> None:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
         part.write_text("half a download", encoding="utf-8")
-        message = call("translate", MODEL, source, "--out", out).paragraph("translate")
+        message = call("translate", MODEL, source, "--out", out).error_of("translate")
         assert "out.html.part would hold what is done" in message
         assert "not from jumok" in message
         assert part.read_text(encoding="utf-8") == "half a download"
@@ -466,7 +466,7 @@ class TestResuming:
         mine = tmp_path / "mine"
         mine.write_text("mine", encoding="utf-8")
         part.symlink_to(mine)
-        message = call("translate", MODEL, source, "--out", out, "--overwrite").paragraph("translate")
+        message = call("translate", MODEL, source, "--out", out, "--overwrite").error_of("translate")
         assert "symbolic link" in message
         assert mine.read_text(encoding="utf-8") == "mine"
         assert blocks == []
@@ -490,7 +490,7 @@ class TestResuming:
     ) -> None:
         out = tmp_path / "out.html"
         first = PartFile(out, "key of another process")
-        message = call("translate", MODEL, source, "--out", out, "--overwrite").paragraph("translate")
+        message = call("translate", MODEL, source, "--out", out, "--overwrite").error_of("translate")
         assert f"Another process is translating to {out}" in message
         first.close()
         assert call("translate", MODEL, source, "--out", out).code == 0
@@ -506,7 +506,7 @@ class TestResuming:
             return real(self, segments)
 
         monkeypatch.setattr(SegmentTranslator, "__call__", as_another_writes)
-        assert "is not overwritten" in call("translate", MODEL, source, "--out", out).paragraph("translate")
+        assert "is not overwritten" in call("translate", MODEL, source, "--out", out).error_of("translate")
         assert out.read_text(encoding="utf-8") == "from another process"
 
     def test_a_model_that_is_replaced_while_the_memory_is_read(
@@ -527,7 +527,7 @@ class TestResuming:
         monkeypatch.setattr(corpora, "open_further_corpora", replacing)
         command = ("translate", model, source, "--out", tmp_path / "out.html", "--memory", memory)
         assert call(*command).code == 130
-        assert "with another model" in call(*command).paragraph("translate")
+        assert "with another model" in call(*command).error_of("translate")
 
     def test_an_edited_document_is_translated_again_only_with_overwrite(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
@@ -535,7 +535,7 @@ class TestResuming:
         call("translate", MODEL, source, "--out", tmp_path / "out.html")
         source.write_text(MANY.replace("nine nine", "nine one"), encoding="utf-8")
         refused = call("translate", MODEL, source, "--out", tmp_path / "out.html")
-        assert "translation of another document" in refused.paragraph("translate")
+        assert "translation of another document" in refused.error_of("translate")
         again = call("translate", MODEL, source, "--out", tmp_path / "out.html", "--overwrite")
         assert (again.code, blocks) == (0, [2, 2, 1, 2, 2, 1])
         assert "구 일." in (tmp_path / "out.html").read_text(encoding="utf-8")
@@ -633,7 +633,7 @@ class TestSavedMemory:
         (tmp_path / "old.tmx").write_bytes(b"mine")
         out = tmp_path / "out.html"
         result = call("translate", MODEL, page, "--out", out, "--save-memory", tmp_path / name)
-        assert words in " ".join(result.paragraph("translate").split())
+        assert words in " ".join(result.error_of("translate").split())
         assert not out.exists()
         assert (tmp_path / "old.tmx").read_bytes() == b"mine"
 
@@ -692,7 +692,7 @@ def test_what_cannot_be_done_is_refused_with_advice(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "lines.log").write_text("one\n", encoding="utf-8")
-    assert words in " ".join(call("translate", MODEL, *arguments).paragraph("translate").split())
+    assert words in " ".join(call("translate", MODEL, *arguments).error_of("translate").split())
     assert page.read_text(encoding="utf-8") == PAGE
 
 

@@ -83,7 +83,7 @@ def test_lowercase_ignores_case(call: Call, model: Path, tmp_path: Path) -> None
 
 
 def test_an_unknown_tokenizer(call: Call, model: Path, texts: list[Path]) -> None:
-    assert 'Did you mean "13a"?' in call("evaluate", model, *texts, "--tokenize", "13b").paragraph("evaluate")
+    assert 'Did you mean "13a"?' in call("evaluate", model, *texts, "--tokenize", "13b").error_of("evaluate")
 
 
 def test_a_model_against_itself_is_no_better(call: Call, model: Path, texts: list[Path]) -> None:
@@ -107,7 +107,7 @@ def test_translations_can_be_written_to_a_file(
 
 
 def test_translations_onto_a_full_disk(call: Call, model: Path, texts: list[Path]) -> None:
-    message = call("evaluate", model, *texts, "--out", "/dev/full").paragraph("evaluate")
+    message = call("evaluate", model, *texts, "--out", "/dev/full").error_of("evaluate")
     assert "/dev/full could not be written: the disk is full." in message
 
 
@@ -118,7 +118,7 @@ def test_swapped_languages_are_swapped_back(call: Call, model: Path, texts: list
 
 def test_a_test_set_in_other_languages(call: Call, model: Path, tmp_path: Path) -> None:
     korean = write_tsv(tmp_path / "test.en-ko.tsv", [("I go home.", "나는 집에 간다.")])
-    message = call("evaluate", model, korean).paragraph("evaluate")
+    message = call("evaluate", model, korean).error_of("evaluate")
     assert "English and Korean" in message
     assert "English → German" in message
 
@@ -149,7 +149,7 @@ def directions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_a_baseline_of_another_direction_is_refused(
     call: Call, directions: dict[str, Path], texts: list[Path]
 ) -> None:
-    message = call("evaluate", directions["en-de"], *texts, "--against", directions["de-en"]).paragraph(
+    message = call("evaluate", directions["en-de"], *texts, "--against", directions["de-en"]).error_of(
         "evaluate"
     )
     assert "this one English → German" in message
@@ -163,7 +163,7 @@ def test_swapped_sides_are_refused_if_no_file_name_has_a_language(
 ) -> None:
     files = [path.rename(tmp_path / name) for path, name in zip(texts, ("a.txt", "b.txt"), strict=True)]
     assert call("evaluate", directions["en-de"], *files).code == 0
-    message = call("evaluate", directions["en-de"], *reversed(files)).paragraph("evaluate")
+    message = call("evaluate", directions["en-de"], *reversed(files)).error_of("evaluate")
     assert "seem to be swapped" in message
 
 

@@ -141,7 +141,7 @@ def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
         ("a tenth of 900 steps, at most 4,000", "전체 900스텝의 10분의 1, 최대 4,000"),
         (
             "the first accelerator; torch says that it computes in bf16",
-            "처음 찾은 가속기; torch가 bf16 계산을 지원한다고 알림",
+            "처음 찾은 가속기; torch에서 bf16 계산을 지원함",
         ),
         ("No such option: --x (Possible options: --y)", "없는 옵션입니다: --x (비슷한 옵션: --y)"),
         (
@@ -180,18 +180,19 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         ("chrf of the new pairs not measured", "새 쌍의 chrF 측정하지 않음"),
         (
             "chrf of the new pairs 10.20 → 12.30, of 500 pairs to keep 88.00 → 84.00 (a, b.tsv)",
-            "새 쌍의 chrF 10.20 → 12.30, 유지할 쌍 500개의 점수 88.00 → 84.00(a, b.tsv)",
+            "새 쌍의 chrF 10.20 → 12.30, 기존 성능 확인용 쌍 500개의 점수 88.00 → 84.00(a, b.tsv)",
         ),
         (
             "chrf of the new pairs 10.20 → 12.30, its agreement with the start model on 1,500 pairs to keep "
             "88.00 → 84.00 (the start model's translations of the validation set)",
-            "새 쌍의 chrF 10.20 → 12.30, 유지할 쌍 1,500개에서 시작 모델과의 일치도 88.00 → 84.00"
+            "새 쌍의 chrF 10.20 → 12.30, 기존 성능 확인용 쌍 1,500개에서 시작 모델과의 일치도 88.00 → 84.00"
             "(검증 세트를 시작 모델이 번역한 것)",
         ),
         (
             "60% of the way from the start model (losses of the new pairs and of those to keep, by this "
             "share: 0: 2.123 and 1.900, 0.2: 2.010 and 1.910)",
-            "시작 모델에서 60% 지점(지점별로 새 쌍/유지할 쌍의 손실: 0: 2.123/1.900, 0.2: 2.010/1.910)",
+            "시작 모델에서 60% 옮겨 간 지점(지점별로 새 쌍/확인용 쌍의 손실: 0: 2.123/1.900, "
+            "0.2: 2.010/1.910)",
         ),
         (
             "received 3-9, 4-10, 5-7 and 2 more; the source has 3 words, the target 6",
@@ -214,7 +215,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         (
             "60 pictures of 16 patches, 270 target tokens; skipped: 3 for validation with more than 128 "
             "tokens",
-            "패치 16개짜리 그림 60개, 번역문 토큰 270개; 건너뜀: 128토큰보다 긴 것 검증용 3개",
+            "패치 16개짜리 이미지 60개, 번역문 토큰 270개; 건너뜀: 128토큰보다 긴 것 검증용 3개",
         ),
         (
             "60% of the way from the start model to the average of the last 5 checkpoints up to step 1,200, "
@@ -228,7 +229,7 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         (
             "runs/a/model: 3,000 pairs to replay (old.tsv, b.tsv), 500 to keep (keep.tsv), "
             "0.3% of the new tokens are unknown",
-            "runs/a/model: 재학습 쌍 3,000개(old.tsv, b.tsv), 유지할 쌍 500개(keep.tsv), "
+            "runs/a/model: 다시 학습할 예전 쌍 3,000개(old.tsv, b.tsv), 기존 성능 확인용 쌍 500개(keep.tsv), "
             "새 쌍의 토큰 중 0.3%가 알 수 없는 토큰",
         ),
         (
@@ -237,13 +238,13 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         ),
         (
             "the model is worse than the start model on the pairs to keep (keep.tsv): loss -2.10 → -2.30",
-            "모델이 시작 모델보다 나쁩니다: 유지할 쌍(keep.tsv)의 손실 -2.10 → -2.30",
+            "모델이 시작 모델보다 나쁩니다: 기존 성능 확인용 쌍(keep.tsv)의 손실 -2.10 → -2.30",
         ),
         (
             "engine torch: CTranslate2 needs keys of width 16 per head (the model's width divided by its "
             "heads), not 8, at encoder.layers.0",
             "torch 엔진: encoder.layers.0: CTranslate2에서는 헤드마다 키 차원이 16"
-            "(모델의 차원을 헤드 수로 나눈 값)여야 합니다(받은 값: 8)",
+            "(모델의 차원을 헤드 수로 나눈 값)이어야 합니다(받은 값: 8)",
         ),
         (
             "targets have 1.20 times the tokens of their sources; each may have 10 more; "
@@ -328,7 +329,7 @@ def test_a_file_is_checked_in_korean(tmp_path: Path, call: Call) -> None:
         "        1 중복 (1개 건너뜀): 같은 쌍이 앞에 있음",
         "          41번째 줄: word 0 is here ||| 0번 단어는 여기 있습니다",
         "학습에는 문장 쌍 43개 중 40개를 쓰고(그중 검증용 ",
-        "Multi30k 영어–독일어, 그림 캡션",
+        "Multi30k 영어–독일어, 이미지 캡션",
     ):
         assert line in result.out
 
@@ -364,7 +365,7 @@ def test_training_translating_evaluating_and_info_are_korean(
     translated = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
     assert "알림: 1번째 줄: '한글 문장': 모델의 언어인 " in translated.err.replace('"', "'")
     nothing = call("translate", out, tmp_path / "none.txt")
-    assert nothing.paragraph("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
+    assert nothing.error_of("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
 
     evaluated = call("evaluate", out / "model", gold_pairs)
     assert "\n정렬 오류율 " in evaluated.out
@@ -381,7 +382,7 @@ def test_training_translating_evaluating_and_info_are_korean(
 
 @pytest.mark.usefixtures("_korean")
 def test_an_error_of_the_library_stays_english(tmp_path: Path, call: Call) -> None:
-    message = call("info", tmp_path).paragraph("info")
+    message = call("info", tmp_path).error_of("info")
     assert message.isascii()
 
 

@@ -71,9 +71,9 @@ def test_look_without_a_sentence_writes_the_model_into_a_page(
 
 
 def test_look_refuses_a_precision_that_it_would_ignore(call: Call, model: Path, tmp_path: Path) -> None:
-    refused = call("look", model, "one two", "--quantization", "int8").paragraph("look")
+    refused = call("look", model, "one two", "--quantization", "int8").error_of("look")
     assert "--quantization is for a page with the model" in refused
-    wrong = call("look", model, "--out", tmp_path / "x.html", "--quantization", "int4").paragraph("look")
+    wrong = call("look", model, "--out", tmp_path / "x.html", "--quantization", "int4").error_of("look")
     assert "--quantization is float16 or int8. Received: int4." in wrong
 
 
@@ -93,7 +93,7 @@ def test_look_writes_the_whole_explanation(suffix: str, call: Call, model: Path,
 
 
 def test_look_asks_for_a_shorter_sentence(call: Call, model: Path, tmp_path: Path) -> None:
-    message = call("look", model, "one two " * 200, "--out", tmp_path / "one.json").paragraph("look")
+    message = call("look", model, "one two " * 200, "--out", tmp_path / "one.json").error_of("look")
     assert "A file shows one short sentence. Received: a text that is translated in" in message
     assert not (tmp_path / "one.json").exists()
 
@@ -106,7 +106,7 @@ def test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts(
     kept = ("--sentences", "keep")
     for out in ([], ["--out", "map.svg"]):
         result = call("look", model, long, *kept, *out)
-        assert "too long for the model. Give one short sentence" in result.paragraph("look")
+        assert "too long for the model. Give one short sentence" in result.error_of("look")
         assert result.out == ""
         assert list(tmp_path.iterdir()) == []
         assert call("look", model, long, "--target", "eins", *out).code == 0  # --target requests one pass
@@ -130,7 +130,7 @@ def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path)
 def test_look_refuses_a_sentence_without_words(
     sentence: str, call: Call, model: Path, tmp_path: Path
 ) -> None:
-    message = call("look", model, sentence, "--out", tmp_path / "map.svg").paragraph("look")
+    message = call("look", model, sentence, "--out", tmp_path / "map.svg").error_of("look")
     assert 'The sentence is empty. Give one with words: jumok look MODEL "I go home."' in message
     assert list(tmp_path.iterdir()) == []
 
@@ -143,14 +143,14 @@ def test_look_at_odd_sentences(sentence: str, call: Call, model: Path, tmp_path:
 
 
 def test_look_refuses_an_unknown_suffix(call: Call, model: Path, tmp_path: Path) -> None:
-    message = call("look", model, "one", "--out", tmp_path / "map.bmp").paragraph("look")
+    message = call("look", model, "one", "--out", tmp_path / "map.bmp").error_of("look")
     assert ".json, .npz, .png or .svg" in message
     assert "map.bmp" in message
     assert list(tmp_path.iterdir()) == []
 
 
 def test_look_does_not_write_into_a_missing_folder(call: Call, model: Path, tmp_path: Path) -> None:
-    message = call("look", model, "one", "--out", tmp_path / "no" / "map.svg").paragraph("look")
+    message = call("look", model, "one", "--out", tmp_path / "no" / "map.svg").error_of("look")
     assert str(tmp_path / "no" / "map.svg") in message
 
 
@@ -217,17 +217,17 @@ def test_without_a_given_translation_each_model_on_a_page_shows_its_own(
 
 
 def test_look_at_several_models_needs_a_page(call: Call, model: Path, tmp_path: Path) -> None:
-    message = call("look", model, "one", "two", "--out", tmp_path / "x.svg").paragraph("look")
+    message = call("look", model, "one", "two", "--out", tmp_path / "x.svg").error_of("look")
     assert "Received: 2 models" in message
     assert "quotation marks" in message
 
 
 def test_look_without_a_sentence_says_what_is_missing(call: Call, model: Path) -> None:
-    assert "add --live" in call("look", model).paragraph("look")
+    assert "add --live" in call("look", model).error_of("look")
 
 
 def test_look_live_needs_an_existing_model(call: Call, tmp_path: Path) -> None:
-    assert "There is no folder" in call("look", tmp_path / "none", "--live").paragraph("look")
+    assert "There is no folder" in call("look", tmp_path / "none", "--live").error_of("look")
 
 
 @pytest.mark.medium

@@ -91,7 +91,7 @@ def test_a_recurrent_model_is_trained_and_used_with_the_same_commands(
     assert scored.code == 0, scored.err
     looked = call("look", out / "model", "one two", "--out", tmp_path / "map.svg")
     if attention == "none":
-        assert "no cross-attention" in looked.paragraph("look")
+        assert "no cross-attention" in looked.error_of("look")
     else:
         assert looked.code == 0, looked.err
     repeated = call("train", pairs, "--out", out)
@@ -125,5 +125,5 @@ def test_impossible_combinations_are_refused_before_any_file_is_read(
     call: Call, tmp_path: Path, options: list[str], message: str
 ) -> None:
     result = call("train", tmp_path / "no-such.tsv", "--out", tmp_path / "run", *options)
-    assert message in result.paragraph("train")
+    assert message in result.error_of("train")
     assert not (tmp_path / "run").exists()

@@ -193,13 +193,13 @@ def test_folders_and_files_of_others(attempt: Callable[..., Result], tmp_path: P
     file, folder = tmp_path / "closed.tsv", tmp_path / "closed"
     file.write_bytes(FILES["small.tsv"])
     file.chmod(0)
-    assert "closed.tsv" in attempt(f"check {file}").paragraph("check")
+    assert "closed.tsv" in attempt(f"check {file}").error_of("check")
     folder.mkdir(mode=0o500)
-    assert "permission was denied" in attempt(f"train small.tsv --out {folder}/run").paragraph("train")
+    assert "permission was denied" in attempt(f"train small.tsv --out {folder}/run").error_of("train")
 
 
 def test_a_sentence_as_an_argument_is_to_be_piped(call: Call, model: Path) -> None:
-    message = call("translate", model, "I go home.").paragraph("translate")  # attempt 68
+    message = call("translate", model, "I go home.").error_of("translate")  # attempt 68
     assert "no file 'I go home.'" in message
     assert 'echo "I go home." | jumok translate MODEL' in message
 
@@ -233,7 +233,7 @@ def test_a_vocabulary_larger_than_the_text_has(
     assert str(folder) not in card
     again = attempt(train)
     assert again.code == 0, again.err
-    other = attempt(train.replace("50000", "40000")).paragraph("train")
+    other = attempt(train.replace("50000", "40000")).error_of("train")
     assert "text.vocab_size: received 40000" in other
 
 
@@ -295,7 +295,7 @@ def test_ctrl_c_then_translate_then_finish_then_more(
     assert "continuing from step 13" in more.err
     assert "more training from step 13" in " ".join(more.err.split())
     assert "finished · step 20" in more.err
-    less = attempt("train --out RUN --steps 15").paragraph("train")
+    less = attempt("train --out RUN --steps 15").error_of("train")
     assert "has done 20 steps" in less
 
 

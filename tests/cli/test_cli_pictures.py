@@ -50,7 +50,7 @@ def test_captions_from_training_to_maps(call: Call, pictures: Path) -> None:
     bulk = ("--out", pictures / "bulk.txt", "--workers", "1")
     for command, file in (("translate", pictures / "paths.txt"), ("evaluate", captions)):
         refused = call(command, model, file, *bulk)
-        assert "Pictures are not translated in parts" in refused.paragraph(command)
+        assert "Pictures are not translated in parts" in refused.error_of(command)
     assert not list(pictures.glob("bulk*"))
 
     scores = json.loads(call("evaluate", model, captions, "--json").out)
@@ -92,10 +92,10 @@ def test_classes_from_training_to_the_roll_out(call: Call, pictures: Path) -> No
     assert call("look", model, picture, "--out", pictures / "map.html").code == 0
     assert "<class>" in json.loads(_page_data(pictures / "map.html"))["explanations"][0]["source"]["tokens"]
     for option in ("--beam", "--length-penalty", "--max-length-ratio"):
-        refused = call("translate", model, picture, option, "2").paragraph("translate")
+        refused = call("translate", model, picture, option, "2").error_of("translate")
         assert f"{option} would be ignored" in refused
-    assert "writes no caption" in call("look", model, picture, "--target", "x").paragraph("look")
-    assert "names the classes of pictures" in call("complete", model).paragraph("complete")
+    assert "writes no caption" in call("look", model, picture, "--target", "x").error_of("look")
+    assert "names the classes of pictures" in call("complete", model).error_of("complete")
 
 
 def _page_data(path: Path) -> str:
@@ -125,7 +125,7 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
         ("compare", captions, "--model", "recurrent", "--out", pictures / "c"): "recurrent",
     }
     for arguments, message in refused.items():
-        found = call(*arguments).paragraph(str(arguments[0]))
+        found = call(*arguments).error_of(str(arguments[0]))
         assert message in " ".join(found.split()), found
 
 
@@ -170,5 +170,5 @@ def test_drawn_pictures_need_a_folder(call: Call, tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == [
         *("train", "train-classes", "train.en.tsv", "train.ko.tsv")
     ]
-    assert "give --out" in call("corpus", "drawn-pictures").paragraph("corpus")
-    assert "Pairs are printed" in call("corpus", "english-korean", "--out", tmp_path).paragraph("corpus")
+    assert "give --out" in call("corpus", "drawn-pictures").error_of("corpus")
+    assert "Pairs are printed" in call("corpus", "english-korean", "--out", tmp_path).error_of("corpus")

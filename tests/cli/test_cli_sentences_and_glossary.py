@@ -27,7 +27,7 @@ def test_every_sentence_of_a_line_is_translated(call: Call, model: Path) -> None
     [expected] = jumok.load(model).translate([text], sentences="keep")
     assert kept.out == expected.text + "\n"
     assert len(expected.parts) == 1
-    message = call("translate", model, "--sentences", "join", stdin=b"one").paragraph("translate")
+    message = call("translate", model, "--sentences", "join", stdin=b"one").error_of("translate")
     assert "sentences is split or keep. Received: 'join'" in message
 
 
@@ -40,7 +40,7 @@ def test_a_glossary_is_used_and_what_is_missing_is_reported(call: Call, model: P
     noted = any("could not be placed" in note for note in with_term.get("notes", ()))
     assert ("SIEBEN" in with_term["text"]) != noted
     assert without == json.loads(call("translate", model, "--json", stdin=b"one two\n").out)
-    assert "There is no glossary" in call("translate", model, "--glossary", "no.tsv").paragraph("translate")
+    assert "There is no glossary" in call("translate", model, "--glossary", "no.tsv").error_of("translate")
 
 
 def test_addresses_survive(call: Call, model: Path) -> None:
@@ -78,7 +78,7 @@ def test_look_draws_each_sentence_of_a_text(call: Call, model: Path, tmp_path: P
     assert result.code == 0, result.err
     [translation] = jumok.load(model, engine="torch").translate([text])
     assert result.out.splitlines()[0] == translation.text
-    refused = call("look", model, text, "--out", tmp_path / "x.html").paragraph("look")
+    refused = call("look", model, text, "--out", tmp_path / "x.html").error_of("look")
     assert "A file shows one short sentence. Received: a text that is translated in 2 parts" in refused
     assert call("look", model, text, "--sentences", "keep", "--out", tmp_path / "x.svg").code == 0
     with pytest.raises(jumok.DataError, match="One short sentence is explained at a time"):

@@ -47,15 +47,15 @@ def test_a_shortlist_is_learnt_measured_stored_and_used(call: Call, copied: Path
 
 
 def test_a_model_without_a_shortlist_says_how_to_get_one(call: Call, model: Path, pairs: Path) -> None:
-    message = call("translate", model, "--shortlist", stdin=b"one\n").paragraph("translate")
+    message = call("translate", model, "--shortlist", stdin=b"one\n").error_of("translate")
     assert f"`jumok shortlist {model} PAIRS`" in message
-    assert "has no shortlist" in call("evaluate", model, pairs, "--shortlist").paragraph("evaluate")
+    assert "has no shortlist" in call("evaluate", model, pairs, "--shortlist").error_of("evaluate")
 
 
 def test_only_pairs_that_training_held_out_are_measured_on(call: Call, copied: Path, tmp_path: Path) -> None:
     few = tmp_path / "few.tsv"
     few.write_text("".join(f"one {n}\ttwo {n}\n" for n in range(40)), encoding="utf-8")
-    message = call("shortlist", copied, few).paragraph("shortlist")
+    message = call("shortlist", copied, few).error_of("shortlist")
     assert "measured on 4 of the pairs given here" in message
     assert "--valid" in message
 
@@ -72,7 +72,7 @@ def test_a_validation_set_of_the_usual_size_is_not_taken_for_held_out_pairs(
     out = tmp_path / "run"
     jumok.train(pairs, out=out, valid=valid, **TINY)
     card = read_stored_model(out / "model").card
-    message = call("shortlist", out / "model", pairs).paragraph("shortlist")
+    message = call("shortlist", out / "model", pairs).error_of("shortlist")
     assert "measured on 6 of the pairs given here" in message
     assert card.facts["validation_pairs"] == 6
     assert "not the pairs that training held out" in message
@@ -84,7 +84,7 @@ def test_a_model_of_an_older_jumok_needs_pairs_to_measure_on(call: Call, copied:
     card = json.loads((copied / "jumok.json").read_text(encoding="utf-8"))
     del card["checksum"], card["facts"]["validation_fingerprint"]
     (copied / "jumok.json").write_bytes(json_with_checksum(card))
-    message = call("shortlist", copied, pairs).paragraph("shortlist")
+    message = call("shortlist", copied, pairs).error_of("shortlist")
     assert "trained by an older jumok" in message
     assert "--valid" in message
 

@@ -77,7 +77,7 @@ def test_lines_are_completed(call: Call, models: dict[str, Path]) -> None:
     not_sampled = call(
         "complete", models["decoder-only"], "--temperature", "2", "--seed", "5", stdin=b"one\n"
     )
-    assert "--temperature, --seed would be ignored: only --sample draws at random" in not_sampled.paragraph(
+    assert "--temperature, --seed would be ignored: only --sample draws at random" in not_sampled.error_of(
         "complete"
     )
 
@@ -93,7 +93,7 @@ def test_lines_of_more_than_max_sentence_tokens_are_left_out_and_reported(
             "left_out": 1
         }
         assert "left out: 1 line of more than 200 tokens; training" in result.err
-    message = call("complete", models["decoder-only"], long).paragraph("complete")
+    message = call("complete", models["decoder-only"], long).error_of("complete")
     assert "Line 61 is too long" in message
 
 
@@ -101,16 +101,16 @@ def test_commands_for_translators_refuse_a_text_model(
     call: Call, models: dict[str, Path], model: Path, pairs: Path, text: Path
 ) -> None:
     folder = models["decoder-only"]
-    assert f"`jumok complete {folder}`" in call("translate", folder, stdin=b"one\n").paragraph("translate")
+    assert f"`jumok complete {folder}`" in call("translate", folder, stdin=b"one\n").error_of("translate")
     live = call("look", folder, "--live")
-    assert "does not translate" in live.paragraph("look")
-    assert "cannot continue a text" in call("complete", models["encoder-only"]).paragraph("complete")
-    assert "`jumok translate`" in call("complete", model).paragraph("complete")
-    assert "plain text is needed" in call("evaluate", folder, pairs).paragraph("evaluate")
-    assert "--beam would be ignored" in call("evaluate", folder, text, "--beam", "2").paragraph("evaluate")
+    assert "does not translate" in live.error_of("look")
+    assert "cannot continue a text" in call("complete", models["encoder-only"]).error_of("complete")
+    assert "`jumok translate`" in call("complete", model).error_of("complete")
+    assert "plain text is needed" in call("evaluate", folder, pairs).error_of("evaluate")
+    assert "--beam would be ignored" in call("evaluate", folder, text, "--beam", "2").error_of("evaluate")
     engine = call("evaluate", folder, text, "--engine", "nonsense")
-    assert "--engine would be ignored" in engine.paragraph("evaluate")
-    assert f"Received: only {text}." in call("evaluate", model, text).paragraph("evaluate")
+    assert "--engine would be ignored" in engine.error_of("evaluate")
+    assert f"Received: only {text}." in call("evaluate", model, text).error_of("evaluate")
 
 
 @pytest.mark.parametrize(("family", "site"), [("decoder-only", "decoder"), ("encoder-only", "encoder")])
@@ -125,12 +125,12 @@ def test_look_draws_a_text_model(
     assert picture.read_text(encoding="utf-8") == draw_alignment(attention, title="one two")
     assert f"{site} attention" in picture.read_text(encoding="utf-8")
     for options in (["--out", tmp_path / "x.html"], ["--target", "eins"]):
-        message = call("look", models[family], "one two", *options).paragraph("look")
+        message = call("look", models[family], "one two", *options).error_of("look")
         assert ".png or .svg" in message
         assert "load_text_model(folder).attention(text)" in message
     assert "too long for its attention to be shown" in call(
         "look", models[family], "one two " * 300
-    ).paragraph("look")
+    ).error_of("look")
     assert list(tmp_path.iterdir()) == [picture]
 
 
@@ -155,7 +155,7 @@ def test_a_translator_can_start_from_an_encoder(
     assert "model.width" in result.err
     assert "as in" in result.err
     assert len(call("translate", tmp_path / "run" / "model", stdin=b"one\ntwo\n").out.splitlines()) == 2
-    message = call("train", pairs, *encoder, "--out", tmp_path / "x", "--model", "recurrent").paragraph(
+    message = call("train", pairs, *encoder, "--out", tmp_path / "x", "--model", "recurrent").error_of(
         "train"
     )
     assert "Received: --model recurrent" in message
@@ -166,12 +166,12 @@ def test_a_translator_can_start_from_an_encoder(
 def test_a_translator_is_not_trained_on_a_text(
     call: Call, text: Path, tmp_path: Path, options: list[str]
 ) -> None:
-    message = call("train", text, *options, "--out", tmp_path / "run").paragraph("train")
+    message = call("train", text, *options, "--out", tmp_path / "run").error_of("train")
     assert "A text needs its translation" in message
     assert "--model decoder-only" in message
 
 
 def test_compare_refuses_an_encoder_only_model(call: Call, pairs: Path, tmp_path: Path) -> None:
     options = ["--system", "encoder-only", "--system", "transformer", "--steps", "2"]
-    message = call("compare", pairs, *options, "--out", tmp_path / "run").paragraph("compare")
+    message = call("compare", pairs, *options, "--out", tmp_path / "run").error_of("compare")
     assert "learns from plain text" in message

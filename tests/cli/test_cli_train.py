@@ -112,10 +112,10 @@ def test_sentences_and_names_are_shown_as_they_are(call: Call, tmp_path: Path) -
 
 def test_a_folder_with_other_files(call: Call, pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.docx").write_bytes(b"mine")
-    message = call("train", pairs, "--out", tmp_path, *settings()).paragraph("train")
+    message = call("train", pairs, "--out", tmp_path, *settings()).error_of("train")
     assert "is not a run of jumok. Received: thesis.docx" in message
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.docx"]
-    message = call("train", pairs, "--out", tmp_path / "thesis.docx", *settings()).paragraph("train")
+    message = call("train", pairs, "--out", tmp_path / "thesis.docx", *settings()).error_of("train")
     assert "thesis.docx is a file" in message
 
 
@@ -159,7 +159,7 @@ def test_a_full_disk_from_the_start(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", raise_disk_full)
-        message = call("train", pairs, "--out", tmp_path / "run", *settings()).paragraph("train")
+        message = call("train", pairs, "--out", tmp_path / "run", *settings()).error_of("train")
     assert "the disk is full" in message
     assert str(tmp_path / "run") in message
     assert leftovers(tmp_path) == []

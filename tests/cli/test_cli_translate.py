@@ -90,7 +90,7 @@ def test_more_lines_than_are_read_ahead(call: Call, model: Path) -> None:
 def test_lines_before_a_line_that_is_not_utf8_are_translated(engine: str, call: Call, model: Path) -> None:
     good = b"one\ntwo three\n\nfour\n"
     result = call("translate", model, "--engine", engine, stdin=good + b"\xff\nfive\n")
-    assert "line 5, byte 1: this is not UTF-8" in result.paragraph("translate")
+    assert "line 5, byte 1: this is not UTF-8" in result.error_of("translate")
     assert result.out == call("translate", model, "--engine", engine, stdin=good).out
     assert len(lines_of(result.out)) == 4
 
@@ -223,7 +223,7 @@ def test_options_that_cannot_be_used_are_refused(
     options: list[str], message: str, call: Call, model: Path
 ) -> None:
     result = call("translate", model, *options, stdin=b"one\n")
-    assert message in result.paragraph("translate")
+    assert message in result.error_of("translate")
     assert result.out == ""
 
 
@@ -297,7 +297,7 @@ def test_the_engine_is_chosen(call: Call, model: Path) -> None:
     assert "engine" not in fast.err + plain.err
     assert len(lines_of(fast.out)) == len(lines_of(plain.out)) == 3
     refused = call("translate", model, "--engine", "onnx", stdin=text)
-    assert 'There is no engine "onnx"' in refused.paragraph("translate")
+    assert 'There is no engine "onnx"' in refused.error_of("translate")
 
 
 def test_torch_instead_of_the_fast_engine_is_reported(

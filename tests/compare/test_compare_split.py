@@ -79,7 +79,7 @@ def test_a_test_set_that_is_given_is_used_and_not_trained_on(tmp_path):
     assert not (train | valid) & sentence_keys(split.test)
 
 
-def test_no_set_is_larger_than_allowed(tmp_path):
+def test_no_held_out_set_is_larger_than_allowed(tmp_path):
     pairs = write_tsv(tmp_path / "p.tsv", digit_lines(200))
     split = split_pairs([str(pairs)], out=tmp_path / "out", max_held_out=7)
     assert [len(sentence_keys(path)) for path in set_files(split)] == [186, 7, 7]

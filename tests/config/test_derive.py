@@ -167,8 +167,9 @@ def test_the_smallest_limit_decides() -> None:
     assert 1 < (derive_schedule(resolved, TrainingCosts(100, 1000.0, 1.0))[1] or 0) < 10
 
 
-@pytest.mark.parametrize("validation", [0.01, 4.0, 100.0])
-@pytest.mark.parametrize("minutes", [0.5, 45])
+@pytest.mark.parametrize(
+    ("minutes", "validation"), [(0.5, 0.01), (0.5, 4.0), (45, 0.01), (45, 4.0), (45, 100.0)]
+)
 def test_minutes_are_used_but_not_exceeded(minutes: float, validation: float) -> None:
     resolved = derive(Overrides.from_settings({"training": {"minutes": minutes}}), MULTI30K, CPU)
     costs = TrainingCosts(
@@ -182,10 +183,16 @@ def test_minutes_are_used_but_not_exceeded(minutes: float, validation: float) ->
     assert steps is not None
     validations = -(-steps // resolved.recipe.training.validate_every)
     seconds = costs.preparation_seconds + steps * costs.update_seconds + costs.finish_seconds
-    seconds += validations * costs.validation_seconds
-    if minutes == 45:  # half a minute can be too short for a single validation
-        assert 0.85 * 60 * minutes < seconds <= (USED_SHARE_OF_MINUTES + 0.005) * 60 * minutes
-        assert validations * costs.validation_seconds <= 2 * VALIDATION_SHARE * 60 * minutes
+    seconds_of_validations = validations * costs.validation_seconds
+    seconds += seconds_of_validations
+    assert 0.85 * 60 * minutes < seconds <= (USED_SHARE_OF_MINUTES + 0.005) * 60 * minutes
+    assert validations == 1 or seconds_of_validations <= 2 * VALIDATION_SHARE * 60 * minutes
+
+
+def test_minutes_that_are_too_short_for_a_validation_become_one_step() -> None:
+    resolved = derive(Overrides.from_settings({"training": {"minutes": 0.5}}), MULTI30K, CPU)
+    resolved, steps = derive_schedule(resolved, TrainingCosts(100, 0.25, validation_seconds=100.0))
+    assert (steps, resolved.recipe.training.validate_every) == (1, 1)
 
 
 def test_validation_costs_at_most_its_share() -> None:

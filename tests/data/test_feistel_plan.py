@@ -89,5 +89,5 @@ def test_a_store_in_feistel_order_gets_this_plan() -> None:
     assert sorted(epochs[0]) == sorted(epochs[1]) == list(range(199))
     assert not np.array_equal(*epochs)
     assert not has_whole_weights([StoredCorpus("a", 0.5, 0, 10)])
-    # Published results have fewer pairs: their order must stay.
+    # The corpora of published results have fewer pairs: the order of their batches must not change.
     assert store_module.MAX_SORTED_PAIRS == 1_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+import re
 import time
 import tracemalloc
 import zipfile
@@ -87,6 +88,28 @@ def test_tmx_in_the_encoding_that_it_declares(tmp_path: Path, encoding: str, dec
     declaration = f'<?xml version="1.0" encoding="{declared}"?>'
     content = tmx(tuv("en", "Save now.") + tuv("ko", "지금 저장하세요."), declaration=declaration)
     assert list(corpus_at(tmp_path / "m.tmx", content.encode(encoding)).pairs()) == [SAVE]
+
+
+@pytest.mark.parametrize("declared", ["no-such", "hex", "base64", "rot13", "bz2"])
+def test_an_xml_encoding_that_is_no_text_encoding_is_refused(tmp_path: Path, declared: str) -> None:
+    """Python has codecs from bytes to bytes, too."""
+    content = tmx(tuv("en", "a"), declaration=f'<?xml version="1.0" encoding="{declared}"?>')
+    with pytest.raises(DataError, match=rf"m\.tmx declares the encoding '{declared}', which jumok does not"):
+        corpus_at(tmp_path / "m.tmx", content)
+
+
+@pytest.mark.parametrize(("declared", "given"), [("utf-8", ""), ("euc-kr", "utf-8")])
+def test_xml_that_cannot_be_decoded_is_refused_with_its_encoding(
+    tmp_path: Path, declared: str, given: str
+) -> None:
+    content = tmx(tuv("ko", "저장"), declaration=f'<?xml version="1.0" encoding="{declared}"?>')
+    with pytest.raises(DataError, match=r"m\.tmx is not utf-8 text: invalid start byte near byte \d+\. Give"):
+        corpus_at(tmp_path / "m.tmx", content.encode("cp949"), encoding=given)
+
+
+def test_forbidden_characters_are_dropped_and_counted_even_at_the_end(tmp_path: Path) -> None:
+    content = tmx(tuv("en", "Save&#1; now.") + tuv("ko", SAVE.target)).rstrip() + "&#0;"
+    assert read(corpus_at(tmp_path / "m.tmx", content)) == ([SAVE], {"character that XML forbids": 3})
 
 
 def test_every_variant_of_a_language_makes_a_pair(tmp_path: Path) -> None:
@@ -212,6 +235,30 @@ def test_an_xliff_unit_whose_segments_are_translated_in_part(tmp_path: Path) -> 
     for rest in ("", '<mrk mtype="seg" mid="1"/>', '<mrk mtype="seg" mid="9">아홉.</mrk>'):
         pairs, _ = read(corpus_at(tmp_path / "a.xlf", XLIFF_12.replace(second, rest)))
         assert pairs == [SAVE, Pair("One.", "하나.")]
+
+
+def test_an_xliff_segment_without_an_id_belongs_to_the_whole_unit(tmp_path: Path) -> None:
+    marked = re.sub(r' mid="\d"', "", XLIFF_12).replace(">하나.<", "><g>하나.</g><")
+    pairs, _ = read(corpus_at(tmp_path / "a.xlf", marked))
+    assert pairs == [SAVE, Pair("One. Two.", "하나. 둘.")]
+
+
+def test_xliff_units_inherit_translate_from_groups_and_files(tmp_path: Path) -> None:
+    """A unit's own `translate` decides before that of a parent."""
+    group = XLIFF_12.replace("<group>", '<group translate="no">').replace(
+        'id="1"', 'id="1" translate="yes"', 1
+    )
+    pairs, dropped = read(corpus_at(tmp_path / "a.xlf", group))
+    assert (pairs, dropped["unit that is not to be translated"]) == ([SAVE], 4)
+    file = XLIFF_20.replace('id="f"', 'id="f" translate="no"').replace('id="1"', 'id="1" translate="yes"', 1)
+    pairs, dropped = read(corpus_at(tmp_path / "a.xliff", file))
+    assert (pairs, dropped["unit that is not to be translated"]) == ([SAVE, OPEN], 2)
+
+
+def test_an_xliff_source_inside_a_source_does_not_end_it(tmp_path: Path) -> None:
+    nested = XLIFF_12.replace("<x id=", "<g><source/></g><x id=")
+    pairs, _ = read(corpus_at(tmp_path / "a.xlf", nested))
+    assert pairs[0] == SAVE
 
 
 def test_an_xliff_without_translations_says_so(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Every family trains, and translators translate and explain, on another device: the numbers equal the CPU's.
 
-The device is a toy (`support/toy_device.cpp`): it shows mixed devices, hidden waits and wrong types. It
-cannot show which kernels a real accelerator lacks, nor how fast it is.
+The device is a toy (`support/toy_device.cpp`): it reveals code that mixes devices, waits
+unnoticed or uses a wrong type. It cannot show which kernels a real accelerator lacks, nor how fast it is.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Any:
         capture_output=True,
         text=True,
         timeout=1200,
-        # Some processors list AMX and die of it (`system/bf16_probe.py`).
+        # Some processors list AMX, and a program that uses it crashes (`system/bf16_probe.py`).
         env=child_environment(ONEDNN_MAX_CPU_ISA="AVX512_CORE"),
         check=False,
     )
@@ -65,7 +65,9 @@ def test_an_update_waits_for_the_device_at_most_twice(result: Any) -> None:
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_updates_with_autocast_stay_finite_and_near(result: Any, precision: str) -> None:
+def test_with_autocast_updates_stay_finite_and_the_loss_near_that_without(
+    result: Any, precision: str
+) -> None:
     for name, facts in result[precision].items():
         assert facts["finite"], (name, facts)
         assert facts["loss ratio"] == pytest.approx(1.0, abs=0.02), (name, facts)

@@ -66,6 +66,18 @@ def test_the_engines_agree(name: str, with_prefix: bool) -> None:
             assert [h.score for h in found_list] == pytest.approx(scores, abs=2e-4)
 
 
+def test_an_end_that_is_dropped_after_a_prefix_leaves_its_slot_empty_in_both_engines() -> None:
+    """If another candidate took the slot, five of these sentences would have other hypotheses."""
+    inputs = sources(3, count=40)
+    expected, found = (
+        run_search(
+            engine, inputs, replace(BASE, beam=3, n_best=3), prefixes=[source[:1] for source in inputs]
+        )
+        for engine in both_engines(random_model(vocab_size=VOCAB_SIZE, seed=3))
+    )
+    assert all_ids(found) == all_ids(expected)
+
+
 @pytest.mark.parametrize("settings", [{"norm": "post"}, {"encoder_layers": 1, "heads": 4}, {"tied": True}])
 def test_the_engines_agree_on_other_transformers(settings: dict[str, object]) -> None:
     engines = both_engines(random_model(vocab_size=VOCAB_SIZE, **settings))

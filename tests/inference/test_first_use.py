@@ -44,17 +44,17 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def tried_libraries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The libraries that child processes have tried, in order."""
-    started: list[str] = []
+def checks_in_children(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What child processes have checked, in order: "tokenizers" or "conversion"."""
+    checks: list[str] = []
     real = first_use._run
 
     def recorded(library: str, *arguments: Any) -> bool:
-        started.append(library)
+        checks.append({"SentencePiece": "tokenizers", "CTranslate2": "conversion"}[library])
         return real(library, *arguments)
 
     monkeypatch.setattr(first_use, "_run", recorded)
-    return started
+    return checks
 
 
 @pytest.fixture
@@ -66,7 +66,10 @@ def unchecked_folder(tmp_path: Path) -> Path:
 
 
 def change_card(folder: Path, name: str | None = None, data: bytes = b"", **recipe: Any) -> None:
-    """Replace a file or settings of a model folder and the entries in its card, as a stranger can."""
+    """Replace a file or settings of a model folder and the entries in its card, as a stranger can.
+
+    Even if nothing is replaced, the card changes, so the folder is no longer on the list of checked folders.
+    """
     content = json.loads((folder / "jumok.json").read_text())
     del content["checksum"]
     content["created_by"] = "somebody"
@@ -78,23 +81,23 @@ def change_card(folder: Path, name: str | None = None, data: bytes = b"", **reci
     (folder / "jumok.json").write_bytes(json_with_checksum(content))
 
 
-def test_a_model_of_this_user_needs_no_child(tmp_path: Path, tried_libraries: list[str]) -> None:
+def test_a_model_of_this_user_needs_no_child(tmp_path: Path, checks_in_children: list[str]) -> None:
     folder = write_model(tmp_path / "mine")
     assert jumok.load(folder).engine.name == "ctranslate2"
-    assert tried_libraries == []
+    assert checks_in_children == []
 
 
 @pytest.mark.medium
-def test_an_unchecked_folder_is_tried_once(unchecked_folder: Path, tried_libraries: list[str]) -> None:
+def test_an_unchecked_folder_is_tried_once(unchecked_folder: Path, checks_in_children: list[str]) -> None:
     assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
-    assert tried_libraries == ["SentencePiece"]
+    assert checks_in_children == ["tokenizers"]
     first = jumok.load(unchecked_folder)
     assert first.engine.name == "ctranslate2"
-    assert tried_libraries == ["SentencePiece", "CTranslate2"]
+    assert checks_in_children == ["tokenizers", "conversion"]
     assert len(list(cache_folder().glob("engines/*/model.bin"))) == 1  # stored by the child
     again = jumok.load(unchecked_folder)
     assert again.translate([LINE])[0].text == first.translate([LINE])[0].text
-    assert tried_libraries == ["SentencePiece", "CTranslate2"]
+    assert checks_in_children == ["tokenizers", "conversion"]
 
 
 @pytest.mark.medium
@@ -110,13 +113,13 @@ def test_the_first_use_of_a_folder_imports_no_torch(unchecked_folder: Path) -> N
 
 
 def test_without_a_list_of_checked_folders_every_use_is_a_first_use(
-    unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tried_libraries: list[str]
+    unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checks_in_children: list[str]
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "file"))
     for uses in (1, 2):
         assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
-        assert tried_libraries == ["SentencePiece"] * uses
+        assert checks_in_children == ["tokenizers"] * uses
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
@@ -163,11 +166,11 @@ def write_picture_model(folder: Path, **source: Any) -> Path:
     return folder
 
 
-def test_a_picture_model_passes_its_first_use(tmp_path: Path, tried_libraries: list[str]) -> None:
+def test_a_picture_model_passes_its_first_use(tmp_path: Path, checks_in_children: list[str]) -> None:
     stored = read_stored_model(write_picture_model(tmp_path / "pictures"))
     for _ in range(2):
         assert loading.open_tokenizers(stored).source.token_shape == (12,)
-    assert tried_libraries == ["SentencePiece"]
+    assert checks_in_children == ["tokenizers"]
 
 
 @pytest.mark.parametrize("source", [{"size": 16}, {"patch_size": 4}, {"colour": "grey"}, {"kind": "text"}])
@@ -283,7 +286,7 @@ def test_a_huge_maximum_length_does_not_make_a_huge_converted_model(unchecked_fo
     assert len(translator.translate([LINE * 9], max_length_ratio=1.0)) == 1
 
 
-def test_sources_longer_than_any_converted_model_run_on_torch(unchecked_folder: Path) -> None:
+def test_torch_runs_sources_that_are_too_long_for_any_converted_model(unchecked_folder: Path) -> None:
     change_card(unchecked_folder, training={"max_sentence_tokens": 1_000_000})
     translator = jumok.load(unchecked_folder)
     assert translator.engine.name == "torch"

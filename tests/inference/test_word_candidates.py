@@ -77,7 +77,7 @@ def test_a_sentence_or_prefix_that_is_too_long_is_refused(translator: Translator
         word_candidates(translator, SENTENCE, "책 " * 1_000)
 
 
-def test_candidates_have_the_length_limit_of_the_model(
+def test_the_sentence_and_the_prefix_have_the_length_limit_of_the_model(
     translator: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     num_tokens = len(translator.tokenizers.source.encode(SENTENCE))

@@ -48,7 +48,7 @@ def test_rms_norm_follows_the_formula_and_torch():
 
 
 @pytest.mark.parametrize("make", [LayerNorm, RootMeanSquareNorm, NoNorm])
-def test_norms_of_single_positions_ignore_padding(make):
+def test_norms_of_single_positions_do_not_depend_on_the_padding_mask(make):
     norm = make(WIDTH) if make is not NoNorm else make()
     assert torch.equal(norm(states(), NOT_PADDING), norm(states()))
 

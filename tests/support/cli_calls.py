@@ -24,8 +24,8 @@ class Result:
     out: str
     err: str
 
-    def paragraph(self, command: str) -> str:
-        """Check that the call ended with one error paragraph, and return it."""
+    def error_of(self, command: str) -> str:
+        """Check that the call ended with an error of this command, in one paragraph, and return it."""
         assert self.code == 2, self.err
         assert self.err.startswith(f"jumok {command}: "), self.err
         assert "Traceback" not in self.err

@@ -90,7 +90,7 @@ def single_sentence(batch: Batch, row: int) -> Batch:
 
 
 def all_translations(tokens: Sequence[int], plan: SearchPlan, max_length: int) -> Iterator[tuple[int, ...]]:
-    """Yield all sequences of a length that the plan allows; those of `max_length` tokens are cut."""
+    """Yield all sequences of a length that the plan allows; those of `max_length` tokens have no `</s>`."""
     for length in range(plan.min_length, max_length + 1):
         yield from itertools.product(tokens, repeat=length)
 

@@ -85,6 +85,9 @@ def test_a_letter_keeps_as_many_marks_as_normalised_text_can_have(marks: int) ->
     assert split_line(line, len, 79) == [before, letter + after]
 
 
-@pytest.mark.parametrize(("language", "separator"), [("ko", " "), ("", " "), ("ja", ""), ("zh-Hant", "")])
-def test_languages_without_spaces_write_none_between_sentences(language: str, separator: str) -> None:
+@pytest.mark.parametrize(
+    ("language", "separator"),
+    [("ko", " "), ("", " "), ("th", " "), ("my-MM", " "), ("ja", ""), ("zh-Hant", "")],
+)
+def test_only_chinese_and_japanese_write_no_space_between_sentences(language: str, separator: str) -> None:
     assert sentence_separator(language) == separator

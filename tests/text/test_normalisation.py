@@ -90,12 +90,10 @@ def test_a_tokenizer_decodes_runs_of_marks_exactly(unigram: Tokenizer, text: str
     assert unigram.decode(unigram.encode(text)) == normalise(text)
 
 
-@pytest.mark.parametrize("function", [normalise, sentence_key, is_composed], ids=lambda f: f.__name__)
-def test_time_is_linear_in_the_number_of_marks(function: Callable[[str], object]) -> None:
-    """Eight times as many marks may take 24 times as long; in quadratic time it would be 64 times."""
+def assert_linear_time(function: Callable[[str], object], text: str) -> None:
+    """Eight times the text may take 24 times as long; in quadratic time it would be 64 times."""
 
-    def seconds(marks: int) -> float:
-        text = "a" + "\u0300\u0316" * (marks // 2)
+    def seconds(text: str) -> float:
         times = []
         for _ in range(3):
             started = time.thread_time()
@@ -103,7 +101,12 @@ def test_time_is_linear_in_the_number_of_marks(function: Callable[[str], object]
             times.append(time.thread_time() - started)
         return min(times)
 
-    assert seconds(80_000) < 24 * seconds(10_000)
+    assert seconds(8 * text) < 24 * seconds(text)
+
+
+@pytest.mark.parametrize("function", [normalise, sentence_key, is_composed], ids=lambda f: f.__name__)
+def test_time_is_linear_in_the_number_of_marks(function: Callable[[str], object]) -> None:
+    assert_linear_time(function, "\u0300\u0316" * 5_000)
 
 
 def test_a_line_of_marks_is_split_in_few_steps() -> None:
@@ -133,3 +136,7 @@ def test_unescaped_offsets_match_the_original_text(text: str) -> None:
     assert len(offsets) == len(escaped) + 1
     for position in range(len(text) + 1):
         assert offsets[len(escape(text[:position]))] == position
+
+
+def test_time_is_linear_in_the_number_of_escaped_characters() -> None:
+    assert_linear_time(unescaped_offsets, escape("\ufdd0" * 1_000))

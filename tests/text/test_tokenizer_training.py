@@ -105,8 +105,8 @@ def test_equal_lines_do_not_slow_training_down() -> None:
 
 def test_a_large_corpus_is_sampled_uniformly_and_deterministically() -> None:
     corpus = [str(i) for i in range(10_000)]
-    sample = _sample(iter(corpus), size=1000)
-    assert sample == _sample(iter(corpus), size=1000)
+    sample = _sample(iter(corpus), max_size=1000)
+    assert sample == _sample(iter(corpus), max_size=1000)
     assert len(set(sample)) == 1000
     assert sum(map(int, sample)) / 1000 == pytest.approx(5000, rel=0.05)
 

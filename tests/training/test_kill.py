@@ -257,7 +257,7 @@ def test_a_run_killed_at_any_call_of_a_function_ends_with_the_same_weights(
 def test_a_run_killed_again_while_it_encodes_its_pairs_again_ends_with_the_same_weights(
     tmp_path: Path,
 ) -> None:
-    moments = {"rename": 2, "unlink": 5, "rmdir": 1, "mkdir": 1, "write": 1, "fsync": 7, "replace": 2}
+    moments = {"rename": 3, "unlink": 5, "rmdir": 1, "mkdir": 1, "write": 1, "fsync": 7, "replace": 2}
     named = {
         f"{call} {at} {when}": [kill("replace", 3), kill(call, at, when)]
         for call, count in moments.items()

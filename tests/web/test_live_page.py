@@ -163,7 +163,8 @@ def test_every_panel_is_saved_as_svg_png_json_and_csv(open_page: OpenPage, live:
     assert page.locator("#panel h2").inner_text() in texts
     assert any("I read a book." in text for text in texts) or panel == "run"
     assert any(text.startswith(CAPTIONS.get(panel, "")) for text in texts)
-    assert any(re.fullmatch(r"transformer · jumok, \d{4}-\d\d-\d\d", text) for text in texts)
+    models = "transformer, recurrent" if panel == "compare" else "transformer"
+    assert any(re.fullmatch(rf"{models} · jumok, \d{{4}}-\d\d-\d\d", text) for text in texts)
     assert not {"Copy", "Clear", "Undo all", "Share", "Translate", "×"} & set(texts)
     assert not [text for text in texts if "Drag a line" in text or "Click" in text or "Choose a row" in text]
     assert any(text.startswith("Sum of") for text in texts) == (panel == "attention")

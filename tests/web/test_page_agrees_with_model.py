@@ -55,7 +55,8 @@ def test_the_page_says_which_tokens_a_pin_holds_and_of_which_words_the_score_is(
     notes = page.get_by_test_id("partly-pinned")
     if count > 1:
         expect(notes).to_contain_text(
-            f"Only 1 of the {count} tokens of “{changed.target.words[word]}” are changed here"
+            f"Only 1 of the {count} tokens of “{changed.target.words[word]}” are changed here, "
+            "because the change was made for single tokens"
         )
     else:
         expect(notes).to_have_count(0)

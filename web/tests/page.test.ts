@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, partlyPinned, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
+import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, numGiven, partlyPinned, prefixTexts, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
 import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
 import { computeLayout, FONT_SIZE, isSameCell, LABEL_HEIGHT, MIN_FONT_SIZE } from "../src/lib/heatmap";
@@ -63,9 +63,32 @@ describe("lines", () => {
   it("report a new word of which a pin holds only some tokens", () => {
     const target = { text: "책을 믿는다.", ids: [5, 6, 7, 8, 9], tokens: ["▁책을", "▁믿", "는", "다", "."], words: ["책을", "믿는다", "."], word_of_token: [0, 1, 1, 1, 2] };
     const pinned = (queries: number[], site: Change["site"] = "cross") => partlyPinned({ target, changes: [{ kind: "pin", site, layer: null, head: null, queries, keys: [0] }] } as unknown as Explanation);
-    expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
+    expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
     expect([pinned([0]), pinned([1, 2, 3]), pinned([5]), pinned([1], "encoder")]).toEqual([[], [], [], []]);
-    expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3 }]);
+    expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
+  });
+
+  it("of single tokens are not reported as those of an old word", () => {
+    const sentence = (tokens: string[], words: string[], word_of_token: number[]): TokenizedSentence => ({ text: words.join(" "), ids: [], tokens, words, word_of_token });
+    const source = sentence(["▁I"], ["I"], [0]);
+    const whole = sentence(["▁책을", "▁있"], ["책을", "있"], [0, 1]);
+    const split = sentence(["▁책을", "▁있", "다"], ["책을", "있다"], [0, 1, 1]);
+    const other = sentence(["▁책을", "▁믿", "다"], ["책을", "믿다"], [0, 1, 1]);
+    const partly = (before: TokenizedSentence, target: TokenizedSentence, words?: [string, string], queries = [1]) =>
+      partlyPinned({ source, target, before: { target: before }, changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries, keys: [0], ...(words && { words }) }] } as unknown as Explanation).map(({ forTokens }) => forTokens);
+    expect([partly(split, split, ["있", "I"]), partly(split, split), partly(split, split, ["다", "I"], [2])]).toEqual([[true], [true], [true]]); // the word stays, and the change was made for one of its tokens
+    expect(partly(split, other, ["있", "I"])).toEqual([true]);
+    expect([partly(whole, split, ["있", "I"]), partly(whole, other, ["있", "I"]), partly(whole, split)]).toEqual([[false], [false], [false]]); // the old word had one token
+    expect([partly(other, split, ["있", "I"]), partly(other, split, ["간다", "I"])]).toEqual([[true], [false]]); // chosen after another change
+  });
+
+  it("keep a given prefix apart from what was written before them", () => {
+    const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [3], keys: [0] };
+    const explanation = { forced: 3, changes: [pin], facts: {}, target: { tokens: ["▁우리는", "▁오늘", "▁어제", "▁간다"] } } as unknown as Explanation;
+    expect([numGiven(explanation, [7, 8]), numGiven(explanation, []), numGiven(explanation, [7, 8, 9])]).toEqual([2, 0, 3]);
+    expect([numGiven(explanation), numGiven({ ...explanation, changes: [] }), numGiven({ ...explanation, facts: { given_tokens: 2 } })]).toEqual([0, 3, 2]);
+    expect(prefixTexts(explanation, 2)).toEqual({ given: "우리는 오늘", kept: "어제" });
+    expect([prefixTexts(explanation, 0), prefixTexts(explanation, 3)]).toEqual([{ given: "", kept: "우리는 오늘 어제" }, { given: "우리는 오늘 어제", kept: "" }]);
   });
 
   it("are named by the words of the translation in which they were chosen", () => {

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 
-import type { SentenceScore } from "../src/lib/format";
+import type { HeadProfile, SentenceScore } from "../src/lib/format";
 import { DASHES, lastUpdate, runLines, trainingLoss } from "../src/lib/metrics";
 import { exportedCell, SENTENCE_COLUMNS, sortSentences, type SentenceColumn } from "../src/lib/sentences";
-import { toCsv } from "../src/lib/tables";
+import { profileTable, toCsv } from "../src/lib/tables";
 
 it("a list of sentences is sorted, with missing numbers last", () => {
   const row = (source: string, loss: number | null, uncovered: string[]): SentenceScore => ({ source, reference: "", hypothesis: "", chrf: 0, loss, uncovered, repeats: 0, change: null });
@@ -17,6 +17,12 @@ it("a list of sentences is saved with all digits, and nothing where there is no 
   const row = { source: "a", reference: "b", hypothesis: "c", chrf: 12.345, loss: 0.1074, uncovered: ["a", "d"], repeats: 0, change: -3.4 };
   expect(SENTENCE_COLUMNS.map((column) => exportedCell(row, column))).toEqual(["a", "c", 12.345, 0.1074, "a d", 0, -3.4]);
   expect(toCsv([[exportedCell(row, "change"), exportedCell({ ...row, change: null }, "change")]])).toBe("-3.4,\r\n");
+});
+
+it("measured heads are saved, one per row, and nothing where there is no number", () => {
+  const profile: HeadProfile = { model: "m", site: "cross", layer: 1, head: 0, sentences: 50, available: 80, offset: null, entropy: 0.25, on_special: 0.5, error: null, effect: -2, bleu: 40, bleu_without: 30.5, changed: 7, strongest: [] };
+  const [names, row] = profileTable([profile]);
+  expect(Object.fromEntries(names.map((name, i) => [name, row[i]]))).toEqual({ model: "m", site: "cross", layer: 1, head: 0, sentences: 50, available: 80, offset: "", entropy: 0.25, on_special: 0.5, error: "", effect: -2, bleu: 40, bleu_without: 30.5, changed: 7 });
 });
 
 it("training and validation losses are compared without label smoothing", () => {

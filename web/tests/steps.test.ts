@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 
 import { packFloats, packWeights } from "../src/engine/packing";
 import type { CellSteps, Explanation, Step } from "../src/lib/format";
-import { computedFormulas, exampleCell, queryTokens, stageName, STAGES } from "../src/lib/steps";
+import { computedFormulas, exampleCell, queryTokens, stageName, STAGES, stepsData } from "../src/lib/steps";
 
 const vector = (name: string, ...values: number[]): Step => ({ name, formula: "", over: "width", ...packFloats(Float32Array.from(values), [values.length]) });
 
@@ -24,6 +24,11 @@ describe("the query of a cell", () => {
   });
 
   it("of the encoder reads its own token and writes none", () => expect(queryTokens(explanation, "encoder", 1)).toEqual({ reads: "·b", writes: null }));
+});
+
+it("the steps of a cell are saved as numbers", () => {
+  const cell: CellSteps = { site: "cross", layer: 0, head: 1, query: 2, key: 3, steps: [vector("scores", 0.5, -2)] };
+  expect(stepsData(cell)).toEqual({ site: "cross", layer: 0, head: 1, query: 2, key: 3, steps: [{ name: "scores", formula: "", over: "width", shape: [2], values: [0.5, -2] }] });
 });
 
 describe("the first cell", () => {

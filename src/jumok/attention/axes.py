@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 class _Flattened:
     """States with their attended axes flattened, and the sizes that they had."""
 
-    states: Tensor  # (rows, length, width)
-    batch: tuple[int, ...]  # sizes of the batch axes, which `rows` flattens
-    lengths: tuple[int, ...]  # sizes of the attended axes, in the order of `axes`, which `length` flattens
+    states: Tensor  # (flat batch, length, width)
+    batch: tuple[int, ...]  # sizes of the batch axes; their product is the flat batch
+    lengths: tuple[int, ...]  # sizes of the attended axes, in the order of `axes`; their product is `length`
 
 
 def attend_over_axes(

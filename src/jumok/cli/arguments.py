@@ -6,6 +6,7 @@ each command rewrites its arguments as `--valid val.en --valid val.de` first (`l
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
@@ -121,21 +122,32 @@ def report_notes(notes: Sequence[str], *, total: int | None = None) -> None:
         typer.echo(localise("note: and {more:,} more", more=more), err=True)
 
 
-def repeat_file_options(arguments: list[str], options: Collection[str] = FILE_OPTIONS) -> list[str]:
+def repeat_file_options(
+    arguments: list[str], options: Collection[str] = FILE_OPTIONS, *, with_value: Collection[str] = ()
+) -> list[str]:
     """`--valid a.en a.de` → `--valid a.en --valid a.de`; a file that contains both sides stays single.
 
-    >>> repeat_file_options(["train", "t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[3:7]
+    Before the first positional argument, a second file must have a parallel name: the other files of
+    `--valid v.txt a.txt b.txt` are those to train on. `with_value`: the options that take a value.
+
+    >>> repeat_file_options(["t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[2:6]
     ['--valid', 'v.en', '--valid', 'v.de']
     """
     repeated: list[str] = []
     rest = list(arguments)
+    has_positional = False
     while rest:
         argument = rest.pop(0)
         repeated.append(argument)
         if argument == "--":  # only positional arguments follow, whatever they look like
             return repeated + rest
         option, equals, first = argument.partition("=")
-        if option not in options or not rest:
+        if option not in options:
+            has_positional |= not argument.startswith("-")
+            if option in with_value and not equals and rest:
+                repeated.append(rest.pop(0))
+            continue
+        if not rest:
             continue
         if not equals:
             first = rest.pop(0)
@@ -147,9 +159,26 @@ def repeat_file_options(arguments: list[str], options: Collection[str] = FILE_OP
             rest = rest[2:]
         elif rest[0].startswith(f"{option}="):
             repeated.append(rest.pop(0))
-        elif not rest[0].startswith("-"):
+        elif not rest[0].startswith("-") and (has_positional or _are_parallel(first, rest[0])):
             repeated.extend([option, rest.pop(0)])
     return repeated
+
+
+def _are_parallel(first: str, second: str) -> bool:
+    """Whether two names differ only in the suffix (v.en, v.de), or in a language (en.txt, de.txt)."""
+    from jumok.data.readers import split_weight  # start-up
+    from jumok.text.languages import find_language  # start-up
+
+    paths = [Path(split_weight(name)[0]) for name in (first, second)]
+    if paths[0].suffix and paths[0].with_suffix("") == paths[1].with_suffix(""):
+        return True
+    parts = [re.split(r"[./_-]", str(path)) for path in paths]
+    if len(parts[0]) != len(parts[1]):
+        return False
+    return all(
+        one == other or (find_language(one) and find_language(other))
+        for one, other in zip(*parts, strict=True)
+    )
 
 
 def complete_ray_option(arguments: list[str]) -> list[str]:

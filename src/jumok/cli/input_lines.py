@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from jumok.cli.language import localise, localise_text
+from jumok.data.input_files import standard_input
 from jumok.errors import DataError
-from jumok.storage.folders import standard_input
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -48,8 +48,8 @@ from jumok.cli.bulk import (
 from jumok.cli.input_lines import InputLines, count_lines
 from jumok.cli.language import localise
 from jumok.config.recipe import SearchSettings, setting_help
+from jumok.data.input_files import standard_input
 from jumok.errors import DataError, RecipeError
-from jumok.storage.folders import standard_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Input files: plain, compressed, or a member of a ZIP archive, read as a stream of bytes.
+"""Input files: plain, compressed, or a member of a ZIP archive, read as a stream of bytes; standard input.
 
 A compressed file may expand to anything. It is read in small chunks, and refused as soon as it expands more
 than text does.
@@ -12,16 +12,16 @@ import bz2
 import lzma
 import os
 import shutil
+import sys
 import tempfile
 import weakref
 import zipfile
 import zlib
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, BinaryIO, Protocol
 
 from jumok.errors import DataError
-from jumok.storage.folders import standard_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,6 +72,13 @@ def without_compression(name: str) -> str:
     """Return the name of a file without the suffix of its compression: `pairs.tsv.gz` → `pairs.tsv`."""
     stem, dot, suffix = name.rpartition(".")
     return stem if stem and dot + suffix in COMPRESSIONS else name
+
+
+def standard_input() -> BinaryIO:
+    """Return standard input as a stream of bytes; refuse one that the caller has closed (`<&-`)."""
+    if sys.stdin is None:
+        raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
+    return sys.stdin.buffer
 
 
 def copy_stream(stream: IO[bytes] | None = None, *, encoding: str = "") -> InputFile:

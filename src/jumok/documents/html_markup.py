@@ -346,11 +346,11 @@ class _SegmentBuilder:
         del self._starts[len(self.names) :]
         closes_one = len(self.names) == num_open - 1
         # Not at any depth: the cost of nested elements would be quadratic.
-        if closes_one and len(self.names) < MAX_DEPTH and _may_be_reference(start.token):
-            self._join_reference(start)
+        if closes_one and len(self.names) < MAX_DEPTH and _may_be_note_mark(start.token):
+            self._make_note_mark_atomic(start)
         return True
 
-    def _join_reference(self, start: _ElementStart) -> None:
+    def _make_note_mark_atomic(self, start: _ElementStart) -> None:
         """Make the element that has just ended atomic if it is the number of a note, or an exponent."""
         text = "".join(self._text[start.num_texts :])
         has_dropped = self._num_dropped > start.num_dropped  # its markup has an end tag without a start tag
@@ -390,10 +390,10 @@ class _SegmentBuilder:
         for element in self.open:
             element.end = self._length
         text = "".join(self._text)
-        has_words = bool(text.strip())
-        if not has_letters(text) and not self.names and (has_words or self._well_nested):
+        has_visible_text = bool(text.strip())
+        if not has_letters(text) and not self.names and (has_visible_text or self._well_nested):
             return ["".join(self._markup)]  # numbers, punctuation, link targets and icons stay as they are
-        if has_words or len(self._elements) > len(self.open):
+        if has_visible_text or len(self._elements) > len(self.open):
             # An element that is still open also encloses the next block: its tags are written twice, so the
             # markup cannot be written as it was.
             raw = None if self.names else "".join(self._markup)
@@ -416,11 +416,11 @@ class _ElementStart(NamedTuple):
     num_dropped: int
 
 
-_REFERENCE_ATTRIBUTE = re.compile(r"""\s(?:epub:type|role)\s*=\s*["']?(?:doc-)?noteref\b""", re.IGNORECASE)
+_NOTE_MARK_ATTRIBUTE = re.compile(r"""\s(?:epub:type|role)\s*=\s*["']?(?:doc-)?noteref\b""", re.IGNORECASE)
 
 
-def _may_be_reference(token: HtmlToken) -> bool:
-    return token.name == "sup" or (token.name == "a" and _REFERENCE_ATTRIBUTE.search(token.raw) is not None)
+def _may_be_note_mark(token: HtmlToken) -> bool:
+    return token.name == "sup" or (token.name == "a" and _NOTE_MARK_ATTRIBUTE.search(token.raw) is not None)
 
 
 def _is_enclosing(first: Element, open_element: Element) -> bool:

@@ -109,7 +109,11 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
 
 
 def _speaker_starts(pieces: Sequence[str]) -> Iterator[int]:
-    """Yield 0, and the index of each piece that begins with a voice tag, a speaker's dash or a music note."""
+    """Yield 0, and the index of each piece that begins with a mark of a new speaker or a song.
+
+    The marks are a voice tag after spoken text, and a dash or a music note after the end of a sentence. Once
+    a speaker has begun with a dash or a note, every dash and note counts.
+    """
     previous = spoken = ""
     has_speakers = False
     for index, piece in enumerate(pieces):

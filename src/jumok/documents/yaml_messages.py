@@ -1,7 +1,8 @@
-"""Messages in YAML, as in Rails: keys, text, lists and blocks of text, read line by line.
+"""Messages in YAML: keys, text, lists and blocks of text, read line by line.
 
-Only the text of values is replaced. What a line-by-line reader does not understand (anchors, tags, lists and
-mappings in brackets, text over several lines without | or >) is refused with its line; nothing is guessed.
+Only the text of values is replaced, and the key at the top if it is the source language, as in Rails. What a
+line-by-line reader does not understand (anchors, tags, lists and mappings in brackets, text over several
+lines without | or >) is refused with its line; nothing is guessed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Read a model of CTranslate2, or a package of Argos Translate around one. Only CTranslate2 can run it.
 
 CTranslate2's files hold weights in an order and a precision for fast search, often 8-bit integers. An import
-does not change them; only tokens get other names, so that jumok's engine can run the model with jumok's ids:
+does not change them; only tokens get other names, so that `CTranslate2Engine` can run the model with jumok's
+ids:
 
     row of the vocabulary    its own name             jumok's name
     <unk>, </s>, <s>         as config.json says      <unk>, </s>, <s>
@@ -220,7 +221,8 @@ class _Vocabularies:
         source = shared or _vocabulary(package, f"{folder}source_vocabulary")
         target = shared or _vocabulary(package, f"{folder}target_vocabulary")
         if source is None or target is None:
-            raise package.refusal("the file shared_vocabulary.json is missing")
+            missing = "target" if source is not None else "source" if target is not None else "shared"
+            raise package.refusal(f"the file {missing}_vocabulary.json is missing")
         rows = {"encoder/embeddings_0": source, "decoder/embeddings": target}
         for name, tokens in rows.items():
             weight = variables.get(f"{name}/weight") or variables.get(f"{name.replace('_0', '')}/weight")
@@ -269,13 +271,15 @@ class _Vocabularies:
         }
 
     def config(self, variables: Mapping[str, _Variable]) -> dict[str, Any]:
-        """Return config.json with jumok's names of tokens and the limits that jumok's engine needs."""
+        """Return config.json with jumok's names of tokens and the limits that `CTranslate2Engine` needs."""
         table = SettingsTable(self.package, "config.json", self.values)
         start = table.text("decoder_start_token", "" if "decoder_start_token" in self.values else "<s>")
         special = self.special(self.target)
         if start not in special:
             raise self.package.refusal(
-                f"its decoder begins with {start or 'a token that the user must name'!r}, no special token",
+                f"its decoder begins with {start!r}, which is no special token"
+                if start
+                else "the user must name the first token of its decoder",
                 "jumok runs models of CTranslate2 with one target language.",
             )
         # CTranslate2's converter of MarianMT does not set add_source_eos, because transformers' tokenizer

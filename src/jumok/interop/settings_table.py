@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 class SettingsTable:
-    """The settings in one file of a package. Numbers out of range and values of other types are refused."""
+    """The settings in one file of a package.
+
+    Numbers out of range and values of other types are refused; only `text` replaces them by its default.
+    """
 
     def __init__(self, package: Package, file: str, values: Mapping[str, Any]) -> None:
         self._package = package
@@ -38,7 +41,7 @@ class SettingsTable:
         return value
 
     def text(self, name: str, default: str = "") -> str:
-        """Return a text. A value of another type is not refused: the default replaces it."""
+        """Return a text, or the default if the value has another type."""
         value = self._values.get(name, default)
         return value if isinstance(value, str) else default
 

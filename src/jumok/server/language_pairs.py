@@ -52,12 +52,12 @@ PivotPath = tuple[LanguagePair, ...]
 class LanguagePairs:
     """The language pairs of all models, and the shortest path from one language to another."""
 
-    def __init__(self, models: Sequence[LanguagePair]) -> None:
-        self.models = tuple(models)
-        """The pairs of all models, in the order of the command line."""
-        self.text_pairs = pairs = tuple(pair for pair in models if pair.source)
+    def __init__(self, model_pairs: Sequence[LanguagePair]) -> None:
+        self.model_pairs = tuple(model_pairs)
+        """The pair of each model, in the order of the command line."""
+        self.text_pairs = pairs = tuple(pair for pair in model_pairs if pair.source)
         """The pairs of the models that translate text."""
-        self.captions = {pair.target: pair for pair in models if not pair.source}
+        self.captions = {pair.target: pair for pair in model_pairs if not pair.source}
         """The pairs of the models that write captions, by the language of the captions."""
         self._by_source: dict[str, list[LanguagePair]] = {}
         for pair in pairs:
@@ -94,7 +94,7 @@ class LanguagePairs:
 def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     """Read the languages of model folders; each must name its languages, and no pair may occur twice."""
     folder_of: dict[tuple[str, str], Path] = {}
-    models = []
+    model_pairs = []
     for index, folder in enumerate(folders):
         card = read_stored_model(folder).card
         codes = _languages_of(folder, card.recipe)
@@ -102,8 +102,8 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
             what = f"translate {codes[0]} → {codes[1]}" if codes[0] else f"write captions in {codes[1]}"
             raise ModelFolderError(f"{folder_of[codes]} and {folder} both {what}. Name only one.")
         folder_of[codes] = folder
-        models.append(LanguagePair(index, *codes, sentences_for_texts(card.facts)))
-    pairs = LanguagePairs(models)
+        model_pairs.append(LanguagePair(index, *codes, sentences_for_texts(card.facts)))
+    pairs = LanguagePairs(model_pairs)
     if not pairs.text_pairs:
         raise UnsupportedError(
             "All of these models read pictures. A server needs at least one that translates text, and can "

@@ -22,7 +22,7 @@ class Metrics:
     def __init__(self) -> None:
         registry = self._registry = CollectorRegistry()
         labels = ("method", "route", "status")
-        requests = Counter("jumok_requests", "Responses", labels, registry=registry)
+        requests = Counter("jumok_requests", "Requests answered", labels, registry=registry)
         self._count_of = cache(requests.labels)  # there are few combinations of labels, and `labels` is slow
         self.characters = Counter("jumok_characters", "Characters of text received", registry=registry)
         self.worker_deaths = Counter("jumok_worker_deaths", "Workers that died or hung", registry=registry)

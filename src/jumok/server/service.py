@@ -1,4 +1,4 @@
-"""The service behind the routes: language pairs, queue, workers, security, metrics, download cache."""
+"""The service behind the routes: language pairs, queue, workers, security, metrics, files to download."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Service:
         load_message = {
             "kind": "load",
             "models": [str(folder) for folder in settings.models],
-            "language_pairs": [pair.name for pair in language_pairs.models],
+            "language_pairs": [pair.name for pair in language_pairs.model_pairs],
             "shortlist": settings.shortlist,
         }
         self.pool = WorkerPool(
@@ -84,7 +84,7 @@ class Service:
         self._reload_lock = asyncio.Lock()
 
     def is_idle(self) -> bool:
-        """Return whether no request is being answered and no document is being read."""
+        """Return whether no request is being answered and nothing runs in the thread."""
         return not self.queue.open_requests and self.thread_slot.is_free
 
     def tags(self, pair: LanguagePair) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class Service:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)
                 # The order must be the same too: models are addressed by index.
-                if pairs.models != self.language_pairs.models:
+                if pairs.model_pairs != self.language_pairs.model_pairs:
                     log_event(
                         "reload_refused", reason="the languages of the models changed; restart the server"
                     )

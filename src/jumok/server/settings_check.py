@@ -105,7 +105,7 @@ def _is_address(proxy: str) -> bool:
 
 
 def _model_lines(settings: ServerSettings, pairs: LanguagePairs) -> Iterator[str]:
-    for folder, pair in zip(settings.models, pairs.models, strict=True):
+    for folder, pair in zip(settings.models, pairs.model_pairs, strict=True):
         source = language_name(pair.source) if pair.source else "pictures"
         yield f"model     {source} → {language_name(pair.target)}: {folder}"
 

@@ -19,12 +19,11 @@ import re
 import secrets
 import shutil
 import stat
-import sys
 import weakref
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
-from jumok.errors import DataError, ModelFolderError, StorageError
+from jumok.errors import ModelFolderError, StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -82,7 +81,8 @@ def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iter
     """Yield a temporary folder to write into, and rename it to `final` when the block ends without an error.
 
     The block must flush its files to the disk (`write_and_sync`). `replace` replaces an existing folder by
-    two renames: a process that is killed between them leaves no folder of the final name.
+    two renames: a process that is killed between them leaves no folder of the final name, and
+    `remove_leftovers` brings the old one back.
     """
     with disk_errors(final, failure_note):
         temporary = _temporary(final)
@@ -91,15 +91,15 @@ def new_folder(final: Path, *, failure_note: str, replace: bool = False) -> Iter
             temporary.mkdir()
             yield temporary
             _sync_folder(temporary)
-            old = _rename_for_removal(final) if replace and final.exists() else None
+            old = final.rename(_temporary(final, "replaced-")) if replace and final.exists() else None
             try:
                 temporary.rename(final)
-            except OSError:
-                if old is not None:
+            except BaseException:
+                if old is not None and not final.exists():
                     old.rename(final)
                 raise
             if old is not None:
-                _remove(old)
+                _remove(_rename_for_removal(old))
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -169,13 +169,21 @@ def _remove(path: Path) -> None:
 
 def is_leftover(name: str) -> bool:
     """Return whether a name is that of a half-written or half-removed file or folder."""
-    return re.search(r"\.tmp-(removed-)?\d+$", name) is not None
+    return re.search(r"\.tmp-(removed-|replaced-)?\d+$", name) is not None
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left in a folder: `name.tmp-NUMBER` and `name.tmp-removed-NUMBER`."""
+    """Remove what killed processes left in a folder: `name.tmp-NUMBER` and `name.tmp-removed-NUMBER`.
+
+    A `name.tmp-replaced-NUMBER` is complete: it gets its name back if the folder that should replace it has
+    not.
+    """
     for path in folder.glob("*.tmp-*"):
-        if is_leftover(path.name):
+        replaced = re.fullmatch(r"(.+)\.tmp-replaced-\d+", path.name)
+        if replaced and not (final := path.with_name(replaced[1])).exists():
+            with suppress(OSError):
+                path.rename(final)
+        elif is_leftover(path.name):
             _remove(path)
 
 
@@ -365,10 +373,3 @@ def verify_folder(folder: Path, *, manifest: str = "manifest.json") -> dict[str,
     for name in content["files"]:
         check_file_name(folder, name)
     return {name: read_listed_file(folder, name, entry) for name, entry in content["files"].items()}
-
-
-def standard_input() -> BinaryIO:
-    """Return standard input as a stream of bytes; refuse one that the caller has closed (`<&-`)."""
-    if sys.stdin is None:
-        raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
-    return sys.stdin.buffer

@@ -28,8 +28,8 @@ _SENTENCE_LEVEL = 0
 # A sentence with fewer tokens than this is joined to the next: it may be just "Dr.".
 _MIN_SENTENCE_TOKENS = 6
 
-# Languages that are written without spaces between words.
-_UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "km", "my", "yue", "wuu", "bo", "dz"})
+# These write no space between sentences. Thai and others have none between words, but one between sentences.
+_WITHOUT_SPACE_BETWEEN_SENTENCES = frozenset({"zh", "ja", "yue", "wuu", "lzh"})
 
 
 def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[str]:
@@ -39,7 +39,7 @@ def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[st
 
 def sentence_separator(language: str) -> str:
     """Return what a language writes between two sentences of a line: a space, or nothing."""
-    return "" if re.split(r"[-_]", language.lower())[0] in _UNSPACED_LANGUAGES else " "
+    return "" if re.split(r"[-_]", language.lower())[0] in _WITHOUT_SPACE_BETWEEN_SENTENCES else " "
 
 
 def _split(text: str, count_tokens: CountTokens, max_tokens: int, *, level: int) -> list[str]:

@@ -11,6 +11,7 @@ character is escaped.
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 
@@ -104,11 +105,11 @@ def unescape(text: str) -> str:
 
 def unescaped_offsets(text: str) -> list[int]:
     """Return for each offset in an escaped text, including its end, the offset in the unescaped text."""
-    offsets = list(range(len(text) + 1))
-    prefixed = (match for match in _ESCAPED.finditer(text) if len(match[0]) == 2)
-    for removed, match in enumerate(prefixed):
-        offsets[match.start() + 1 :] = [i - removed - 1 for i in range(match.start() + 1, len(text) + 1)]
-    return offsets
+    removed = [0] * (len(text) + 1)  # characters that are removed just before each offset
+    for match in _ESCAPED.finditer(text):
+        if len(match[0]) == 2:
+            removed[match.start() + 1] = 1
+    return [offset - total for offset, total in enumerate(itertools.accumulate(removed))]
 
 
 _ESCAPES = {

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TextSettings
 
-# More sentences than this hardly change the vocabulary and take minutes to train on.
-_SENTENCES_PER_TOKEN, _MIN_SAMPLE_SENTENCES = 25, 100_000
+# A larger sample than 25 sentences per token, or 100,000 if that is more, hardly changes the vocabulary, and
+# takes minutes to train on.
+_SENTENCES_PER_TOKEN, _MIN_SAMPLE_LIMIT = 25, 100_000
 _MAX_COPIES = 8
 _MAX_SENTENCE_CHARACTERS = 1000  # SentencePiece drops lines longer than 4192 bytes
 
@@ -51,7 +52,7 @@ def train_tokenizer(
     letters besides the special tokens and the 256 bytes. The result depends on the sentences, the settings
     and `threads`, which is therefore a constant and not the number of cores.
     """
-    sample = _sample(sentences, size=max(_SENTENCES_PER_TOKEN * vocab_size, _MIN_SAMPLE_SENTENCES))
+    sample = _sample(sentences, max_size=max(_SENTENCES_PER_TOKEN * vocab_size, _MIN_SAMPLE_LIMIT))
     if not sample:
         raise DataError(
             "There is no sentence to train a tokenizer on: the corpus is empty, or all its lines are blank."
@@ -77,15 +78,15 @@ def train_tokenizers(
     return TokenizerPair(source=source, target=target, shared=False)
 
 
-def _sample(sentences: Iterable[str], *, size: int) -> list[str]:
-    """Draw at most `size` sentences uniformly, always the same ones (Vitter 1985, algorithm R)."""
+def _sample(sentences: Iterable[str], *, max_size: int) -> list[str]:
+    """Draw at most `max_size` sentences uniformly, always the same ones (Vitter 1985, algorithm R)."""
     generator = random.Random(0)
     sample: list[str] = []
     non_blank = (sentence for sentence in sentences if sentence and not sentence.isspace())
     for count, sentence in enumerate(non_blank, start=1):
-        if count <= size:
+        if count <= max_size:
             sample.append(_prepare(sentence))
-        elif (index := generator.randrange(count)) < size:
+        elif (index := generator.randrange(count)) < max_size:
             sample[index] = _prepare(sentence)
     return sample
 

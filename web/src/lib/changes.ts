@@ -162,14 +162,26 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** Words of the translation of which a pin changes only some tokens: the pin was set for the tokens of the old word, and the new word has more. */
-export function partlyPinned({ changes, target }: Explanation): { word: string; pinned: number; tokens: number }[] {
+/** Whether a pin was set for single tokens of a word in the translation in which it was chosen: the one before all changes or the one that is shown. */
+function isForTokens(pin: Pin, explanation: Explanation): boolean {
+  const { before, target } = explanation;
+  const isNamedIn = (translation: TokenizedSentence) => edgeWords({ ...explanation, target: translation }, pin)[0] === pin.words?.[0];
+  const chosenIn = pin.words ? [...(before ? [before.target] : []), target].find(isNamedIn) : before?.target;
+  if (!chosenIn) return false;
+  const words = pin.queries.map((query) => chosenIn.word_of_token[query] ?? -1).filter((word) => word >= 0);
+  return words.some((word) => tokensOf(chosenIn, word).some((token) => !pin.queries.includes(token)));
+}
+
+/** Words of the translation of which a pin changes only some tokens: the pin was set for single tokens (`forTokens`), or for those of the old word, and the new word has more. */
+export function partlyPinned(explanation: Explanation): { word: string; pinned: number; tokens: number; forTokens: boolean }[] {
+  const { changes, target } = explanation;
   return changes.flatMap((change) => {
     if (change.kind !== "pin" || change.site === "encoder") return [];
+    const forTokens = isForTokens(change, explanation);
     const words = [...new Set(change.queries.map((query) => target.word_of_token[query] ?? -1))].filter((word) => word >= 0);
     return words
       .map((word) => ({ word: target.words[word], tokens: tokensOf(target, word) }))
-      .map(({ word, tokens }) => ({ word, pinned: tokens.filter((token) => change.queries.includes(token)).length, tokens: tokens.length }))
+      .map(({ word, tokens }) => ({ word, pinned: tokens.filter((token) => change.queries.includes(token)).length, tokens: tokens.length, forTokens }))
       .filter(({ pinned, tokens }) => pinned < tokens);
   });
 }
@@ -181,7 +193,14 @@ export function isWithoutEffect(change: Change, { target, ended }: Pick<Explanat
   return Math.min(...queries) >= target.tokens.length + Number(ended);
 }
 
-/** The prefix that the translation was given, as text. */
-export function prefixText({ target, forced }: Explanation): string {
-  return target.tokens.slice(0, forced).join("").replaceAll("▁", " ").trim();
+/** How many of the first tokens were given, by the `prefix` of the request if that is known; the `forced` ones after them were written before the changes. */
+export function numGiven({ forced, changes, facts }: Pick<Explanation, "forced" | "changes" | "facts">, prefix?: readonly number[]): number {
+  if (prefix) return Math.min(prefix.length, forced);
+  return facts.given_tokens ?? (firstChangedStep(changes) === forced ? 0 : forced);
+}
+
+/** The tokens that the translation was given, and those after them that stay because they were written before the changes, as text. */
+export function prefixTexts({ target, forced }: Pick<Explanation, "target" | "forced">, given: number): { given: string; kept: string } {
+  const text = (from: number, to: number) => target.tokens.slice(from, to).join("").replaceAll("▁", " ").trim();
+  return { given: text(0, given), kept: text(given, forced) };
 }

@@ -125,6 +125,10 @@ export interface Facts {
   training?: Training;
   /** The engine that wrote the translation, if torch, which explains it, would have written another text. */
   written_by?: string;
+  /** On a page that was saved from Compare: the model that wrote this translation, if another one did. */
+  translation_by?: string;
+  /** On a page that was saved: how many of the `forced` tokens were given, if changes force more of them. */
+  given_tokens?: number;
 }
 
 /** A text that is translated in several parts: its translation, those of its parts, and which part is explained. A part is a sentence, or a part of one that is too long for the model. */

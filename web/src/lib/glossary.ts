@@ -51,12 +51,12 @@ export const GLOSSARY = {
   },
   token: {
     en: { term: "Token", text: "What a model reads and writes: a word or a part of one. “·” is the space before it." },
-    ko: { term: "토큰", text: "모델이 읽고 쓰는 단위로, 단어 또는 단어의 일부입니다. “·”는 그 앞의 공백입니다." },
+    ko: { term: "토큰", text: "모델이 읽고 생성하는 단위로, 단어 또는 단어의 일부입니다. “·”는 그 앞의 공백입니다." },
     page: "texts.md",
   },
   embed: {
     en: { term: "Embedding", text: "The vector that stands for a token. A second vector says at which position it stands." },
-    ko: { term: "임베딩", text: "토큰을 나타내는 벡터입니다. 위치를 나타내는 벡터가 더해집니다." },
+    ko: { term: "임베딩", text: "토큰을 나타내는 벡터입니다. 여기에 위치를 나타내는 벡터를 더합니다." },
     page: "explain/positions.md",
   },
   state: {
@@ -101,7 +101,7 @@ export const GLOSSARY = {
   },
   predict: {
     en: { term: "Logit", text: "The score of a token of the vocabulary. The softmax of all logits is the probability of each token to be written next." },
-    ko: { term: "로짓", text: "어휘에 있는 토큰 하나의 점수입니다. 모든 로짓의 소프트맥스가 다음에 쓸 토큰의 확률입니다." },
+    ko: { term: "로짓", text: "어휘에 있는 토큰 하나의 점수입니다. 모든 로짓에 소프트맥스를 적용하면 각 토큰이 다음에 나올 확률이 됩니다." },
     page: "explain/decoder-and-training.md",
   },
   embedding: {
@@ -121,7 +121,7 @@ export const GLOSSARY = {
   },
   additive: {
     en: { term: "Additive score", text: "How well a key fits a query: a small network with one hidden layer compares them (Bahdanau et al. 2015)." },
-    ko: { term: "덧셈형 점수", text: "키가 쿼리에 얼마나 맞는지를 은닉층이 하나인 작은 신경망으로 비교합니다(Bahdanau et al. 2015)." },
+    ko: { term: "덧셈형 점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 은닉층이 하나인 작은 신경망으로 계산합니다(Bahdanau et al. 2015)." },
     page: "explain/additive.md",
   },
   dot: {
@@ -131,7 +131,7 @@ export const GLOSSARY = {
   },
   general: {
     en: { term: "Score", text: "How well a key fits a query: the scalar product of the query and the key after a matrix (Luong et al. 2015)." },
-    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 행렬을 곱한 키와 쿼리의 내적입니다(Luong et al. 2015)." },
+    ko: { term: "점수", text: "키가 쿼리에 얼마나 맞는지를 나타냅니다. 키에 행렬을 곱한 다음 쿼리와 내적한 값입니다(Luong et al. 2015)." },
     page: "explain/luong.md",
   },
   byPosition: {
@@ -156,7 +156,7 @@ export const GLOSSARY = {
   },
   lens: {
     en: { term: "Logit lens", text: "What a layer would have written if it were the last: its state goes straight to the logits." },
-    ko: { term: "로짓 렌즈", text: "어떤 레이어가 마지막이라면 무엇을 썼을지 보여 줍니다. 그 레이어의 상태를 곧바로 로짓으로 바꿉니다." },
+    ko: { term: "로짓 렌즈", text: "어떤 레이어가 마지막이라면 무엇을 출력했을지 보여 줍니다. 그 레이어의 상태를 곧바로 로짓으로 바꿉니다." },
     page: "page.md",
   },
   effect: {
@@ -176,7 +176,7 @@ export const GLOSSARY = {
   },
   pin: {
     en: { term: "Pin", text: "The steps that wrote a word are made to read one source word only; the model then goes on by itself. If the new word has more tokens, the others read freely." },
-    ko: { term: "고정", text: "한 단어를 쓴 단계들이 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 씁니다. 새 단어의 토큰이 더 많으면 나머지 토큰을 쓸 때는 모든 단어를 읽을 수 있습니다." },
+    ko: { term: "고정", text: "한 단어를 생성한 단계들이 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 생성합니다. 새 단어의 토큰이 더 많으면 나머지 토큰을 생성할 때는 모든 단어를 읽을 수 있습니다." },
     page: "page.md",
   },
   alignmentHeads: {
@@ -196,7 +196,7 @@ export const GLOSSARY = {
   },
   searchScore: {
     en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix, only the log-probability of what follows is summed, while the number of tokens includes the prefix, so such a score cannot be compared with others." },
-    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 토큰 수의 거듭제곱(지수는 길이 페널티)으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 로그 확률은 그 뒤에 쓴 토큰만 더하지만 토큰 수에는 접두부도 들어가므로, 이런 점수는 다른 점수와 비교할 수 없습니다." },
+    ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 토큰 수의 거듭제곱(지수는 길이 페널티)으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 접두부 뒤에 생성한 토큰의 로그 확률만 더하지만 토큰 수에는 접두부도 들어가므로, 이런 점수는 다른 점수와 비교할 수 없습니다." },
     page: "explain/decoder-and-training.md",
   },
   headProfile: {

@@ -2,7 +2,7 @@
 
 import { ANALYSIS_TEXT } from "./analysisStrings";
 import { explain, explainStreaming, fetchLayers, fetchMeasures, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
-import { firstChangedStep, independentOfSentence, parseChanges, type Change, type Edge } from "./changes";
+import { independentOfSentence, numGiven, parseChanges, type Change, type Edge } from "./changes";
 import type { Theme } from "./colour";
 import { checkFormat, isSite, SITES, type Cell, type CellSteps, type Explanation, type CheckpointExplanation, type Measures, type ModelCard, type NextTokens, type PageData, type Site, type StoredRun, type StatisticName } from "./format";
 import { combinations, selectedHeads, sites, type Choice, type Combination, type Side } from "./maps";
@@ -125,17 +125,17 @@ class Page {
   /** The run of a page that was saved. */
   storedRun: StoredRun | null = null;
 
+  /** What each answer was requested with. */
+  #requests = new WeakMap<Explanation, ExplainRequest>();
+
   readsPictures = $derived(this.live ? !!this.models[this.modelIndex]?.reads_pictures : !!this.explanations[this.modelIndex]?.picture);
   text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
   theme = $derived<Theme>(this.printing ? "light" : this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
   /** What is changed in the explanation that is shown. */
   shownChanges = $derived<Change[]>(this.live ? this.changes : (this.explanation?.changes ?? []));
-  /** Whether the first tokens are kept only because the changes affect later steps, and not because the user chose them. */
-  keepsPrefix = $derived.by(() => {
-    const { forced, changes } = this.explanation ?? { forced: 0, changes: [] };
-    return forced > 0 && (this.live ? this.prefix.length < forced : firstChangedStep(changes) === forced);
-  });
+  /** How many of the first tokens the user gave. Those after them, up to `forced`, are kept only because the changes affect later steps. */
+  numGiven = $derived(this.explanation ? numGiven(this.explanation, this.#requests.get(this.explanation)?.prefix) : 0);
   choice = $derived<Choice>(this.choiceFor(this.explanation));
   modelName = $derived(
     this.live ? (this.models[this.modelIndex]?.name ?? "") : (this.explanations[this.modelIndex]?.facts.name ?? this.explanations[this.modelIndex]?.facts.mechanisms?.cross ?? ""),
@@ -166,7 +166,6 @@ class Page {
   #isRequesting = false;
   /** Whether the line or slider has moved since the last request. */
   #hasMoved = false;
-  #requests = new WeakMap<Explanation, ExplainRequest>();
   /** What was computed for the latest requests, by operation and request. */
   #computed = new Map<string, Promise<unknown>>();
   /** Whether the next answer keeps the selected rows, step, candidate and cell: they come from the address. */
@@ -200,7 +199,7 @@ class Page {
     dark.addEventListener("change", () => (this.systemIsDark = dark.matches));
     this.docs = data.docs ?? "";
     this.storySeen = !!remembered.storySeen;
-    this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2;
+    this.storyIsOpen = this.hasStory && !this.storySeen && !this.hasRun && location.hash.length < 2 && !data.live?.view; // a view that was saved is not the story's
     if (data.live?.view && location.hash.length < 2) history.replaceState(null, "", `#${data.live.view}`);
     this.readAddress();
     addEventListener("hashchange", () => {
@@ -408,6 +407,11 @@ class Page {
   /** The request of an explanation, as text. */
   #measureKey(explanation: Explanation): string {
     return JSON.stringify(this.#requests.get(explanation) ?? null);
+  }
+
+  /** Whether two explanations answer the same request; one of them may have effects that the other lacks. */
+  answersSameRequest(first: Explanation, second: Explanation): boolean {
+    return first === second || (this.#requests.has(first) && this.#measureKey(first) === this.#measureKey(second));
   }
 
   /** Fetch the measures of the explanation that is shown, unless it has them: call it in an effect. */

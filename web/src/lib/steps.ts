@@ -55,6 +55,11 @@ function comparedVectors(steps: readonly Step[]): { formula: string; product: nu
   return null;
 }
 
+/** The steps of a cell as JSON values: their numbers in one list, of this shape. */
+export function stepsData({ steps, ...cell }: CellSteps): Record<string, unknown> {
+  return { ...cell, steps: steps.map(({ float32, ...step }) => ({ ...step, values: [...floats({ float32, ...step })] })) };
+}
+
 /** The cell that is shown first has a weight within this distance of 0.5. */
 const MAX_DISTANCE_FROM_HALF = 0.2;
 

@@ -1,7 +1,7 @@
 /** Numbers of the page as tables. */
 
 import { describeChange, type Change } from "./changes";
-import type { Explanation } from "./format";
+import type { Explanation, HeadProfile } from "./format";
 import { selectedHeads, type AttentionMap, type Choice } from "./maps";
 import type { Strings } from "./strings";
 
@@ -50,6 +50,12 @@ export function mapTable(map: AttentionMap, corner: string): (string | number)[]
 export function mapData(map: AttentionMap): Record<string, unknown> {
   const key = (map.quantity ?? "weight") === "weight" ? "weights" : "values";
   return { rows: map.rowLabels, columns: map.columnLabels, [key]: rowsOf(map) };
+}
+
+/** Heads over the validation set: one row per head, with all its numbers. */
+export function profileTable(profiles: readonly HeadProfile[]): (string | number)[][] {
+  const columns = ["model", "site", "layer", "head", "sentences", "available", "offset", "entropy", "on_special", "error", "effect", "bleu", "bleu_without", "changed"] as const;
+  return [[...columns], ...profiles.map((profile) => columns.map((name) => profile[name] ?? ""))];
 }
 
 /** A table as CSV (RFC 4180), after a line "# name: text" per comment: spreadsheets show these lines above the table, and pandas skips them

@@ -3,9 +3,9 @@
     1.2  <trans-unit><source>Save</source><target state="translated">저장</target></trans-unit>
     2.x  <unit><segment state="final"><source>Save</source><target>저장</target></segment></unit>
 
-Units without a target, or marked as not translated, are dropped and counted. Segments of 1.2
-(`<mrk mtype="seg">` in seg-source and target) are pairs of their own. Proposals, notes and glossaries are not
-read.
+Units without a target, or marked as not translated, are dropped and counted, and so are those with
+translate="no", which they inherit from groups and files. Segments of 1.2 (`<mrk mtype="seg" mid="0">` in
+seg-source and target) are pairs of their own. Proposals, notes and glossaries are not read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _NOT_TRANSLATED = frozenset({"new", "needs-translation", "initial"})
 _NOT_READ = frozenset(
     {"alt-trans", "bin-unit", "glossary", "header", "matches", "note", "notes", "originalData"}
 )
-_UNITS, _SIDES = frozenset({"trans-unit", "segment"}), frozenset({"source", "seg-source", "target"})
+_UNITS = frozenset({"trans-unit", "segment"})  # what becomes one `_Unit`, in 1.2 and in 2.x
+_SIDES = frozenset({"source", "seg-source", "target"})
 
 
 class _Unit(NamedTuple):
@@ -76,15 +77,20 @@ class _Side:
     def __init__(self) -> None:
         self.whole = SegmentText()
         self.segments: dict[str, SegmentText] = {}
-        self._open: list[str] = []  # ids of the open marks, "" for other elements
+        self._open: list[str] = []  # ids of the open segments, "" for other elements
+
+    @property
+    def has_open_elements(self) -> bool:
+        return bool(self._open)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         is_segment = name == "mrk" and attributes.get("mtype") == "seg"
-        self._open.append(attributes.get("mid", "") if is_segment else "")
+        mid = attributes.get("mid", "") if is_segment else ""
+        self._open.append(mid)
         for text in self._collecting():
             text.start(name, attributes)
-        if is_segment:
-            self.segments[self._open[-1]] = SegmentText()
+        if mid:  # without an id, a segment cannot be paired with that of the other side
+            self.segments[mid] = SegmentText()
 
     def end(self, name: str) -> None:
         self._open.pop()
@@ -111,23 +117,25 @@ class _XliffUnits:
         self._sides: dict[str, _Side] = {}
         self._side: _Side | None = None
         self._states: list[str] = []  # of the open unit and its target
-        self._translate = True
+        self._translate = [True]  # whether units inside each open element are to be translated
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         if self._ignored_depth or name in _NOT_READ:
             self._ignored_depth += 1
         elif self._side is not None:
             self._side.start(name, attributes)
-        elif name in _UNITS:
-            self._line, self._sides, self._states = line, {}, [attributes.get("state", "")]
-            if name == "trans-unit":
-                self._translate = attributes.get("translate") != "no"
-        elif name == "unit":
-            self._translate = attributes.get("translate") != "no"
         elif name in _SIDES:
             self._side = self._sides[name] = _Side()
             if name == "target":
                 self._states.append(attributes.get("state", ""))
+        else:
+            translate = attributes.get("translate")
+            self._translate.append(translate != "no" if translate else self._translate[-1])
+            self._start_outside_sides(name, attributes, line)
+
+    def _start_outside_sides(self, name: str, attributes: dict[str, str], line: int) -> None:
+        if name in _UNITS:
+            self._line, self._sides, self._states = line, {}, [attributes.get("state", "")]
         elif name in {"xliff", "file"}:
             self.is_xliff = self.is_xliff or name == "xliff"
             source = attributes.get("source-language") or attributes.get("srcLang")
@@ -137,12 +145,14 @@ class _XliffUnits:
     def end(self, name: str) -> None:
         if self._ignored_depth:
             self._ignored_depth -= 1
-        elif name in _SIDES:
-            self._side = None
-        elif self._side is not None:
+        elif self._side is not None and self._side.has_open_elements:
             self._side.end(name)
-        elif name in _UNITS:
-            self._units.append(self._unit())
+        elif self._side is not None:
+            self._side = None
+        else:
+            if name in _UNITS:
+                self._units.append(self._unit())
+            self._translate.pop()
 
     def text(self, data: str) -> None:
         if self._side is not None and not self._ignored_depth:
@@ -158,7 +168,7 @@ class _XliffUnits:
     def _unit(self) -> _Unit:
         source, target = self._sides.get("source"), self._sides.get("target")
         drop_reason, pairs, codes = "", [], 0
-        if not self._translate:
+        if not self._translate[-1]:
             drop_reason = DO_NOT_TRANSLATE
         elif not (source and target and target.whole.text().strip()) or self._is_marked_untranslated():
             drop_reason = UNTRANSLATED

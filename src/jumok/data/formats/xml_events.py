@@ -2,7 +2,7 @@
 
 expat reads piece by piece, so a file of any size needs little memory. Declared entities, which a few bytes
 can expand to gigabytes or to the contents of another file, are refused; a DTD is never fetched. This
-module decodes the text, in the encoding that the file declares, because expat knows only four encodings.
+module decodes the text, because expat knows only four encodings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from xml.parsers import expat
 
-from jumok.data.encodings import find_utf16
+from jumok.data.encodings import check_encoding, find_utf16
 from jumok.data.input_files import read_blocks
 from jumok.errors import DataError
 
@@ -104,13 +104,13 @@ def _make_parser(file: InputFile, handler: XmlHandler[T]) -> expat.XMLParserType
 
 
 def _decoded(file: InputFile) -> Iterator[str]:
-    """Yield the text of an XML file in the encoding that its beginning declares."""
+    """Yield the text of an XML file in the given encoding, or else in the one that its beginning declares."""
     blocks = read_blocks(file)
     head = next(blocks, b"")
     encoding = file.encoding or _declared_encoding(head)
     try:
-        decoder = codecs.getincrementaldecoder(encoding)()
-    except LookupError:
+        decoder = codecs.getincrementaldecoder(check_encoding(encoding))()
+    except DataError:
         raise DataError(
             f"{file.name} declares the encoding {encoding!r}, which jumok does not know."
         ) from None
@@ -124,8 +124,8 @@ def _decoded(file: InputFile) -> Iterator[str]:
     except UnicodeError as error:
         offset = consumed - len(error.object) + error.start if isinstance(error, UnicodeDecodeError) else 0
         raise DataError(
-            f"{file.name} is not {encoding} text, as it declares: {getattr(error, 'reason', error)} near "
-            f"byte {offset:,}. Give its true encoding with --encoding, or export it again."
+            f"{file.name} is not {encoding} text: {getattr(error, 'reason', error)} near byte {offset:,}. "
+            "Give its true encoding with --encoding, or export it again."
         ) from None
 
 
@@ -142,14 +142,18 @@ def _declared_encoding(head: bytes) -> str:
 
 def _without_forbidden(texts: Iterator[str], dropped: Counter[str]) -> Iterator[str]:
     """Drop and count forbidden characters, at which expat would refuse the whole file."""
+
+    def cleaned(text: str) -> str:
+        text, count = _FORBIDDEN.subn("", text)
+        if count:
+            dropped[FORBIDDEN_CHARACTER] += count
+        return text
+
     rest = ""
     for text in texts:
         text = rest + text
         ampersand = text.rfind("&", -_MAX_REFERENCE)  # a reference may go on in the next block
         cut = ampersand if ampersand >= 0 else len(text)
-        text, rest = text[:cut], text[cut:]
-        text, count = _FORBIDDEN.subn("", text)
-        if count:
-            dropped[FORBIDDEN_CHARACTER] += count
-        yield text
-    yield _FORBIDDEN.sub("", rest)
+        rest = text[cut:]
+        yield cleaned(text[:cut])
+    yield cleaned(rest)

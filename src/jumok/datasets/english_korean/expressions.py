@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # English | Korean | tenses | kind. "habit": present only; it makes the tense clear where English has one form
-# for both ("I read a book every day"). The kind says which actions fit: see TIME_PROFILES.
+# for past and present ("I read a book every day"). The kind says which actions fit: see TIME_PROFILES.
 TIMES = """
 yesterday             | 어제         | past                | day
 last night            | 어젯밤에     | past                | night

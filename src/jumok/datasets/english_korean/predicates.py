@@ -177,7 +177,7 @@ PRESENT_AND_PAST_VERBS = "laugh cry"  # nobody plans them
 STATIVE_VERBS = "know like hate love trust miss understand remember forget"
 # Verbs whose negation is inability: 이해하지 못하다.
 INABILITY = "이해하다 기억하다 찾다 받다"
-# Verbs whose object comes into being, so that it has no owner, no price and no place to point at.
+# Verbs whose object comes into being: nobody owns it yet, it has no price, and it cannot be "this" or "that".
 CREATION = "make bake cook write draw build plant raise take/찍다"
 # Verbs after which a noun means the kind: "collect stones", "like dogs".
 KIND_VERBS = "like hate collect"

@@ -9,7 +9,8 @@ The rules are those of CTranslate2, so that both engines give the same translati
   first `beam` candidates are cut and finished. With neither length nor coverage penalty, it is done as soon
   as a best candidate has ended and n_best hypotheses are finished.
 - The tokens of a forced prefix cost nothing. In the first step after a prefix, `</s>` is only taken if it
-  is the best candidate (CTranslate2 issue 277).
+  is the best candidate (CTranslate2 issue 277). If it is another of the first `beam`, its slot stays empty,
+  so one hypothesis fewer continues.
 - Length and coverage penalties apply only when finished hypotheses are ranked.
 """
 
@@ -46,7 +47,7 @@ State = TypeVar("State")
 
 
 @dataclass(frozen=True, slots=True)
-class Beams:
+class LiveHypotheses:
     """The hypotheses that are continued: one per slot of each sentence that is not done.
 
     With n slots per sentence, row r of the stepper's state is slot r mod n of sentence r div n.
@@ -81,7 +82,7 @@ class Beams:
         return self.history.shape[1]
 
     def add_coverage(self, attention: Tensor | None) -> Self:
-        """Return the beams with the attention (row, source) of this step added, if coverage is used."""
+        """Return the hypotheses with the attention (row, source) of this step added, if coverage is used."""
         if self.coverage is None or attention is None:
             return self
         return replace(self, coverage=self.coverage + attention)
@@ -98,7 +99,7 @@ class Candidates:
 
     parents: Tensor  # (sentence, candidate) the slot that is continued
     tokens: Tensor  # (sentence, candidate)
-    constrained_log_probs: Tensor  # (sentence, candidate) sums, as in `Beams`
+    constrained_log_probs: Tensor  # (sentence, candidate) sums, as in `LiveHypotheses`
     log_probs: Tensor  # (sentence, candidate) sums of the model's own log-probabilities
 
     @property
@@ -125,37 +126,39 @@ def beam_search(
     need_attention = plan.coverage_penalty != 0
     forced = Prefixes.from_lists(prefixes, num_sentences=len(batch), device=batch.source.device)
     max_lengths = plan.max_lengths(batch).maximum(forced.lengths + 1)
-    beams = Beams.start(batch, need_coverage=need_attention)
+    live = LiveHypotheses.start(batch, need_coverage=need_attention)
     last_tokens = torch.full((len(batch),), BEGIN, device=batch.source.device)
     finished: list[FinishedHypotheses] = []
     state = stepper.begin(batch)
-    while len(beams.sentences):
+    while len(live.sentences):
         log_probs, state, attention = advance(stepper, state, last_tokens, need_attention=need_attention)
-        beams = beams.add_coverage(attention)
-        candidates = _candidates(log_probs, beams, plan, forced)
-        at_max_length = max_lengths[beams.sentences] == beams.step + 1  # (sentence,)
-        finishing = _finishing(candidates, at_max_length, plan.beam)
-        finished.extend(_finished(candidates, finishing, beams, plan))
-        order, continued = _continue(candidates, finishing, beams, plan, at_max_length=at_max_length)
+        live = live.add_coverage(attention)
+        candidates = _candidates(log_probs, live, plan, forced)
+        at_max_length = max_lengths[live.sentences] == live.step + 1  # (sentence,)
+        finishes_now = _finishes_now(candidates, at_max_length, plan.beam)
+        finished.extend(_collect_finished(candidates, finishes_now, live, plan))
+        order, continued = _continue(candidates, finishes_now, live, plan, at_max_length=at_max_length)
         if on_step is not None:
-            on_step(_search_step(candidates, finishing, beams, continued, plan))
-        beams = continued
+            on_step(_search_step(candidates, finishes_now, live, continued, plan))
+        live = continued
         if len(order):
             state = stepper.reorder(state, order)
-            last_tokens = beams.history[:, -1]
+            last_tokens = live.history[:, -1]
     return rank_hypotheses(finished, num_sentences=len(batch), n_best=plan.n_best)
 
 
-def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: Prefixes) -> Candidates:
+def _candidates(
+    log_probs: LogProbs, live: LiveHypotheses, plan: SearchPlan, prefixes: Prefixes
+) -> Candidates:
     """Return the 2·beam best continuations of each sentence, padded if there are fewer."""
-    model_log_probs, masked = mask_disallowed(log_probs, beams.history, plan)  # (row, column) each
-    num_sentences, count = len(beams.sentences), 2 * plan.beam
+    model_log_probs, masked = mask_disallowed(log_probs, live.history, plan)  # (row, column) each
+    num_sentences, count = len(live.sentences), 2 * plan.beam
     best, columns = top_k(masked, count)  # (row, k): only the best k of a row can be among the best k of all
-    sums = (beams.constrained_log_probs.view(-1, 1) + best).view(num_sentences, -1)  # (sentence, slot × k)
+    sums = (live.constrained_log_probs.view(-1, 1) + best).view(num_sentences, -1)  # (sentence, slot × k)
     best_sums, indices = sums.topk(min(count, sums.shape[1]))
     parents = indices // best.shape[1]
     columns = columns.view(num_sentences, -1).gather(1, indices)
-    model_sums = model_log_probs[beams.rows(parents), columns] + beams.log_probs.gather(1, parents)
+    model_sums = model_log_probs[live.rows(parents), columns] + live.log_probs.gather(1, parents)
     padding = (0, count - best_sums.shape[1])
     candidates = Candidates(
         parents=functional.pad(parents, padding),
@@ -163,22 +166,26 @@ def _candidates(log_probs: LogProbs, beams: Beams, plan: SearchPlan, prefixes: P
         constrained_log_probs=functional.pad(best_sums, padding, value=NEG_INF),
         log_probs=functional.pad(model_sums, padding, value=NEG_INF),
     )
-    return _apply_prefixes(candidates, model_log_probs, log_probs.ids, beams, prefixes)
+    return _apply_prefixes(candidates, model_log_probs, log_probs.ids, live, prefixes)
 
 
 def _apply_prefixes(
-    candidates: Candidates, model_log_probs: Tensor, ids: Tensor | None, beams: Beams, prefixes: Prefixes
+    candidates: Candidates,
+    model_log_probs: Tensor,
+    ids: Tensor | None,
+    live: LiveHypotheses,
+    prefixes: Prefixes,
 ) -> Candidates:
     """Replace candidates by the forced token, if any; right after a prefix, drop `</s>` unless it is best."""
     is_best = torch.arange(candidates.tokens.shape[1], device=candidates.tokens.device) == 0
-    weak_end = prefixes.just_ended(beams.step, beams.sentences)[:, None] & candidates.ended & ~is_best
+    weak_end = prefixes.just_ended(live.step, live.sentences)[:, None] & candidates.ended & ~is_best
     constrained_log_probs = candidates.constrained_log_probs.masked_fill(weak_end, NEG_INF)
-    if not prefixes.any_at(beams.step):
+    if not prefixes.any_at(live.step):
         return replace(candidates, constrained_log_probs=constrained_log_probs)
-    tokens, forced = (tensor[:, None] for tensor in prefixes.at(beams.step, beams.sentences))
+    tokens, forced = (tensor[:, None] for tensor in prefixes.at(live.step, live.sentences))
     columns = columns_of(ids, tokens)
-    rows = beams.rows(torch.zeros_like(tokens))
-    model_sums = model_log_probs[rows, columns].masked_fill(columns < 0, NEG_INF) + beams.log_probs[:, :1]
+    rows = live.rows(torch.zeros_like(tokens))
+    model_sums = model_log_probs[rows, columns].masked_fill(columns < 0, NEG_INF) + live.log_probs[:, :1]
     forced_sums = torch.where(is_best, 0.0, NEG_INF)
     return Candidates(
         parents=candidates.parents.masked_fill(forced, 0),
@@ -188,53 +195,58 @@ def _apply_prefixes(
     )
 
 
-def _finishing(candidates: Candidates, at_max_length: Tensor, beam: int) -> Tensor:
+def _finishes_now(candidates: Candidates, at_max_length: Tensor, beam: int) -> Tensor:
     """Return which candidates are finished now, (sentence, candidate) bool. Only the first `beam` can be."""
-    finishing = candidates.ended | (at_max_length[:, None] & candidates.is_valid)
-    finishing[:, beam:] = False
-    return finishing
+    finishes_now = candidates.ended | (at_max_length[:, None] & candidates.is_valid)
+    finishes_now[:, beam:] = False
+    return finishes_now
 
 
-def _finished(
-    candidates: Candidates, finishing: Tensor, beams: Beams, plan: SearchPlan
+def _collect_finished(
+    candidates: Candidates, finishes_now: Tensor, live: LiveHypotheses, plan: SearchPlan
 ) -> list[FinishedHypotheses]:
     """Return the hypotheses that finish in this step: ended ones without `</s>`, cut ones with all tokens."""
     groups: list[FinishedHypotheses] = []
-    for selected, cut in ((finishing & candidates.ended, False), (finishing & ~candidates.ended, True)):
+    for selected, cut in ((finishes_now & candidates.ended, False), (finishes_now & ~candidates.ended, True)):
         sentence, candidate = selected.nonzero(as_tuple=True)
         if not len(sentence):
             continue
-        row = beams.rows(candidates.parents)[sentence, candidate]
-        ids = beams.history[row]
+        row = live.rows(candidates.parents)[sentence, candidate]
+        ids = live.history[row]
         if cut:
             ids = torch.cat([ids, candidates.tokens[sentence, candidate, None]], dim=1)
         sums = candidates.constrained_log_probs[sentence, candidate]
-        coverage = None if beams.coverage is None else beams.coverage[row]
-        scores = ranking_scores(sums, beams.step + 1, coverage, plan)
+        coverage = None if live.coverage is None else live.coverage[row]
+        scores = ranking_scores(sums, live.step + 1, coverage, plan)
         model_sums = candidates.log_probs[sentence, candidate]
-        groups.append(FinishedHypotheses(beams.sentences[sentence], ids, scores, model_sums))
+        groups.append(FinishedHypotheses(live.sentences[sentence], ids, scores, model_sums))
     return groups
 
 
 def _continue(
-    candidates: Candidates, finishing: Tensor, beams: Beams, plan: SearchPlan, *, at_max_length: Tensor
-) -> tuple[Tensor, Beams]:
-    """Return the rows of the state that are continued, (row,), and the beams after this step."""
+    candidates: Candidates,
+    finishes_now: Tensor,
+    live: LiveHypotheses,
+    plan: SearchPlan,
+    *,
+    at_max_length: Tensor,
+) -> tuple[Tensor, LiveHypotheses]:
+    """Return the rows of the state that are continued, (row,), and the hypotheses after this step."""
     # The sort is stable: the first candidates are now the best that did not end.
     survivors = candidates.ended.sort(dim=1, stable=True).indices[:, : plan.beam]
     sums = candidates.constrained_log_probs.gather(1, survivors)
-    num_finished = beams.num_finished + finishing.sum(dim=1)
-    best_ended = beams.best_ended | finishing[:, 0]
+    num_finished = live.num_finished + finishes_now.sum(dim=1)
+    best_ended = live.best_ended | finishes_now[:, 0]
     done = at_max_length | _has_enough(num_finished, best_ended, plan) | (sums.amax(dim=1) == NEG_INF)
     active = (~done).nonzero().squeeze(1)
-    order = beams.rows(candidates.parents.gather(1, survivors))[active].view(-1)
+    order = live.rows(candidates.parents.gather(1, survivors))[active].view(-1)
     tokens = candidates.tokens.gather(1, survivors)[active].view(-1, 1)
-    continued = Beams(
-        sentences=beams.sentences[active],
+    continued = LiveHypotheses(
+        sentences=live.sentences[active],
         constrained_log_probs=sums[active],
         log_probs=candidates.log_probs.gather(1, survivors)[active],
-        history=torch.cat([beams.history[order], tokens], dim=1),
-        coverage=None if beams.coverage is None else beams.coverage[order],
+        history=torch.cat([live.history[order], tokens], dim=1),
+        coverage=None if live.coverage is None else live.coverage[order],
         origins=survivors[active],
         num_finished=num_finished[active],
         best_ended=best_ended[active],
@@ -250,21 +262,25 @@ def _has_enough(num_finished: Tensor, best_ended: Tensor, plan: SearchPlan) -> T
 
 
 def _search_step(
-    candidates: Candidates, finishing: Tensor, beams: Beams, continued: Beams, plan: SearchPlan
+    candidates: Candidates,
+    finishes_now: Tensor,
+    live: LiveHypotheses,
+    continued: LiveHypotheses,
+    plan: SearchPlan,
 ) -> SearchStep:
     """Return the argument of the `on_step` callback."""
-    coverage = None if beams.coverage is None else beams.coverage[beams.rows(candidates.parents)]
-    kept = torch.zeros_like(finishing)
-    active = torch.isin(beams.sentences, continued.sentences)
+    coverage = None if live.coverage is None else live.coverage[live.rows(candidates.parents)]
+    kept = torch.zeros_like(finishes_now)
+    active = torch.isin(live.sentences, continued.sentences)
     kept[active] = kept[active].scatter(1, continued.origins, value=True)
     return SearchStep(
-        step=beams.step,
-        sentences=beams.sentences,
-        parents=beams.origins.gather(1, candidates.parents),
+        step=live.step,
+        sentences=live.sentences,
+        parents=live.origins.gather(1, candidates.parents),
         tokens=candidates.tokens,
         constrained_log_probs=candidates.constrained_log_probs,
         log_probs=candidates.log_probs,
-        scores=ranking_scores(candidates.constrained_log_probs, beams.step + 1, coverage, plan),
+        scores=ranking_scores(candidates.constrained_log_probs, live.step + 1, coverage, plan),
         kept=kept & candidates.is_valid,
-        finished=finishing,
+        finished=finishes_now,
     )

@@ -1,9 +1,9 @@
 """Heartbeats of a worker: every half second, the CPU time that it has used so far.
 
-If heartbeats stop, the process is not running: it was stopped, or a thread does not release Python's global
-lock (GIL). If they come but the CPU time stands still, the worker waits for something that never happens. The
-server notices either within seconds, even on a machine so busy that a healthy batch takes many times longer
-than usual.
+If heartbeats stop, no Python code of this thread gets to run: the process was stopped, or another thread
+keeps Python's global lock (GIL). If they come but the CPU time stands still, the worker waits for something
+that never happens. The server notices either within seconds, even on a machine so busy that a healthy batch
+takes many times longer than usual.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Data-parallel training: the protocol that an update speaks, and its backends."""
+"""Data-parallel training: what an update needs from the other processes, and the backends that provide it."""
