@@ -197,8 +197,37 @@ def test_the_number_of_a_note_is_no_part_of_a_word(reference: str) -> None:
     assert filled == f"<p>지금 집에{reference} 간다.</p>"
 
 
+@pytest.mark.parametrize(
+    "copied",
+    [
+        "<sup>1 </sup>",
+        "<sup> 1</sup>",
+        "<sup>&nbsp;1 </sup>",
+        "<sup>[<a role='doc-noteref'>1</a>]\n</sup>",
+        "<a role='doc-noteref'>[1] </a>",
+        "<code>x </code>",
+        "<span translate=no> <b>x</b></span>",
+    ],
+)
+def test_a_space_at_an_edge_of_what_is_copied_still_separates_words(copied: str) -> None:
+    assert read_markup(f"<p>The cat{copied}sleeps.</p>").segments == ["The cat sleeps."]
+    assert read_markup(f"<p>The cat {copied} sleeps.</p>").segments == ["The cat sleeps."]
+    assert translate_into_itself(f"<p>The cat{copied} sleeps.</p>") == f"<p>The cat{copied} sleeps.</p>"
+    assert translate_into_itself(f"<p>{copied}Word</p>") == f"<p>{copied}Word</p>"
+
+
 def test_a_superscript_with_words_is_translated() -> None:
     assert read_markup("<p>the 2<sup>nd</sup> <a>3</a></p>").segments == ["the 2nd 3"]
+    assert read_markup("<p>the 2<sup>n<sup>1</sup>d</sup>").segments == ["the 2nd"]
+    assert read_markup("<p>the 2<sup>1<sup>2</sup>n").segments == ["the 21n"]
+
+
+def test_attributes_of_a_note_mark_are_translated() -> None:
+    markup = read_markup('<p>home<sup title="A note"><a title="Go">1</a></sup><b title="Bold">x</b></p>')
+    assert markup.segments == ["homex", "A note", "Go", "Bold"]
+    written = markup.fill([SegmentTranslation(text, ()) for text in ("집", "주석", "가기", "굵게")])
+    assert '<sup title="주석"><a title="가기">1</a></sup>' in written
+    assert '<b title="굵게">' in written
 
 
 def test_an_inline_element_does_not_split_its_sentence() -> None:
@@ -255,7 +284,8 @@ def test_malformed_html_becomes_balanced() -> None:
 def test_empty_elements_of_malformed_html_are_kept_and_become_balanced() -> None:
     assert translate_into_itself('<p><a id="x"><i></a></b></p>') == '<p><a id="x"><i></i></a></p>'
     assert (
-        translate_into_itself('<b><a id="x"></a><p>one</p></b>') == '<b><a id="x"></a></b><b><p>one</p></b>'
+        translate_into_itself('<b><a id="x"></i></a><p>one</p></b>')
+        == '<b><a id="x"></a></b><b><p>one</p></b>'
     )
 
 
@@ -301,10 +331,18 @@ def test_a_character_number_of_thousands_of_digits_is_replaced() -> None:
     assert read_markup(document).segments == ["\ufffd A \ufffd B C &#"]
 
 
-@given(st.text(alphabet="<>/&;!-='\" ab1\n", max_size=60))
+TAGS = [f"<{end}{name}>" for name in ("b", "i", "sup", "a role=noteref") for end in ("", "/")]
+
+
+@given(
+    st.text(alphabet="<>/&;!-='\" ab1\n", max_size=60)
+    | st.lists(st.sampled_from([*TAGS, "<img>", "one", "1", " "]), max_size=20).map("".join)
+)
 @example("a!</b>")
 @example("1<b>2<i>a</b>")
 @example("a<sup>1</b></sup>")
+@example("a<sup><b><i>1</b></sup>")
+@example("a<sup>1<b></sup>2</b>")
 def test_any_text_is_read_and_written_with_balanced_inline_tags(document: str) -> None:
     written = translate_into_itself(document)
     tags = [token for token in tokenize(written) if token.name in INLINE]
@@ -312,7 +350,16 @@ def test_any_text_is_read_and_written_with_balanced_inline_tags(document: str) -
     assert 2 * opened == len(tags) or not read_markup(document).segments, written
 
 
-@pytest.mark.parametrize("document", ["!</b>", "<p>12</b></p>", "<td>1<b>2<i>3</b></td>"])
+@pytest.mark.parametrize(
+    "document",
+    [
+        "!</b>",
+        "<p>12</b></p>",
+        "<td>1<b>2<i>3</b></td>",
+        "<i>3.<br></i>&amp;",
+        '1 <a id="x">2 <b>3<p>4</p></b>5</a> 6',
+    ],
+)
 def test_text_without_letters_stays_as_it_was_written(document: str) -> None:
     assert read_markup(document).segments == []
     assert translate_into_itself(document) == document
@@ -354,11 +401,12 @@ def test_hostile_documents_cost_linear_time(unit: str) -> None:
     assert large < 8 * small + 0.2
 
 
-@pytest.mark.parametrize("text", ["a", "1"])
-def test_nested_numbers_of_notes_cost_linear_time(text: str) -> None:
+@pytest.mark.parametrize("text", ["a", "1", ""])
+@pytest.mark.parametrize("end", ["</sup>", "", "a"])
+def test_nested_numbers_of_notes_cost_linear_time(text: str, end: str) -> None:
     def cost(depth: int) -> float:
         begin = time.process_time()
-        read_markup(f"<sup>{text}" * depth + "</sup>" * depth)
+        read_markup(f"<sup>{text}" * depth + end * depth)
         return time.process_time() - begin
 
     small, large = (min(cost(depth) for _ in range(3)) for depth in (4_000, 16_000))

@@ -214,3 +214,9 @@ def test_a_term_that_is_placed_by_position_is_reported() -> None:
     [note] = term_notes(placed)
     assert note.startswith('the term "수강생" was placed by its position')
     assert not term_notes(replace(placed, guessed=()))
+
+
+@pytest.mark.parametrize("term", ["ｶｰﾄﾞ", "\uf900子", "\U00020bb7野"])
+def test_rare_characters_of_scripts_without_spaces_need_no_space_before_a_term(term: str) -> None:
+    [match] = Glossary({term: term}).find(f"\uff83\uf901\U00020bb8{term}")
+    assert has_all_terms(f"新{term}", [match])

@@ -13,7 +13,7 @@ import torch
 import jumok
 from jumok.data.corpora import corpus_of_pairs
 from jumok.data.store import open_store
-from jumok.errors import ModelFolderError, RecipeError
+from jumok.errors import ModelFolderError, RecipeError, UnsupportedError
 from jumok.storage.model_folder import read_card, read_model_with_weights
 from jumok.training.events import Event, Finished, Saved, StageDone, Started, Warned
 from jumok.training.loop.interpolation import ALPHAS, InterpolatedPoint, choose_point, interpolate_weights
@@ -21,6 +21,7 @@ from jumok.training.run.old_pairs import OldPairs
 from jumok.training.run.training_run import training_events
 from jumok.types import Pair
 from support.digits import TINY, digit_corpus, digit_pairs
+from support.picture_files import write_captions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -278,6 +279,14 @@ def test_fine_tuning_needs_a_model_to_start_from(tmp_path: Path) -> None:
         list(training_events(digit_corpus(50), out=tmp_path / "run", freeze=["encoder"], **STEPS))
     with pytest.raises(ModelFolderError, match="There is no folder"):
         list(training_events(digit_corpus(50), out=tmp_path / "run", start_from=tmp_path / "x", **STEPS))
+
+
+@pytest.mark.parametrize("with_captions", [True, False])
+def test_a_model_of_text_is_not_fine_tuned_on_pictures(tmp_path: Path, with_captions: bool) -> None:
+    captions = write_captions(tmp_path, 12)
+    pictures = captions if with_captions else tmp_path / "halves"
+    with pytest.raises(UnsupportedError, match="--start-from takes a model of text, but the source is pict"):
+        list(training_events(pictures, out=tmp_path / "run", start_from=tmp_path / "not read", **STEPS))
 
 
 def test_weights_are_interpolated() -> None:

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import type { HeadProfile, SentenceScore } from "../src/lib/format";
-import { DASHES, lastUpdate, runLines, trainingLoss } from "../src/lib/metrics";
+import { DASHES, lastUpdate, chartLines, trainingLoss } from "../src/lib/metrics";
 import { exportedCell, SENTENCE_COLUMNS, sortSentences, type SentenceColumn } from "../src/lib/sentences";
 import { profileTable, toCsv } from "../src/lib/tables";
 
@@ -33,7 +33,7 @@ it("training and validation losses are compared without label smoothing", () => 
 
 it("each other run has a dash of its own, and one without points has no line", () => {
   const run = (name: string) => ({ name, metrics: [{ kind: "train", step: 5, loss: 0.3 }] });
-  const lines = runLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
+  const lines = chartLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
   expect(lines.map(({ name, run }) => [name, run])).toEqual([["training", undefined], ["training, b", 0], ["training, c", 2]]);
   expect(lastUpdate([run("a").metrics, [{ kind: "validation", step: 7 }, {}]])).toBe(7);
   expect(DASHES[0]).not.toBe(DASHES[2]);

@@ -39,6 +39,9 @@ describe("addresses", () => {
 
 test("a probability is rounded, but never to certainty or to nothing", () => {
   expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0%", "< 1%", "81%", "> 99%", "100%"]);
+});
+
+test("a less probable word has a stronger tint", () => {
   expect([null, 0.9, 0.6, 0.3, 0.1].map(tint)).toEqual([0, 0, 1, 2, 3]);
 });
 
@@ -105,6 +108,10 @@ describe("the history", () => {
     const values = new Map<string, string>();
     return { getItem: (name: string) => values.get(name) ?? null, setItem: (name: string, value: string) => values.set(name, value), removeItem: (name: string) => values.delete(name) } as unknown as Storage;
   };
+  test("a text of one character is replaced only by one that begins with it", () => {
+    expect(addEntry([entry("a")], entry("dog"))).toEqual([entry("dog"), entry("a")]);
+    expect(addEntry([entry("d")], entry("dog"))).toEqual([entry("dog")]);
+  });
   test("is kept only if it was switched on", () => {
     const stored = storage();
     expect(readHistory(stored)).toBeNull();

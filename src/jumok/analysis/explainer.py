@@ -93,8 +93,9 @@ def explain(
 
     `target` is explained instead of the model's own translation. A search begins with `prefix`, text or token
     ids. `edit` changes attention: the tokens before the first step that it affects stay the same, and the
-    explanation also holds the unchanged translation, `before`. With `limits`, maps that would be too large
-    are refused before they are computed. `on_partial` receives the best hypothesis after each search step.
+    explanation also holds the unchanged translation, `before`. An empty list is no edit. With `limits`, maps
+    that would be too large are refused before they are computed. `on_partial` receives the best hypothesis
+    after each search step.
     """
     num_sentences = 1 if translator.reads_pictures else len(text_spans(sentence, translator.sentences))
     if target is None and num_sentences > 1:
@@ -103,6 +104,8 @@ def explain(
             f"{num_sentences} parts. Explain its sentences one by one (`jumok.split_sentences` finds them), "
             'or set `translator.sentences = "keep"`.'
         )
+    if isinstance(edit, Sequence) and not edit:
+        edit = None
     options = options or ExplanationOptions()
     plan = SearchPlan.from_settings(translator.search, beam=options.beam)
     explainer = _Explainer(translator, plan, target, options, limits)

@@ -17,14 +17,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from html import escape, unescape
 from itertools import islice, takewhile, zip_longest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jumok.documents.html_attributes import AttributeMarks, AttributeValue, fill_marks
 from jumok.documents.html_tokenizer import HtmlToken, TokenKind, tokenize
 from jumok.documents.segment import MAX_DEPTH, Ancestors, Element, Segment, has_letters, is_unchanged, place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from jumok.documents.document import SegmentTranslation
 
@@ -158,6 +158,7 @@ class _Reader:
         self._parts: list[str | Segment] = []
         self._segment = _SegmentBuilder()
         self._protected: _ProtectedElement | None = None
+        self._note_mark: _PossibleNoteMark | None = None
         # Names and end tags of inline elements around blocks, as in <a><div>…</div></a>.
         self._names_around = OpenNames()
         self._closings_around: list[str] = []
@@ -165,8 +166,12 @@ class _Reader:
     def add(self, token: HtmlToken) -> None:
         if self._protected is not None:
             self._add_protected(self._protected, token)
+        elif self._note_mark is not None:
+            self._add_to_note_mark(self._note_mark, token)
         elif token.kind is TokenKind.TEXT:
             self._segment.add_text(token.raw)
+        elif _may_be_note_mark(token):
+            self._note_mark = _PossibleNoteMark(token)
         elif token.kind is TokenKind.OPENING:
             self._open(token)
         elif token.kind is TokenKind.CLOSING:
@@ -177,6 +182,8 @@ class _Reader:
             self._add_block(token.raw)
 
     def finish(self) -> HtmlMarkup:
+        if self._note_mark is not None:
+            self._read_again(self._note_mark)
         if self._protected is not None:
             self._end_protected(self._protected)
         self._end_segment()
@@ -186,9 +193,9 @@ class _Reader:
     def _open(self, token: HtmlToken) -> None:
         name = token.name
         is_empty = name in VOID or (name in FOREIGN and token.raw.endswith("/>"))
-        is_protected = _PROTECTED_ATTRIBUTE.search(token.raw) is not None
-        if self._marks is not None and not is_protected:
-            token = token._replace(raw=self._marks.mark(token.raw, name, _unescape))
+        is_protected = _is_protected(token)
+        if not is_protected:
+            token = self._mark_attributes(token)
         if not is_empty and (name in PROTECTED or is_protected):
             self._protected = _ProtectedElement(token)
         elif name in VOID_INLINE:
@@ -197,6 +204,11 @@ class _Reader:
             self._segment.open_element(token)
         else:
             self._add_block(token.raw)
+
+    def _mark_attributes(self, token: HtmlToken) -> HtmlToken:
+        if self._marks is None or token.kind is not TokenKind.OPENING:
+            return token
+        return token._replace(raw=self._marks.mark(token.raw, token.name, _unescape))
 
     def _close(self, token: HtmlToken) -> None:
         name = token.name
@@ -223,20 +235,39 @@ class _Reader:
     def _end_protected(self, element: _ProtectedElement) -> None:
         self._protected = None
         if element.is_inline:
-            self._segment.add_atomic(element.to_text())
+            self._segment.add_atomic(element.to_text(), element.text)
         else:
             self._add_block(element.to_text())
 
+    def _add_to_note_mark(self, element: _PossibleNoteMark, token: HtmlToken) -> None:
+        element.add(token)
+        if element.is_something_else:
+            self._read_again(element)
+        elif element.has_ended:
+            self._note_mark = None
+            raw = "".join(self._mark_attributes(each).raw for each in element.tokens)
+            self._segment.add_atomic(raw, element.text)
+
+    def _read_again(self, element: _PossibleNoteMark) -> None:
+        """Read an element that is no note mark as any other; one inside it may still be a note mark."""
+        self._note_mark = None
+        known = element.known_others()
+        for index, token in enumerate(element.tokens):
+            if index in known and token.kind is TokenKind.OPENING:
+                self._open(token)
+            else:
+                self.add(token)
+
     def _add_block(self, raw: str) -> None:
         """End the segment. Inline elements that are open enclose the blocks from here on."""
-        segment = self._segment
-        around_segment = segment.take_enclosing()
-        self._parts.extend(element.opening for element in around_segment)
-        self._end_segment()
-        for name, element in zip_longest(segment.names, (*around_segment, *segment.open)):
+        segment, open_elements = self._segment, self._segment.open
+        parts, written = segment.finish_before_block()
+        self._parts.extend(parts)
+        self._segment = _SegmentBuilder()
+        for name, element in zip_longest(segment.names, open_elements):
             self._names_around.push(name)
             self._closings_around.append("" if element is None else element.closing)
-            self._parts.append("" if element is None or element in around_segment else element.opening)
+            self._parts.append("" if element is None or element in written else element.opening)
         self._parts.append(raw)
 
     def _end_segment(self) -> None:
@@ -290,10 +321,8 @@ class _SegmentBuilder:
         self._raw: list[str] = []  # the text as it is written in the document
         self._markup: list[str] = []  # text and tags as they are written in the document
         self._well_nested = True  # whether each end tag so far ends the innermost element
-        self._num_dropped = 0  # end tags without a start tag
         self._indent = ""
         self._last_atomic: Element | None = None  # if no text has followed it
-        self._starts: list[_ElementStart] = []  # of the open elements
 
     @property
     def has_text(self) -> bool:
@@ -315,16 +344,18 @@ class _SegmentBuilder:
             self._length += len(text)
             self._last_atomic = None
 
-    def add_atomic(self, raw: str) -> None:
+    def add_atomic(self, raw: str, text: str = "") -> None:
+        """Add something that is written as a whole. `text` is the text in it, which is not translated."""
         self._markup.append(raw)
         self._last_atomic = Element(raw, "", self._length, self._length, atomic=True)
         self._elements.append((self._last_atomic, self.open))
+        if text != text.strip() and self._text and not self._text[-1][-1].isspace():
+            # A space at an edge of it separates the words around it: "cat<sup>1 </sup>sleeps".
+            self._text.append(" ")
+            self._length += 1
+            self._last_atomic = None
 
     def open_element(self, token: HtmlToken) -> None:
-        last = self._last_atomic
-        has_space = last is not None and last.space_after
-        sizes = len(self._markup), len(self._text), self._length, len(self._elements)
-        self._starts.append(_ElementStart(token, *sizes, self._indent, last, has_space, self._num_dropped))
         self._markup.append(token.raw)
         self.names.push(token.name)
         if len(self.open) < MAX_DEPTH:
@@ -342,36 +373,22 @@ class _SegmentBuilder:
         for element in self.open[len(self.names) :]:
             element.end = self._length
         self.open = self.open[: len(self.names)]
-        start = self._starts[len(self.names)]
-        del self._starts[len(self.names) :]
-        closes_one = len(self.names) == num_open - 1
-        # Not at any depth: the cost of nested elements would be quadratic.
-        if closes_one and len(self.names) < MAX_DEPTH and _may_be_note_mark(start.token):
-            self._make_note_mark_atomic(start)
         return True
-
-    def _make_note_mark_atomic(self, start: _ElementStart) -> None:
-        """Make the element that has just ended atomic if it is the number of a note, or an exponent."""
-        text = "".join(self._text[start.num_texts :])
-        has_dropped = self._num_dropped > start.num_dropped  # its markup has an end tag without a start tag
-        if not text.strip() or has_letters(text) or has_dropped:
-            return
-        raw = "".join(self._markup[start.num_markup :])
-        del self._markup[start.num_markup :]
-        del self._text[start.num_texts :]
-        del self._elements[start.num_elements :]
-        self._length, self._indent = start.length, start.indent
-        if start.last_atomic is not None:
-            start.last_atomic.space_after = start.has_space
-        self.add_atomic(raw)
 
     def drop(self, raw: str) -> None:
         """Leave out an end tag without a start tag; a segment that is written back unchanged keeps it."""
         self._well_nested = False
-        self._num_dropped += 1
         self._markup.append(raw)
 
-    def take_enclosing(self) -> Ancestors:
+    def finish_before_block(self) -> tuple[list[str | Segment], Ancestors]:
+        """Return the parts of the segment, and the open elements whose start tags they contain."""
+        is_shallow = len(self.names) == len(self.open)
+        if is_shallow and self._well_nested and not has_letters("".join(self._text)):
+            return ["".join(self._markup)], self.open
+        enclosing = self._take_enclosing()
+        return [*(element.opening for element in enclosing), *self.finish()], enclosing
+
+    def _take_enclosing(self) -> Ancestors:
         """Remove and return the open elements around the whole text, which are written before it.
 
         So <label>Name: <input></label> is still one label, around its words and the input.
@@ -401,31 +418,65 @@ class _SegmentBuilder:
         return ["".join(self._raw)]  # white space between blocks
 
 
-class _ElementStart(NamedTuple):
-    """The start tag of an inline element, and the state of the segment before it."""
-
-    token: HtmlToken
-    num_markup: int
-    num_texts: int
-    length: int
-    num_elements: int
-    indent: str
-    last_atomic: Element | None
-    has_space: bool
-    """Whether a space followed `last_atomic`."""
-    num_dropped: int
-
-
 _NOTE_MARK_ATTRIBUTE = re.compile(r"""\s(?:epub:type|role)\s*=\s*["']?(?:doc-)?noteref\b""", re.IGNORECASE)
 
 
 def _may_be_note_mark(token: HtmlToken) -> bool:
-    return token.name == "sup" or (token.name == "a" and _NOTE_MARK_ATTRIBUTE.search(token.raw) is not None)
+    if token.kind is not TokenKind.OPENING or token.name not in ("a", "sup") or _is_protected(token):
+        return False
+    return token.name == "sup" or _NOTE_MARK_ATTRIBUTE.search(token.raw) is not None
+
+
+def _is_protected(token: HtmlToken) -> bool:
+    return _PROTECTED_ATTRIBUTE.search(token.raw) is not None
 
 
 def _is_enclosing(first: Element, open_element: Element) -> bool:
     """Whether an open element begins the segment: no element that has ended is before it."""
     return first is open_element and first.start == 0
+
+
+class _PossibleNoteMark:
+    """The tokens of an element that is the number of a note, or an exponent, unless it has letters.
+
+    A note mark is copied as it is written, so its tags are balanced.
+    """
+
+    def __init__(self, opening: HtmlToken) -> None:
+        self.tokens = [opening]
+        self.is_something_else = False
+        self._open = [0]  # indices of the start tags of the open elements
+        self._texts: list[str] = []
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._open
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    def add(self, token: HtmlToken) -> None:
+        self.tokens.append(token)
+        if token.kind is TokenKind.TEXT:
+            self._texts.append(_unescape(token.raw))
+            self.is_something_else = has_letters(self._texts[-1])
+        elif token.kind is TokenKind.CLOSING and token.name == self.tokens[self._open[-1]].name:
+            self._open.pop()
+            self.is_something_else = self.has_ended and not self.text.strip()
+        elif token.kind is TokenKind.OPENING and token.name in INLINE and token.name not in PROTECTED:
+            self._open.append(len(self.tokens) - 1)
+            self.is_something_else = _is_protected(token)
+        else:
+            self.is_something_else = token.kind is not TokenKind.OTHER and token.name not in VOID_INLINE
+
+    def known_others(self) -> Container[int]:
+        """Return the indices of the start tags of elements that are no note marks either.
+
+        These are the elements around the token that ruled this one out; if it has ended, without text, all
+        elements in it. So the tokens of nested elements are not read again once per element.
+        """
+        return range(len(self.tokens)) if self.has_ended else frozenset(self._open)
 
 
 class _ProtectedElement:
@@ -437,6 +488,11 @@ class _ProtectedElement:
         self._open_names = OpenNames()  # of this element and those in it
         self._open_names.push(opening.name)
         self._raw = [opening.raw]
+        self._texts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        return _unescape("".join(self._texts))
 
     @property
     def has_ended(self) -> bool:
@@ -444,6 +500,8 @@ class _ProtectedElement:
 
     def add(self, token: HtmlToken) -> None:
         self._raw.append(token.raw)
+        if token.kind is TokenKind.TEXT:
+            self._texts.append(token.raw)
         is_empty = token.name in VOID or (
             token.raw.endswith("/>") and not FOREIGN.isdisjoint(self._outermost_names())
         )

@@ -20,6 +20,8 @@ from jumok.errors import DataError
 from jumok.text.korean_particles import noun_ends_before
 from jumok.text.plain_spaces import plain_offsets
 from jumok.text.protected_strings import may_have_protected
+from jumok.text.script_ranges import character_set
+from jumok.text.words import UNSPACED_RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,9 +42,7 @@ _CODE = r"`[^`\n]+`"
 _PROTECTED = re.compile("|".join((_URL, _EMAIL, _IP_ADDRESS, _BRACES, _PRINTF, _CODE)))
 _AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # punctuation of the sentence, not of the address
 
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
-)
+_UNSPACED = character_set(UNSPACED_RANGES)
 # A term may begin where a match of this pattern begins.
 _TERM_START = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 _WORD_CHARACTER = re.compile(rf"[^\W_{_UNSPACED}]")

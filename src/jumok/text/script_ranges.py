@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +55,13 @@ SCRIPTS: dict[str, Script] = {
 }
 
 
+def character_set(ranges: Iterable[tuple[int, int]]) -> str:
+    """Return what stands between [ and ] in a pattern of a character in these ranges."""
+    return "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
+
+
 @cache
 def letter_pattern(scripts: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern of a letter in one of these scripts."""
-    ranges = [bounds for script in scripts for bounds in SCRIPTS[script].ranges]
-    characters = "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
+    characters = character_set(bounds for script in scripts for bounds in SCRIPTS[script].ranges)
     return re.compile(f"(?=[^\\W\\d_])[{characters}]")

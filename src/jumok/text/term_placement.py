@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from jumok.text.korean_particles import adapt_particle, is_particle, noun_ends_before, split_particle
-from jumok.text.words import word_spans
+from jumok.text.script_ranges import character_set
+from jumok.text.words import UNSPACED_RANGES, word_spans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 MIN_WEIGHT = 0.1
 """A word whose attention to a term is below this does not translate it."""
 _POSSESSIVE = re.compile(r"['’]s?$")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u31f0-\u31ff\u3400-\u9fff]")
+_UNSPACED = re.compile(f"[{character_set(UNSPACED_RANGES)}]")
 _HANGUL = re.compile("[가-힣]")
 _HANGUL_RUN = re.compile("[가-힣]*")
 # Endings that make a verb of a noun: 공부했다 has the word 공부.

@@ -13,8 +13,7 @@ from itertools import pairwise
 Span = tuple[int, int]
 """Start and end (exclusive) in a text, in characters."""
 
-# Scripts that are written without spaces between words.
-_UNSPACED = (
+UNSPACED_RANGES = (
     (0x0E00, 0x0EFF),  # Thai, Lao
     (0x1000, 0x109F),  # Myanmar
     (0x1780, 0x17FF),  # Khmer
@@ -26,6 +25,7 @@ _UNSPACED = (
     (0xFF66, 0xFF9F),  # half-width kana
     (0x20000, 0x3FFFF),  # Han, rare
 )
+"""Code points of the scripts that are written without spaces between words."""
 
 _JOINERS = "\u200c\u200d"
 
@@ -90,4 +90,4 @@ def _is_combining(character: str) -> bool:
 
 def _is_unspaced(character: str) -> bool:
     code = ord(character)
-    return code >= _UNSPACED[0][0] and any(low <= code <= high for low, high in _UNSPACED)
+    return code >= UNSPACED_RANGES[0][0] and any(low <= code <= high for low, high in UNSPACED_RANGES)

@@ -1,4 +1,4 @@
-/** A model in the browser: it answers the same requests as the server of a live page, src/jumok/server/viewer/service.py. */
+/** A model in the browser: it answers requests about a sentence like the server of a live page, src/jumok/server/viewer/service.py. */
 
 import { Explainer, type Computed, type ExplainRequest, type Progress } from "./explain";
 import { bytesFromBase64, Weights, type StoredModel } from "./model_file";
@@ -10,6 +10,7 @@ import type { Cell, WholeText } from "../lib/format";
 
 const CACHE_SIZE = 8;
 const MAX_CHARACTERS = 1000;
+const OPERATIONS = ["translate", "explain", "rank-heads", "measures", "layers", "steps"];
 
 export class Engine {
   #explainer: Explainer;
@@ -26,6 +27,7 @@ export class Engine {
 
   /** Answer a request; the generator yields partial translations, or undefined to let others run. */
   *answer(operation: string, request: ExplainRequest & { cell?: Cell }): Progress<unknown> {
+    if (!OPERATIONS.includes(operation)) throw new Error(`There is no operation ${operation}.`);
     if ([...request.sentence].length > MAX_CHARACTERS) throw new Error(`A sentence has at most ${MAX_CHARACTERS} characters.`);
     if (operation === "translate") return yield* this.#explainer.translate(request.sentence, request.beam);
     const { cell, index = 0, ...rest } = request;
@@ -35,8 +37,8 @@ export class Engine {
     if (operation === "rank-heads") return yield* this.#explainer.effects(computed);
     if (operation === "measures") return yield* this.#explainer.measures(computed);
     if (operation === "layers") return { layers: this.#explainer.layers(computed) };
-    if (operation === "steps" && cell) return this.#explainer.steps(computed, cell);
-    throw new Error(`There is no operation ${operation}.`);
+    if (!cell) throw new Error("Name the cell whose steps you want. Received: no cell.");
+    return this.#explainer.steps(computed, cell);
   }
 
   /** The translation of a text of several parts, and of each part. */

@@ -103,7 +103,11 @@ export function alignedOffsets(decoded: readonly string[], text: readonly string
 /** The longest common substring, then those to its left and right: [start, start in the other text, length]. */
 function matchingBlocks(left: readonly string[], right: readonly string[]): [number, number, number][] {
   const positions = new Map<string, number[]>();
-  right.forEach((character, i) => positions.set(character, [...(positions.get(character) ?? []), i]));
+  right.forEach((character, i) => {
+    const known = positions.get(character);
+    if (known) known.push(i);
+    else positions.set(character, [i]);
+  });
   const find = (from: number, to: number, otherFrom: number, otherTo: number): [number, number, number][] => {
     let [best, other, size] = [from, otherFrom, 0];
     let lengths = new Map<number, number>();

@@ -52,9 +52,9 @@ export interface ChartLine {
 export const DASHES = ["9 4", "2 4", "12 4 2 4", "6 3 2 3 2 3", "1 7", "18 5"];
 
 /** A line per metric, and the same of other runs: the colour names the metric, the dash the run. */
-export function runLines(metrics: { name: string; points: (lines: MetricsLine[]) => [number, number][] }[], lines: MetricsLine[], others: { name: string; metrics: MetricsLine[] }[]): ChartLine[] {
-  return metrics.flatMap(({ name, points }, i) => [
-    { name, points: points(lines), secondary: i % 2 === 1 },
+export function chartLines(charted: { name: string; points: (metrics: MetricsLine[]) => [number, number][] }[], own: MetricsLine[], others: { name: string; metrics: MetricsLine[] }[]): ChartLine[] {
+  return charted.flatMap(({ name, points }, i) => [
+    { name, points: points(own), secondary: i % 2 === 1 },
     ...others.map((run, index) => ({ name: `${name}, ${run.name}`, points: points(run.metrics), secondary: i % 2 === 1, run: index })).filter((line) => line.points.length),
   ]);
 }

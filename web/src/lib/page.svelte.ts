@@ -16,8 +16,8 @@ export const PANELS = ["attention", "steps", "beam", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
 /** Panels of old addresses: all of them are parts of one view now. */
 const OLD_PANELS = ["translate", "map", "heads", "change"];
-/** The number below each head; "index", the default: the first statistic that the explanation has. */
-export type HeadNumber = "index" | StatisticName;
+/** The number below each head; “first” is the first of those that the explanation has. */
+export type StatisticChoice = "first" | StatisticName;
 
 /** Hypotheses per search step that can be chosen; 0: as the model's recipe says. */
 export const BEAMS = [0, 1, 4, 8];
@@ -56,7 +56,7 @@ class Page {
   /** Whether the map is drawn as lines, else as a heat map. */
   lines = $state(false);
   selectedRows = $state<number[]>([]);
-  numberBelow = $state<HeadNumber>("index");
+  numberBelow = $state<StatisticChoice>("first");
   pointed = $state.raw<Pointed>(NOTHING_POINTED);
   /** The line or cell whose weight can be set. */
   edge = $state.raw<Edge | null>(null);
@@ -560,7 +560,7 @@ class Page {
     this.site = oneOf("site", SITES, "cross");
     this.language = oneOf("language", Object.keys(LANGUAGES) as Language[], this.#defaults.language);
     this.combination = oneOf("show", Object.keys(this.text.combination) as Combination[], "read-out");
-    this.numberBelow = oneOf("order", Object.keys(this.text.headNumbers) as HeadNumber[], "index");
+    this.numberBelow = oneOf("order", Object.keys(this.text.headNumbers) as StatisticChoice[], "first");
     this.appearance = oneOf("theme", ["light", "dark", "system"] as const, this.#defaults.appearance);
     this.layer = index("layer", -1);
     this.head = index("head", 0);
@@ -607,7 +607,7 @@ class Page {
     if (!this.specials) parameters.set("marks", "hidden");
     if (this.lines) parameters.set("view", "lines");
     if (this.selectedRows.length) parameters.set("rows", this.selectedRows.join(","));
-    if (this.numberBelow !== "index") parameters.set("order", this.numberBelow);
+    if (this.numberBelow !== "first") parameters.set("order", this.numberBelow);
     if (this.measure !== "weight") parameters.set("measure", this.measure);
     if (this.difference) parameters.set("minus", "weight");
     if (this.stripRow >= 0) parameters.set("word", String(this.stripRow));

@@ -11,7 +11,7 @@ const NAME = "jumok-history";
 export const MAX_ENTRIES = 50;
 export const MAX_CHARACTERS = 500_000; // of all entries; browsers store a few millions per site
 /** Whether the added text continues that of an entry, which it then replaces. The last character may differ: a full stop gives way to the next word. */
-const isContinued = (entry: Entry, added: Entry) => entry.source === added.source && entry.target === added.target && added.text.startsWith(entry.text.slice(0, -1));
+const isContinued = (entry: Entry, added: Entry) => entry.source === added.source && entry.target === added.target && added.text.startsWith(entry.text.length > 1 ? entry.text.slice(0, -1) : entry.text);
 
 /** The stored entries; null if no history is kept. */
 export function readHistory(storage: Store): Entry[] | null {

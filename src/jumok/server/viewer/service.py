@@ -407,7 +407,7 @@ class ExplanationService:
             target=request.target,
             options=ExplanationOptions(beam=request.beam),
             prefix=request.prefix,
-            edit=request.changes or None,
+            edit=request.changes,
             limits=self._limits,
             on_partial=on_partial,
         )

@@ -93,7 +93,7 @@ def open_inputs(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], lis
     model, languages = recipe.model, recipe.languages
     task_is_open = model.family == "decoder-only" and "model.task" not in overrides
     plain = None if task_is_open else model.task != "translate"
-    if any(_holds_pictures(file) for file in (*inputs.pairs, *inputs.valid)):
+    if any(map(is_picture_corpus, (*inputs.pairs, *inputs.valid))):
         return _open_pictures(inputs, overrides)
     corpora = _open(inputs, inputs.pairs, languages.source, languages.target, plain=plain)
     first = corpora[0]
@@ -122,7 +122,7 @@ def _check_stop_on(overrides: Overrides, scores: Sequence[str]) -> None:
         )
 
 
-def _holds_pictures(file: CorpusInput) -> bool:
+def is_picture_corpus(file: CorpusInput) -> bool:
     return file.pictures if isinstance(file, Corpus) else holds_pictures(file)
 
 

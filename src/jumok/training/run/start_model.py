@@ -28,6 +28,7 @@ from jumok.training.run.initial_model import (
     INITIAL_WEIGHTS,
     refuse_contradictions,
 )
+from jumok.training.run.inputs import is_picture_corpus
 from jumok.training.run.old_pairs import Collector, OldPairs, collect_old_pairs
 from jumok.training.validation.translation import TranslationValidation
 from jumok.types import UNKNOWN
@@ -167,7 +168,12 @@ class StartModel:
 
 
 def read_start_model(folder: str, inputs: Inputs) -> StartModel:
-    """Return the model in a model folder, all files verified."""
+    """Return the model in a model folder, all files verified; raise if the run has pictures."""
+    if any(map(is_picture_corpus, (*inputs.pairs, *inputs.valid))):
+        raise UnsupportedError(
+            "--start-from takes a model of text, but the source is pictures. Leave it out and "
+            "train a new model."
+        )
     stored = read_stored_model(Path(folder))
     recipe = stored.card.recipe
     if recipe.source.kind == "pictures":
