@@ -295,3 +295,16 @@ def test_several_changes_apply_together() -> None:
     stored = explanation_from_json(explanation_to_json(both))
     assert stored.changes == both.changes
     assert not isinstance(stored, LiveExplanation)
+
+
+@pytest.mark.parametrize("name", ["transformer", "decoder-only"])
+def test_a_silenced_head_stays_silent_in_whichever_order_the_changes_come(name: str) -> None:
+    translator = small_translator(name)
+    silence = Silence("cross", 1, 1)
+    others = [Pin("cross", queries=(0, 1), keys=(0,)), Paint("cross", query=2, key=1, weight=0.5)]
+    first = explain(translator, SENTENCE, target=TARGET, edit=[silence, *others])
+    last = explain(translator, SENTENCE, target=TARGET, edit=[*others, silence])
+    assert np.all(first.attention["cross"].weights[1, 1] == 0)
+    assert np.any(first.attention["cross"].weights[1, 0] > 0)
+    np.testing.assert_array_equal(first.log_probs, last.log_probs)
+    assert first.changes == (silence, *others)

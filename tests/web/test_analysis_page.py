@@ -152,6 +152,29 @@ def test_lines_of_a_difference_have_both_signs(open_page: OpenPage, address: str
     assert 0 < sum(value > 0 for value in strong) < len(strong)
 
 
+@pytest.mark.parametrize("measure", ["gradient", "erasure"])
+def test_the_legend_of_lines_ends_at_the_number_of_the_strongest_line(
+    open_page: OpenPage, address: str, measure: str
+) -> None:
+    page = opened(open_page, address, panel="attention", measure=measure, view="lines", theme="light")
+    values = json.loads(save_file(page, "JSON"))["values"]
+    largest = max(abs(value) for row in values for value in row if value is not None)
+    legend = page.locator("#map-part").get_by_test_id("legend")
+    ends = [float(text.replace("−", "-")) for text in legend.locator("span").all_inner_texts()]
+    assert ends == pytest.approx([-largest, -largest / 2, 0, largest / 2, largest], rel=0.06)
+    thickest = max(
+        page.locator("#map-part line").all(), key=lambda line: float(line.get_attribute("stroke-width") or 0)
+    )
+    end = (
+        legend.locator("rect").last
+        if "positive" in (thickest.get_attribute("class") or "")
+        else legend.locator("rect").first
+    )
+    assert end.get_attribute("height") == thickest.get_attribute("stroke-width") == "6"
+    colour = "e => [getComputedStyle(e).fill, getComputedStyle(e).stroke]"
+    assert end.evaluate(colour)[0] == thickest.evaluate(colour)[1]
+
+
 def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, address: str) -> None:
     page = opened(open_page, address, panel="attention")
     weights = page.locator("#pair path.line").count()
@@ -234,6 +257,19 @@ def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: Ope
     expect(stages.last.locator(".computed")).to_contain_text("log p =")
     expect(page.get_by_text("the logit lens").first).to_be_visible()
     expect(page.locator("td.written").last).to_be_visible()
+
+
+def test_a_long_list_of_keys_says_that_it_can_be_scrolled(open_page: OpenPage, address: str) -> None:
+    page = opened(open_page, address, panel="steps", sentence="I go home " * 6)
+    weights = page.locator("#panel ol[aria-label=weights]").first
+    expect(weights).to_be_visible()
+    count = weights.locator("li").count()
+    assert count > 13
+    note = page.locator("#panel article").get_by_text(f"{count} in all: scroll to see the others.").first
+    expect(note).to_be_visible()
+    assert "in all: scroll" not in save_file(page, "SVG").decode()  # a figure has all bars
+    page.get_by_label("Sentence", exact=True).fill("I go home.")
+    expect(note).to_have_count(0)
 
 
 def test_the_steps_panel_opens_on_a_weight_near_one_half(

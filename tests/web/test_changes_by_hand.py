@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from jumok.analysis.changes import Pin, change_to_json
+from jumok.analysis.changes import Pin, Silence, change_to_json
 from jumok.analysis.explainer import explain
 from support.page_browser import SENTENCE, assert_accessible, save_file, wait_for_responses
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     OpenPage = Callable[..., Page]
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
@@ -255,6 +260,33 @@ def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
     raise AssertionError("no pin moves a word of the translation to other steps")
 
 
+def change_of_the_last_two_words(translator: Translator) -> Silence:
+    """Return a change that keeps the translation, and changes its last two words by 1% or more."""
+    plain = explain(translator, SENTENCE)
+    for site, packed in plain.attention.items():
+        for layer, head in np.ndindex(packed.weights.shape[:2]):
+            silence = Silence(site, layer, head)
+            after = explain(translator, SENTENCE, edit=silence)
+            if after.target.text == plain.target.text:
+                moved = np.abs(np.exp(after.log_probs) - np.exp(plain.log_probs))
+                if min(moved[-3:-1]) > 0.015:
+                    return silence
+    raise AssertionError("no head moves the last two words only a little")
+
+
+@pytest.mark.parametrize("language", ["en", "ko"])
+def test_the_changes_of_neighbouring_words_do_not_overlap(
+    open_page: OpenPage, address: str, translator: Translator, language: str
+) -> None:
+    change = change_of_the_last_two_words(translator)
+    page = open_page(f"{address}#language={language}&changes={quote(json.dumps([change_to_json(change)]))}")
+    wait_for_responses(page)
+    labels = page.locator("#pair .change")
+    expect(labels.nth(1)).to_be_visible()
+    boxes: list[Any] = labels.evaluate_all("all => all.map(one => one.getBoundingClientRect().toJSON())")
+    assert all(left["right"] < right["left"] for left, right in pairwise(boxes))
+
+
 def test_a_second_change_is_named_by_the_word_that_was_chosen(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
@@ -393,6 +425,40 @@ def test_back_and_forward_lead_through_panels_and_sentences(page: Page) -> None:
     wait_for_responses(page)
 
 
+def test_a_word_is_not_lit_any_more_when_what_the_pointer_was_on_is_gone(page: Page) -> None:
+    page.locator("#tab-beam").click()
+    page.locator("#tab-attention").click()
+    page.locator("td .picture").first.hover()
+    expect(page.locator(".pair .pointed").first).to_be_visible()
+    page.go_back()
+    expect(page.locator("#tab-beam")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".pair .pointed")).to_have_count(0)
+
+
+def test_a_figure_outlines_lit_words_and_strikes_lost_words_and_hatches_silenced_heads(
+    open_page: OpenPage, address: str
+) -> None:
+    silence = quote(json.dumps([{"kind": "silence", "site": "cross", "layer": None, "head": None}]))
+    page = open_page(f"{address}#panel=attention&changes={silence}")
+    wait_for_responses(page)
+    lost = page.locator(".pair del").all_inner_texts()
+    assert lost
+    word(page, "target", 0).hover()
+    expect(page.locator("td .picture rect").first).to_be_attached()
+    with page.expect_download() as saved:  # a pointer on a button would leave the word
+        page.get_by_role("button", name="Share", exact=True).evaluate("button => button.click()")
+        page.locator("#share button", has_text="SVG").evaluate("button => button.click()")
+    figure = ElementTree.fromstring(saved.value.path().read_bytes())
+    rects = [rect for rect in figure.iter(f"{SVG}rect") if rect.get("fill") == "none"]
+    outlines = [rect for rect in rects if rect.get("vector-effect") == "non-scaling-stroke"]
+    assert len(outlines) == page.locator("td .picture rect").count()
+    struck = [text for text in figure.iter(f"{SVG}text") if text.get("text-decoration") == "line-through"]
+    assert [text.text for text in struck] == lost
+    silenced = [group for group in figure.iter(f"{SVG}g") if group.get("opacity") == "0.25"]
+    hatched = [path for path in figure.iter(f"{SVG}path") if path.get("stroke-width") == "6"]
+    assert len(silenced) == len(hatched) == page.locator("td.off").count()
+
+
 def test_theme_and_language_are_remembered(open_page: OpenPage, address: str) -> None:
     page = open_page(address)
     page.get_by_label("Appearance").select_option("Dark")
@@ -456,6 +522,17 @@ def test_only_figures_are_printed(page: Page) -> None:
     for visible in (".pair", "[role=application] canvas", "td canvas"):
         expect(page.locator(visible).first).to_be_visible()
     expect(page.locator(".caption").last).to_have_text(re.compile(r"^mine · jumok, \d{4}-\d\d-\d\d$"))
+    assert page.locator("main").evaluate("main => getComputedStyle(main).padding") == "0px"
+
+
+def test_on_paper_the_captions_come_first(page: Page) -> None:
+    """Below the figures they might stand alone on a last page."""
+    ends = "main => [main.firstElementChild, main.lastElementChild].map(one => one.matches('.caption'))"
+    assert page.locator("main").evaluate(ends) == [False, True]
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("main").evaluate(ends) == [True, False]
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("main").evaluate(ends) == [False, True]
 
 
 def test_a_given_translation_is_explained(page: Page, translator: Translator) -> None:

@@ -207,6 +207,23 @@ def test_a_word_lights_the_map_of_a_hypothesis_and_a_cell_lights_its_words(
     expect(page.locator("g.node.lit").first).to_be_visible()
 
 
+def test_the_map_of_a_hypothesis_names_its_heads_and_has_a_legend(open_page: OpenPage, live: str) -> None:
+    page = open_page(f"{live}#panel=beam")
+    wait_for_responses(page)
+    expect(page.locator("#panel")).to_contain_text(
+        re.compile(r"What this hypothesis attended to: Alignment heads \d·\d")
+    )
+    expect(page.locator("#panel").get_by_test_id("legend")).to_contain_text("1.00")
+
+
+def test_the_heads_of_a_long_sentence_are_high_enough_to_be_seen(open_page: OpenPage, live: str) -> None:
+    page = open_page(f"{live}#panel=attention&sentence={'I go home ' * 12}&target=집에")
+    wait_for_responses(page)
+    heights: list[int] = page.locator("td .picture").evaluate_all("all => all.map(one => one.clientHeight)")
+    assert heights
+    assert min(heights) >= 40
+
+
 def test_words_of_another_translation_are_not_lit_as_if_they_were_the_same(
     open_page: OpenPage, live: str
 ) -> None:
@@ -299,6 +316,8 @@ def test_a_run_shows_its_curves_and_checkpoints(open_page: OpenPage, live: str) 
     page = open_page(live + "#panel=run")
     expect(page.locator("figure")).to_have_count(3)
     expect(page.locator("article h4").last).to_contain_text("250 updates")
+    checkpoints = page.locator("section", has=page.locator("article h4"))
+    expect(checkpoints.get_by_test_id("legend")).to_contain_text("1.00")
 
 
 def validation_lines(run: Path) -> list[dict[str, Any]]:

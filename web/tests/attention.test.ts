@@ -45,6 +45,15 @@ describe("changes", () => {
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [2], weight: 0.5 }, [0.75, 0.25, 0])).toEqual([0.375, 0.125, 0.5]);
   });
 
+  it("silence comes last, whatever the order of the changes", () => {
+    const pin: Change = { kind: "pin", ...scope, queries: [2], keys: [0] };
+    for (const changes of [[{ kind: "silence", ...scope, layer: 0, head: 1 } as const, pin], [pin, { kind: "silence", ...scope, layer: 0, head: 1 } as const]]) {
+      const row = Float32Array.of(0.25, 0.75);
+      editFromChanges(changes)!(row, weightRow);
+      expect([...row]).toEqual([0, 0]);
+    }
+  });
+
   it("silenceHeads sets the rows of the named heads to 0", () => {
     const row = Float32Array.of(0.25, 0.75);
     silenceHeads("cross", [[0, 1]], null)(row, weightRow);

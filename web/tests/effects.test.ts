@@ -42,6 +42,23 @@ function example(overrides: Partial<Explanation> = {}): Explanation {
 
 const choice: Choice = { site: "cross", combination: "head", layer: 0, head: 0, words: true, specials: true };
 
+describe("the maximum over heads", () => {
+  /** Head 0 reads "▁b", head 1 reads "c": each gives the word "bc" the weight 1, through another of its tokens. */
+  const twoHeads = example({ attention: { cross: packWeights([...Array<number[]>(4).fill([0, 1, 0, 0]).flat(), ...Array<number[]>(4).fill([0, 0, 1, 0]).flat()], [1, 2, 4, 4]) } });
+  const maximum: Choice = { ...choice, combination: "maximum", layer: -1 };
+
+  it("is that of a word's weight, which is never above 1", () => {
+    expect([...makeMap(twoHeads, maximum)!.values.subarray(0, 3)]).toEqual([0, 1, 0]);
+    expect([...makeMap(twoHeads, { ...maximum, words: false })!.values.subarray(0, 4)]).toEqual([0, 1, 1, 0]);
+  });
+
+  it("is that of a word's weight × ‖value‖", () => {
+    const measures: Measures = { value_norms: { cross: packWeights([1, 1, 1, 1, 1, 1, 1, 1], [1, 2, 4]) }, gradient: {}, erasure: null };
+    const equal = example({ attention: { cross: packWeights([...Array<number[]>(4).fill([0.5, 0.5, 0, 0]).flat(), ...Array<number[]>(4).fill([0.5, 0, 0.5, 0]).flat()], [1, 2, 4, 4]) } });
+    measureMap(equal, maximum, measures, "norm")!.values.subarray(0, 3).forEach((share, i) => expect(share).toBeCloseTo([0.5, 0.5, 0][i]));
+  });
+});
+
 describe("effects of heads on words", () => {
   it("sum over the tokens of a word, with </s> after the words", () => {
     const map = headWordEffects(example(), "cross")!;

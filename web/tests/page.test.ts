@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { describeChange, edgeWords, firstChangedStep, independentOfSentence, isSilenced, isWithoutEffect, numGiven, partlyPinned, prefixTexts, releaseWeight, scopedEdge, setWeight, silence, toggleHead, weightSetAt, parseChanges, type Change, type Edge } from "../src/lib/changes";
 import type { Explanation, TokenizedSentence } from "../src/lib/format";
 import { mergeWords } from "../src/lib/diff";
-import { computeLayout, FONT_SIZE, isSameCell, LABEL_HEIGHT } from "../src/lib/heatmap";
+import { computeLayout, FONT_SIZE, isSameCell, LABEL_HEIGHT, MIN_FONT_SIZE } from "../src/lib/heatmap";
 import { boxAt, labelMiddles, linesOf } from "../src/lib/lines";
 import { comparisonOrder, joinTokens, mapFrom } from "../src/lib/maps";
 import { fill, likelihood, times } from "../src/lib/numbers";
@@ -141,6 +141,8 @@ describe("lines", () => {
     const at = (left: number, top = 0) => ({ left, right: left + 10, top, bottom: top + 10 });
     expect(labelMiddles([at(0), at(9), at(60), at(0, 30), undefined], [20, 20, 20, 20, 20])).toEqual([5, null, 65, 5, null]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 20, 20])).toEqual([5, 29, 53]);
+    expect(labelMiddles([at(0), at(20), at(40)], [20, 0, 20])).toEqual([5, null, 45]);
+    expect(labelMiddles([at(0), at(10)], [30, 30], 30)).toEqual([5, 39]);
   });
 });
 
@@ -237,6 +239,9 @@ describe("layout", () => {
     const square = computeLayout(map(5, 5), 600);
     expect(square.row).toBe(square.cell);
     expect(computeLayout(map(200, 200), 600).height).toBeLessThan(1200);
+    const { font, rowFont } = computeLayout(map(200, 200), 600);
+    expect([font, rowFont]).toEqual([MIN_FONT_SIZE, MIN_FONT_SIZE]);
+    expect(MIN_FONT_SIZE).toBeGreaterThanOrEqual(9);
   });
 
   it("fits the width with slanted labels, and two maps stay in line", () => {

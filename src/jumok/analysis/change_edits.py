@@ -145,13 +145,18 @@ def _check_indices(change: Change, axis: str, indices: Sequence[int | None], cou
 
 
 def edit_from_changes(changes: Sequence[Change], model: TranslationModel, source_length: int) -> Edit | None:
-    """Return the edit that makes these changes. `source_length` counts the source's `</s>`."""
+    """Return the edit that makes these changes. `source_length` counts the source's `</s>`.
+
+    Silences come last, whatever the order of the changes: a head that is silenced stays silent if one of its
+    rows is painted or pinned.
+    """
     if not changes:
         return None
+    ordered = sorted(changes, key=lambda change: isinstance(change, Silence))
 
     def edit(weights: Tensor, attention_site: AttentionSite, /) -> Tensor:
         edited = weights
-        for change in changes:
+        for change in ordered:
             window = _window(change.site, model, source_length, attention_site, weights)
             if window is None or change.layer not in (None, attention_site.layer):
                 continue

@@ -65,7 +65,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Silence(Change):
-    """Set all weights to 0, so that the head, the layer or the whole site contributes nothing."""
+    """Set all weights to 0, so that the head, the layer or the whole site contributes nothing.
+
+    It stays silent whatever other changes do to it, in whichever order they are given.
+    """
 
     kind: Literal["silence"] = field(default="silence", kw_only=True, repr=False)
 

@@ -7,11 +7,12 @@ import type { Edit, SiteWeights, WeightRow } from "./model";
 /** Smaller sums of weights count as 0. */
 const MIN_SUM = 1e-12;
 
-/** The edit that makes these changes; null if there are none. */
+/** The edit that makes these changes; null if there are none. Silences come last, whatever the order of the changes: a head that is silenced stays silent if one of its rows is painted or pinned. */
 export function editFromChanges(changes: readonly Change[]): Edit | null {
   if (!changes.length) return null;
+  const ordered = [...changes].sort((a, b) => Number(a.kind === "silence") - Number(b.kind === "silence"));
   return (weights, row) => {
-    for (const change of changes) if (concerns(change, row)) apply(change, weights, row.query);
+    for (const change of ordered) if (concerns(change, row)) apply(change, weights, row.query);
   };
 }
 

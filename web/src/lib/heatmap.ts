@@ -34,6 +34,8 @@ const BACKGROUNDS = { light: "#ffffff", dark: "#14171c" };
 const STROKE_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
 /** The size of labels, unless cells are smaller. */
 export const FONT_SIZE = 13;
+/** The smallest size of labels: where cells are smaller still, labels are left out. */
+export const MIN_FONT_SIZE = 9;
 const GAP = 8;
 const MAX_LABEL = 150;
 const NARROW = 480;
@@ -77,7 +79,7 @@ export function computeLayout(map: AttentionMap, availableWidth: number, maxCell
   const upright = within(room / Math.max(1, map.columns));
   const isSlanted = upright >= MIN_SLANTED * FONT_SIZE && maxWidth(map.columnLabels) * FONT_SIZE > upright - 4;
   const cell = isSlanted ? Math.min(upright, within((room - reach) / Math.max(0.5, map.columns - 0.5))) : upright;
-  const size = Math.max(7, Math.min(FONT_SIZE, cell * 0.95));
+  const size = Math.max(MIN_FONT_SIZE, Math.min(FONT_SIZE, cell * 0.95));
   const labelWidth = maxWidth(map.columnLabels) * size;
   // Slanted labels are easier to read, Hangul above all, but need more room than upright ones.
   const rotation = labelWidth <= cell - 4 ? 0 : cell >= MIN_SLANTED * size ? -45 : -90;
@@ -85,7 +87,7 @@ export function computeLayout(map: AttentionMap, availableWidth: number, maxCell
   const top = (rotation === 0 ? size : rotation === -90 ? visible : (visible + size) * SLANT) + GAP + 4;
   const overhang = rotation === -45 ? Math.max(0, reach - cell / 2) : 0;
   const row = Math.max(cell, Math.min(LABEL_HEIGHT, MAX_ROWS_HEIGHT / Math.max(1, map.rows)));
-  const rowFont = Math.max(7, Math.min(FONT_SIZE, row * 0.95));
+  const rowFont = Math.max(MIN_FONT_SIZE, Math.min(FONT_SIZE, row * 0.95));
   return { cell, row, left, top, width: left + cell * map.columns + overhang + 2, height: top + row * map.rows + 2, rotation, font: size, rowFont };
 }
 

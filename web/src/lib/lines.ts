@@ -29,6 +29,11 @@ export interface Point {
   y: number;
 }
 
+/** The width of a line of the map in pixels, and its opacity, by its strength. */
+export const lineWidth = (strength: number) => 1 + 5 * strength;
+export const lineOpacity = (strength: number) => 0.15 + 0.85 * strength;
+export const LARGEST_LINE = lineWidth(1);
+
 /** The lines between words, the weakest first. Special tokens have none. */
 export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWords: number): Line[] {
   const lines: Line[] = [];
@@ -67,14 +72,14 @@ export function boxAt(boxes: readonly (Box | undefined)[], { x, y }: Point, reac
 /** How far a label may move to the right, in pixels, if it would overlap the label before. */
 const MAX_SHIFT = 14;
 
-/** The middle of each label, from left to right in every row. A label that would overlap the label before moves a little, or is left out (null). */
-export function labelMiddles(boxes: readonly (Box | undefined)[], widths: readonly number[]): (number | null)[] {
+/** The middle of each label, from left to right in every row. A label that would overlap the label before moves a little, or is left out (null), as is one without a width. */
+export function labelMiddles(boxes: readonly (Box | undefined)[], widths: readonly number[], maxShift = MAX_SHIFT): (number | null)[] {
   const ends = new Map<number, number>();
   return boxes.map((box, i) => {
-    if (!box) return null;
+    if (!box || !widths[i]) return null;
     const [middle, end] = [(box.left + box.right) / 2, ends.get(Math.round(box.top)) ?? -Infinity];
     const shift = Math.max(0, end - (middle - widths[i] / 2));
-    if (shift > MAX_SHIFT) return null;
+    if (shift > maxShift) return null;
     ends.set(Math.round(box.top), middle + shift + widths[i] / 2 + 4);
     return middle + shift;
   });

@@ -95,18 +95,6 @@ export function headWeights(packed: Packed, layer: number, head: number): Float3
   return weights(packed).subarray(start, start + size);
 }
 
-/** The average or the maximum over heads of their weights, or of what `tableOf` has for each head. */
-export function combineHeads(packed: Packed, selected: [number, number][], maximum: boolean, tableOf = (layer: number, head: number) => headWeights(packed, layer, head)): Float32Array {
-  const size = packed.shape[2] * packed.shape[3];
-  const total = new Float32Array(size);
-  for (const [layer, head] of selected) {
-    const table = tableOf(layer, head);
-    if (maximum) for (let i = 0; i < size; i++) total[i] = Math.max(total[i], table[i]);
-    else for (let i = 0; i < size; i++) total[i] += table[i] / selected.length;
-  }
-  return total;
-}
-
 /** The heads that a choice combines; empty for roll-out. */
 export function selectedHeads(explanation: Explanation, choice: Choice): [number, number][] {
   const packed = explanation.attention[choice.site];
@@ -147,20 +135,12 @@ export function edgeWeight(explanation: Explanation, { site, layer, head, querie
   return count ? total / count : 0;
 }
 
-function selectedWeights(explanation: Explanation, choice: Choice): Float32Array {
-  const rollOut = explanation.roll_out[choice.site];
-  if (choice.combination === "roll-out" && rollOut) return weights(rollOut);
-  const packed = explanation.attention[choice.site]!;
-  const table = combineHeads(packed, selectedHeads(explanation, choice), choice.combination === "maximum");
-  return isShifted(explanation, choice) ? shiftRowsUp(table, packed.shape[3]) : table;
-}
-
 /** Whether the row of a token is the step that reads it instead of the step that produces it. */
 export function isShifted(explanation: Explanation, choice: Choice): boolean {
   return choice.combination === "read-out" && explanation.alignments[0]?.shift === 1;
 }
 
-export function shiftRowsUp(table: Float32Array, keys: number): Float32Array {
+function shiftRowsUp(table: Float32Array, keys: number): Float32Array {
   const shifted = table.slice();
   shifted.copyWithin(0, keys);
   return shifted;
@@ -216,7 +196,24 @@ function isCausal({ attention, facts }: Explanation, site: Site): boolean {
 /** The map of a choice. A word's keys are summed and its queries averaged, so that rows keep their sums. */
 export function makeMap(explanation: Explanation, choice: Choice, columnWords = choice.words): AttentionMap | null {
   const packed = explanation.attention[choice.site];
-  return packed ? { ...tableMap(explanation, choice, selectedWeights(explanation, choice), { columnWords }), rounded: isRounded(packed) } : null;
+  if (!packed) return null;
+  const rollOut = choice.combination === "roll-out" && explanation.roll_out[choice.site];
+  const map = rollOut ? tableMap(explanation, choice, weights(rollOut), { columnWords }) : combineHeads(explanation, choice, (layer, head) => headWeights(packed, layer, head), { columnWords });
+  return { ...map, rounded: isRounded(packed) };
+}
+
+/** The map of the heads of a choice, of which `tableOf` gives the numbers: their average, or their maximum.
+ * The maximum of a word is the largest number that a head has for the word, not the sum of the maxima of its tokens: these may be of different heads, and add up to more than 1. */
+export function combineHeads(explanation: Explanation, choice: Choice, tableOf: (layer: number, head: number) => Float32Array, options: TableOptions = {}): AttentionMap {
+  const tables = selectedHeads(explanation, choice).map(([layer, head]) => tableOf(layer, head));
+  if (choice.combination === "maximum") {
+    const maps = tables.map((table) => tableMap(explanation, choice, table, options));
+    return { ...maps[0], values: maps[0].values.map((_, i) => Math.max(...maps.map(({ values }) => values[i]))) };
+  }
+  const [queries, keys] = explanation.attention[choice.site]!.shape.slice(2);
+  const mean = new Float32Array(queries * keys);
+  for (const table of tables) for (let i = 0; i < mean.length; i++) mean[i] += table[i] / tables.length;
+  return tableMap(explanation, choice, isShifted(explanation, choice) ? shiftRowsUp(mean, keys) : mean, options);
 }
 
 interface TableOptions {

@@ -1,7 +1,7 @@
 /** How much each column matters to each row, by measures other than the weight: norms as shares of a row, gradients and erasure in nats. */
 
 import { floats, weights, type Explanation, type Measures, type Packed, type PackedFloats } from "./format";
-import { combineHeads, headWeights, isShifted, makeMap, selectedHeads, shiftRowsUp, tableMap, withoutSpecials, type AttentionMap, type Choice } from "./maps";
+import { combineHeads, headWeights, makeMap, tableMap, withoutSpecials, type AttentionMap, type Choice } from "./maps";
 
 export type Measure = "weight" | "norm" | "gradient" | "erasure";
 export const MEASURES: Measure[] = ["weight", "norm", "gradient", "erasure"];
@@ -41,7 +41,7 @@ export function measureMap(explanation: Explanation, choice: Choice, measures: M
 
 /** The map of a measure with all rows and columns: shares are those of the whole row, whichever columns are shown. */
 function wholeMap(explanation: Explanation, choice: Choice, measures: Measures, measure: Exclude<Measure, "weight">): AttentionMap {
-  if (measure === "norm") return { ...shares(tableMap(explanation, choice, normTable(explanation, choice, measures.value_norms[choice.site]!)), 0), quantity: "share" };
+  if (measure === "norm") return { ...shares(normMap(explanation, choice, measures.value_norms[choice.site]!), 0), quantity: "share" };
   if (measure === "erasure") return erasureMap(explanation, choice, measures.erasure!);
   const table = floats(measures.gradient[choice.site as "cross" | "decoder"]!).map((value) => 0 - value);
   return { ...tableMap(explanation, choice, table, { addQueries: true }), quantity: "nats" };
@@ -71,15 +71,14 @@ export function strokes({ rows, columns, empty }: Pick<AttentionMap, "rows" | "c
 }
 
 /** Weight × ‖value‖ of the chosen heads, averaged, or the maximum of them. */
-function normTable(explanation: Explanation, choice: Choice, packed: Packed): Float32Array {
+function normMap(explanation: Explanation, choice: Choice, packed: Packed): AttentionMap {
   const attention = explanation.attention[choice.site]!;
   const [, heads, , keys] = attention.shape;
   const norms = weights(packed);
-  const table = combineHeads(attention, selectedHeads(explanation, choice), choice.combination === "maximum", (layer, head) => {
+  return combineHeads(explanation, choice, (layer, head) => {
     const start = (layer * heads + head) * keys;
     return headWeights(attention, layer, head).map((weight, i) => weight * norms[start + (i % keys)]);
   });
-  return isShifted(explanation, choice) ? shiftRowsUp(table, keys) : table;
 }
 
 /** Erasure deletes whole words, so the columns are words, also if the rows are tokens. Columns that are no words are never erased, and have no numbers. */

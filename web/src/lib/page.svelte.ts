@@ -272,6 +272,7 @@ class Page {
   /** Open a panel, and clear an error of the previous one. */
   openPanel(panel: Panel): void {
     this.panel = panel;
+    this.pointed = NOTHING_POINTED; // what the pointer was on is gone
     if (this.explanation) this.problem = "";
   }
 
@@ -584,6 +585,7 @@ class Page {
     const [site, ...cell] = list("cell");
     const [layer, head, query, key] = indices(cell);
     this.cell = isSite(site) && key !== undefined ? { site, layer, head, query, key } : null;
+    this.pointed = NOTHING_POINTED; // what the pointer was on may be gone
     this.#keepSelection = true;
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;

@@ -1,6 +1,6 @@
 /** Save a panel as a file. */
 
-const STYLE_PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
+const STYLE_PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "vector-effect", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
 const MARGIN = 16;
 /** Characters that XML cannot contain: a single one makes the picture invalid. */
 const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
@@ -60,8 +60,11 @@ function drawElement(root: HTMLElement, background: string): string {
     if (node instanceof SVGSVGElement) at.width && add(positioned(standaloneSvg(node), at, frame), at);
     else if (node instanceof HTMLCanvasElement) at.width && add(positioned(svgDrawings.get(node)?.() ?? image(node), at, frame), at);
     else {
+      const { opacity } = getComputedStyle(node);
+      if (opacity !== "1") parts.push(`<g opacity="${opacity}">`);
       add(box(node, at, frame), at);
       node.childNodes.forEach(walk);
+      if (opacity !== "1") parts.push("</g>");
     }
   };
   root.childNodes.forEach(walk);
@@ -88,7 +91,7 @@ function* textLines(node: Text, frame: DOMRect): Generator<{ text: string; at: D
     else if (at.width) lines.push({ start, end, at });
   }
   const style = getComputedStyle(node.parentElement!);
-  const attributes = `fill="${style.color}" font-size="${style.fontSize}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escape(style.fontFamily)}"`;
+  const attributes = `fill="${style.color}" font-size="${style.fontSize}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escape(style.fontFamily)}" text-decoration="${style.textDecorationStyle === "solid" ? style.textDecorationLine : "none"}"`;
   for (const { start, end, at } of lines)
     yield { at, text: `<text x="${at.left - frame.left}" y="${at.top - frame.top + at.height / 2}" dominant-baseline="central" ${attributes}>${escape(node.data.slice(start, end))}</text>` };
 }
@@ -96,9 +99,18 @@ function* textLines(node: Text, frame: DOMRect): Generator<{ text: string; at: D
 function box(element: Element, at: DOMRect, frame: DOMRect): string {
   const style = getComputedStyle(element);
   const border = parseFloat(style.borderTopWidth);
+  if (at.width && style.backgroundImage.startsWith("repeating-linear-gradient")) return hatching(style.backgroundImage, at, frame);
   if (!at.width || (style.backgroundColor === "rgba(0, 0, 0, 0)" && !border)) return "";
   const inside = `x="${at.left - frame.left + border / 2}" y="${at.top - frame.top + border / 2}" width="${at.width - border}" height="${at.height - border}" rx="${parseFloat(style.borderTopLeftRadius) || 0}"`;
-  return `<rect ${inside} fill="${style.backgroundColor}" opacity="${style.opacity}" stroke="${border ? style.borderTopColor : "none"}" stroke-width="${border}" stroke-dasharray="${style.borderTopStyle === "dashed" ? "3 3" : "none"}"/>`;
+  return `<rect ${inside} fill="${style.backgroundColor}" stroke="${border ? style.borderTopColor : "none"}" stroke-width="${border}" stroke-dasharray="${style.borderTopStyle === "dashed" ? "3 3" : "none"}"/>`;
+}
+
+/** The stripes of a silenced head (HeadStrip.svelte) in the colour of this gradient: 6 pixels wide, 6 apart, rising to the right. */
+function hatching(gradient: string, { left, top, width, height }: DOMRect, frame: DOMRect): string {
+  const colour = /(rgb|color)a?\([^)]*\)/.exec(gradient)?.[0] ?? "none";
+  const stripes: string[] = [];
+  for (let x = width + height - 3 * Math.SQRT2; x > -6; x -= 12 * Math.SQRT2) stripes.push(`M ${x.toFixed(1)} 0 l ${-height} ${height}`);
+  return `<svg x="${left - frame.left}" y="${top - frame.top}" width="${width}" height="${height}"><path d="${stripes.join(" ")}" stroke="${colour}" stroke-width="6"/></svg>`;
 }
 
 /** A canvas with one pixel per cell as an image; its cells stay sharp when it is enlarged. */
