@@ -85,6 +85,7 @@ def test_file_options_are_repeated(typed: str, seen: str) -> None:
         ("--valid v.en.gz v.de.gz p.tsv", "--valid v.en.gz --valid v.de.gz p.tsv"),
         ("--valid v.en:2 v.de p.tsv", "--valid v.en:2 --valid v.de p.tsv"),
         ("--valid dev/en.txt dev/de.txt p.tsv", "--valid dev/en.txt --valid dev/de.txt p.tsv"),
+        ("--valid v.src.txt v.tgt.txt t.txt", "--valid v.src.txt --valid v.tgt.txt t.txt"),
         ("--valid v.en t.en t.de", "--valid v.en t.en t.de"),
     ],
 )

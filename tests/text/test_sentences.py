@@ -58,6 +58,13 @@ def test_spaces_between_sentences_become_the_separator_of_the_language() -> None
     assert "".join(replace_sentences(text, spans, split(text), "de")) == text
     english = "One two three. Four."
     assert "".join(replace_sentences(english, sentence_spans(english), ["一。", "二。"], "ja")) == "一。二。"
+    for space in ("\u3000", "\u00a0 ", "  "):
+        japanese = f"本当ですか？{space}行きましょう。"
+        spans = sentence_spans(japanese)
+        assert (
+            "".join(replace_sentences(japanese, spans, ["Really?", "Let's go."], "en")) == "Really? Let's go."
+        )
+        assert "".join(replace_sentences(japanese, spans, ["真的？", "走吧。"], "zh")) == "真的？走吧。"
 
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "one two " * 2_000, "가" * 5_000])

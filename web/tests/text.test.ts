@@ -51,6 +51,7 @@ describe("sentences", () => {
     const spans = textSpans(text, "split");
     expect(replaceParts(text, spans, ["x", "y", "z"], "ko")).toBe("x y\n z");
     expect(replaceParts(text, spans, ["x", "", "z"], "zh-TW")).toBe("x\n z");
+    for (const [language, expected] of [["th", "x y"], ["cmn_Hans", "xy"], ["jpn", "xy"]]) expect(replaceParts("a？\u3000b。", [[0, 2], [3, 5]], ["x", "y"], language)).toBe(expected);
   });
 });
 

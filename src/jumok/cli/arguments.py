@@ -27,6 +27,7 @@ MAX_NOTES = 10
 """The number of notes that are printed; a file of a million lines may have one per line."""
 FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
 """Options that take one file or two parallel ones, in commands where the option may be repeated."""
+_SIDES = ("src", "trg", "tgt", "ref", "source", "target")  # in names of parallel files
 RENAMED_OPTIONS = {
     "--contender": "--system",
     "--longest": "--max-length-ratio",
@@ -165,7 +166,7 @@ def repeat_file_options(
 
 
 def _are_parallel(first: str, second: str) -> bool:
-    """Whether two names differ only in the suffix (v.en, v.de), or in a language (en.txt, de.txt)."""
+    """Whether two names differ only in the suffix (v.en, v.de), a language (en.txt, de.txt) or a side."""
     from jumok.data.readers import split_weight  # start-up
     from jumok.text.languages import find_language  # start-up
 
@@ -175,10 +176,8 @@ def _are_parallel(first: str, second: str) -> bool:
     parts = [re.split(r"[./_-]", str(path)) for path in paths]
     if len(parts[0]) != len(parts[1]):
         return False
-    return all(
-        one == other or (find_language(one) and find_language(other))
-        for one, other in zip(*parts, strict=True)
-    )
+    differing = [part for one, other in zip(*parts, strict=True) if one != other for part in (one, other)]
+    return all(part in _SIDES or find_language(part) for part in differing)
 
 
 def complete_ray_option(arguments: list[str]) -> list[str]:

@@ -28,6 +28,7 @@ _MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.001  # shares
 
 # A lower-case letter or an entity (&quot;) after a full stop continues the sentence; full-width punctuation
 # needs no space. A run of full stops is matched once, from its first: thousands of them cost linear time.
+_SPACES_BETWEEN_SENTENCES = " \u00a0\u3000"  # a text may have a no-break or an ideographic one
 _SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ&])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # Most texts are one sentence; this search recognises them quickly.
@@ -129,7 +130,7 @@ def replace_sentences(
 def text_before(text: str, previous_end: int, start: int, sentence: str, language: str) -> str:
     """Return the text before one translated sentence, as `replace_sentences` writes it."""
     between = text[previous_end:start]
-    if previous_end and not between.strip(" "):
+    if previous_end and not between.strip(_SPACES_BETWEEN_SENTENCES):
         return sentence_separator(language) if sentence else ""
     return between
 

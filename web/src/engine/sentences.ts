@@ -15,8 +15,8 @@ const ABBREVIATION =
   /^(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)$/i;
 const INITIAL = /^(?:[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z])$/;
 const MAX_ABBREVIATION = 12;
-/** Languages that are written without spaces between sentences. */
-const UNSPACED = ["zh", "ja", "th", "lo", "km", "my", "yue", "wuu", "bo", "dz"];
+/** Languages that write no space between sentences; Thai and others, which have none between words, do. */
+const WITHOUT_SPACE_BETWEEN_SENTENCES = ["zh", "zho", "cmn", "ja", "jpn", "yue", "wuu", "lzh"];
 
 /** Start and end of each sentence or line of a text. Python also splits sentences of more than 1,000 characters; a text of a page has at most 1,000. */
 export function textSpans(text: string, sentences: Sentences): Span[] {
@@ -55,11 +55,11 @@ function trim(text: string, [start, end]: Span): Span {
 
 /** The text with its parts replaced by their translations. */
 export function replaceParts(text: string, spans: readonly Span[], translated: readonly string[], language: string): string {
-  const separator = UNSPACED.includes(language.toLowerCase().split(/[-_]/)[0]) ? "" : " ";
+  const separator = WITHOUT_SPACE_BETWEEN_SENTENCES.includes(language.toLowerCase().split(/[-_]/)[0]) ? "" : " ";
   let [result, previous] = ["", 0];
   spans.forEach(([start, end], i) => {
     const between = text.slice(previous, start);
-    const onlySpaces = previous > 0 && /^ *$/.test(between);
+    const onlySpaces = previous > 0 && /^[ \u00a0\u3000]*$/.test(between);
     result += (onlySpaces ? (translated[i] ? separator : "") : between) + translated[i];
     previous = end;
   });
