@@ -120,7 +120,9 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
     """Take the pictures of docs/page.md, with 256 colours: they are part of every clone."""
     for name, picture in PICTURES.items():
         context = browser.new_context(
-            viewport={"width": picture.width, "height": picture.height}, reduced_motion="reduce"
+            viewport={"width": picture.width, "height": picture.height},
+            reduced_motion="reduce",
+            bypass_csp=True,  # else the page would refuse the style of a screenshot
         )
         context.set_default_timeout(240_000)
         page = context.new_page()
@@ -139,10 +141,14 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
         if picture.pointed is not None:
             page.locator(f"[data-word=target-{picture.pointed}]").hover()
         wait_for_responses(page)
-        shown = page.locator(picture.part).screenshot() if picture.part else page.screenshot()
+        # The pair that stays at the top of the window would cover a part of the picture.
+        options = {"style": "[data-testid=compact-pair] { visibility: hidden !important }"}
+        shown = page.locator(picture.part).screenshot(**options) if picture.part else page.screenshot()
         image = Image.open(io.BytesIO(shown)).convert("RGB")
         image = image.crop((0, 0, image.width, min(image.height, MAX_PICTURE_HEIGHT)))
-        image.quantize(256, dither=Image.Dither.NONE).save(out / f"{name}.png", optimize=True)
+        # Median cut, the default, would lose colours that are rare, such as the ends of a legend.
+        reduced = image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        reduced.save(out / f"{name}.png", optimize=True)
         context.close()
 
 
