@@ -72,6 +72,8 @@ describe("a line that is too long", () => {
   it("is split anywhere if it has no spaces, but not before a combining character", () => {
     expect(splitLine("😀😀e\u0301😀", characters, 3)).toEqual(["😀😀", "e\u0301😀"]);
     expect(splitLine("e\u0301e\u0301", characters, 1)).toEqual(["e", "\u0301", "e", "\u0301"]);
+    const [before, letter, after] = ["a".repeat(40 - MAX_MARKS), `e${"\u0301".repeat(MAX_MARKS)}`, "b".repeat(39)];
+    expect(splitLine(before + letter + after, characters, 79)).toEqual([before, letter + after]);
   });
 });
 

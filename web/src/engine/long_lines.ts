@@ -59,6 +59,6 @@ function mergeSpans(text: string, spans: readonly Span[], countTokens: CountToke
  * In a run of more than `MAX_MARKS` combining characters it is the middle itself. */
 function middleOf(characters: readonly string[]): number {
   const middle = Math.floor(characters.length / 2);
-  for (let index = middle; index > Math.max(middle - MAX_MARKS, 0); index--) if (!/\p{M}/u.test(characters[index])) return index;
+  for (let index = middle; index > Math.max(middle - MAX_MARKS - 1, 0); index--) if (!/\p{M}/u.test(characters[index])) return index;
   return middle;
 }
