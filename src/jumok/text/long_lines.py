@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import TYPE_CHECKING
 
 from jumok.text.languages import find_language
@@ -38,6 +39,7 @@ def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[st
     return _split(line.strip(), count_tokens, max_tokens, level=_SENTENCE_LEVEL)
 
 
+@cache  # of the few target languages of the loaded models
 def sentence_separator(language: str) -> str:
     """Return what a language writes between two sentences of a line: a space, or nothing."""
     base = re.split(r"[-_]", language.lower())[0]
