@@ -295,8 +295,10 @@ def _with_translatable(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str
     if not {"source", "target"} <= fields.keys():
         return fields
     useful = {
-        name: {"enum": [code for code in fields[name].get("enum", ()) if code == AUTO or code in codes]}
+        name: fields[name]
+        | {"enum": [code for code in fields[name]["enum"] if code == AUTO or code in codes]}
         for name, codes in zip(("source", "target"), _translatable(pairs), strict=True)
+        if "enum" in fields[name]
     }
     return fields | useful
 
