@@ -130,6 +130,8 @@ def test_no_pair_left_to_train_on_is_an_error() -> None:
 def test_too_few_sources_to_hold_out_a_validation_set_are_an_error() -> None:
     with pytest.raises(DataError, match="no sentence to validate on"):
         read_sentences([digit_corpus(5)], [], held_out_pairs=100)
+    with pytest.raises(DataError, match="Received: 1 pair after cleaning"):
+        read_sentences([digit_corpus(1)], [], held_out_pairs=100)
     same = corpus_of_pairs([Pair("No, I go.", f"Nein {number}.") for number in range(40)])
     with pytest.raises(
         DataError, match=r"40 pairs after cleaning, all with the sentence 'No, I go.', 0 .* different sources"
