@@ -116,14 +116,15 @@ async def _send_stream(response: StreamingResponse, scope: Scope, receive: Recei
 async def unless_disconnected(receive: Receive, work: Awaitable[Result]) -> Result:
     """Await `work`; cancel it and raise ClientDisconnectedError if the client disconnects."""
     loop = asyncio.get_running_loop()
+    watchers: list[asyncio.Task[None]] = []
 
     async def watch() -> None:
-        await asyncio.sleep(SECONDS_BEFORE_WATCHING)
         await receive()  # the body has been read, so this is the disconnect
         timeout.reschedule(loop.time())
 
+    # Most requests are answered before the timer, and never need a task.
+    timer = loop.call_later(SECONDS_BEFORE_WATCHING, lambda: watchers.append(loop.create_task(watch())))
     timeout = asyncio.timeout(None)
-    watcher = loop.create_task(watch())
     try:
         async with timeout:
             return await work
@@ -132,4 +133,6 @@ async def unless_disconnected(receive: Receive, work: Awaitable[Result]) -> Resu
             raise ClientDisconnectedError from None
         raise
     finally:
-        watcher.cancel()
+        timer.cancel()
+        for watcher in watchers:
+            watcher.cancel()

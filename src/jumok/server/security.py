@@ -80,10 +80,11 @@ class HostOriginPolicy:
         Links from other sites are allowed. So are requests in mode "cors" without an Origin, which come from
         extensions of the browser.
         """
-        is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
+            return
         mode = headers.get("sec-fetch-mode")
         is_frame = mode == "navigate" and headers.get("sec-fetch-dest") != "document"
-        if is_foreign and (mode == "no-cors" or is_frame):
+        if mode == "no-cors" or is_frame:
             raise HTTPException(403, "Pages of other sites may link to this server, but not embed it.")
 
     def _allows_host(self, header: str) -> bool:
