@@ -51,11 +51,11 @@ def test_an_evenly_spaced_sample_of_pictures_is_measured(
         return measure_picture(path)
 
     monkeypatch.setattr(jumok.data.picture_corpora, "measure_picture", measure)
-    monkeypatch.setattr(jumok.training.run.corpus_reader, "MIN_MEASURED", 3)
+    monkeypatch.setattr(jumok.training.run.corpus_reader, "MIN_MEASURED_PICTURES", 3)
     monkeypatch.setattr(jumok.training.run.corpus_reader, "MAX_CACHED_PAIRS", 4)
     facts = read_sentences([corpus], [], held_out_pairs=2).facts
     assert (facts.picture_side, facts.grey_pictures) == (8, True)
-    assert measured == [pair.source for pair in corpus.pairs()][::3]  # 10 pictures // MIN_MEASURED
+    assert measured == [pair.source for pair in corpus.pairs()][::3]  # 10 pictures // MIN_MEASURED_PICTURES
 
 
 def test_held_out_pairs_are_not_trained_on_and_keep_their_gold_alignments() -> None:

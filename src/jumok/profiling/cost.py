@@ -159,14 +159,14 @@ def time_in_turns(runs: Mapping[Key, Callable[[], object]], *, seconds: float) -
         for _ in range(MAX_ROUNDS):
             started = time.perf_counter()
             for key, run in runs.items():
-                measured[key] += _turn(run, flush_buffer)
+                measured[key] += _time_turn(run, flush_buffer)
             now = time.perf_counter()
             if 2 * now - started > end:
                 break
     return {key: statistics.median(times) for key, times in measured.items()}
 
 
-def _turn(run: Callable[[], object], flush_buffer: Tensor) -> list[float]:
+def _time_turn(run: Callable[[], object], flush_buffer: Tensor) -> list[float]:
     """The seconds of each run of one turn. If there are several, the first is left out.
 
     Other layers ran before it and used the memory, so it may be slower.

@@ -73,10 +73,10 @@ def receive_folder(cluster: Cluster, path: Path, files: FileEntries) -> Path:
 def remove_copy(cluster: Cluster, folder: Path, path: Path) -> None:
     """Remove the copy of a run's files, once per machine; `path` is the run folder itself."""
     if cluster.local_rank == 0 and folder != path:
-        _remove_if_there(folder)
+        _remove_if_exists(folder)
 
 
-def _remove_if_there(folder: Path) -> None:
+def _remove_if_exists(folder: Path) -> None:
     try:
         if folder.exists():
             remove_folder(folder)
@@ -99,7 +99,7 @@ def _receive_files(cluster: Cluster, final: Path | None, files: FileEntries) -> 
             for length in _chunk_lengths(entry["size"]):
                 cluster.receive_bytes(length)
         return
-    _remove_if_there(final)  # an old copy is incomplete or damaged
+    _remove_if_exists(final)  # an old copy is incomplete or damaged
     try:
         _write_copy(cluster, final, files)
     except StorageError:

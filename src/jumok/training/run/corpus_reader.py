@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 MAX_CACHED_PAIRS = 1_000_000
 SAMPLE_PAIRS = 50_000
-MIN_MEASURED = 100  # pictures, evenly spaced; the stride is rounded down, so up to twice as many are measured
+MIN_MEASURED_PICTURES = (
+    100  # pictures, evenly spaced; the stride is rounded down, so up to twice as many are measured
+)
 BLOCK_PAIRS = 8192
 
 
@@ -218,7 +220,7 @@ class CorpusReader:
         source, target = _count_words(source_units), _count_words(target_units)
         scale = num_training / max(num_counted, 1)
         corpus = self.corpora[0]
-        measured = self.every(max(self.num_pairs // MIN_MEASURED, 1))
+        measured = self.every(max(self.num_pairs // MIN_MEASURED_PICTURES, 1))
         side, grey = typical_picture(measured) if corpus.pictures else (0, False)
         return CorpusFacts(
             pairs=num_training,

@@ -36,7 +36,7 @@ _FORGOTTEN = (
     "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "
     "training.learning_rate. If only the new pairs matter, this is no fault."
 )
-NUM_VALIDATIONS = 3 + 2 * (len(ALPHAS) + 1) // 3
+NUM_EXTRA_VALIDATIONS = 3 + 2 * (len(ALPHAS) + 1) // 3
 """Validations at the end of a fine-tuning run, besides those of every run; a loss counts as a third."""
 
 

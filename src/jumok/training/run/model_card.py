@@ -25,7 +25,7 @@ VALIDATION_FINGERPRINT = "validation_fingerprint"
 """The model card's fact that says which pairs training validated on (`data.hold_out.fingerprint_pairs`)."""
 BEST_STEP = "best_step"
 """The model card's fact that says at which step the validation was best when the model was written."""
-SPLIT_SOURCES = 2_000
+MAX_SPLIT_SOURCES = 2_000
 """Sources of training pairs that are split into sentences, to see whether there are paragraphs."""
 
 
@@ -66,7 +66,7 @@ def source_facts(data: TrainingData, recipe: Recipe) -> dict[str, Any]:
     """Return which share of the sources in training has more than one sentence, for a translator of text."""
     if recipe.model.task != "translate" or recipe.source.kind == "pictures":
         return {}
-    indices = evenly_spaced(range(len(data.store)), SPLIT_SOURCES)
+    indices = evenly_spaced(range(len(data.store)), MAX_SPLIT_SOURCES)
     sources = [data.tokenizers.source.decode(data.store.pair_ids(index)[0]) for index in indices]
     return {MULTIPLE_SENTENCES: round(multiple_sentences_share(sources), 4)}
 

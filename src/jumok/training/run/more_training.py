@@ -54,11 +54,11 @@ def must_complete_first(record: RunRecord) -> bool:
     return not record.finished and record.plan.steps is not None
 
 
-def check_is_more(
+def check_limits_are_larger(
     record: RunRecord, limits: Limits, checkpoint: Checkpoint | None, batches_per_epoch: int
 ) -> None:
     """Raise if the run has reached these limits, or will reach them in its current phase."""
-    start, seconds = _spent(checkpoint)
+    start, seconds = _steps_and_seconds(checkpoint)
     planned = start if record.finished else max(record.plan.steps or 0, start)
     total = _planned_steps(record, _with_limits(record, limits).training, start, seconds, batches_per_epoch)
     if total <= planned:
@@ -70,7 +70,7 @@ def check_is_more(
         )
 
 
-def _spent(checkpoint: Checkpoint | None) -> tuple[int, float]:
+def _steps_and_seconds(checkpoint: Checkpoint | None) -> tuple[int, float]:
     """Return the steps and the seconds of a run up to its newest checkpoint."""
     return (0, 0.0) if checkpoint is None else (checkpoint.step, float(checkpoint.state["seconds"]))
 
@@ -79,7 +79,7 @@ def extend_record(
     record: RunRecord, limits: Limits, checkpoint: Checkpoint | None, batches_per_epoch: int
 ) -> RunRecord:
     """Return the record with a further phase, which begins at the checkpoint."""
-    start, seconds = _spent(checkpoint)
+    start, seconds = _steps_and_seconds(checkpoint)
     recipe = _with_limits(record, limits)
     total = _planned_steps(record, recipe.training, start, seconds, batches_per_epoch)
     if total == start:  # the phase that was completed first has used up the minutes

@@ -92,14 +92,14 @@ class Collector:
     languages: LanguageSettings
     inputs: Inputs
 
-    def given_keep(self, files: Sequence[str]) -> tuple[Pair, ...]:
+    def read_keep(self, files: Sequence[str]) -> tuple[Pair, ...]:
         corpora = open_further_corpora(files, **self._options)
         pairs = [pair for corpus in corpora for pair in corpus.pairs() if pair.source and pair.target]
         if not pairs:
             raise DataError(f"There is no pair to keep. Received: {', '.join(files)}.")
         return tuple(_without_alignments(evenly_spaced(pairs, MAX_PAIRS)))
 
-    def given_replay(self, files: Sequence[str], exclude: set[str]) -> tuple[list[Pair], bool]:
+    def read_replay(self, files: Sequence[str], exclude: set[str]) -> tuple[list[Pair], bool]:
         """Return the pairs of the files, and whether they are translations by the start model."""
         if len(files) == 1 and not has_pair_suffix(files[0]):
             language = self.languages.source or None
@@ -150,7 +150,7 @@ class Collector:
 def collect_old_pairs(collector: Collector, sentences: Sentences, settings: FineTuningSettings) -> OldPairs:
     """Return the pairs to replay and the pairs to keep; see the top of this module."""
     validation = sentences.validation_pairs
-    keep = _unseen(collector.given_keep(settings.keep), sentences) if settings.keep else ()
+    keep = _unseen(collector.read_keep(settings.keep), sentences) if settings.keep else ()
     exclude = {sentence_key(pair.source) for pair in chain(validation, keep)}
     replay, origin, translated = _collect_replay(collector, sentences, settings, exclude)
     found = OldPairs(tuple(replay), keep, origin, ", ".join(_file_names(settings.keep)))
@@ -197,7 +197,7 @@ def _collect_replay(
 ) -> tuple[list[Pair], str, bool]:
     """Return the pairs to train on again, their origin, and whether the start model translated them."""
     if settings.replay:
-        pairs, translated = collector.given_replay(settings.replay, exclude)
+        pairs, translated = collector.read_replay(settings.replay, exclude)
         names = ", ".join(_file_names(settings.replay))
         return pairs, f"{names}, translated by the start model" if translated else names, translated
     if not settings.replay_share:

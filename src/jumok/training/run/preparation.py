@@ -31,7 +31,7 @@ from jumok.training.parallel.shared_memory import can_share_memory
 from jumok.training.run.corpus_reader import read_sentences
 from jumok.training.run.device import check_device, derive_device
 from jumok.training.run.factories import fresh_model, make_batches, make_validation
-from jumok.training.run.fine_tuning import NUM_VALIDATIONS
+from jumok.training.run.fine_tuning import NUM_EXTRA_VALIDATIONS
 from jumok.training.run.inputs import describe_sources, has_same_sources, open_inputs, write_sources
 from jumok.training.run.pretrained_encoder import read_encoder
 from jumok.training.run.run_folder import RunRecord, smaller_vocab_reason
@@ -392,7 +392,7 @@ def _plan(
             data, resolved, on_error, started=new_run.started
         )
     if recipe.fine_tuning.start_from is not None:
-        seconds = costs.finish_seconds + NUM_VALIDATIONS * costs.validation_seconds
+        seconds = costs.finish_seconds + NUM_EXTRA_VALIDATIONS * costs.validation_seconds
         costs = replace(costs, finish_seconds=seconds)
     resolved = resolved.with_derived(process_settings)
     resolved, steps = derive_schedule(resolved, costs)

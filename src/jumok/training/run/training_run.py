@@ -32,7 +32,7 @@ from jumok.training.run.fine_tuning import read_fine_tuning
 from jumok.training.run.finish import finish_run, interrupted_event
 from jumok.training.run.inputs import Inputs, has_same_sources, list_inputs
 from jumok.training.run.more_training import (
-    check_is_more,
+    check_limits_are_larger,
     extend_record,
     must_complete_first,
     requested_limits,
@@ -167,7 +167,7 @@ def _extend(
     folder, record = run.data.folder, run.record
     per_epoch = run.data.batches(record.recipe).per_epoch
     checkpoint, _ = load_newest_checkpoint(folder.checkpoints)
-    check_is_more(record, limits, checkpoint, per_epoch)
+    check_limits_are_larger(record, limits, checkpoint, per_epoch)
     if must_complete_first(record):
         for event in _train(run, curves):
             if not isinstance(event, Finished):
