@@ -84,15 +84,15 @@ def run_comparison(
 ) -> Iterator[Event | SystemStarted | Interrupted]:
     """Train every system and translate the test set with it. Yields the training events in between."""
     first_recipe: Recipe | None = None
-    with stop_on_signals() as interrupted:
+    with stop_on_signals() as is_interrupted:
         for number, system in enumerate(systems, start=1):
             task = _make_task(system, first_recipe, split, out, sentence)
             finished = _is_finished(task)
             yield SystemStarted(system.name, number, len(systems), finished)
-            if not finished and not interrupted():
-                yield from _run_worker(task, interrupted)
+            if not finished and not is_interrupted():
+                yield from _run_worker(task, is_interrupted)
                 finished = _is_finished(task)
-            if interrupted() or not finished:
+            if is_interrupted() or not finished:
                 yield Interrupted(system.name)
                 return
             record = RunFolder(task.folder).record()
@@ -130,7 +130,7 @@ def _is_finished(task: Task) -> bool:
     return result is not None and result.key == task.key(record.recipe.search)
 
 
-def _run_worker(task: Task, interrupted: Callable[[], bool]) -> Iterator[Event]:
+def _run_worker(task: Task, is_interrupted: Callable[[], bool]) -> Iterator[Event]:
     """Run the task in a new process and yield its events.
 
     The worker has its own process group, so Ctrl-C reaches only this process, which then sends one SIGTERM:
@@ -141,12 +141,12 @@ def _run_worker(task: Task, interrupted: Callable[[], bool]) -> Iterator[Event]:
     ) as process:
         try:
             _send_task(process, task)
-            yield from _events(process, task.name, interrupted)
+            yield from _events(process, task.name, is_interrupted)
             exit_code = process.wait()
         finally:
             if process.poll() is None:
                 process.kill()
-    if exit_code and not interrupted():
+    if exit_code and not is_interrupted():
         raise TrainingError(_describe_exit(task.name, exit_code))
 
 
@@ -160,13 +160,15 @@ def _send_task(process: subprocess.Popen[bytes], task: Task) -> None:
         pass  # the worker ended before it read the task; its exit code says why
 
 
-def _events(process: subprocess.Popen[bytes], name: str, interrupted: Callable[[], bool]) -> Iterator[Event]:
+def _events(
+    process: subprocess.Popen[bytes], name: str, is_interrupted: Callable[[], bool]
+) -> Iterator[Event]:
     messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
     # A read from the pipe cannot time out, but this loop must notice a signal while the worker is silent.
     Thread(target=_read_messages, args=(process.stdout, messages), daemon=True).start()
     asked_to_stop = False
     while True:
-        if interrupted() and not asked_to_stop:
+        if is_interrupted() and not asked_to_stop:
             asked_to_stop = True
             process.terminate()
         try:

@@ -94,13 +94,13 @@ def split_pairs(
     corpora = open_corpora(pairs, source=source, target=target, **reading)
     languages = corpora[0].source_language, corpora[0].target_language
     options: dict[str, Any] = {"source": languages[0] or None, "target": languages[1] or None, **reading}
-    given = {
+    given_sets = {
         name: open_further_corpora(files, **options)
         for name, files in (("valid", valid), ("test", test))
         if files
     }
-    digest = hashlib.sha256(repr((languages, max_held_out, sorted(given))).encode())
-    for corpus in chain(corpora, *given.values()):
+    digest = hashlib.sha256(repr((languages, max_held_out, sorted(given_sets))).encode())
+    for corpus in chain(corpora, *given_sets.values()):
         _update_digest(digest, corpus)
     folder = out / "data"
     split = Split(folder, _names_and_weights(corpora), *languages, fingerprint=digest.hexdigest())
@@ -108,7 +108,7 @@ def split_pairs(
         _refuse_other_pairs(split)
         return split
     _refuse_nonempty(out)
-    _write(split, corpora, given, max_held_out)
+    _write(split, corpora, given_sets, max_held_out)
     return split
 
 
@@ -160,13 +160,13 @@ def _refuse_nonempty(out: Path) -> None:
 
 
 def _write(
-    split: Split, corpora: Sequence[Corpus], given: Mapping[str, Sequence[Corpus]], max_held_out: int
+    split: Split, corpora: Sequence[Corpus], given_sets: Mapping[str, Sequence[Corpus]], max_held_out: int
 ) -> None:
     """Write all files into a temporary folder, then rename it."""
-    excluded = list(chain.from_iterable(given.values()))
-    hold_outs = _choose_hold_outs(corpora, given, excluded, max_held_out)
+    excluded = list(chain.from_iterable(given_sets.values()))
+    hold_outs = _choose_hold_outs(corpora, given_sets, excluded, max_held_out)
     pictures = corpora[0].pictures
-    held_out: dict[str, list[Pair]] = {name: _complete_pairs(opened) for name, opened in given.items()}
+    held_out: dict[str, list[Pair]] = {name: _complete_pairs(opened) for name, opened in given_sets.items()}
     temporary = split.folder.with_name(f"{split.folder.name}.tmp-{os.getpid()}")
     with disk_errors(split.folder, "Nothing that was there before has been touched."):
         split.folder.parent.mkdir(parents=True, exist_ok=True)
@@ -179,7 +179,7 @@ def _write(
                 _write_pairs(temporary / name, training_pairs, pictures=pictures)
             for name in ("valid", "test"):
                 _write_pairs(temporary / f"{name}.tsv", held_out.get(name, []), pictures=pictures)
-                _refuse_empty(name, held_out.get(name, []), is_given=name in given)
+                _refuse_empty(name, held_out.get(name, []), is_given=name in given_sets)
             (temporary / RECORD).write_bytes(json_with_checksum({"fingerprint": split.fingerprint}))
             temporary.rename(split.folder)
         except BaseException:
@@ -189,7 +189,7 @@ def _write(
 
 def _choose_hold_outs(
     corpora: Sequence[Corpus],
-    given: Mapping[str, Sequence[Corpus]],
+    given_sets: Mapping[str, Sequence[Corpus]],
     excluded: Sequence[Corpus],
     max_held_out: int,
 ) -> dict[str, HoldOut]:
@@ -200,9 +200,9 @@ def _choose_hold_outs(
         return chain.from_iterable(cleaner.clean(corpus) for corpus in corpora)
 
     chosen: dict[str, HoldOut] = {}
-    if "test" not in given:
+    if "test" not in given_sets:
         chosen["test"] = choose_hold_out(clean(), count=max_held_out)
-    if "valid" not in given:
+    if "valid" not in given_sets:
         test_set = chosen.get("test", HoldOut(0))
         chosen["valid"] = choose_hold_out(
             (pair for pair in clean() if pair not in test_set), count=max_held_out
