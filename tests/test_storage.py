@@ -381,7 +381,7 @@ class TestModelFolder:
 
 
 class TestWeights:
-    def tied(self) -> torch.nn.Module:
+    def tied_module(self) -> torch.nn.Module:
         module = torch.nn.ModuleDict({"a": torch.nn.Linear(2, 2), "b": torch.nn.Linear(2, 2)})
         module["b"].weight = module["a"].weight
         module.register_buffer("stored", torch.ones(2))
@@ -389,21 +389,21 @@ class TestWeights:
         return module
 
     def test_tied_weights_are_stored_once(self) -> None:
-        assert set(module_weights(self.tied())) == {"a.weight", "a.bias", "b.bias", "stored"}
+        assert set(module_weights(self.tied_module())) == {"a.weight", "a.bias", "b.bias", "stored"}
 
     def test_loading_is_the_inverse(self) -> None:
-        one, other = self.tied(), self.tied()
+        one, other = self.tied_module(), self.tied_module()
         load_module_weights(other, module_weights(one))
         for name, tensor in one.state_dict().items():
             assert torch.equal(tensor, other.state_dict()[name])
         assert other["b"].weight is other["a"].weight  # type: ignore[index]
 
     def test_all_weights_that_do_not_fit_are_named(self) -> None:
-        weights = module_weights(self.tied())
+        weights = module_weights(self.tied_module())
         del weights["a.bias"]
         weights["new"] = torch.zeros(1)
         with pytest.raises(ModelFolderError, match=r"2 weights do not fit the model .*: a\.bias, new"):
-            load_module_weights(self.tied(), weights)
+            load_module_weights(self.tied_module(), weights)
 
     def test_equal_weights_give_equal_bytes(self) -> None:
         one = {"b": torch.ones(2), "a": torch.zeros(3)}

@@ -72,36 +72,36 @@ def attention_map(weight):
     return alignment_map([[weight, 0.5]], source=["I", "</s>"], target=["나는"])
 
 
-def parsed(page):
-    checked = PageChecker()
-    checked.feed(page)
-    checked.close()
-    assert checked.open == []
-    return checked
+def parse_page(page):
+    checker = PageChecker()
+    checker.feed(page)
+    checker.close()
+    assert checker.open == []
+    return checker
 
 
 def test_the_page_is_well_formed_and_has_every_system():
     curve = (CurvePoint(10, 1.0, 3.0, 0.0), CurvePoint(20, 2.0, 2.0, 5.0))
     page = make_page(make_row("with <&", attention=attention_map(0.5), curve=curve), make_row("without"))
-    checked = parsed(page)
-    text = " ".join(checked.texts)
+    checker = parse_page(page)
+    text = " ".join(checker.texts)
     assert "with <&" in text
     assert "without: 나는 집에 <간다>" in text
     assert "There is no map: the model has no cross-attention" in text
     assert "I go & <stay>" in text
     assert "12.3" in text
     assert "0.250" in text
-    assert checked.tags.count("svg") == 4  # two curves, the bars, one map
-    assert checked.tags.count("polyline") == 4  # two systems in each of two charts
+    assert checker.tags.count("svg") == 4  # two curves, the bars, one map
+    assert checker.tags.count("polyline") == 4  # two systems in each of two charts
 
 
 def test_the_page_needs_no_other_file_and_has_a_dark_mode():
     page = make_page(make_row("a", attention=attention_map(0.5)), make_row("b", attention=attention_map(1)))
-    checked = parsed(page)
+    checker = parse_page(page)
     assert "http" not in page
-    assert not {"script", "link", "img", "iframe", "a"} & set(checked.tags)
-    assert not {"href", "src", "xlink:href"} & set(checked.attributes)
-    assert not any(name.startswith("on") for name in checked.attributes)
+    assert not {"script", "link", "img", "iframe", "a"} & set(checker.tags)
+    assert not {"href", "src", "xlink:href"} & set(checker.attributes)
+    assert not any(name.startswith("on") for name in checker.attributes)
     assert "@import" not in page
     assert "url(" not in page
     assert "prefers-color-scheme: dark" in page
@@ -128,7 +128,7 @@ def test_curves_are_over_steps_if_a_time_is_missing():
 @pytest.mark.parametrize("points", [(), ((5.0, 0.0),), ((1.0, 2.0), (2.0, 2.0)), ((0.0, -3.0), (9e6, 1e-6))])
 def test_odd_curves_are_drawn_inside_the_chart(points):
     chart = line_chart([Series("a", points)], title="t", x_label="steps")
-    parsed(chart)
+    parse_page(chart)
     assert "nan" not in chart
     for part in chart.split('cx="')[1:]:
         assert 0 <= float(part.partition('"')[0]) <= WIDTH

@@ -51,7 +51,7 @@ def weights(folder: Path) -> bytes:
 
 
 @pytest.fixture
-def killed(tmp_path: Path) -> Path:
+def killed_run(tmp_path: Path) -> Path:
     """The folder of a run that was killed after step 10."""
     abandon_after(tmp_path / "run", 10)
     return tmp_path / "run"
@@ -75,30 +75,30 @@ def test_the_model_of_a_run_is_that_of_the_best_validation_so_far(tmp_path: Path
     assert (card.facts["steps"], card.facts["best_step"]) == (20, best)
 
 
-def test_a_killed_run_translates(killed: Path) -> None:
-    translator = jumok.load(killed)
+def test_a_killed_run_translates(killed_run: Path) -> None:
+    translator = jumok.load(killed_run)
     assert translator.translate(["one two"])[0].text
-    assert "the best so far of an unfinished run" in str(read_stored_model(killed).card.facts["weights"])
+    assert "the best so far of an unfinished run" in str(read_stored_model(killed_run).card.facts["weights"])
 
 
-def test_a_model_that_a_killed_session_could_not_write_is_written_by_the_next(killed: Path) -> None:
-    before = weights(killed / "model")
-    shutil.rmtree(killed / "model")
-    stream = events(killed)
+def test_a_model_that_a_killed_session_could_not_write_is_written_by_the_next(killed_run: Path) -> None:
+    before = weights(killed_run / "model")
+    shutil.rmtree(killed_run / "model")
+    stream = events(killed_run)
     for event in stream:
         if isinstance(event, Saved):
             break
     stream.close()
-    assert read_stored_model(killed).card.facts["steps"] in (5, 10, 15)
+    assert read_stored_model(killed_run).card.facts["steps"] in (5, 10, 15)
     # As after the kill at step 10, but without a model and without metrics.
-    shutil.rmtree(killed / "model")
-    shutil.rmtree(killed / "checkpoints" / "step-15")
-    (killed / "metrics.jsonl").write_bytes(b"")
-    stream = events(killed)
+    shutil.rmtree(killed_run / "model")
+    shutil.rmtree(killed_run / "checkpoints" / "step-15")
+    (killed_run / "metrics.jsonl").write_bytes(b"")
+    stream = events(killed_run)
     assert any(isinstance(event, Started) for event in stream)
     next(stream, None)
     stream.close()
-    assert weights(killed / "model") == before
+    assert weights(killed_run / "model") == before
 
 
 def test_a_run_without_a_validation_has_no_model(tmp_path: Path) -> None:
@@ -111,16 +111,16 @@ def test_a_run_without_a_validation_has_no_model(tmp_path: Path) -> None:
         list(finish_events(tmp_path / "run"))
 
 
-def test_finish_makes_the_model_without_the_corpus(killed: Path) -> None:
-    last = list(finish_events(killed))[-1]
+def test_finish_makes_the_model_without_the_corpus(killed_run: Path) -> None:
+    last = list(finish_events(killed_run))[-1]
     assert isinstance(last, Finished)
-    assert (last.reason, last.steps, last.model_folder) == ("stopped", 10, killed / "model")
-    card, _, _ = read_model_with_weights(killed)
+    assert (last.reason, last.steps, last.model_folder) == ("stopped", 10, killed_run / "model")
+    card, _, _ = read_model_with_weights(killed_run)
     assert card.read_out is not None
     average = "the average of the last 2 checkpoints up to step 10"
     assert card.facts["weights"] in (average, "the checkpoint of step 10")
-    assert RunFolder(killed).record().finished == "stopped"  # type: ignore[union-attr]
-    again = list(finish_events(killed))
+    assert RunFolder(killed_run).record().finished == "stopped"  # type: ignore[union-attr]
+    again = list(finish_events(killed_run))
     assert [event.reason for event in again if isinstance(event, Finished)] == ["already finished"]
 
 
@@ -138,17 +138,17 @@ def test_finish_needs_a_run_folder(tmp_path: Path) -> None:
         list(finish_events(tmp_path))
 
 
-def test_finish_refuses_a_run_that_stored_no_validation_pairs(killed: Path) -> None:
-    (killed / "validation.jsonl").unlink()
+def test_finish_refuses_a_run_that_stored_no_validation_pairs(killed_run: Path) -> None:
+    (killed_run / "validation.jsonl").unlink()
     with pytest.raises(RunFolderError, match="Run the command that started it again"):
-        list(finish_events(killed))
+        list(finish_events(killed_run))
 
 
-def test_finish_is_refused_while_another_process_trains_the_run(killed: Path) -> None:
-    stream = events(killed)
+def test_finish_is_refused_while_another_process_trains_the_run(killed_run: Path) -> None:
+    stream = events(killed_run)
     next(stream)
     with pytest.raises(RunFolderError, match="Another process is training"):
-        list(finish_events(killed))
+        list(finish_events(killed_run))
     stream.close()
 
 
@@ -162,53 +162,53 @@ def test_a_run_of_an_older_jumok_counts_as_finished_if_it_has_a_model(tmp_path: 
     assert [type(event) for event in events(tmp_path / "run")] == [Finished]
 
 
-def test_a_run_of_an_older_jumok_goes_on_after_a_second_stop(killed: Path) -> None:
-    shutil.rmtree(killed / "model")  # an older jumok wrote the model only at the end
-    record_file = killed / "run.json"
+def test_a_run_of_an_older_jumok_goes_on_after_a_second_stop(killed_run: Path) -> None:
+    shutil.rmtree(killed_run / "model")  # an older jumok wrote the model only at the end
+    record_file = killed_run / "run.json"
     content = json.loads(record_file.read_text())
     for key in ("finished", "checksum"):
         content.pop(key)
     record_file.write_bytes(json_with_checksum(content))
-    stream = events(killed)
+    stream = events(killed_run)
     assert any(isinstance(event, Started) for event in stream)
     next(stream, None)
     stream.close()
-    assert (killed / "model").exists()
-    assert any(isinstance(event, Started) for event in events(killed))
+    assert (killed_run / "model").exists()
+    assert any(isinstance(event, Started) for event in events(killed_run))
 
 
 def test_a_model_that_is_replaced_while_it_is_read_is_read_again(
-    killed: Path, monkeypatch: pytest.MonkeyPatch
+    killed_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader that misses a file, because the folder is being replaced, reads the new folder."""
     import jumok.storage.model_folder as module
 
-    replacement = killed.parent / "replacement"
-    shutil.copytree(killed / "model", replacement)
+    replacement = killed_run.parent / "replacement"
+    shutil.copytree(killed_run / "model", replacement)
     real, replaced = module.read_listed_file, []
 
     def read(folder: Path, name: str, entry: object) -> bytes:
         if not replaced:
             replaced.append(name)
-            shutil.rmtree(killed / "model")
-        data = real(folder, name, entry) if (killed / "model").exists() else b""
+            shutil.rmtree(killed_run / "model")
+        data = real(folder, name, entry) if (killed_run / "model").exists() else b""
         if not data:
-            shutil.copytree(replacement, killed / "model")
+            shutil.copytree(replacement, killed_run / "model")
             raise ModelFolderError("missing")
         return data
 
     monkeypatch.setattr(module, "read_listed_file", read)
-    steps = [read_stored_model(folder).card.facts["steps"] for folder in (killed, replacement)]
+    steps = [read_stored_model(folder).card.facts["steps"] for folder in (killed_run, replacement)]
     assert steps[0] == steps[1]
     assert replaced
 
 
-def test_a_loaded_model_keeps_its_weights_when_its_folder_is_replaced(killed: Path) -> None:
+def test_a_loaded_model_keeps_its_weights_when_its_folder_is_replaced(killed_run: Path) -> None:
     """A translator that needs torch only later gets the model that it was loaded from."""
-    stored = read_stored_model(killed)
+    stored = read_stored_model(killed_run)
     before, loaded = stored.weights(), stored.without_weights()
     newer = {name: weight + 1 for name, weight in before.items()}
-    save_model(killed / "model", stored.card, newer, stored.tokenizers, replace=True)
+    save_model(killed_run / "model", stored.card, newer, stored.tokenizers, replace=True)
     kept = loaded.weights()
     assert all(torch.equal(kept[name], weight) for name, weight in before.items())
     with pytest.raises(ModelFolderError, match="was replaced by a newer model"):

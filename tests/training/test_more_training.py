@@ -48,7 +48,7 @@ def record(out: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def finished(tmp_path: Path) -> Path:
+def finished_run(tmp_path: Path) -> Path:
     train(tmp_path / "run", steps=10)
     return tmp_path / "run"
 
@@ -90,9 +90,9 @@ class TestPhases:
 
 
 class TestMoreTraining:
-    def test_more_training_of_a_finished_run_has_a_schedule_of_its_own(self, finished: Path) -> None:
-        before, _, _ = read_model_with_weights(finished)
-        events = train(finished, steps=30)
+    def test_more_training_of_a_finished_run_has_a_schedule_of_its_own(self, finished_run: Path) -> None:
+        before, _, _ = read_model_with_weights(finished_run)
+        events = train(finished_run, steps=30)
         [started] = only(events, Started)
         assert (started.resumed_from, started.steps) == (10, 30)
         [why] = [one.reason for one in started.derived_settings if one.name == "training.steps"]
@@ -101,53 +101,53 @@ class TestMoreTraining:
         )
         assert [event.step for event in only(events, Validated)] == [15, 20, 25, 30]
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        content = record(finished)
+        content = record(finished_run)
         assert content["plan"] == [[0, 10], [10, 30]]
         assert content["phases"] == [{"start": 10, "schedule": "cosine", "warmup_steps": 2, "peak": 0.01}]
         assert content["recipe"]["training"]["steps"] == 30
-        card, _, _ = read_model_with_weights(finished)
+        card, _, _ = read_model_with_weights(finished_run)
         assert (before.facts["steps"], card.facts["steps"], card.facts["phases"]) == (10, 30, 2)
 
-    def test_the_same_command_again_does_nothing(self, finished: Path) -> None:
-        train(finished, steps=30)
-        assert [type(event) for event in train(finished, steps=30)] == [Finished]
-        assert [type(event) for event in train(finished)] == [Finished]
+    def test_the_same_command_again_does_nothing(self, finished_run: Path) -> None:
+        train(finished_run, steps=30)
+        assert [type(event) for event in train(finished_run, steps=30)] == [Finished]
+        assert [type(event) for event in train(finished_run)] == [Finished]
 
-    def test_the_pairs_need_not_be_given_again(self, finished: Path) -> None:
-        events = list(training_events(out=finished, steps=15))
+    def test_the_pairs_need_not_be_given_again(self, finished_run: Path) -> None:
+        events = list(training_events(out=finished_run, steps=15))
         assert events[-1].steps == 15  # type: ignore[union-attr]
-        assert [type(event) for event in training_events(out=finished)] == [Finished]
+        assert [type(event) for event in training_events(out=finished_run)] == [Finished]
 
     def test_without_a_run_the_pairs_are_needed(self, tmp_path: Path) -> None:
         with pytest.raises(DataError, match="Name the sentence pairs"):
             list(training_events(out=tmp_path / "run", steps=15))
 
-    def test_a_run_continues_to_more_epochs_and_more_minutes(self, finished: Path) -> None:
-        events = train(finished, epochs=3)
+    def test_a_run_continues_to_more_epochs_and_more_minutes(self, finished_run: Path) -> None:
+        events = train(finished_run, epochs=3)
         steps = events[-1].steps  # type: ignore[union-attr]
         assert steps > 10
-        events = train(finished, minutes=(trained_seconds(finished) + 4) / 60)
+        events = train(finished_run, minutes=(trained_seconds(finished_run) + 4) / 60)
         assert events[-1].steps > steps  # type: ignore[union-attr]
-        assert "epochs" not in record(finished)["recipe"]["training"]
+        assert "epochs" not in record(finished_run)["recipe"]["training"]
 
     @pytest.mark.parametrize("limit", [{"steps": 9}, {"epochs": 0.1}, {"minutes": 0.001}], ids=str)
-    def test_less_than_was_done_is_refused(self, limit: dict[str, Any], finished: Path) -> None:
+    def test_less_than_was_done_is_refused(self, limit: dict[str, Any], finished_run: Path) -> None:
         with pytest.raises(RunFolderError, match=r"This run has done 10 steps in .*give larger ones"):
-            train(finished, **limit)
-        assert record(finished)["plan"] == [[0, 10]]
+            train(finished_run, **limit)
+        assert record(finished_run)["plan"] == [[0, 10]]
 
     def test_less_than_is_planned_is_refused(self, tmp_path: Path) -> None:
         abandon_after(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 5)
         with pytest.raises(RunFolderError, match=r"has done 5 steps in .* minutes, and 20 are planned"):
             train(tmp_path, steps=15)
 
-    def test_the_planned_phase_is_completed_first(self, finished: Path, tmp_path: Path) -> None:
-        killed = tmp_path / "killed"
-        abandon_after(training_events(digit_corpus(200), out=killed, **SETTINGS, steps=10), 5)
-        events = train(killed, steps=30)
+    def test_the_planned_phase_is_completed_first(self, finished_run: Path, tmp_path: Path) -> None:
+        killed_run = tmp_path / "killed"
+        abandon_after(training_events(digit_corpus(200), out=killed_run, **SETTINGS, steps=10), 5)
+        events = train(killed_run, steps=30)
         assert [event.resumed_from for event in only(events, Started)] == [5, 10]
-        train(finished, steps=30)
-        first, second = (out / "model" / "weights.safetensors" for out in (killed, finished))
+        train(finished_run, steps=30)
+        first, second = (out / "model" / "weights.safetensors" for out in (killed_run, finished_run))
         assert first.read_bytes() == second.read_bytes()
 
     def test_a_run_without_a_limit_gets_one(self, tmp_path: Path) -> None:
@@ -175,16 +175,16 @@ class TestMoreTraining:
         more = train(tmp_path, steps=110, **patience)
         assert (more[-1].reason, more[-1].steps) == ("patience", 15)  # type: ignore[union-attr]
 
-    def test_the_finished_model_stays_until_there_is_a_better_one(self, finished: Path) -> None:
-        before = (finished / "model" / "weights.safetensors").read_bytes()
-        events = training_events(digit_corpus(200), out=finished, **SETTINGS, steps=30)
+    def test_the_finished_model_stays_until_there_is_a_better_one(self, finished_run: Path) -> None:
+        before = (finished_run / "model" / "weights.safetensors").read_bytes()
+        events = training_events(digit_corpus(200), out=finished_run, **SETTINGS, steps=30)
         assert any(isinstance(event, Started) for event in events)
         events.close()  # type: ignore[attr-defined]
-        assert (finished / "model" / "weights.safetensors").read_bytes() == before
+        assert (finished_run / "model" / "weights.safetensors").read_bytes() == before
 
-    def test_other_settings_are_still_refused(self, finished: Path) -> None:
+    def test_other_settings_are_still_refused(self, finished_run: Path) -> None:
         with pytest.raises(RunFolderError, match="received 9, the run has 1"):
-            train(finished, steps=30, seed=9)
+            train(finished_run, steps=30, seed=9)
 
 
 class TestTheAverageOfAnEarlierPhase:
@@ -200,14 +200,14 @@ class TestTheAverageOfAnEarlierPhase:
 
     @pytest.fixture(scope="class")
     @classmethod
-    def finished(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def finished_run(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
         out = tmp_path_factory.mktemp("averaged") / "run"
         train(out, steps=40, **cls.noisy)
         return out
 
     @pytest.fixture
-    def averaged(self, finished: Path, tmp_path: Path) -> Path:
-        return shutil.copytree(finished, tmp_path / "run")
+    def averaged_run(self, finished_run: Path, tmp_path: Path) -> Path:
+        return shutil.copytree(finished_run, tmp_path / "run")
 
     @staticmethod
     def pretend_validation(folder: Path, **validation: Any) -> bytes:
@@ -217,51 +217,51 @@ class TestTheAverageOfAnEarlierPhase:
         store_average(average.folder, average.weights(), "as if", replace(average.validation, **validation))
         return (folder / "average" / "weights.safetensors").read_bytes()
 
-    def test_the_chosen_average_is_stored_with_its_validation(self, averaged: Path) -> None:
-        card, _, _ = read_model_with_weights(averaged)
+    def test_the_chosen_average_is_stored_with_its_validation(self, averaged_run: Path) -> None:
+        card, _, _ = read_model_with_weights(averaged_run)
         assert card.facts["weights"] == "the average of the last 4 checkpoints up to step 40"
-        average = read_average(averaged / "average")
+        average = read_average(averaged_run / "average")
         assert average is not None
         assert average.description == card.facts["weights"]
         assert average.validation.loss == pytest.approx(card.facts["validation_loss"])
-        files = (averaged / name / "weights.safetensors" for name in ("average", "model"))
+        files = (averaged_run / name / "weights.safetensors" for name in ("average", "model"))
         assert len({file.read_bytes() for file in files}) == 1
 
-    def test_a_worse_checkpoint_does_not_replace_the_average(self, averaged: Path) -> None:
-        before = self.pretend_validation(averaged, loss=0.0)
+    def test_a_worse_checkpoint_does_not_replace_the_average(self, averaged_run: Path) -> None:
+        before = self.pretend_validation(averaged_run, loss=0.0)
         more = {**SETTINGS, **self.noisy, "steps": 60}
-        for event in training_events(digit_corpus(200), out=averaged, **more):
-            model = averaged / "model" / "weights.safetensors"
+        for event in training_events(digit_corpus(200), out=averaged_run, **more):
+            model = averaged_run / "model" / "weights.safetensors"
             assert model.read_bytes() == before, event
-        card, _, _ = read_model_with_weights(averaged)
+        card, _, _ = read_model_with_weights(averaged_run)
         assert (card.facts["weights"], card.facts["steps"], card.facts["phases"]) == ("as if", 60, 2)
 
-    def test_a_better_checkpoint_replaces_the_average(self, averaged: Path) -> None:
-        before = self.pretend_validation(averaged, loss=100.0)
-        train(averaged, steps=60, **self.noisy)
-        assert (averaged / "model" / "weights.safetensors").read_bytes() != before
+    def test_a_better_checkpoint_replaces_the_average(self, averaged_run: Path) -> None:
+        before = self.pretend_validation(averaged_run, loss=100.0)
+        train(averaged_run, steps=60, **self.noisy)
+        assert (averaged_run / "model" / "weights.safetensors").read_bytes() != before
 
-    def test_a_damaged_average_is_reported(self, averaged: Path) -> None:
-        self.pretend_validation(averaged, loss=0.0)
-        (averaged / "average" / "weights.safetensors").write_bytes(b"")
-        events = train(averaged, steps=50, **self.noisy)
+    def test_a_damaged_average_is_reported(self, averaged_run: Path) -> None:
+        self.pretend_validation(averaged_run, loss=0.0)
+        (averaged_run / "average" / "weights.safetensors").write_bytes(b"")
+        events = train(averaged_run, steps=50, **self.noisy)
         assert any("average" in event.message for event in only(events, Warned))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        (averaged / "average" / "manifest.json").write_bytes(b"{}")
-        assert train(averaged, steps=60, **self.noisy)[-1].reason == "done"  # type: ignore[union-attr]
+        (averaged_run / "average" / "manifest.json").write_bytes(b"{}")
+        assert train(averaged_run, steps=60, **self.noisy)[-1].reason == "done"  # type: ignore[union-attr]
 
     def test_an_interruption_before_the_finish_ends_in_the_same_weights(
-        self, averaged: Path, tmp_path: Path
+        self, averaged_run: Path, tmp_path: Path
     ) -> None:
         """A run is killed after the last step and before the finish, and then given more steps."""
-        killed = tmp_path / "killed"
+        killed_run = tmp_path / "killed"
         abandon_after(
-            training_events(digit_corpus(200), out=killed, **{**SETTINGS, **self.noisy, "steps": 40}), 40
+            training_events(digit_corpus(200), out=killed_run, **{**SETTINGS, **self.noisy, "steps": 40}), 40
         )
-        assert not (killed / "average").exists()
-        for out in (averaged, killed):
+        assert not (killed_run / "average").exists()
+        for out in (averaged_run, killed_run):
             train(out, steps=45, **self.noisy)
-        first, second = (out / "model" / "weights.safetensors" for out in (killed, averaged))
+        first, second = (out / "model" / "weights.safetensors" for out in (killed_run, averaged_run))
         assert first.read_bytes() == second.read_bytes()
 
 

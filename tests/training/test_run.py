@@ -62,15 +62,15 @@ def only(events: list[Event], kind: type) -> list[Any]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Event]]:
     """The folder of a finished run, and its events."""
     out = tmp_path_factory.mktemp("finished") / "run"
     return out, run(out)
 
 
 class TestCompleteRun:
-    def test_events_come_in_order(self, finished: tuple[Path, list[Event]]) -> None:
-        _, events = finished
+    def test_events_come_in_order(self, finished_run: tuple[Path, list[Event]]) -> None:
+        _, events = finished_run
         stages = [stage.name for stage in only(events, StageDone)]
         assert stages == ["reading", "learning vocabulary", "encoding", "finishing"]
         [started] = only(events, Started)
@@ -82,8 +82,8 @@ class TestCompleteRun:
         assert isinstance(events[-1], Finished)
         assert (events[-1].reason, events[-1].steps) == ("done", 12)
 
-    def test_the_run_folder_has_the_documented_files(self, finished: tuple[Path, list[Event]]) -> None:
-        out, _ = finished
+    def test_the_run_folder_has_the_documented_files(self, finished_run: tuple[Path, list[Event]]) -> None:
+        out, _ = finished_run
         names = {path.name for path in out.iterdir()}
         assert names == {
             "run.json",
@@ -105,8 +105,10 @@ class TestCompleteRun:
         lines = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
         assert [line["step"] for line in lines if line["kind"] == "validation"] == [5, 10, 12]
 
-    def test_the_model_can_be_loaded_and_describes_itself(self, finished: tuple[Path, list[Event]]) -> None:
-        out, events = finished
+    def test_the_model_can_be_loaded_and_describes_itself(
+        self, finished_run: tuple[Path, list[Event]]
+    ) -> None:
+        out, events = finished_run
         card, _, _ = read_model_with_weights(out / "model")
         assert card.recipe.languages.source == "en"
         assert card.scores["bleu"].signature
@@ -117,8 +119,10 @@ class TestCompleteRun:
         assert events[-1].scores["chrf"] == card.scores["chrf"].value  # type: ignore[union-attr]
         assert len(jumok.load(out / "model").translate(["one two", ""])) == 2
 
-    def test_a_finished_run_is_reported_and_nothing_changes(self, finished: tuple[Path, list[Event]]) -> None:
-        out, events = finished
+    def test_a_finished_run_is_reported_and_nothing_changes(
+        self, finished_run: tuple[Path, list[Event]]
+    ) -> None:
+        out, events = finished_run
         before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
         second_events = run(out)
         assert [type(event) for event in second_events] == [Finished]
@@ -127,22 +131,26 @@ class TestCompleteRun:
         after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
         assert {p for p in after if after[p] != before.get(p)} <= {out / "run.lock"}
 
-    def test_a_finished_run_refuses_other_settings(self, finished: tuple[Path, list[Event]]) -> None:
+    def test_a_finished_run_refuses_other_settings(self, finished_run: tuple[Path, list[Event]]) -> None:
         with pytest.raises(RunFolderError, match=r"training\.seed: received 13, the run has 1"):
-            run(finished[0], **{"training.seed": 13})
+            run(finished_run[0], **{"training.seed": 13})
 
     def test_the_same_command_gives_the_same_weights(
-        self, finished: tuple[Path, list[Event]], tmp_path: Path
+        self, finished_run: tuple[Path, list[Event]], tmp_path: Path
     ) -> None:
         run(tmp_path / "again")
-        first, second = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
+        first, second = (
+            path / "model" / "weights.safetensors" for path in (finished_run[0], tmp_path / "again")
+        )
         assert first.read_bytes() == second.read_bytes()
 
     def test_another_seed_gives_other_weights(
-        self, finished: tuple[Path, list[Event]], tmp_path: Path
+        self, finished_run: tuple[Path, list[Event]], tmp_path: Path
     ) -> None:
         run(tmp_path / "again", **{"training.seed": 2})
-        first, second = (path / "model" / "weights.safetensors" for path in (finished[0], tmp_path / "again"))
+        first, second = (
+            path / "model" / "weights.safetensors" for path in (finished_run[0], tmp_path / "again")
+        )
         assert first.read_bytes() != second.read_bytes()
 
     def test_max_keys_of_the_location_score_is_derived(self, tmp_path: Path) -> None:
@@ -336,18 +344,20 @@ def abandon_after(events: Iterator[Event], step: int) -> list[Event]:
 
 class TestResuming:
     @pytest.fixture
-    def interrupted(self, tmp_path: Path) -> Path:
+    def interrupted_run(self, tmp_path: Path) -> Path:
         abandon_after(training_events(digit_corpus(200), out=tmp_path / "run", **SHORT), 10)
         return tmp_path / "run"
 
     def test_a_run_continues_from_the_last_checkpoint(
-        self, interrupted: Path, finished: tuple[Path, list[Event]]
+        self, interrupted_run: Path, finished_run: tuple[Path, list[Event]]
     ) -> None:
-        events = run(interrupted)
+        events = run(interrupted_run)
         [started] = only(events, Started)
         assert started.resumed_from == 10
         assert [event.step for event in only(events, Validated)] == [12]
-        first, second = (path / "model" / "weights.safetensors" for path in (interrupted, finished[0]))
+        first, second = (
+            path / "model" / "weights.safetensors" for path in (interrupted_run, finished_run[0])
+        )
         assert first.read_bytes() == second.read_bytes()
 
     @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.medium)])
@@ -362,25 +372,25 @@ class TestResuming:
             "training.accumulate": 2,
             "training.processes": processes,
         }
-        uninterrupted, interrupted = tmp_path / "uninterrupted", tmp_path / "interrupted"
+        uninterrupted, interrupted_run = tmp_path / "uninterrupted", tmp_path / "interrupted"
         run(uninterrupted, **settings)
-        abandon_after(training_events(digit_corpus(200), out=interrupted, **settings), 10)
-        resumed = run(interrupted, **{"training.processes": processes})
+        abandon_after(training_events(digit_corpus(200), out=interrupted_run, **settings), 10)
+        resumed = run(interrupted_run, **{"training.processes": processes})
         assert only(resumed, Started)[0].resumed_from == 10
-        first, second = (path / "model" / "weights.safetensors" for path in (interrupted, uninterrupted))
+        first, second = (path / "model" / "weights.safetensors" for path in (interrupted_run, uninterrupted))
         assert first.read_bytes() == second.read_bytes()
-        _, weights, _ = read_model_with_weights(interrupted / "model")
+        _, weights, _ = read_model_with_weights(interrupted_run / "model")
         statistics = [name for name in weights if name.endswith((".mean", ".variance"))]
         # Mean and variance of two norms in the encoder layer, three in the decoder layer, and two after them.
         assert len(statistics) == 2 * (2 + 3 + 2)
         assert all(bool((weights[name] > 0).all()) for name in statistics if name.endswith(".variance"))
         alone, together = (
-            jumok.load(interrupted / "model").translate(texts) for texts in (["one"], ["one", "two six"])
+            jumok.load(interrupted_run / "model").translate(texts) for texts in (["one"], ["one", "two six"])
         )
         assert alone[0].score == pytest.approx(together[0].score, abs=1e-5)
 
-    def test_settings_need_not_be_repeated(self, interrupted: Path) -> None:
-        events = list(training_events(digit_corpus(200), out=interrupted))
+    def test_settings_need_not_be_repeated(self, interrupted_run: Path) -> None:
+        events = list(training_events(digit_corpus(200), out=interrupted_run))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
 
     @pytest.mark.parametrize(
@@ -392,67 +402,75 @@ class TestResuming:
             ("training.seed", 9),
         ],
     )
-    def test_changed_settings_are_refused_by_name(self, interrupted: Path, name: str, value: Any) -> None:
+    def test_changed_settings_are_refused_by_name(self, interrupted_run: Path, name: str, value: Any) -> None:
         with pytest.raises(RunFolderError, match=rf"{name}: received {value!r}, the run has"):
-            run(interrupted, **{name: value})
+            run(interrupted_run, **{name: value})
 
-    def test_changed_settings_are_refused_before_anything_is_read(self, interrupted: Path) -> None:
+    def test_changed_settings_are_refused_before_anything_is_read(self, interrupted_run: Path) -> None:
         def read(noticed: Counter[str]) -> NoReturn:
             pytest.fail("the corpus was read")
 
         corpus = replace(digit_corpus(200), reader=read)
         with pytest.raises(RunFolderError, match=r"training\.seed: received 9, the run has 1"):
-            next(training_events(corpus, out=interrupted, seed=9))
+            next(training_events(corpus, out=interrupted_run, seed=9))
         with pytest.raises(RunFolderError, match=r"training\.seed: received 9, the run has 1"):
-            next(training_events("no.tsv", out=interrupted, seed=9))
+            next(training_events("no.tsv", out=interrupted_run, seed=9))
 
-    def test_changed_data_are_refused(self, interrupted: Path) -> None:
+    def test_changed_data_are_refused(self, interrupted_run: Path) -> None:
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
-            run(interrupted, count=230)
+            run(interrupted_run, count=230)
         with pytest.raises(RunFolderError, match="holds a run on other sentences"):
-            run(interrupted, seed=2)
+            run(interrupted_run, seed=2)
 
     @pytest.mark.parametrize("name", ["weights.safetensors", "optimiser.safetensors", "state.json"])
     def test_a_damaged_checkpoint_is_named_and_the_previous_one_used(
-        self, interrupted: Path, name: str, finished: tuple[Path, list[Event]]
+        self, interrupted_run: Path, name: str, finished_run: tuple[Path, list[Event]]
     ) -> None:
-        path = interrupted / "checkpoints" / "step-10" / name
+        path = interrupted_run / "checkpoints" / "step-10" / name
         flip_a_bit(path)
-        events = run(interrupted)
+        events = run(interrupted_run)
         assert str(path) in only(events, Warned)[0].message
         assert "step 5 is used" in only(events, Warned)[0].advice
         assert only(events, Started)[0].resumed_from == 5
-        first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
+        first, second = (
+            folder / "model" / "weights.safetensors" for folder in (interrupted_run, finished_run[0])
+        )
         assert first.read_bytes() == second.read_bytes()
 
-    def test_if_all_checkpoints_are_damaged_the_run_fails(self, interrupted: Path) -> None:
-        for step in saved_steps(interrupted / "checkpoints"):
-            (interrupted / "checkpoints" / f"step-{step}" / "weights.safetensors").unlink()
+    def test_if_all_checkpoints_are_damaged_the_run_fails(self, interrupted_run: Path) -> None:
+        for step in saved_steps(interrupted_run / "checkpoints"):
+            (interrupted_run / "checkpoints" / f"step-{step}" / "weights.safetensors").unlink()
         with pytest.raises(RunFolderError, match="does not restart from zero"):
-            run(interrupted)
+            run(interrupted_run)
 
     def test_deleted_encoded_pairs_are_encoded_again(
-        self, interrupted: Path, finished: tuple[Path, list[Event]]
+        self, interrupted_run: Path, finished_run: tuple[Path, list[Event]]
     ) -> None:
-        shutil.rmtree(interrupted / "data")
-        run(interrupted)
-        first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
+        shutil.rmtree(interrupted_run / "data")
+        run(interrupted_run)
+        first, second = (
+            folder / "model" / "weights.safetensors" for folder in (interrupted_run, finished_run[0])
+        )
         assert first.read_bytes() == second.read_bytes()
 
     def test_a_checkpoint_that_a_killed_session_should_have_removed_is_removed(
-        self, interrupted: Path, monkeypatch: pytest.MonkeyPatch
+        self, interrupted_run: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A run killed after it saved a checkpoint and before it removed old ones leaves one too many."""
-        shutil.copytree(interrupted / "checkpoints" / "step-5", interrupted / "checkpoints" / "step-1")
-        events = training_events(digit_corpus(200), out=interrupted)
+        shutil.copytree(
+            interrupted_run / "checkpoints" / "step-5", interrupted_run / "checkpoints" / "step-1"
+        )
+        events = training_events(digit_corpus(200), out=interrupted_run)
         assert any(isinstance(event, Started) for event in events)  # runs up to this event
-        assert 1 not in saved_steps(interrupted / "checkpoints")
-        shutil.copytree(interrupted / "checkpoints" / "step-5", interrupted / "checkpoints" / "step-1")
+        assert 1 not in saved_steps(interrupted_run / "checkpoints")
+        shutil.copytree(
+            interrupted_run / "checkpoints" / "step-5", interrupted_run / "checkpoints" / "step-1"
+        )
         assert isinstance(list(events)[-1], Finished)
-        assert 1 not in saved_steps(interrupted / "checkpoints")
+        assert 1 not in saved_steps(interrupted_run / "checkpoints")
 
     def test_a_transient_read_error_is_not_treated_as_damage(
-        self, interrupted: Path, monkeypatch: pytest.MonkeyPatch, finished: tuple[Path, list[Event]]
+        self, interrupted_run: Path, monkeypatch: pytest.MonkeyPatch, finished_run: tuple[Path, list[Event]]
     ) -> None:
         real = os.open
 
@@ -463,20 +481,24 @@ class TestResuming:
 
         monkeypatch.setattr(os, "open", failing)
         with pytest.raises(StorageError, match=r"could not be read.*run the same command again"):
-            run(interrupted)
+            run(interrupted_run)
         monkeypatch.undo()
-        assert saved_steps(interrupted / "checkpoints") == [5, 10]
-        assert only(run(interrupted), Started)[0].resumed_from == 10
-        first, second = (folder / "model" / "weights.safetensors" for folder in (interrupted, finished[0]))
+        assert saved_steps(interrupted_run / "checkpoints") == [5, 10]
+        assert only(run(interrupted_run), Started)[0].resumed_from == 10
+        first, second = (
+            folder / "model" / "weights.safetensors" for folder in (interrupted_run, finished_run[0])
+        )
         assert first.read_bytes() == second.read_bytes()
 
-    def test_a_lock_file_that_is_a_symbolic_link_is_refused(self, interrupted: Path, tmp_path: Path) -> None:
+    def test_a_lock_file_that_is_a_symbolic_link_is_refused(
+        self, interrupted_run: Path, tmp_path: Path
+    ) -> None:
         precious = tmp_path / "precious.txt"
         precious.write_text("content")
-        (interrupted / "run.lock").unlink()
-        (interrupted / "run.lock").symlink_to(precious)
+        (interrupted_run / "run.lock").unlink()
+        (interrupted_run / "run.lock").symlink_to(precious)
         with pytest.raises(StorageError):
-            run(interrupted)
+            run(interrupted_run)
         assert precious.read_text() == "content"
 
 
@@ -490,28 +512,30 @@ class TestFinishing:
     """A run after its last step: the choice of weights, and the model folder."""
 
     @pytest.fixture
-    def unfinished(self, tmp_path: Path) -> Path:
+    def unfinished_run(self, tmp_path: Path) -> Path:
         """A run with the checkpoints 5, 10 and 12. It learns nothing, so its first checkpoint is the best."""
         settings = {**SHORT, "training.learning_rate": 1e-12}
         abandon_after(training_events(digit_corpus(200), out=tmp_path / "run", **settings), 12)
         return tmp_path / "run"
 
-    def test_if_the_best_checkpoint_is_damaged_the_next_best_is_used(self, unfinished: Path) -> None:
-        damaged = unfinished / "checkpoints" / "step-5" / "weights.safetensors"
+    def test_if_the_best_checkpoint_is_damaged_the_next_best_is_used(self, unfinished_run: Path) -> None:
+        damaged = unfinished_run / "checkpoints" / "step-5" / "weights.safetensors"
         flip_a_bit(damaged)
-        events = list(training_events(digit_corpus(200), out=unfinished))
+        events = list(training_events(digit_corpus(200), out=unfinished_run))
         warned, worse_than_guessing = only(events, Warned)
         assert worse_than_guessing.message.startswith("the model is worse than guessing")
         assert str(damaged) in warned.message
         assert warned.advice == "Used instead: the checkpoint of step 10."
-        card, _, _ = read_model_with_weights(unfinished / "model")
+        card, _, _ = read_model_with_weights(unfinished_run / "model")
         assert card.facts["weights"] == "the checkpoint of step 10"
 
-    def test_if_all_checkpoints_are_damaged_the_weights_in_memory_are_used(self, unfinished: Path) -> None:
-        events = training_events(digit_corpus(200), out=unfinished)
+    def test_if_all_checkpoints_are_damaged_the_weights_in_memory_are_used(
+        self, unfinished_run: Path
+    ) -> None:
+        events = training_events(digit_corpus(200), out=unfinished_run)
         assert any(isinstance(event, Started) for event in events)  # runs up to this event
-        for step in saved_steps(unfinished / "checkpoints"):
-            flip_a_bit(unfinished / "checkpoints" / f"step-{step}" / "weights.safetensors")
+        for step in saved_steps(unfinished_run / "checkpoints"):
+            flip_a_bit(unfinished_run / "checkpoints" / f"step-{step}" / "weights.safetensors")
         rest = list(events)
         advice = [warned.advice for warned in only(rest, Warned)]
         assert advice[:-1] == ["Used instead: the weights of step 12."] * 3
