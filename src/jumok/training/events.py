@@ -3,12 +3,13 @@
     StageDone*  Warned*  Started  (Progress | Validated | Saved | Warned)*  StageDone*  Finished
 
 A `StageStarted` comes when a validation or a stage that may take a while begins, a `StageDone` when a stage
-is done. The last stage is the finish. A run that is interrupted before the finish sends no event of it; a run
-that is interrupted during the finish sends its `StageStarted`, but no `StageDone`. A warning may come during
-the finish too.
+is done. The last stage is the finish. A run that is interrupted before the finish sends no event of the
+finish. A run that is interrupted during the finish sends the `StageStarted` of the finish, but not its
+`StageDone`. A warning may come during the finish too.
 
 - `jumok finish` trains no further: there is no `Started`.
-- If a run with a larger limit first completes what was planned, a second `Started` begins the next phase.
+- A run that was interrupted may continue with a larger limit. The run first completes the old plan; then a
+  second `Started` begins the next phase.
 - For a run that was finished before, `Finished` is the only event.
 
 A terminal, a notebook and a test iterate over the same events. This module does not import torch.
@@ -47,8 +48,8 @@ class StageDone:
 class Started:
     """All settings are decided; the first update comes next. Each derived setting has its reason.
 
-    `resumed_from` is the step of the checkpoint that an earlier session has left, 0 if it left none; None in
-    the first session.
+    `resumed_from` is the step of the checkpoint from which this session continues. It is 0 if no earlier
+    session has written a checkpoint, and None in the first session.
     """
 
     recipe: Recipe
@@ -66,7 +67,7 @@ class Progress:
 
     `loss` is per token with label smoothing; `perplexity` is without it.
 
-    Both, and the norm of the last gradient, are NaN if every update since the last report was skipped.
+    `loss`, `perplexity` and `gradient_norm` are NaN if every update since the last report was skipped.
     """
 
     step: int
@@ -90,7 +91,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Validated:
-    """The result of a validation. `loss` is the negative log-likelihood per token."""
+    """The result of a validation. `loss` is the negative log-likelihood per token.
+
+    `best` is true if this is the best validation so far and the model is not worse than guessing.
+    """
 
     step: int
     loss: float
@@ -110,7 +114,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something looks wrong: what it is, and what to do about it."""
+    """A warning: what looks wrong, and what the user can do about it."""
 
     message: str
     advice: str = ""
@@ -118,10 +122,11 @@ class Warned:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The run has ended, or was interrupted; then the same command continues it.
+    """The run has ended or was interrupted. The same command continues an interrupted run.
 
-    `model_folder` has the model; if the run was interrupted, it is the best so far, or None before the first
-    validation. `stopped`: `jumok finish` ended the run before its planned end.
+    `model_folder` is the folder of the finished model. If the run was interrupted, it is the folder of the
+    best model so far, or None before the first validation. The reason "stopped" means that `jumok finish`
+    ended the run before its planned end.
     """
 
     reason: Literal["done", "patience", "stopped", "interrupted", "already finished"]

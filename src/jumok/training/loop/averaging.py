@@ -7,7 +7,8 @@
 Running statistics of batch norms are averaged like weights. For checkpoints near each other their mean is
 close to the statistics of the averaged weights; the finish uses an average only if it validates better.
 
-The moving average starts from the initial weights; the smaller d of the first steps forgets them quickly.
+The moving average starts from the initial weights. Because d is smaller in the first steps, the initial
+weights soon have almost no effect on the average.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@
     manifest.json           sha256 and size of each file
 
 No random state is stored: step N+1 seeds all generators anew (`update.py`). A checkpoint is never
-overwritten, since another one of the same step would have the same weights; a damaged one is renamed.
+overwritten, since a second checkpoint of the same step would have the same weights. A damaged checkpoint is
+renamed.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def saved_steps(folder: Path) -> list[int]:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write `folder/step-N` and return its path. An existing one has the same weights and is left alone."""
+    """Write `folder/step-N` and return its path. If that checkpoint exists, nothing is written."""
     path = folder / f"step-{checkpoint.step}"
     if path.exists():
         return path
@@ -79,10 +80,10 @@ def remove_old_checkpoints(folder: Path, needed: Collection[int]) -> None:
 
 
 def load_newest_checkpoint(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """Return the newest undamaged checkpoint, and an error message for each newer, damaged one.
+    """Return the newest undamaged checkpoint, and an error message for each damaged checkpoint after it.
 
-    The checkpoint is None only if the folder has none. If all are damaged, this raises, since starting from
-    zero would silently discard the work.
+    The checkpoint is None if the folder has no checkpoints. If all checkpoints are damaged, a RunFolderError
+    is raised, since starting from zero would silently discard the work.
     """
     damaged: list[str] = []
     for step in reversed(saved_steps(folder)):

@@ -41,7 +41,7 @@ class Evidence:
     step: int
     steps: int | None
     warmup_steps: int
-    validations: Sequence[ValidationRecord]  # the earlier ones
+    validations: Sequence[ValidationRecord]  # all earlier validations
     validation_loss: float
     training_loss: float
     hypotheses: Sequence[str]
@@ -132,10 +132,11 @@ def not_finite(evidence: Evidence) -> Finding | None:
 
 
 def diverged(evidence: Evidence) -> Finding | None:
-    """A validation loss above the uniform loss; early in a run, one that is far above it.
+    """A validation loss above the uniform loss or, early in a run, far above the uniform loss.
 
-    If the training loss is not above the uniform loss, the model has learnt its corpus by heart, which
-    `overfitting` reports, unless the validation loss is so high that the weights are useless.
+    If the training loss is below the uniform loss, the model has learnt its corpus by heart. `overfitting`
+    reports that. This detector reports it only if the validation loss is so high that the weights are useless
+    (`USELESS_RATIO`).
     """
     loss, uniform_loss = evidence.validation_loss, evidence.uniform_loss
     if not math.isfinite(loss) or loss <= uniform_loss * (1.0 if evidence.is_late else DIVERGED_RATIO):
@@ -146,8 +147,9 @@ def diverged(evidence: Evidence) -> Finding | None:
 
 
 def training_diverged(loss: float, uniform_loss: float) -> Finding | None:
-    """A training loss far above the uniform loss; it shows long before a validation."""
-    if not loss > DIVERGED_RATIO * uniform_loss:  # also if it is NaN: such updates are skipped and reported
+    """A training loss far above the uniform loss. The first validation may come much later."""
+    # The condition is also true if the loss is NaN. Such updates are skipped and reported elsewhere.
+    if not loss > DIVERGED_RATIO * uniform_loss:
         return None
     return _diverged("training", loss, uniform_loss)
 

@@ -56,11 +56,13 @@ def choose_point(
 ) -> InterpolatedPoint:
     """Return the best point.
 
-    If the pairs to keep have references: of the points whose loss on them rises by at most `MAX_LOSS_RISE`,
-    the best on the new pairs; if the loss of every point rises more, the one with the least sum of both
-    losses. If they have translations of the start model instead, which nobody has checked
-    (`keeps_translations`): of the points with most of the gain on the new pairs, the best on the pairs to
-    keep.
+    The pairs to keep have either references or translations of the start model, which nobody has checked.
+
+    - References: only points whose loss on the pairs to keep rises by at most `MAX_LOSS_RISE` are considered.
+      The best of these points on the new pairs is chosen. If there is no such point, the point with the least
+      sum of both losses is chosen.
+    - Translations (`keeps_translations`): only points that have at least `MIN_SHARE_OF_GAIN` of the best gain
+      on the new pairs are considered. The best of these points on the pairs to keep is chosen.
     """
     if keeps_translations:
         gain = start.new_loss - min(point.new_loss for point in points)

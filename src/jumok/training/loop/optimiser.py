@@ -41,10 +41,10 @@ def make_optimiser(model: nn.Module, settings: TrainingSettings) -> torch.optim.
 
 
 def squared_norm(gradients: Sequence[Tensor]) -> float:
-    """Return the square of the global L2 norm; not finite if any gradient is not."""
+    """Return the square of the global L2 norm. The result is not finite if any gradient is not finite."""
     if not gradients:
         return 0.0
-    foreach = gradients[0].device.type != "mps"  # which lacks the kernels for lists of tensors
+    foreach = gradients[0].device.type != "mps"  # MPS has no kernels for lists of tensors
     return float(torch.nn.utils.get_total_norm(gradients, foreach=foreach)) ** 2
 
 
@@ -56,7 +56,10 @@ def squared_norms(gradients: Sequence[Tensor | None]) -> list[float]:
 
 
 def clip_gradients(gradients: list[Tensor], norm: float, max_norm: float) -> None:
-    """Scale gradients of global norm `norm` down to `max_norm` (Pascanu et al. 2013); 0 means no limit."""
+    """Scale gradients of global norm `norm` down to `max_norm` (Pascanu et al. 2013).
+
+    If `max_norm` is 0, nothing is scaled.
+    """
     if gradients and max_norm and norm > max_norm:
         torch._foreach_mul_(gradients, max_norm / norm)
 
@@ -84,13 +87,14 @@ def restore_optimiser(
     for name, parameter in trained.items():
         if tensors:
             state = optimiser.state[parameter]
-            for key in _STATE_KEYS:  # in place if it exists: it may be in memory that other ranks share
+            for key in _STATE_KEYS:
                 stored = tensors[f"{key}/{name}"]
+                # An existing tensor is overwritten in place, since other ranks may share its memory.
                 state[key] = state[key].copy_(stored) if key in state else stored.clone()
 
 
 def reset_optimiser(optimiser: torch.optim.Optimizer) -> None:
-    """Return Adam's state to before the first step, in place."""
+    """Set Adam's state to zero, in place. It is zero before the first step."""
     for key in _STATE_KEYS:
         tensors = [state[key] for state in optimiser.state.values() if key in state]
         if tensors:

@@ -42,9 +42,10 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The planned number of steps. A revision (step, total) applies from that step on; None: no end.
+    """The planned number of steps.
 
-    `phases` are those after the first; each begins with a revision.
+    A revision (step, total) sets the planned number of steps to `total` from `step` on. A total of None means
+    that no end is planned. `phases` has all phases except the first. Each of them begins with a revision.
     """
 
     revisions: tuple[tuple[int, int | None], ...]
@@ -62,13 +63,14 @@ class Plan:
         return Plan((*self.revisions, (phase.start, total)), (*self.phases, phase))
 
     def until(self, step: int) -> Plan:
-        """Return the plan as it was at this step: a run that is resumed there may revise it differently.
+        """Return the plan as it was at this step, for a run that is resumed from this step.
 
-        Phases were requested by the user and stay.
+        Later revisions are dropped, since the resumed run may revise the plan differently. Phases stay, since
+        the user has requested them.
         """
-        requested = {phase.start for phase in self.phases}
-        kept = (revision for revision in self.revisions if revision[0] <= step or revision[0] in requested)
-        return Plan(tuple(kept), self.phases)
+        starts = {phase.start for phase in self.phases}
+        revisions = (revision for revision in self.revisions if revision[0] <= step or revision[0] in starts)
+        return Plan(tuple(revisions), self.phases)
 
     def phase_of(self, step: int) -> Phase | None:
         """Return the phase that an update belongs to; None for the first."""

@@ -1,12 +1,14 @@
-"""Sums that do not depend on the number of processes: an update as a fixed number of shares.
+"""Updates in a fixed number of shares, so that the sums do not depend on the number of processes.
 
-With `training.shares` = S, share s takes rows s, s+S, s+2S, … of each batch and draws its own dropout,
-whichever process computes it. The gradients of the S shares are the leaves of one binary tree, and every
-node of it is the sum of its two children:
+With `training.shares` = S, share s takes rows s, s+S, s+2S, … of each batch. The dropout of a share does not
+depend on the process that computes it. The gradients of the S shares are the leaves of one binary tree, and
+every inner node is the sum of its two children:
 
     S = 6          ((0+1)+(2+3))+(4+5)
-    3 processes    (0+1)   (2+3)   (4+5)          each adds up its shares as far as the tree allows
-    2 processes    (0+1) 2   3 (4+5)              and the owner of a parameter adds the rest
+    3 processes    (0+1)   (2+3)   (4+5)
+    2 processes    (0+1) 2   3 (4+5)
+
+Each process adds up its shares as far as the tree allows. The owner of a parameter adds up the rest.
 
 So 1, 2, 3, … up to S processes compute the same bits on the same kind of machine. Without shares, a process
 adds up all its rows at once, which is faster, but the sums depend on the number of processes.
@@ -33,7 +35,7 @@ class Node:
 
     level: int
     index: int
-    gradients: list[Tensor]  # one per parameter; added to in place
+    gradients: list[Tensor]  # one per parameter; `merge_nodes` adds to them in place
 
 
 def shares_of_rank(shares: int, rank: int, world_size: int) -> range:
@@ -48,7 +50,10 @@ def nodes_of_rank(shares: int, rank: int, world_size: int) -> list[tuple[int, in
 
 
 def merge_nodes(nodes: Sequence[Node], shares: int) -> list[Node]:
-    """Add up neighbours, given in the order of their shares, as far as the tree of `shares` leaves allows."""
+    """Add up neighbouring nodes as far as the tree of `shares` leaves allows.
+
+    `nodes` must be in the order of their shares.
+    """
     height = (shares - 1).bit_length()
     merged: list[Node] = []
     for node in nodes:
@@ -77,8 +82,8 @@ def reduce_nodes(
 ) -> list[Tensor]:
     """Give each owner the nodes of all ranks, and add them up; return the sums of this rank's parameters.
 
-    `nodes` are this rank's, with one gradient per parameter. Afterwards `.grad` of an owned parameter is its
-    sum, and that of every other parameter is None.
+    `nodes` are the nodes of this rank, with one gradient per parameter. Afterwards `.grad` of an owned
+    parameter is its sum, and `.grad` of every other parameter is None.
     """
     by_rank = [nodes_of_rank(shares, rank, backend.world_size) for rank in range(backend.world_size)]
     rounds = max(map(len, by_rank))
@@ -90,8 +95,9 @@ def reduce_nodes(
         owned, by_sender = backend.exchange_gradients(again=number > 0)
         for rank_nodes, gradients in zip(by_rank, by_sender, strict=True):
             if number < len(rank_nodes):
-                kept = [gradient.clone() for gradient in gradients] if rounds > 1 else gradients
-                received.append(Node(*rank_nodes[number], kept))
+                # The next round overwrites the gradients that this round has received.
+                copies = [gradient.clone() for gradient in gradients] if rounds > 1 else gradients
+                received.append(Node(*rank_nodes[number], copies))
     received.sort(key=lambda node: node.index << node.level)
     [root] = merge_nodes(received, shares)
     for parameter in parameters:

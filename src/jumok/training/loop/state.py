@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from jumok.config.recipe import TrainingSettings
 
 USELESS_RATIO = 4.0
-"""If the validation loss is above this many uniform losses, the validation ranks next to last, whatever its
-score. The ratio is higher than `DIVERGED_RATIO` (detectors.py): a model that overfits a tiny corpus is
-confidently wrong on the validation set, and still stays below this ratio."""
+"""The weights are useless if the validation loss is above this multiple of the uniform loss. The ratio is
+higher than `DIVERGED_RATIO` (detectors.py), because the loss of a model that overfits a tiny corpus may be
+several times the uniform loss: the model is confidently wrong on the validation set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,13 @@ class ValidationRecord:
     loss: float
     training_loss: float
     scores: Mapping[str, float]
-    signatures: Mapping[str, str] = field(default_factory=dict)  # of the scores, if they are known
+    signatures: Mapping[str, str] = field(default_factory=dict)  # by name of the score; empty if not known
 
     def quality(self, stop_on: str, uniform_loss: float = math.inf) -> tuple[float, float]:
-        """Return a sort key, higher is better: first what `stop_on` names, then the loss.
+        """Return a sort key, higher is better: first the score (or the loss) `stop_on`, then the loss.
 
-        Whatever the score, a loss that is not finite ranks last, and a loss of diverged weights next to last.
+        Two kinds of validations rank below all others, whatever their score: those of useless weights
+        (`USELESS_RATIO`) and, at the very end, those whose loss is not finite.
         """
         if not math.isfinite(self.loss):
             return (-math.inf, -math.inf)

@@ -391,7 +391,7 @@ class Trainer:
         return Saved(path, self.state.step)
 
     def remove_old_checkpoints(self) -> None:
-        """Remove the checkpoints that nothing needs, and what a killed process left behind."""
+        """Remove checkpoints that are no longer needed, and temporary files that a killed process left."""
         remove_old_checkpoints(self.files.checkpoints, needed=self.state.needed_steps(self.settings))
         remove_leftovers(self.files.checkpoints)
 

@@ -98,7 +98,7 @@ class Worker:
     def _sum_shares(self, step: int) -> tuple[list[Tensor], Update]:
         """Compute this rank's shares one by one; return the sums of the gradients it owns, and the update."""
         shares, parameters = self.settings.shares, trainable_parameters(self.model)
-        losses = numpy.zeros((2, shares))  # of this rank; the others add theirs
+        losses = numpy.zeros((2, shares))  # 0 for the shares of other ranks; `sum_over_ranks` adds theirs
         nodes: list[Node] = []
         tokens = 0
         for share in shares_of_rank(shares, self.backend.rank, self.backend.world_size):
