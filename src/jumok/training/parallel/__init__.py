@@ -1,1 +1,1 @@
-"""Data-parallel training: what an update needs from the other processes, and the backends that provide it."""
+"""Data-parallel training: the interface between an update and the other processes, and its backends."""

@@ -149,7 +149,7 @@ class Cluster:
             raise TrainingError("\n".join([f"Not every rank can {task}:", *failed]))
 
     def check_run_is_on_rank_0(self, *, has_run: bool) -> None:
-        """Raise on every rank if another rank has the run folder, and rank 0, which continues it, has not."""
+        """Raise on every rank if another rank has the run folder and rank 0, which continues it, does not."""
         hosts = self.gather_answers(socket.gethostname() if has_run else "")
         if any(hosts) and not hosts[0]:
             rank = next(rank for rank, host in enumerate(hosts) if host)
@@ -166,7 +166,7 @@ class Cluster:
 
 _current: list[Cluster] = []
 _stores: list[Store] = []
-"""One entry per cluster that this process has joined, one after the other; all are the same store."""
+"""One entry for each cluster that this process has joined so far. All entries are the same store."""
 
 
 def current_cluster() -> Cluster | None:
@@ -307,7 +307,10 @@ def _code_digest() -> str:
 
 
 def _choose_interface(address: ClusterAddress) -> None:
-    """Set the interface that leads to rank 0, unless the user has set one; Gloo would go by the host name."""
+    """Choose the interface that leads to rank 0, unless the user has chosen one.
+
+    By default, Gloo uses the interface to which the name of this host resolves.
+    """
     if "GLOO_SOCKET_IFNAME" not in os.environ and (name := _interface_towards(address)):
         os.environ["GLOO_SOCKET_IFNAME"] = name
         os.environ.setdefault("NCCL_SOCKET_IFNAME", name)
@@ -320,7 +323,7 @@ def _interface_towards(address: ClusterAddress) -> str | None:
     except ImportError:
         return None
     with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((address.host, address.port))  # of UDP: nothing is sent
+        probe.connect((address.host, address.port))  # connecting a UDP socket sends nothing
         own_address = probe.getsockname()[0]
         for _, name in socket.if_nameindex():
             with contextlib.suppress(OSError):  # an interface without address

@@ -1,7 +1,7 @@
 """Ranks other than 0 of a cluster: each follows the orders of rank 0 until the run ends.
 
 start       the run: its folder, recipe and files; answer whether this rank can take part
-distribute  take the weights, and Adam's state of what this rank owns, from rank 0
+distribute  receive from rank 0 the weights, and Adam's state of the parameters that this rank owns
 update      compute this rank's part of an update
 collect     send Adam's state to rank 0, which saves a checkpoint
 end         the run is over, or rank 0 has failed
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
     from jumok.training.parallel.cluster import Cluster
 
-SAME_SIGNAL_SECONDS = 2.0  # after the first signal; signals within this time are its repetitions
+SAME_SIGNAL_SECONDS = 2.0  # signals that come so soon after the first signal count as its repetitions
 
 
 def follow(cluster: Cluster) -> None:
@@ -86,11 +86,12 @@ def _make_worker(cluster: Cluster, folder: Path, order: Message) -> Worker:
 
 @contextmanager
 def _signals_deferred() -> Iterator[None]:
-    """Leave Ctrl-C and SIGTERM, which every rank gets, to rank 0: it finishes its update, saves, and ends.
+    """Within this block, the first Ctrl-C or SIGTERM does not end this rank.
 
-    If rank 0 ends without an order, the connection is closed, and `receive_order` raises. The host of rank 0
-    may die without closing the connection: then a second signal ends this rank. A rank that waits for an
-    order runs no Python, so a thread reads the signals.
+    Every rank gets these signals. Rank 0 finishes its update, saves, and orders the other ranks to end. If
+    rank 0 ends without an order, the connection is closed, and `receive_order` raises. If the host of rank 0
+    dies without closing the connection, a second signal ends this rank. While this rank waits for an order,
+    its main thread runs no Python, so another thread reads the signals.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -114,7 +115,7 @@ def _signals_deferred() -> Iterator[None]:
 
 
 def _leave_to_rank_0(number: int, frame: object) -> None:
-    """Do nothing: the thread has read the signal."""
+    """Do nothing: another thread reads the signal from the socket."""
 
 
 def _end_on_second_signal(signals: socket.socket) -> None:

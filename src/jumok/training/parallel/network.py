@@ -63,7 +63,10 @@ class Network:
         return parameters[first : first + self._counts[self.rank]]
 
     def bind_optimiser(self, optimiser: torch.optim.Optimizer) -> None:
-        """Create Adam's state: on rank 0, which saves it, of all parameters, else of the owned ones."""
+        """Create Adam's state of the parameters that this rank owns.
+
+        Rank 0 creates the state of all parameters, since it writes the checkpoints.
+        """
         length = sum(self._lengths) if self.rank == 0 else self._lengths[self.rank]
         bound = self.parameters if self.rank == 0 else self._owned(self.parameters)
         mean, square = self._weights.new_zeros(2, length).unbind()
@@ -88,7 +91,7 @@ class Network:
             if rank != self.rank and sums:
                 torch._foreach_add_(sums, gradients)
         for parameter in self.parameters:
-            parameter.grad = None  # so that Adam skips what others own
+            parameter.grad = None  # so that Adam skips the parameters of other ranks
         for parameter, gradient in zip(owned, sums, strict=True):
             parameter.grad = gradient
         return sums
@@ -133,7 +136,10 @@ class Network:
                         torch.distributed.send(section, 0)
 
     def _adam_sections(self, owner: int) -> list[Tensor]:
-        """Return Adam's state of what `owner` owns, as rank 0 and the owner have it; others have none."""
+        """Return Adam's state of the parameters of `owner`.
+
+        Only rank 0 and the owner have this state; on any other rank, the list is empty.
+        """
         if self.rank == owner:
             sections = self._adam
         elif self.rank == 0:
@@ -150,7 +156,7 @@ class Network:
 
 @contextmanager
 def connection_errors() -> Iterator[None]:
-    """Turn what torch.distributed raises, if another rank has ended or is cut off, into a TrainingError."""
+    """Replace the RuntimeError that torch.distributed raises for a lost connection by a TrainingError."""
     try:
         yield
     except RuntimeError as error:
@@ -161,7 +167,7 @@ def connection_errors() -> Iterator[None]:
 
 
 def first_sentence(error: Exception) -> str:
-    """Return what torch says first, without the place in its source."""
+    """Return the first sentence of an error of torch, without torch's source file and line number."""
     text = re.sub(r"^\[[^\]]*\.(cc|cpp|h):\d+\]\s*", "", str(error))
     return text.partition("\n")[0].partition(". ")[0].rstrip(".")
 

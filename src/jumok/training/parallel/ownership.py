@@ -16,7 +16,11 @@ def aligned(length: int) -> int:
 
 
 def assign_owners(sizes: Sequence[int], world_size: int) -> list[int]:
-    """Return the owner of each parameter; each, largest first, goes to the rank with the fewest floats."""
+    """Return the owner of each parameter.
+
+    The parameters are assigned from the largest to the smallest. Each goes to the rank that has the fewest
+    floats so far.
+    """
     loads, owners = [0] * world_size, [0] * len(sizes)
     for index in sorted(range(len(sizes)), key=lambda i: (-sizes[i], i)):
         owners[index] = loads.index(min(loads))

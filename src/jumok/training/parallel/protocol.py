@@ -51,9 +51,9 @@ class ParallelBackend(Protocol):
     def exchange_gradients(self, *, again: bool = False) -> tuple[list[Tensor], list[list[Tensor]]]:
         """Return the parameters that this rank owns, and the gradients that each rank computed for them.
 
-        `reduce_nodes` (`loop/shares.py`) calls it once per node of partial sums, of which a rank may have
-        several. The gradients are valid until the next call. `again`: this is not the first call of an
-        update, so `SharedMemory` first waits until all ranks have read the gradients of the last call.
+        There are several calls per update if some rank has several nodes of partial sums (`loop/shares.py`).
+        The gradients are valid until the next call. `again` is true except in the first call of an update.
+        `SharedMemory` then waits until all ranks have read the gradients of the last call.
         """
 
     def sum_over_ranks(self, values: Sequence[float]) -> list[float]:

@@ -61,7 +61,10 @@ def send_folder(cluster: Cluster, folder: RunFolder, files: FileEntries) -> None
 
 
 def receive_folder(cluster: Cluster, path: Path, files: FileEntries) -> Path:
-    """Return a folder with these files: `path` if it has them, else a copy, which rank 0 sends if needed."""
+    """Return a folder with these files: `path` if it has them, else the copy in the user's cache folder.
+
+    Rank 0 sends the files if any machine still needs a copy.
+    """
     folder = path if _has_files(path, files) else private_folder("runs", make=True) / checksum(files)
     needs_copy = cluster.local_rank == 0 and not _has_files(folder, files)  # one copy per machine
     if any(cluster.gather_answers("send" if needs_copy else "")):
