@@ -1,10 +1,10 @@
 """The best model so far: `model/` of a run that is not finished.
 
-It is written after the first validation and replaced whenever a validation is the best so far, so that the
-run has a model from then on, however it ends. It has the weights of the best checkpoint and the scores of
-its validation. What takes longer is left to the finish of the run: averaging, a search with the beam of the
-recipe, the read-out of alignments, the cost of 8-bit weights. A run that is given more training keeps its
-finished model until a checkpoint validates better than the average that the finish chose.
+`model/` is written after the first validation and replaced whenever a validation is the best so far. It has
+the weights of the best checkpoint and the scores of that validation. The slower work is done only at the
+finish of the run: averaging, a search with the beam of the recipe, the read-out of alignments, the cost of
+8-bit weights. A run that is given more training keeps its finished model until a later checkpoint validates
+better. If the finish chose an average, the checkpoint must validate better than that average.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class BestModel:
         self._average = read_average(data.folder.average)
 
     def update(self) -> None:
-        """Write the weights of the best validation, unless they are there already or have diverged."""
+        """Write the model of the best validation, unless it is already stored or its weights diverged."""
         trainer = self._trainer
         best = trainer.state.best(trainer.settings.stop_on)
         if best is None or best.step == self._written_step:
@@ -56,7 +56,7 @@ class BestModel:
         }
         try:
             weights = self._weights(best)
-        except ModelFolderError:  # its checkpoint is damaged; the finish warns and takes the next best
+        except ModelFolderError:  # the checkpoint is damaged; the finish warns and uses the next best
             return
         card = make_model_card(
             trainer,
@@ -82,7 +82,7 @@ class BestModel:
         self._written_step = best.step
 
     def _is_better_than_average(self, best: ValidationRecord) -> bool:
-        """Whether a validation is better than that of the stored average; True if there is no average."""
+        """Whether `best` is better than the validation of the stored average; True if there is no average."""
         trainer, average = self._trainer, self._average
         return average is None or trainer.state.is_better(best, average.validation, trainer.settings.stop_on)
 
@@ -98,7 +98,7 @@ class BestModel:
         return load_checkpoint_weights(trainer.files.checkpoints, best.step, moving_average=averaged)
 
     def _stored_step(self) -> int | None:
-        """Return the step of the best validation when an earlier session wrote the model."""
+        """Return the best step in the card of the model that is stored; None if the model cannot be read."""
         try:
             step = read_card(self._folder).facts.get(BEST_STEP)
         except JumokError:

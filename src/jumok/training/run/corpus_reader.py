@@ -1,9 +1,9 @@
 """The sentences of a run: cleaned, with the validation set held out, and counted.
 
 A corpus is read several times (to count, to learn a vocabulary, to encode). Up to a million pairs are cached
-in memory after the first pass. More pairs are read from their files again, so that ten million pairs need
-little more memory than one million: some bytes per pair, for hashes. The clean pairs of large files are read
-from a copy on disk (`SpoolReader`), not from memory.
+in memory after the first pass. A corpus with more pairs is read from its files again. Ten million pairs
+therefore need little more memory than one million: some bytes per pair, for hashes. The clean pairs of large
+files are written to disk once and then read from there (`SpoolReader`).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 MAX_CACHED_PAIRS = 1_000_000
 SAMPLE_PAIRS = 50_000
-MIN_MEASURED_PICTURES = (
-    100  # pictures, evenly spaced; the stride is rounded down, so up to twice as many are measured
-)
+MIN_MEASURED_PICTURES = 100
+"""At least this many pictures are measured, if there are so many. They are evenly spaced. Up to twice as many
+are measured, because the stride is rounded down."""
 BLOCK_PAIRS = 8192
 
 
@@ -84,8 +84,9 @@ def read_sentences(
 ) -> Sentences:
     """Read all corpora once. Sentences of the validation set are never trained on.
 
-    The validation set is `valid`; without it, about `held_out_pairs` pairs of the corpora. The clean pairs of
-    large files are kept in the folder `work`, by default in the system's folder for temporary files.
+    The validation set is `valid`. If `valid` is empty, about `held_out_pairs` pairs of the corpora are held
+    out for validation. The clean pairs of large files are stored in the folder `work`, by default in the
+    system's folder for temporary files.
     """
     reader: CorpusReader
     if should_spool(corpora):
@@ -97,8 +98,7 @@ def read_sentences(
     ]
     reader.read()
     reader.add_to_fingerprint(validation_pairs)
-    given_validation_set = Split(HoldOut(0), validation_pairs, reader.cached)
-    split = given_validation_set if valid else reader.split(held_out_pairs)
+    split = Split(HoldOut(0), validation_pairs, reader.cached) if valid else reader.split(held_out_pairs)
     if not split.validation:
         raise reader.no_validation_error()
     return Sentences(
@@ -119,7 +119,7 @@ class Split(NamedTuple):
 
     hold_out: HoldOut  # holds out no pair if a validation set is given
     validation: Sequence[Pair]
-    training: Sequence[Sequence[Pair]] | None  # by corpus; None: they are read from the files again
+    training: Sequence[Sequence[Pair]] | None  # by corpus; None: the pairs are read from the files again
 
 
 class CorpusReader:
@@ -159,7 +159,8 @@ class CorpusReader:
         self._has_alignments = self._has_alignments or any(pair.alignment is not None for pair in block)
         if self.num_pairs > MAX_CACHED_PAIRS:
             self.cached = None
-        if self.cached is not None:  # without alignments: they are not trained on, and larger than the text
+        if self.cached is not None:
+            # Alignments are left out: training does not use them, and they need more memory than the text.
             self.cached[-1].extend(Pair(pair.source, pair.target, picture=pair.picture) for pair in block)
 
     def pairs(self) -> Iterator[Pair]:
@@ -185,7 +186,7 @@ class CorpusReader:
         hashes = source_hashes(self.pairs())
         hold_out = hold_out_from_hashes(hashes, count=count)
         is_held_out = hold_out.mask(hashes).tolist()
-        if self.cached is None or self._has_alignments:  # the cached pairs have lost their alignments
+        if self.cached is None or self._has_alignments:  # cached pairs have no alignments
             validation = [pair for pair in self._read_again() if pair in hold_out]
         else:
             validation = list(compress(self.pairs(), is_held_out))
@@ -208,7 +209,8 @@ class CorpusReader:
     def facts(self, *, num_training: int) -> CorpusFacts:
         """Return the facts that settings are derived from.
 
-        They are counted on an evenly spaced sample of at least `SAMPLE_PAIRS` pairs, or on all.
+        Words are counted in an evenly spaced sample of at least `SAMPLE_PAIRS` pairs. A smaller corpus is
+        counted completely.
         """
         sample = self.every(max(self.num_pairs // SAMPLE_PAIRS, 1))
         source_units, target_units, num_counted = Counter[str](), Counter[str](), 0
@@ -220,8 +222,8 @@ class CorpusReader:
         source, target = _count_words(source_units), _count_words(target_units)
         scale = num_training / max(num_counted, 1)
         corpus = self.corpora[0]
-        measured = self.every(max(self.num_pairs // MIN_MEASURED_PICTURES, 1))
-        side, grey = typical_picture(measured) if corpus.pictures else (0, False)
+        sampled_pictures = self.every(max(self.num_pairs // MIN_MEASURED_PICTURES, 1))
+        side, grey = typical_picture(sampled_pictures) if corpus.pictures else (0, False)
         return CorpusFacts(
             pairs=num_training,
             source_words=round(source.total() * scale),

@@ -1,4 +1,4 @@
-"""The device and the precision of a new run, with the reason."""
+"""The choice of the device and the precision for a new run, with the reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The end of a run that started from a trained model: the choice of its weights, and a report.
 
-1. The weights: a point between those of the start model and the new ones (`loop/interpolation.py`), chosen by
-   the losses of the validation set and of the pairs to keep.
+1. The weights: a point between the weights of the start model and the tuned weights
+   (`loop/interpolation.py`), chosen by the losses of the validation set and of the pairs to keep.
 2. The report: the scores of the start model and of the new model on the validation set and on the pairs to
    keep, with the recipe's beam; a warning if the new model is worse.
 """
@@ -37,7 +37,8 @@ _FORGOTTEN = (
     "training.learning_rate. If only the new pairs matter, this is no fault."
 )
 NUM_EXTRA_VALIDATIONS = 3 + 2 * (len(ALPHAS) + 1) // 3
-"""Validations at the end of a fine-tuning run, besides those of every run; a loss counts as a third."""
+"""How many more validations the end of a fine-tuning run has than the end of any other run. Computing only a
+loss counts as a third of a validation."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,10 @@ class FineTuning:
     def choose_weights(
         self, trainer: Trainer, tuned: Mapping[str, Tensor]
     ) -> Generator[Event, None, tuple[dict[str, Tensor], float]]:
-        """Return the chosen weights and their α; the tuned weights and 1 if none are tried, or if stopped."""
+        """Return the chosen weights and their α.
+
+        If no other α is tried, or if the run is stopped, these are the tuned weights and 1.
+        """
         started = trainer.seconds
         weights = {name: tensor.clone() for name, tensor in tuned.items()}  # the model is about to change
         if self.keep is None or not self.recipe.fine_tuning.interpolate:
@@ -79,37 +83,40 @@ class FineTuning:
     def report(
         self, trainer: Trainer, result: ValidationResult, alpha: float
     ) -> Generator[Event, None, dict[str, float | str | None]]:
-        """Yield the scores before and after, and warnings; return them as facts of the model card.
+        """Yield the scores of the start model and of the final model, and warnings if the scores fell.
 
-        The model has its final weights before and after this call.
+        Return the scores as facts of the model card. The model has its final weights before and after this
+        call.
         """
         started, name, beam = trainer.seconds, self._score_name, self.recipe.search.beam
         final = {key: tensor.clone() for key, tensor in module_weights(trainer.model).items()}
-        kept = self._score(self.keep, trainer, beam)
+        kept_score = self._score(self.keep, trainer, beam)
         load_module_weights(trainer.model, self.start.weights)
-        start_new = self._score(trainer.validation, trainer, beam)
-        start_kept = self._score(self.keep, trainer, beam)
+        start_new_score = self._score(trainer.validation, trainer, beam)
+        start_kept_score = self._score(self.keep, trainer, beam)
         load_module_weights(trainer.model, final)
-        new, old = _value(result, name), self.start.old_pairs
-        parts = [f"{name} of the new pairs {_change(start_new, new)}"]
+        new_score, old_pairs = _value(result, name), self.start.old_pairs
+        parts = [f"{name} of the new pairs {_change(start_new_score, new_score)}"]
         if self.keep is not None:
-            what = "its agreement with the start model on" if old.keeps_translations else "of"
-            change = _change(start_kept, kept)
-            parts.append(f"{what} {len(self.keep):,} pairs to keep {change} ({old.keep_origin})")
+            what = "its agreement with the start model on" if old_pairs.keeps_translations else "of"
+            change = _change(start_kept_score, kept_score)
+            parts.append(f"{what} {len(self.keep):,} pairs to keep {change} ({old_pairs.keep_origin})")
         yield StageDone("fine-tuning", ", ".join(parts), trainer.seconds - started)
-        if _is_worse(name, start_new, new):
-            yield _warning(f"the new pairs: {name}", start_new, new, _WORSE_ON_NEW)
-        # Translations that differ from those of the start model may be better ones.
-        if not old.keeps_translations and _is_worse(name, start_kept, kept, MAX_KEPT_SCORE_DROP):
-            yield _warning(f"the pairs to keep ({old.keep_origin}): {name}", start_kept, kept, _FORGOTTEN)
+        if _is_worse(name, start_new_score, new_score):
+            yield _warning(f"the new pairs: {name}", start_new_score, new_score, _WORSE_ON_NEW)
+        # A translation that differs from the translation of the start model may be better.
+        forgets = _is_worse(name, start_kept_score, kept_score, MAX_KEPT_SCORE_DROP)
+        if not old_pairs.keeps_translations and forgets:
+            what = f"the pairs to keep ({old_pairs.keep_origin}): {name}"
+            yield _warning(what, start_kept_score, kept_score, _FORGOTTEN)
         return {
             "start_from": self.recipe.fine_tuning.start_from
             and _last_part(self.recipe.fine_tuning.start_from),
-            "start_share": alpha,  # how far the model is from the start model: 1 is the tuned one
-            f"start_{name}": start_new,
-            f"keep_{name}": kept,
-            f"start_keep_{name}": start_kept,
-            "keep_pairs": old.keep_origin,
+            "start_share": alpha,  # 0 means the weights of the start model, 1 the tuned weights
+            f"start_{name}": start_new_score,
+            f"keep_{name}": kept_score,
+            f"start_keep_{name}": start_kept_score,
+            "keep_pairs": old_pairs.keep_origin,
         }
 
     @property
@@ -119,12 +126,13 @@ class FineTuning:
         return "chrf" if stop_on == "loss" and self.recipe.model.task == "translate" else stop_on
 
     def _loss(self, validation: Validation, trainer: Trainer) -> float | None:
-        """Return the loss of the model on a set of pairs; None if the run was stopped."""
-        pairs = cast("TranslationValidation", validation)  # only translators have pairs to keep
-        return pairs.loss(trainer.model, should_stop=trainer.should_stop)
+        """Return the loss of the model on a validation set; None if the run was stopped."""
+        # Only translators have pairs to keep, so both validation sets have pairs to translate.
+        translation_validation = cast("TranslationValidation", validation)
+        return translation_validation.loss(trainer.model, should_stop=trainer.should_stop)
 
     def _score(self, validation: Validation | None, trainer: Trainer, beam: int) -> float | None:
-        """Return the score of the model on a set; None without a set, or if the run was stopped."""
+        """Return the score of the model; None if `validation` is None or if the run was stopped."""
         if validation is None:
             return None
         result = validation.validate(trainer.model, beam, should_stop=trainer.should_stop)

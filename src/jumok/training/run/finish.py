@@ -3,10 +3,11 @@
 1. The weights: the best readable checkpoint, or the average of the last ones if that validates better, or the
    average that an earlier phase of the run chose.
 2. The scores of the model folder: the validation set once more, with the recipe's beam.
-3. The read-out of alignments, chosen on validation pairs, by their gold alignments if they have some.
+3. The read-out of alignments, chosen on validation pairs. If some pairs have gold alignments, these decide.
 4. The cost of 8-bit weights in quality, which decides whether a converted model uses them.
 
-All of it is computed from the checkpoints. A run killed here does it again when it is resumed.
+Everything is computed from the checkpoints. A run that is killed during the finish repeats all of it when it
+is resumed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class ChosenWeights:
 def finish_run(
     trainer: Trainer, data: TrainingData, recipe: Recipe, fine_tuning: FineTuning | None
 ) -> Iterator[Event]:
-    """Choose the weights, score them, write the model folder. Stop early if the run is interrupted."""
+    """Choose the weights, score them, and write the model folder. An interruption ends this early."""
     yield StageStarted("finishing")
     started, folder, tokenizers = trainer.seconds, data.folder.model, data.tokenizers
     choice = yield from _choose_weights(trainer, data.folder.average)
@@ -112,7 +113,7 @@ def finish_run(
 
 
 def interrupted_event(trainer: Trainer, folder: Path) -> Finished:
-    """Return the last event of a run that was interrupted: with its best model so far, if it has one."""
+    """Return the last event of an interrupted run. It names the best model so far, if there is one."""
     scores: dict[str, float] = {}
     with suppress(JumokError):  # a damaged model folder
         scores = {name: score.value for name, score in read_card(folder).scores.items()}
@@ -138,7 +139,11 @@ def _refuse_useless(loss: float, uniform_loss: float, choice: ChosenWeights) -> 
 
 
 def _choose_weights(trainer: Trainer, average_folder: Path) -> Generator[Event, None, ChosenWeights]:
-    """Return the best readable checkpoint, or an average that is better: of the last ones, or stored."""
+    """Return the weights that validate best.
+
+    The candidates are the best readable checkpoint, the average of the last checkpoints, and the average that
+    an earlier phase has stored.
+    """
     state, stop_on = trainer.state, trainer.settings.stop_on
     best, choice = yield from _best_readable(trainer)
     if best is None:
@@ -198,7 +203,7 @@ def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationR
     best, stored, damaged = state.best(settings.stop_on), saved_steps(trainer.files.checkpoints), []
     for record in state.ranked(settings.stop_on):
         if record is not best and record.step not in stored:
-            continue  # removed during the run, since others were better
+            continue  # the checkpoint was removed during the run, since others were better
         try:
             weights = _checkpoint_weights(trainer, record.step)
             choice = ChosenWeights(weights, f"the {kind} of step {record.step:,}")
@@ -213,7 +218,7 @@ def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationR
 
 
 def _validate(trainer: Trainer, choice: ChosenWeights) -> ValidationRecord | None:
-    """Return the validation of these weights with greedy search; None if the run is interrupted."""
+    """Validate these weights with greedy search; return None if the run is interrupted."""
     load_module_weights(trainer.model, choice.weights)
     result = trainer.validation.validate(trainer.model, beam=1, should_stop=trainer.should_stop)
     if result is None:

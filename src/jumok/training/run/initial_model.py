@@ -1,7 +1,7 @@
-"""What a run takes over from a stored model: its encoder (`--encoder-from`) or all of it (`--start-from`).
+"""A stored model that a new run takes over: its encoder (`--encoder-from`) or all of it (`--start-from`).
 
-The stored model decides vocabularies, sizes and initial weights. They are copied into the run folder when the
-run starts, so that it can be resumed without the folder of the stored model.
+The stored model decides vocabularies, sizes and initial weights. These are copied into the run folder when
+the run starts, so that the run can be resumed without the folder of the stored model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class InitialModel(Protocol):
         """Return the settings with values that depend on both model and corpus."""
 
     def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
-        """Copy what the run needs of this model into the run folder."""
+        """Copy the parts of this model that the run needs into the run folder."""
 
     def make_tokenizers(self, sentences: Sentences, recipe: Recipe) -> TokenizerPair:
         """Return the tokenizers of the run."""

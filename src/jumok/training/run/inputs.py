@@ -48,7 +48,7 @@ class Inputs:
 
 
 def describe_sources(inputs: Inputs) -> dict[str, Any] | None:
-    """Return the files of a run with their sizes and times; None if they are not all files."""
+    """Return the files of a run with their sizes and times; None if some input is not a file."""
     files = []
     for source in (*inputs.pairs, *inputs.valid):
         path = None if isinstance(source, Corpus) else Path(split_weight(str(source))[0])
@@ -148,7 +148,10 @@ def _open_pictures(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], 
 def _open(
     inputs: Inputs, files: Sequence[CorpusInput], source: str, target: str, *, plain: bool | None
 ) -> list[Corpus]:
-    """Open files: as plain text if `plain`, as pairs if not, as their content suggests if `plain` is None."""
+    """Open files as plain text (`plain` is True) or as pairs (False).
+
+    If `plain` is None, the content of the files decides.
+    """
     corpora = [_with_languages(file, source, target) for file in files if isinstance(file, Corpus)]
     paths = [str(file) for file in files if not isinstance(file, Corpus)]
     if paths and plain:
@@ -161,19 +164,19 @@ def _open(
 
 
 def _open_validation(inputs: Inputs, first: Corpus) -> list[Corpus]:
-    """Open the validation set in the languages of the first corpus, and like it as pairs or as plain text."""
+    """Open the validation set with the languages and the kind (pairs or plain text) of the first corpus."""
     source, target = first.source_language, first.target_language
     paths = [str(file) for file in inputs.valid if not isinstance(file, Corpus)]
     if first.plain or not paths:
         return _open(inputs, inputs.valid, source, target, plain=first.plain)
-    given = [_with_languages(file, source, target) for file in inputs.valid if isinstance(file, Corpus)]
+    corpora = [_with_languages(file, source, target) for file in inputs.valid if isinstance(file, Corpus)]
     languages = {"source": source or None, "target": target or None}
     opened = open_further_corpora(paths, **languages, columns=inputs.columns, encoding=inputs.encoding)
-    return [*given, *opened]
+    return [*corpora, *opened]
 
 
 def _with_languages(corpus: Corpus, source: str, target: str) -> Corpus:
-    """Return the corpus, with the languages of the recipe where it names none."""
+    """Return the corpus. Languages that the corpus does not name are set to `source` and `target`."""
     return replace(
         corpus,
         source_language=corpus.source_language or ("" if corpus.plain else source),

@@ -26,7 +26,7 @@ VALIDATION_FINGERPRINT = "validation_fingerprint"
 BEST_STEP = "best_step"
 """The model card's fact that says at which step the validation was best when the model was written."""
 MAX_SPLIT_SOURCES = 2_000
-"""Sources of training pairs that are split into sentences, to see whether there are paragraphs."""
+"""At most this many sources of training pairs are split into sentences, to see if some are paragraphs."""
 
 
 def make_model_card(
@@ -63,7 +63,10 @@ def make_model_card(
 
 
 def source_facts(data: TrainingData, recipe: Recipe) -> dict[str, Any]:
-    """Return which share of the sources in training has more than one sentence, for a translator of text."""
+    """Return the share of training sources that have more than one sentence.
+
+    The result is empty if the model does not translate text.
+    """
     if recipe.model.task != "translate" or recipe.source.kind == "pictures":
         return {}
     indices = evenly_spaced(range(len(data.store)), MAX_SPLIT_SOURCES)
@@ -72,7 +75,7 @@ def source_facts(data: TrainingData, recipe: Recipe) -> dict[str, Any]:
 
 
 def _without_folders(recipe: Recipe) -> Recipe:
-    """Return the recipe with names of files instead of their paths: the model may be given away."""
+    """Return the recipe with names of files instead of their paths, since the model may be published."""
     encoder, tuning = getattr(recipe.model, "encoder_from", None), recipe.fine_tuning
     named = {
         "model.encoder_from": encoder and Path(encoder).name,

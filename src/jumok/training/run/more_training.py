@@ -3,14 +3,15 @@
     jumok train pairs.tsv --out runs/x --steps 1000         the first phase
     jumok train pairs.tsv --out runs/x --steps 3000         a second one, from step 1,000 to 3,000
 
-A phase that has a planned end is completed and finished before the next one begins. So the weights depend
-on the commands that were given, and not on when a process was stopped or killed in between. A run without a
-limit has no planned end: its next phase begins at its newest checkpoint. So does the next phase of a run that
-`jumok finish` ended.
+A phase that has a planned end is completed and finished before the next phase begins. The weights therefore
+depend on the commands that the user has run, and not on the times at which a process was stopped or killed.
+A run without a limit has no planned end, so its next phase begins at its newest checkpoint. If
+`jumok finish` has ended a run, its next phase begins at its newest checkpoint too.
 
 A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero,
-it rises to its peak again, over a tenth of the phase, and falls to zero at the new end. If it has not, it
-falls from where it is. A schedule that the user has set and that has no end continues as it was.
+it rises to its peak again, over a tenth of the phase, and falls to zero at the new end. If the learning rate
+is still above zero, it falls from its current value. A schedule without an end that the user has set
+continues unchanged.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ Limits = dict[str, float]
 
 def requested_limits(overrides: Overrides, record: RunRecord) -> Limits | None:
     """Return the limits that the user has set if they mean more training, else None."""
-    given = {name: overrides[f"training.{name}"] for name in LIMIT_NAMES if f"training.{name}" in overrides}
-    if not given or (given == _limits(record.recipe.training) and record.finished != "stopped"):
+    limits = {name: overrides[f"training.{name}"] for name in LIMIT_NAMES if f"training.{name}" in overrides}
+    if not limits or (limits == _limits(record.recipe.training) and record.finished != "stopped"):
         return None
-    return given
+    return limits
 
 
 def _limits(settings: TrainingSettings) -> Limits:
@@ -50,7 +51,7 @@ def _limits(settings: TrainingSettings) -> Limits:
 
 
 def must_complete_first(record: RunRecord) -> bool:
-    """Whether the current phase must be completed before the next: its end is planned, and not reached."""
+    """Whether the current phase must be completed first: it has a planned end and has not finished."""
     return not record.finished and record.plan.steps is not None
 
 
@@ -108,7 +109,10 @@ def _with_limits(record: RunRecord, limits: Limits) -> Recipe:
 def _planned_steps(
     record: RunRecord, settings: TrainingSettings, start: int, seconds: float, batches_per_epoch: int
 ) -> int:
-    """Return the step at which the first limit is reached; minutes by the speed of the run so far."""
+    """Return the step at which the first limit is reached.
+
+    Minutes are converted to steps by the speed of the run so far.
+    """
     max_steps = step_limit(settings, batches_per_epoch)
     totals = [] if max_steps is None else [max_steps]
     if settings.minutes is not None:

@@ -1,13 +1,20 @@
 """Pairs that a fine-tuned model should not forget: some to train on again (replay), some to measure (keep).
 
-    replay    the files of `fine_tuning.replay`; else the pairs of the start model's run folder; else the new
-              sources as the start model translates them (self-distillation, Kim & Rush 2016). A plain text is
-              translated by the start model too.
-    keep      the files of `fine_tuning.keep`; else a tenth of the replay, which is then not trained on; else
-              (also if the replay has new sources, which cannot show what is forgotten) the validation sources
-              as the start model translates them.
+The pairs to replay are the first of these that exist:
 
-Both are stored in the run folder: a resumed run needs neither the files nor the start model.
+1. the files of `fine_tuning.replay`; the start model translates the sentences of a plain text,
+2. the pairs of the run that trained the start model,
+3. the new sources with their translations by the start model (self-distillation, Kim & Rush 2016).
+
+The pairs to keep are the first of these that exist:
+
+1. the files of `fine_tuning.keep`,
+2. a tenth of the pairs to replay, which are then not trained on; this does not apply to new sources (3.),
+   since they cannot show what the model has forgotten,
+3. the sources of the validation set with their translations by the start model.
+
+The pairs to replay and to keep are stored in the run folder, so that a resumed run needs neither the files
+nor the start model.
 """
 
 from __future__ import annotations
@@ -38,9 +45,9 @@ if TYPE_CHECKING:
     from jumok.training.run.inputs import Inputs
 
 MAX_REPLAY_PAIRS = 50_000
-"""Pairs that are stored for replay, at most: an epoch uses about as many as there are new pairs."""
+"""At most this many pairs are stored for replay. An epoch uses about as many as there are new pairs."""
 MAX_TRANSLATED_PAIRS, TRANSLATED_KEEP_PAIRS = 2000, 400
-"""Sentences that the start model translates, at most: a large model takes some minutes for them."""
+"""The start model translates at most this many sentences, which takes some minutes with a large model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class OldPairs:
 
 @dataclass(frozen=True)
 class Collector:
-    """Collects old pairs for one run. Its methods leave out pairs whose source has a key in `exclude`."""
+    """Collects old pairs for one run. `exclude` has the keys of sources whose pairs are left out."""
 
     model_folder: Path
     tokenizers: TokenizerPair
@@ -104,7 +111,7 @@ class Collector:
         if len(files) == 1 and not has_pair_suffix(files[0]):
             language = self.languages.source or None
             [text] = open_texts(files, language=language, encoding=self.inputs.encoding)
-            return self.translated((pair.target for pair in text.pairs()), exclude), True
+            return self.translate((pair.target for pair in text.pairs()), exclude), True
         pairs = _cleaned(open_corpora(files, **self._options), exclude)
         if not pairs:
             raise DataError(
@@ -114,7 +121,10 @@ class Collector:
         return pairs, False
 
     def pairs_of_run(self, exclude: set[str]) -> list[Pair]:
-        """Return the pairs of the run folder that the start model is in; none if it is in no such folder."""
+        """Return the training pairs of the run folder that contains the start model.
+
+        The list is empty if the start model is not in a run folder.
+        """
         data = self.model_folder.resolve().parent / "data"
         if not data.is_dir():
             return []
@@ -129,16 +139,16 @@ class Collector:
         pairs = (Pair(source.decode(ids[0]), target.decode(ids[1])) for ids in encoded)
         return [pair for pair in pairs if sentence_key(pair.source) not in exclude]
 
-    def translated(
+    def translate(
         self, sentences: Iterable[str], exclude: set[str], max_count: int = MAX_TRANSLATED_PAIRS
     ) -> list[Pair]:
-        """Return sentences, each once, with the start model's translations; empty ones are left out."""
+        """Return each distinct sentence with its translation by the start model, if both have text."""
         distinct = dict.fromkeys(
             s for s in islice(sentences, MAX_REPLAY_PAIRS) if sentence_key(s) not in exclude
         )
         sources = evenly_spaced(list(distinct), max_count)
         translations = load(self.model_folder).translate(sources)
-        pairs = [Pair(source, found.text) for source, found in zip(sources, translations, strict=True)]
+        pairs = [Pair(source, target.text) for source, target in zip(sources, translations, strict=True)]
         return [pair for pair in pairs if pair.source and pair.target]
 
     @property
@@ -153,14 +163,14 @@ def collect_old_pairs(collector: Collector, sentences: Sentences, settings: Fine
     keep = _unseen(collector.read_keep(settings.keep), sentences) if settings.keep else ()
     exclude = {sentence_key(pair.source) for pair in chain(validation, keep)}
     replay, origin, translated = _collect_replay(collector, sentences, settings, exclude)
-    found = OldPairs(tuple(replay), keep, origin, ", ".join(_file_names(settings.keep)))
+    old_pairs = OldPairs(tuple(replay), keep, origin, ", ".join(_file_names(settings.keep)))
     if keep:
-        return found
+        return old_pairs
     if settings.replay or (replay and not translated):
         hold_out = choose_hold_out(replay, count=min(MAX_PAIRS, len(replay) // 10))
         if held_out := _without_sources_of(sentences, [pair for pair in replay if pair in hold_out]):
             return replace(
-                found,
+                old_pairs,
                 replay=tuple(pair for pair in replay if pair not in hold_out),
                 keep=tuple(held_out),
                 keep_origin=origin,
@@ -168,8 +178,8 @@ def collect_old_pairs(collector: Collector, sentences: Sentences, settings: Fine
             )
     sources = [pair.source for pair in evenly_spaced(validation, TRANSLATED_KEEP_PAIRS)]
     return replace(
-        found,
-        keep=tuple(collector.translated(sources, set(), TRANSLATED_KEEP_PAIRS)),
+        old_pairs,
+        keep=tuple(collector.translate(sources, set(), TRANSLATED_KEEP_PAIRS)),
         keep_origin="the start model's translations of the validation set",
         keeps_translations=True,
     )
@@ -187,9 +197,10 @@ def _unseen(keep: Sequence[Pair], sentences: Sentences) -> tuple[Pair, ...]:
 
 
 def _without_sources_of(sentences: Sentences, pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs whose source is not the source of a training pair."""
     keys = {sentence_key(pair.source) for pair in pairs}
-    seen = keys & {sentence_key(pair.source) for pair in sentences.pairs()} if keys else set()
-    return [pair for pair in pairs if sentence_key(pair.source) not in seen]
+    training_keys = keys & {sentence_key(pair.source) for pair in sentences.pairs()} if keys else set()
+    return [pair for pair in pairs if sentence_key(pair.source) not in training_keys]
 
 
 def _collect_replay(
@@ -204,7 +215,7 @@ def _collect_replay(
         return [], "", False
     if pairs := collector.pairs_of_run(exclude):
         return pairs, "pairs that the start model was trained on", False
-    pairs = collector.translated((pair.source for pair in sentences.pairs()), exclude)
+    pairs = collector.translate((pair.source for pair in sentences.pairs()), exclude)
     return pairs, "the new sources, translated by the start model", True
 
 
@@ -216,10 +227,10 @@ def _cleaned(corpora: Sequence[Corpus], exclude: set[str]) -> list[Pair]:
 
 
 def _without_alignments(pairs: Iterable[Pair]) -> list[Pair]:
-    """Return only sources and targets, which is what a run folder stores."""
+    """Return pairs of only source and target: a run folder stores nothing else of old pairs."""
     return [Pair(pair.source, pair.target) for pair in pairs]
 
 
 def _file_names(paths: Sequence[str]) -> list[str]:
-    """Return the names without folders: a model that is given away names no path of its maker."""
+    """Return the names without folders, so that a published model does not show paths of its author."""
     return [path.replace("\\", "/").rpartition("/")[2] for path in paths]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def make_overrides(recipe: Overrides | Recipe | None, settings: Mapping[str, Any]) -> Overrides:
     """Return the overrides in `recipe`, updated with `settings` and checked.
 
-    A `Recipe` that a caller made sets the fields that the caller gave it.
+    If `recipe` is a `Recipe`, only the fields that the caller has set count as overrides.
     """
     if isinstance(recipe, Recipe):
         recipe = Overrides.from_settings(recipe.model_dump(exclude_unset=True))

@@ -1,7 +1,7 @@
 """The averaged weights that the finish of a phase chose: `average/` of a run folder.
 
-They belong to no checkpoint. With more training, they stay a candidate: a checkpoint of a later phase
-replaces the model only if it validates better.
+No checkpoint has these weights. If the run is given more training, a checkpoint of a later phase replaces the
+model only if it validates better than this average.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class StoredAverage:
 def store_average(
     folder: Path, weights: Mapping[str, Tensor], description: str, validation: ValidationRecord
 ) -> None:
-    """Store the average, in place of an earlier one."""
+    """Store the average. An average that was stored earlier is replaced."""
     write_folder(
         folder,
         [(_WEIGHTS, tensors_to_bytes(weights))],
@@ -50,7 +50,7 @@ def store_average(
 
 
 def read_average(folder: Path) -> StoredAverage | None:
-    """Return the stored average without its weights; None if there is none, or if its record is damaged."""
+    """Return the stored average, without reading its weights; None if it is missing or its record damaged."""
     try:
         content = read_manifest(folder / "manifest.json")
     except ModelFolderError:

@@ -1,7 +1,7 @@
 """Everything that is decided before the first step: vocabulary, encoded pairs, settings, number of steps.
 
-A new run decides it and stores it in its folder. A resumed run reads it from there. A run that takes over a
-stored model, or its encoder, is a new run in which that model decides some of the settings.
+A new run makes these decisions and stores them in its folder. A resumed run reads them from the folder. A run
+that takes over a stored model, or its encoder, is a new run in which that model decides some of the settings.
 """
 
 from __future__ import annotations
@@ -84,17 +84,17 @@ class TrainingData:
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run before its first step. `started`: when its preparation began (`time.perf_counter`)."""
+    """A run before its first step. `started` is the time at which its preparation began."""
 
     data: TrainingData
     record: RunRecord
     started: float
-    measured_group: DataParallelGroup | None = None  # started to measure its speed, and ready to train
+    measured_group: DataParallelGroup | None = None  # the group whose speed was measured; it can train
     warning: Warned | None = None  # about the number of steps
     resumed: bool = False  # an earlier session prepared it
 
     def make_group(self, *, alone: bool = False) -> DataParallelGroup:
-        """Return the processes of this run, at step 0; if `alone`, only this one, which will not train."""
+        """Return the processes of this run, at step 0. If `alone`, start no others, since none will train."""
         recipe = self.record.recipe
         if self.measured_group is None:
             return self.data.make_group(recipe, 1 if alone else recipe.training.processes)
@@ -140,8 +140,8 @@ def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sent
     held_out_pairs = overrides.with_defaults().training.held_out_pairs
     work = spool_folder(folder.path)
     sentences = read_sentences(corpora, validation, held_out_pairs=held_out_pairs, work=work)
-    file_changed = sources != describe_sources(inputs)  # while it was read
-    return sentences if file_changed else replace(sentences, sources=sources)
+    have_files_changed = sources != describe_sources(inputs)  # while they were read
+    return sentences if have_files_changed else replace(sentences, sources=sources)
 
 
 def check_sentences_and_update_sources(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
@@ -163,9 +163,11 @@ def _prepare_resumed(
     overrides: Overrides,
     inputs: Inputs,
 ) -> Generator[Event, None, PreparedRun]:
-    """Read what the first session prepared; read the files again if `data/` or the validation pairs are gone.
+    """Read the preparation of the first session from the run folder.
 
-    A damaged `data/` raises a StorageError; damaged validation pairs are written again.
+    The files of the corpus are not read again if `sources.json` shows that they are unchanged, and `data/`
+    exists, and the validation pairs can be read. A damaged `data/` raises a StorageError. Damaged validation
+    pairs are written again.
     """
     started, recipe = time.perf_counter(), record.recipe
     folder.check_same_settings(overrides, record)  # before the sentences are read, which may take minutes
@@ -196,15 +198,16 @@ def _has_validation(folder: RunFolder) -> bool:
 
 
 def _unrecorded_order(folder: RunFolder) -> str | None:
-    """Return the order of batches of a run that did not record it; None: as its number of pairs decides.
+    """Return the order of batches for a run whose record does not name it.
 
-    Runs from before jumok wrote `sources.json` were sorted.
+    Versions of jumok that did not write `sources.json` always used the sorted order. For later versions the
+    result is None, which means that the number of pairs decides.
     """
     return None if folder.sources_file.exists() else SORTED
 
 
 def prepare_from_folder(folder: RunFolder, record: RunRecord) -> PreparedRun:
-    """Read what the first session prepared, without the files of the corpus."""
+    """Read the preparation of the first session from the run folder, without the files of the corpus."""
     started, recipe = time.perf_counter(), record.recipe
     tokenizers = read_tokenizers(folder.path, shared=recipe.text.shared)
     store = open_store(folder.data)
@@ -214,7 +217,7 @@ def prepare_from_folder(folder: RunFolder, record: RunRecord) -> PreparedRun:
 
 
 def _with_requested_processes(record: RunRecord, overrides: Overrides) -> RunRecord:
-    """Return the record with another number of processes, which a run with shares allows."""
+    """Return the record with the requested number of processes. Only a run with shares can change it."""
     if not record.recipe.training.shares or "training.processes" not in overrides:
         return record
     processes = {"training.processes": overrides["training.processes"]}
@@ -295,7 +298,7 @@ def _describe_reading(sentences: Sentences) -> str:
 
 
 def _learn_tokenizers(sentences: Sentences, recipe: Recipe) -> TokenizerPair:
-    """Return the tokenizers of both sides; those of pictures and of classes need no training."""
+    """Return the tokenizers of both sides. The tokenizers of pictures and of classes need no training."""
     targets = (pair.target for pair in sentences.pairs())
     if recipe.source.kind == "text":
         sources = (pair.source for pair in sentences.pairs())
@@ -337,14 +340,14 @@ def _store_tokenizers(
 
 @dataclass(frozen=True)
 class LearnedVocabSize:
-    """The vocabulary size that was learnt: a small text may have fewer tokens than the recipe requests."""
+    """The size of the learnt vocabulary. A small text may have fewer tokens than the recipe requests."""
 
     resolved: Resolved
     learned: int
 
     @property
     def reason(self) -> str:
-        """Why the vocabulary is smaller than the user requested; "" if it is not."""
+        """Why the vocabulary is smaller than the user requested; "" if it is not smaller."""
         requested = self.resolved.overrides.get("text.vocab_size")
         return smaller_vocab_reason(requested) if requested is not None and self.learned < requested else ""
 
@@ -370,7 +373,7 @@ def _finish_preparation(new_run: _NewRun, resolved: Resolved) -> Generator[Event
     folder.write_validation_pairs(sentences.validation_pairs)
     data = TrainingData(folder, tokenizers, store, validation)
     yield StageDone("encoding", _describe_encoding(data, recipe), time.perf_counter() - encoding_started)
-    with ExitStack() as on_error:  # ends the workers, which Ctrl-C does not reach
+    with ExitStack() as on_error:  # ends the workers after an error, since Ctrl-C does not reach them
         prepared = yield from _plan(new_run, data, resolved, on_error)
         on_error.pop_all()
     return prepared
@@ -474,9 +477,9 @@ def _measure(
 def _measure_processes(
     data: TrainingData, resolved: Resolved, on_error: ExitStack
 ) -> Generator[Event, None, tuple[DataParallelGroup | None, list[DerivedSetting]]]:
-    """Without a time limit: return the fastest group of processes; None if their speed is not measured.
+    """Return the fastest group of processes for a run without a time limit; None if none is measured.
 
-    Their number is stored with the run, because the bits of the weights depend on it.
+    The number of processes is stored with the run, because the bits of the weights depend on it.
     """
     training = resolved.recipe.training
     steps = step_limit(training, data.batches(resolved.recipe).per_epoch)
@@ -502,8 +505,8 @@ def _choose_group(
 ) -> tuple[DataParallelGroup, float, list[DerivedSetting]]:
     """Start the processes; return them, their seconds per update, and the reason for their number.
 
-    If the user did not set the number, the faster is chosen: one process per core, or one process with one
-    thread per core. `steps`: how many are planned, if that is known before the measurement.
+    If the user has not set the number, the faster of two groups is chosen: one process per core, or one
+    process with one thread per core. `steps` is the planned number, if it is known before the measurement.
     """
     recipe, cores = resolved.recipe, this_machine().cores
     settings = recipe.training

@@ -1,7 +1,7 @@
 """A translator whose encoder starts from a pretrained one (`--encoder-from`).
 
-The pretrained encoder decides the source vocabulary, the sizes and the initial weights. They are copied into
-the run folder when the run starts, so that it can be resumed without the encoder's own folder.
+The pretrained encoder decides the source vocabulary, the sizes and the initial weights. These are copied into
+the run folder when the run starts, so that the run can be resumed without the folder of the encoder.
 """
 
 from __future__ import annotations

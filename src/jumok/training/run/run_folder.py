@@ -6,9 +6,10 @@
     pieces.model      the vocabulary (source.model and target.model if it is not shared)
     data/             the encoded pairs
     validation.jsonl  the validation pairs
-    sources.json      names, sizes and times of a large corpus' files: if unchanged, a resumed run reads none
+    sources.json      names, sizes and times of the files of a large corpus: a resumed run does not read
+                      unchanged files again
     encoder/          the initial weights of a pretrained encoder
-    start/            the model that a fine-tuned one starts from: weights, card, old pairs
+    start/            the start model of a fine-tuned model: weights, card, old pairs
     checkpoints/      step-N/ …
     average/          the averaged weights that the finish of a phase chose
     metrics.jsonl     one line per report or validation
@@ -67,8 +68,8 @@ class RunRecord:
     update_seconds: float = 1.0  # costs, as in `config.derive.TrainingCosts`
     validation_seconds: float = 0.0
     finish_seconds: float = 0.0
-    order: str | None = None  # of its batches, as in `PairStore`; None: an older jumok did not record it
-    finished: str = ""  # why the run ended ("done", "patience", "stopped"); "" while it has not
+    order: str | None = None  # of the batches (`PairStore.order`); None: an older jumok did not record it
+    finished: str = ""  # why the run ended ("done", "patience", "stopped"); "" if it has not ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,7 @@ class RunFolder:
                     f"Received format {content['format']}; this one continues runs of format {FORMAT}. "
                     "Start a new run in another folder."
                 )
-            # An older jumok did not record the end of a run; its model folder appeared only then.
+            # Older versions of jumok did not record the end of a run. They wrote the model only at the end.
             ended = "done" if self.model.exists() else ""
             return _record_from_json({"finished": ended, **content})
         except (ModelFolderError, RecipeError, KeyError, TypeError) as error:
@@ -211,7 +212,7 @@ class RunFolder:
             ) from None
 
     def is_finished(self, record: RunRecord | None) -> bool:
-        """Whether the run has ended and has its model. (If the model was moved away, it is made again.)"""
+        """Whether the run has ended and still has its model. A model that was moved away is made again."""
         return self.model.exists() and (record is None or record.finished != "")
 
     def mark_finished(self, reason: str) -> None:
@@ -301,7 +302,7 @@ def smaller_vocab_reason(requested: int) -> str:
 
 
 def _is_requested_size(vocab_size: int, record: RunRecord) -> bool:
-    """Return whether this vocabulary size was requested when the run started, and could not be learnt."""
+    """Return whether the run was started with this vocabulary size although the text has fewer tokens."""
     why = smaller_vocab_reason(vocab_size)
     return any(
         (setting.name, setting.reason) == ("text.vocab_size", why) for setting in record.derived_settings

@@ -50,11 +50,11 @@ if TYPE_CHECKING:
 
 RATE_DIVISOR = 10.0
 EPOCHS = 10.0
-"""Passes over the pairs if no limit is set: a trained model needs few of them."""
+"""The limit if the user sets none: a trained model needs few passes over the pairs."""
 MIN_DROPOUT = 0.1
 SAMPLED_PAIRS = 2000  # the first new pairs, in which unknown tokens are counted
 CARD, OLD_PAIRS = "card.json", "old_pairs.json"
-# A run may have other values of these than the model that it starts from.
+# The value of such a model setting may differ between a run and its start model.
 _FREE_MODEL_SETTINGS = {"size", "dropout", "attention_dropout", "attention_init", "encoder_from"}
 _PARTS = {
     "encoder": ("encoder.*", "after_encoder.*"),
@@ -123,19 +123,19 @@ class StartModel:
         return settings
 
     def check_languages(self, languages: LanguageSettings) -> None:
-        """Do nothing: the pairs were opened with the languages of the start model."""
+        """Do nothing: the languages of the start model are decided settings, so the pairs have them."""
 
     def adjust(self, resolved: Resolved) -> Resolved:
         """Return the settings with a tenth of the peak learning rate."""
         name = "training.learning_rate"
         if name in resolved.overrides:
             return resolved
-        own = self.card.recipe.training.learning_rate
         card = self.card
-        trained_from_scratch = "imported_from" not in card.facts and not card.recipe.fine_tuning.start_from
-        peak = own if trained_from_scratch else resolved.recipe.training.learning_rate
-        whose = "of the start model" if trained_from_scratch else "for a new model of this width"
-        rate = DerivedSetting(name, float(f"{peak / RATE_DIVISOR:.2g}"), f"a tenth of the peak {whose}")
+        if "imported_from" not in card.facts and not card.recipe.fine_tuning.start_from:
+            peak, origin = card.recipe.training.learning_rate, "of the start model"
+        else:  # the start model was not trained from scratch here
+            peak, origin = resolved.recipe.training.learning_rate, "for a new model of this width"
+        rate = DerivedSetting(name, float(f"{peak / RATE_DIVISOR:.2g}"), f"a tenth of the peak {origin}")
         return resolved.corrected(rate)
 
     def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
@@ -146,8 +146,7 @@ class StartModel:
             model_folder = find_model_folder(Path(self.folder))
             collector = Collector(model_folder, self.tokenizers, recipe.languages, self.inputs)
             old = collect_old_pairs(collector, sentences, recipe.fine_tuning)
-            # `keep` is the validation set that measures forgetting.
-            if old.keep:  # raise now if all its pairs are too long to validate on
+            if old.keep:  # raises now if all pairs to keep are too long to validate on
                 TranslationValidation(old.keep, self.tokenizers, recipe)
         if folder.start.exists():
             remove_folder(folder.start)
@@ -185,7 +184,7 @@ def read_start_model(folder: str, inputs: Inputs) -> StartModel:
 
 @dataclass(frozen=True)
 class StoredStart:
-    """What a run folder keeps of the start model."""
+    """The files of the start model that are stored in a run folder."""
 
     card: ModelCard
     weights: Mapping[str, Tensor]
@@ -202,7 +201,7 @@ def read_stored_start(folder: RunFolder) -> StoredStart:
 
 
 def read_start_card(folder: RunFolder) -> ModelCard:
-    """Return the card of the start model; only this file is read, and not verified."""
+    """Return the card of the start model. No other file is read, and no checksum is verified."""
     path = folder.start / CARD
     return card_from_json(path, json.loads(path.read_bytes()))
 
@@ -223,14 +222,14 @@ def check_fine_tuning(overrides: Overrides) -> None:
 
 
 def freeze_weights(model: Model, patterns: Sequence[str]) -> None:
-    """Exclude the weights that the patterns name from training."""
+    """Do not train the weights whose names match one of the patterns."""
     parameters = dict(model.named_parameters())
     for name in _matching_weights(parameters, patterns):
         parameters[name].requires_grad_(False)
 
 
 def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]:
-    """Return the names that match; raise if a pattern matches none, or if all are frozen."""
+    """Return the names that match a pattern; raise if a pattern matches no name, or if all names match."""
     names, frozen = list(names), set[str]()
     for pattern in patterns:
         matched = {
@@ -251,13 +250,13 @@ def _matching_weights(names: Iterable[str], patterns: Sequence[str]) -> set[str]
 
 
 def _largest_fitting_size(width: int) -> str:
-    """Return the largest size of at most this width; the recipe of an imported model names no size."""
+    """Return the largest size of at most this width, for an imported model, whose recipe names no size."""
     fitting = [size for size, (_, _, size_width, _, _) in SIZES.items() if size_width <= width]
     return fitting[-1] if fitting else next(iter(SIZES))
 
 
 def _describe_unknown(tokenizers: TokenizerPair, sentences: Sentences) -> str:
-    """Describe the share of unknown tokens in the first new pairs: the vocabulary cannot grow."""
+    """Describe the share of unknown tokens in the first new pairs. Fine-tuning adds no tokens."""
     pairs = [pair for pair, _ in zip(sentences.pairs(), range(SAMPLED_PAIRS), strict=False)]
     sides = (tokenizers.source, [p.source for p in pairs]), (tokenizers.target, [p.target for p in pairs])
     tokens = [token for tokenizer, texts in sides for ids in tokenizer.encode_batch(texts) for token in ids]

@@ -3,8 +3,8 @@
     for event in training_events("pairs.tsv", out="runs/mine", minutes=5):
         ...
 
-With the folder of an earlier run it continues that run: everything that was decided before the first step
-(`preparation.py`) is read from the folder.
+If `out` is the folder of an earlier run, that run continues: everything that was decided before its first
+step (`preparation.py`) is read from the folder.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def training_events(
     `pairs` are files, corpora, or pairs in memory: `[("Hello.", "안녕하세요."), …]`. `columns` chooses two
     columns of a table (`"en,ko"` or `"2,4"`), `encoding` is for texts that are not UTF-8.
 
-    To continue a run, `pairs` can be left out. With larger limits (`steps`, `epochs`, `minutes`, counted from
-    the start of the run) a run is given more training (`more_training.py`).
+    To continue a run, `pairs` can be left out. Larger limits (`steps`, `epochs`, `minutes`) give a run more
+    training (`more_training.py`); they count from the start of the run.
 
     Settings take precedence over `recipe`. Give a setting by its name, `minutes=5`, or with its section,
     `**{"model.dropout": 0.2}`. A recipe file is `Overrides.from_settings(read_recipe(path))`.
@@ -137,8 +137,9 @@ def training_events(
             prepared = yield from prepare_run(folder, record, overrides, inputs)
             with closing(prepared):
                 if record is not None and not folder.is_finished(record):
-                    # An older jumok did not record the end of a run. Write that this run has not ended: its
-                    # best model so far would otherwise mean that it has.
+                    # Older versions of jumok did not record whether a run has ended; a record without this
+                    # entry counts as ended if there is a model folder. This run will write its best model
+                    # before it ends, so store now that it has not ended.
                     folder.write_record(folder.record() or record)
                 curves = make_writer(str(folder.path / "tensorboard")) if make_writer else None
                 run = prepared if limits is None else (yield from _extend(prepared, limits, curves))
@@ -176,8 +177,8 @@ def _extend(
                 yield event
                 return None
         checkpoint, _ = load_newest_checkpoint(folder.checkpoints)
-        record = folder.record() or record  # it is finished, and its plan may have been revised
-        run = replace(run, started=time.perf_counter())  # the checkpoint has the seconds until now
+        record = folder.record() or record  # the record of the finished phase, whose plan may be revised
+        run = replace(run, started=time.perf_counter())  # the checkpoint counts the seconds until now
     record = extend_record(record, limits, checkpoint, per_epoch)
     folder.write_record(record)
     return replace(run, record=record, measured_group=None)
@@ -244,12 +245,12 @@ def _train(run: PreparedRun, curves: CurveWriter | None, *, stop_now: bool = Fal
         best_model = BestModel(trainer, run.data, recipe)
         if checkpoint is not None:
             trainer.restore(checkpoint)
-            trainer.remove_old_checkpoints()  # an earlier session may have been killed before it did
+            trainer.remove_old_checkpoints()  # an earlier session may have been killed before doing this
         if stop_now:
             trainer.stop_reason = "stopped"
         else:
             yield _started_event(run, trainer, trainer.state.step if run.resumed else None)
-            best_model.update()  # an earlier session may have been killed before it did
+            best_model.update()  # an earlier session may have been killed before doing this
             if run.warning is not None:
                 yield run.warning
             for event in trainer.events():
@@ -285,7 +286,7 @@ def _make_trainer(
         group=group,
         validation=run.data.validation,
         settings=settings,
-        plan=record.plan.until(step),  # revisions of later steps are lost with those steps
+        plan=record.plan.until(step),  # steps after the checkpoint are lost, and so are their revisions
         budget=budget,
         files=RunFiles(
             folder.checkpoints, metrics, lambda plan: folder.write_record(replace(record, plan=plan))
