@@ -54,7 +54,7 @@ class Validation(Protocol):
     """A validation set, encoded and batched once."""
 
     num_too_long: int
-    fingerprint: str  # of all pairs that were given, those that are too long included
+    fingerprint: str  # of all pairs, including those that are too long
     uniform_loss: float  # the loss of equal probabilities for all tokens
     unigram_entropy: float
     byte_token_share: float
@@ -83,7 +83,7 @@ class Validation(Protocol):
 
 
 def drop_too_long(items: Sequence[Item], lengths: Sequence[int], max_tokens: int) -> list[Item]:
-    """Return the items of at most `max_tokens` tokens: validation pairs are no longer than training pairs."""
+    """Return the items of at most `max_tokens` tokens, which is also the limit of training pairs."""
     short = [item for item, length in zip(items, lengths, strict=True) if length <= max_tokens]
     if not short:
         raise DataError(

@@ -1,4 +1,4 @@
-"""Validation without a search: the loss and the share of right tokens, over stored batches."""
+"""Validation without a search: the loss and the share of correct tokens, over stored batches."""
 
 from __future__ import annotations
 

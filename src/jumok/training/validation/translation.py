@@ -61,7 +61,7 @@ class EncodedPair:
 
     @property
     def length(self) -> int:
-        """Tokens of the longer side; of a picture, those of its caption: all pictures have equal lengths."""
+        """Tokens of the longer side. For a picture, only the tokens of its caption count."""
         return len(self.target) if self.pair.picture else max(len(self.source), len(self.target))
 
 
@@ -89,7 +89,10 @@ class TranslationValidation:
         self.byte_token_share = byte_token_share(tokens)
 
     def _pick_sample_indices(self) -> list[int]:
-        """Return indices into `translated` of the pairs that every validation shows, the snapshot's first."""
+        """Return indices into `translated` of the pairs that every validation shows.
+
+        The first pair is the pair of the attention snapshot.
+        """
         first = [] if self._snapshot_index is None else [self._snapshot_index]
         others = [index for index in range(len(self._translated)) if index != self._snapshot_index]
         return [*first, *evenly_spaced(others, NUM_SAMPLES - len(first))]
@@ -125,7 +128,7 @@ class TranslationValidation:
         )
 
     def loss(self, model: Model, *, should_stop: Callable[[], bool] = never_stop) -> float | None:
-        """Return the loss alone, without translations: a fraction of the time; None if stopped."""
+        """Return only the loss, which takes a fraction of the time of a validation; None if stopped."""
         return validation_loss(model, self._batches, should_stop=should_stop)
 
     def translate(
@@ -159,7 +162,7 @@ class TranslationValidation:
     def attention_snapshot(self, model: Model) -> AttentionMap | None:
         """Return the cross-attention of the first sample; None if there is none that the page can draw.
 
-        It is teacher-forced with the reference, so that all maps of a run have the same rows and columns.
+        The decoder reads the reference (teacher forcing), so all maps of a run have equal rows and columns.
         """
         if self._snapshot_index is None or self._tokenizers.source.token_shape:  # the page draws words only
             return None
@@ -188,8 +191,8 @@ class TranslationValidation:
     def cost_in_tokens(self) -> float:
         """Return the number of training tokens that cost as much as a validation.
 
-        A token of the loss costs as much as a third of a training token, a token of the search as much as
-        three.
+        A token of the loss costs a third as much as a training token. A token of the search costs as much as
+        three training tokens.
         """
         translated_share = len(self._translated) / max(len(self._encoded), 1)
         return self._num_target_tokens() * (1 / 3 + 3 * translated_share)
