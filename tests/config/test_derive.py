@@ -217,10 +217,10 @@ def test_pictures_are_cut_into_about_eight_rows_of_patches_and_small_ones_into_f
             patch,
             "rgb",
         )
-    given = derive(Overrides.from_settings(**{"source.patch_size": 5}), DRAWN, CPU).recipe.source
-    assert (given.size, given.patch_size) == (30, 5)
-    given = derive(Overrides.from_settings(**{"source.size": 30}), DRAWN, CPU).recipe.source
-    assert (given.size, given.patch_size) == (30, 3)
+    source = derive(Overrides.from_settings(**{"source.patch_size": 5}), DRAWN, CPU).recipe.source
+    assert (source.size, source.patch_size) == (30, 5)
+    source = derive(Overrides.from_settings(**{"source.size": 30}), DRAWN, CPU).recipe.source
+    assert (source.size, source.patch_size) == (30, 3)
     grey = derive(Overrides(), replace(DRAWN, grey_pictures=True), CPU).recipe
     assert grey.source.colour == "grey"
 
@@ -243,8 +243,8 @@ def test_captions_are_written_by_one_decoder_layer() -> None:
     assert "its own attention" in captions.reason_for("model.decoder_layers")
     repetitive = derive(Overrides(), replace(DRAWN, distinct_target_words=32), CPU).recipe.model
     assert (repetitive.encoder_layers, repetitive.decoder_layers) == (2, 1)
-    given = derive(Overrides.from_settings(**{"model.decoder_layers": 3}), DRAWN, CPU).recipe.model
-    assert given.decoder_layers == 3
+    model = derive(Overrides.from_settings(**{"model.decoder_layers": 3}), DRAWN, CPU).recipe.model
+    assert model.decoder_layers == 3
 
 
 def test_a_batch_has_some_dozens_of_pictures_and_their_captions() -> None:

@@ -14,11 +14,11 @@ from jumok.errors import RecipeError
 SOURCES = Path(__file__).parents[2] / "src" / "jumok"
 
 
-def test_overrides_hold_what_was_set_and_nothing_else() -> None:
+def test_overrides_hold_only_the_settings_that_were_set() -> None:
     overrides = Overrides.from_settings(
         {"model": {"width": 256}}, **{"training.seed": 1, "search.beam": None}
     )
-    # Also what is set to its default: 256 and 1.
+    # A setting that is set to its default value (256 and 1) counts as set.
     assert dict(overrides) == {"model.width": 256, "training.seed": 1}
     assert overrides.get("search.beam") is None
     assert overrides.nested() == {"model": {"width": 256}, "training": {"seed": 1}}
@@ -62,7 +62,7 @@ def test_overrides_win_over_derived_settings_which_win_over_defaults() -> None:
     assert (resolved.reason_for("model.heads"), resolved.reason_for("model.width")) == ("size tiny", "")
 
 
-def test_what_was_set_stays_set_however_much_is_derived_later() -> None:
+def test_derived_settings_never_replace_an_override() -> None:
     resolved = resolve(Overrides.from_settings(**{"training.seed": 1}))
     for value in (2, 3):
         resolved = resolved.with_derived([DerivedSetting("training.seed", value, "because")])
@@ -97,8 +97,8 @@ def test_with_settings_changes_only_the_given_settings() -> None:
     assert flatten(changed) == {**flatten(recipe), "model.width": 64}
 
 
-def test_no_module_relies_on_pydantic_for_what_was_set() -> None:
-    """Overrides hold what was set. Only where a caller passes a `Recipe`, pydantic says what it sets."""
+def test_only_one_module_asks_pydantic_which_fields_were_set() -> None:
+    """`overrides.py` needs this for a `Recipe` of a caller. All other modules use `Overrides`."""
     options = re.compile("exclude_unset|model_fields_set|exclude_defaults")
-    found = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
-    assert found == ["overrides.py"]
+    names = [path.name for path in SOURCES.rglob("*.py") if options.search(path.read_text(encoding="utf-8"))]
+    assert names == ["overrides.py"]

@@ -1,1 +1,1 @@
-"""Settings: the recipe, user overrides, and what is derived from the corpus and the machine."""
+"""Settings: the recipe, user overrides, and settings that are derived from the corpus and the machine."""

@@ -135,9 +135,10 @@ class MachineFacts:
 
 @dataclass(frozen=True, slots=True)
 class TrainingCosts:
-    """Seconds per update, per validation, for the finish of the run, and already spent on its preparation.
+    """The costs of a run: of one update, one validation, the finish, and the preparation so far.
 
-    Without a time limit nothing is measured: then all of them are in updates, and `update_seconds` is 1.
+    The costs of a run with a time limit are measured in seconds. In a run without a time limit they are
+    estimated, and their unit is the cost of one update, so `update_seconds` is 1.
     """
 
     batches_per_epoch: int
@@ -170,11 +171,11 @@ def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> R
 
 
 def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int | None = None) -> Resolved:
-    """Derive the maximum number of target tokens per source token: somewhat above the highest of all pairs.
+    """Derive the maximum number of target tokens per source token, for models that translate.
 
-    A search that goes wrong repeats itself up to this length, so the maximum should be low. It is derived
-    only for models that translate. `max_tokens`: how many tokens of a translation the model has positions
-    for; None: any number.
+    It is somewhat above the highest ratio of the pairs. A search that goes wrong repeats tokens up to this
+    length, so the maximum should be low. `max_tokens` is the length of the longest translation for which the
+    model has positions; None means that there is no limit.
     """
     recipe = resolved.recipe
     if recipe.model.task != "translate":
@@ -183,7 +184,7 @@ def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int 
     # Without special tokens: a text ends with </s>, a picture does not.
     source, target = lengths.source_lengths - (0 if pictures else 1), lengths.target_lengths - 2
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
-    # If all pairs are short, `maximum` is too low, because EXTRA_TOKENS were subtracted.
+    # If all pairs are short, `maximum` is too low, because EXTRA_TOKENS were subtracted. The mean is not.
     mean = float(target.sum() / max(source.sum(), 1))
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
     # All pictures have the same number of patches, so their ratio needs no upper bound.
@@ -199,10 +200,10 @@ def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int 
 
 
 def derive_schedule(resolved: Resolved, costs: TrainingCosts) -> tuple[Resolved, int | None]:
-    """Derive warm-up and validation interval; also return the number of steps.
+    """Derive warm-up and validation interval; also return the planned number of steps, None for no end.
 
-    The number of steps (None: no end is planned) is a plan and not a setting: the recipe keeps the minutes or
-    epochs that were set, and only the reasons name the steps.
+    The planned number of steps is not written to the recipe, which keeps the minutes or epochs that the
+    person has set. Only the reasons name it.
     """
     limits: list[tuple[int, str]] = []
     training = resolved.recipe.training
@@ -212,14 +213,14 @@ def derive_schedule(resolved: Resolved, costs: TrainingCosts) -> tuple[Resolved,
     if training.minutes is not None:
         limits.append(_steps_in_time(resolved, training.minutes, costs))
     steps, why = min(limits) if limits else (None, "")
-    given = [name for name in ("steps", "epochs", "minutes") if getattr(training, name) is not None]
-    if len(given) > 1:
-        why = f"the first limit that is reached, of {', '.join(given)}"
-    is_planned = steps != training.steps or len(given) > 1
-    planned = [DerivedSetting("training.steps", steps, why)] if is_planned else []
+    limit_names = [name for name in ("steps", "epochs", "minutes") if getattr(training, name) is not None]
+    if len(limit_names) > 1:
+        why = f"the first limit that is reached, of {', '.join(limit_names)}"
+    has_reason = steps != training.steps or len(limit_names) > 1
+    steps_reason = [DerivedSetting("training.steps", steps, why)] if has_reason else []
     updates_per_epoch = costs.batches_per_epoch / training.accumulate
     derived = [_warmup_steps(steps), _validate_every(steps, costs, updates_per_epoch)]
-    return resolved.with_reasons(planned).with_derived(derived), steps
+    return resolved.with_reasons(steps_reason).with_derived(derived), steps
 
 
 def step_limit(training: TrainingSettings, batches_per_epoch: int) -> int | None:
@@ -240,9 +241,10 @@ def _languages(facts: CorpusFacts) -> list[DerivedSetting]:
 
 
 def _source(overrides: Overrides, facts: CorpusFacts) -> list[DerivedSetting]:
-    """Return the settings of pictures: about their own size, in about eight rows of patches.
+    """Return the settings of pictures; none for a source of text.
 
-    Small pictures have fewer rows.
+    Pictures are scaled to about their typical size and cut into about eight rows of patches. Small pictures
+    are cut into fewer rows.
     """
     if not facts.picture_side:
         return []
@@ -335,8 +337,8 @@ def _size(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> tu
 def _text(facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the vocabulary size: 8,000 for 30,000 pairs, growing with the fourth root of the pairs.
 
-    It is at most the number of distinct words (fewer in a repetitive corpus), unless that is below the
-    minimum for special tokens, bytes and characters.
+    The size is at most the number of distinct words, and in a repetitive corpus a share of that number. It is
+    always large enough for the special tokens, the bytes and the characters.
     """
     words = facts.distinct_source_words + facts.distinct_target_words
     by_pairs = VOCAB_SIZE_AT_30K_PAIRS * (max(facts.pairs, 1) / 30_000) ** VOCAB_GROWTH_EXPONENT
@@ -459,7 +461,11 @@ def _warmup_steps(steps: int | None) -> DerivedSetting:
 
 
 def _validate_every(steps: int | None, costs: TrainingCosts, updates_per_epoch: float) -> DerivedSetting:
-    """Return an interval short enough to follow the progress, long enough to cost at most 5 % of the time."""
+    """Return the number of updates between validations.
+
+    The interval is short enough to follow the progress, and so long that validations take at most 5 % of the
+    time.
+    """
     wanted = steps / WANTED_VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
     update, validation = max(costs.update_seconds, 1e-9), costs.validation_seconds
     min_affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)

@@ -1,9 +1,9 @@
 """The recipe: all settings in one typed object, each with a value; read from TOML, checked, saved.
 
-What a person set is another type, `Overrides`; `resolve.py` turns it into a recipe. What is not set is
-derived from the corpus and the machine (`derive.py`); the default of a field is used only if there is nothing
-to derive it from. The docstring below a field is its comment in `recipe.toml`, and the help of its option if
-it has one (`setting_help`).
+The settings that a person has set have another type, `Overrides`. `resolve.py` makes a recipe of them. Most
+other settings are derived from the corpus and the machine (`derive.py`). A setting that is neither set nor
+derived has the default of its field. The docstring below a field is the comment of the setting in
+`recipe.toml`, and the help of its command line option, if there is one (`setting_help`).
 """
 
 from __future__ import annotations
@@ -99,11 +99,11 @@ class SourceSettings(Settings):
     kind: Literal["text", "pictures"] = "text"
     """What the model reads: text, or pictures. Derived from the corpus."""
     size: int = Field(32, ge=1, le=1024)
-    """Of pictures: pixels per side; each is stretched to this square. Derived from their size."""
+    """Pixels per side of a picture: every picture is stretched to this square. Derived from their size."""
     patch_size: int = Field(4, ge=1, le=256)
-    """Of pictures: pixels per side of a patch, which is one token; must divide the size."""
+    """Pixels per side of a patch, which is one token of a picture; must divide the size."""
     colour: Literal["rgb", "grey"] = "rgb"
-    """Of pictures: red, green and blue, or brightness only. Derived from the pictures."""
+    """Colours of pictures: red, green and blue, or brightness only. Derived from the pictures."""
 
     @property
     def channels(self) -> int:
@@ -345,13 +345,13 @@ class TrainingSettings(Settings):
     threads. A run of more than a minute measures which is faster: one process, or one per core."""
     shares: int = Field(0, ge=0, le=256)
     """Divide every update into this many shares, so that the weights do not depend on the number of
-    processes, which may be at most this; 0: one share per process, which is faster."""
+    processes. There may be no more processes than shares. 0: one share per process, which is faster."""
     device: Literal["cpu", "cuda", "mps", "xpu"] = "cpu"
     """Where the model is trained. Derived: the first accelerator that torch finds, or the CPU."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Precision of products in training; weights are always fp32. Derived from the device."""
     seed: int = Field(1, ge=0)
-    """Seed of all random numbers, which depend only on it and on the step."""
+    """Seed of all random numbers, which depend only on the seed and the step."""
 
 
 def _list_of_names(value: Any) -> Any:
@@ -373,19 +373,19 @@ class FineTuningSettings(Settings):
     start_from: Name | None = None
     """Folder of a trained model, whose vocabulary, sizes and weights training starts from."""
     keep: Names = ()
-    """Files of pairs that the start model translates and the new one should still translate. No update uses
-    them; the weights are chosen by the loss on them, and the score on them is reported."""
+    """Files of pairs that the start model can translate and that the new model should still translate. They
+    are not trained on. The weights are chosen by the loss on these pairs, and their score is reported."""
     replay: Names = ()
     """Files of old pairs that are trained on again, so that the model does not forget them; a plain text is
     translated by the start model. Default: the pairs of the start model's run, else its own translations of
     the new sources."""
     replay_share: float = Field(0.5, ge=0, lt=1)
-    """Share of the training pairs that are old ones (replay); 0: only new pairs."""
+    """Share of old pairs (replay) among the training pairs; 0: only new pairs."""
     interpolate: bool = True
-    """Choose a point between the weights of the start model and the new ones, by the validation set and the
-    pairs to keep; false takes the new weights."""
+    """Choose a point between the weights of the start model and the new weights, by the validation set and
+    the pairs to keep; false takes the new weights."""
     freeze: Names = ()
-    """What keeps its weights: `encoder`, `decoder`, `embeddings`, or patterns of weight names such as
+    """Weights that are not trained: `encoder`, `decoder`, `embeddings`, or patterns of weight names such as
     `encoder.0.*`."""
 
 
@@ -422,9 +422,9 @@ class Recipe(Settings):
 
 
 def make_recipe(settings: Mapping[str, Any] | None = None, **overrides: Any) -> Recipe:
-    """Return the recipe of nested settings and `section.name=value`, which take precedence unless None.
+    """Return a recipe with the nested `settings`, updated with `overrides` (`section.name=value`).
 
-    All other settings have their defaults.
+    An override that is None has no effect. All other settings have their defaults.
 
     >>> make_recipe({"model": {"size": "tiny"}}, **{"training.minutes": 45}).training.minutes
     45.0
@@ -445,8 +445,8 @@ def merge_settings(nested: Mapping[str, Any] | None, settings: Mapping[str, Any]
     merged = {
         section: _current_names(section, copy.deepcopy(values)) for section, values in (nested or {}).items()
     }
-    given = {name: value for name, value in settings.items() if value is not None}
-    for path, value in with_current_names(given).items():
+    not_none = {name: value for name, value in settings.items() if value is not None}
+    for path, value in with_current_names(not_none).items():
         section, _, name = path.partition(".")
         if isinstance(merged.setdefault(section, {}), dict):
             merged[section][name] = value
@@ -464,9 +464,10 @@ def named_recipes() -> dict[str, Path]:
 
 
 def read_recipe(path: Path) -> dict[str, Any]:
-    """Return the settings in a `recipe.toml`, not yet checked; settings of a run folder get current names.
+    """Return the settings in a recipe file, unchecked.
 
-    If there is no such file, the path may be the name of a recipe that ships with jumok.
+    If there is no file at `path`, it may be the name of a recipe that ships with jumok. Old setting names in
+    the recipe of a run folder are replaced by the current names.
     """
     named = named_recipes()
     try:
@@ -530,15 +531,16 @@ def setting_names() -> list[str]:
 def setting_help(settings: type[BaseModel], name: str) -> str:
     """Return the docstring below a field: the help of a setting; "" if there is none."""
     classes = [base for base in settings.__mro__ if issubclass(base, Settings)]
-    return next((found[name] for found in map(_field_docstrings, classes) if name in found), "")
+    return next((texts[name] for texts in map(_field_docstrings, classes) if name in texts), "")
 
 
 @cache
 def _field_docstrings(settings: type[BaseModel]) -> dict[str, str]:
-    """Return the docstrings below the fields of one class, from its source; none without the source.
+    """Return the docstrings below the fields of one class; empty if the source code is missing.
 
-    Pydantic would read those of all classes at every import of this module, which takes 20 ms. Only the
-    lines of the class are parsed: `inspect.getsource` parses the whole file to find them.
+    Pydantic could read these docstrings, but it would read them for all classes at every import of this
+    module, which takes 20 ms. `inspect.getsource` would parse the whole file. This function parses only the
+    lines of the class.
     """
     import ast  # start-up
     import inspect  # start-up

@@ -1,12 +1,12 @@
-"""Resolve overrides and derived settings into a recipe, with the reasons for what was derived.
+"""Resolve overrides and derived settings into a recipe, with the reasons for the derived settings.
 
     overrides = Overrides.from_settings({"model": {"size": "tiny"}}, **{"training.minutes": 5})
     resolved = resolve(overrides, [DerivedSetting("model.dropout", 0.3, "29,000 pairs: …"), …])
-    resolved.recipe      every setting has a value: the person's, else a derived one, else its default
-    resolved.reasons     what was derived, and why
+    resolved.recipe      every setting has a value: the override, else the derived value, else the default
+    resolved.reasons     the derived settings, each with its reason
 
 `Overrides` and `Recipe` are two types, so that a default is never mistaken for something that a person set.
-`derive.py` computes what is derived.
+`derive.py` computes the derived settings.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from jumok.config.recipe import Recipe, flatten, make_recipe, merge_settings
 
 
 class Overrides(Mapping[str, Any]):
-    """What a person set: `section.name` → value, as it is written in TOML. What is absent was not set.
+    """The settings that a person has set: `section.name` → value, as it is written in TOML.
 
-    Overrides cannot be changed. Every value is valid in a recipe; `jumok.models.validate.check_overrides`
-    checks whether they can be combined.
+    Overrides cannot be changed. Every value is valid in a recipe. `jumok.models.validate.check_overrides`
+    checks whether the values can be combined.
     """
 
     def __init__(self) -> None:
-        """Make empty overrides; `from_settings` makes others."""
+        """Make empty overrides. Use `from_settings` for overrides that are not empty."""
         self._values: dict[str, Any] = {}
 
     @classmethod
     def from_settings(cls, nested: Mapping[str, Any] | None = None, **settings: Any) -> Self:
-        """Return the overrides in nested settings and in `section.name=value`, which take precedence.
+        """Return the overrides in `nested`, updated with `settings` (`section.name=value`).
 
         None means "not set", and so does the size "auto".
 
@@ -72,7 +72,7 @@ class Overrides(Mapping[str, Any]):
         return str(self.get("model.family", "transformer"))
 
     def updated(self, settings: Mapping[str, Any]) -> Self:
-        """Return these overrides and further ones, `section.name` → value; None changes nothing."""
+        """Return these overrides updated with `settings`, `section.name` → value. None has no effect."""
         return self.from_settings(self.nested(), **settings)
 
     def nested(self) -> dict[str, dict[str, Any]]:
@@ -84,7 +84,7 @@ class Overrides(Mapping[str, Any]):
         return sections
 
     def with_defaults(self) -> Recipe:
-        """Return a recipe in which all that is not set has its default; nothing is derived."""
+        """Return a recipe of these overrides and the defaults of all other settings. Nothing is derived."""
         return make_recipe(self.nested())
 
 
@@ -106,17 +106,17 @@ class Resolved:
     reasons: tuple[DerivedSetting, ...] = ()
 
     def with_derived(self, derived: Iterable[DerivedSetting]) -> Resolved:
-        """Return this with derived settings, except those that the person set."""
+        """Apply derived settings, except those that the person has set; return the result."""
         applied = [setting for setting in derived if setting.name not in self.overrides]
         recipe = with_settings(self.recipe, {setting.name: setting.value for setting in applied})
         return replace(self, recipe=recipe, reasons=(*self.reasons, *applied))
 
     def with_reasons(self, reasons: Iterable[DerivedSetting]) -> Resolved:
-        """Return this with further reasons, which change no setting of the recipe."""
+        """Add reasons, without changing the recipe; return the result."""
         return replace(self, reasons=(*self.reasons, *reasons))
 
     def corrected(self, setting: DerivedSetting) -> Resolved:
-        """Return this with a value that replaces a derived one, or one that the person set."""
+        """Replace a value in the recipe, even if the person has set it; return the result."""
         reasons = {reason.name: reason for reason in self.reasons} | {setting.name: setting}
         recipe = with_settings(self.recipe, {setting.name: setting.value})
         return replace(self, recipe=recipe, reasons=tuple(reasons.values()))
@@ -137,6 +137,6 @@ def with_settings(recipe: Recipe, settings: Mapping[str, Any]) -> Recipe:
 
 
 def differences(overrides: Overrides, recipe: Recipe) -> list[tuple[str, Any, Any]]:
-    """Return (name, override, value in the recipe) of the overrides that differ from a recipe."""
+    """Return (name, override, value in the recipe) for each override that differs from the recipe."""
     values = flatten(recipe)
     return [(name, value, values.get(name)) for name, value in overrides.items() if value != values.get(name)]
