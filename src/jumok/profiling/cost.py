@@ -1,7 +1,7 @@
 """The cost of a forward pass: seconds, multiply-adds, bytes, and the longest chain of operations.
 
-Seconds are measured and vary; the rest is counted per operation and is the same each time. Bytes are those of
-tensors that operations return, without memory that a kernel allocates and frees internally.
+Seconds are measured and vary. The other costs are counted per operation and are the same each time. Bytes are
+the sizes of tensors that operations return, without memory that a kernel allocates and frees internally.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def count_cost(run: Callable[[], object]) -> PassCost:
 
 
 def _formulas() -> dict[Any, Callable[..., int]]:
-    """The formulas of torch's FLOP counter by operation. The counter itself is not entered: it is slow."""
+    """Return the formulas of torch's FLOP counter by operation. The counter itself is slow and not used."""
     fused = {torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _fused_flops}
     return FlopCounterMode(display=False, custom_mapping=fused).flop_registry
 
@@ -104,9 +104,9 @@ class OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for address, storage in _storages([result]).items():
             if address not in inputs:
                 self._track(storage, chain)
-            elif func._schema.is_mutable:  # written in place; otherwise it is a view, which costs nothing
+            elif func._schema.is_mutable:  # the operation has changed an input in place
                 self._chains[address] = chain
-            else:
+            else:  # the result is a view, which costs nothing
                 continue
             self.longest_chain = max(self.longest_chain, chain)
         return result
@@ -124,7 +124,7 @@ class OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 def _storages(values: Sequence[object]) -> dict[int, torch.UntypedStorage]:
-    """The storages of the tensors among these values, and in lists of tensors, by address."""
+    """Return address → storage of all tensors among these values, including tensors in lists."""
     storages: dict[int, torch.UntypedStorage] = {}
     for value in values:
         if isinstance(value, Tensor):
@@ -136,10 +136,10 @@ def _storages(values: Sequence[object]) -> dict[int, torch.UntypedStorage]:
 
 
 def _sequential_steps(func: Any, args: tuple[Any, ...]) -> int:
-    """The number of sequential steps of an operation.
+    """Return the number of sequential steps of an operation.
 
-    A running sum has one per term. Concatenation computes nothing and has none: a sequence in several chunks
-    takes no longer than in one chunk if there is a processor for each.
+    A running sum has one step per term. Concatenation has no steps, since it computes nothing: several chunks
+    of a sequence take no longer than one chunk if there is a processor for each chunk.
     """
     if func is torch.ops.aten.cumsum.default:
         return int(args[0].shape[args[1]])
@@ -147,10 +147,11 @@ def _sequential_steps(func: Any, args: tuple[Any, ...]) -> int:
 
 
 def time_in_turns(runs: Mapping[Key, Callable[[], object]], *, seconds: float) -> dict[Key, float]:
-    """The median seconds of each run. Runs take turns, so that a disturbance affects all of them.
+    """Return the median seconds of each run. Runs take turns, so that a disturbance affects all of them.
 
-    There is at least one round, and no further one that would end after `seconds`. Run each once before the
-    call: first runs are slow. The caches are overwritten before every run.
+    There is at least one round of turns. Another round follows if it is expected to end within `seconds`. The
+    caller should have called each run once before, since the first run is slow. The caches are overwritten
+    before every run.
     """
     measured: dict[Key, list[float]] = {key: [] for key in runs}
     flush_buffer = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
@@ -167,9 +168,10 @@ def time_in_turns(runs: Mapping[Key, Callable[[], object]], *, seconds: float) -
 
 
 def _time_turn(run: Callable[[], object], flush_buffer: Tensor) -> list[float]:
-    """The seconds of each run of one turn. If there are several, the first is left out.
+    """Call `run` once or several times; return the seconds of each call.
 
-    Other layers ran before it and used the memory, so it may be slower.
+    If there are several calls, the first is left out. It may be slower, because other layers have used the
+    memory before.
     """
     times: list[float] = []
     while sum(times) < TURN_SECONDS and len(times) < MAX_RUNS_PER_TURN:
@@ -193,6 +195,6 @@ def keep_memory() -> bool:
 
 
 def fit_exponent(amounts: Mapping[int, float]) -> float:
-    """p of amount ≈ c · nᵖ, by least squares on the logarithms, from amounts by n."""
+    """Fit amount ≈ c · nᵖ to `amounts`, n → amount, by least squares on the logarithms; return p."""
     sizes = [math.log(size) for size in amounts]
     return statistics.linear_regression(sizes, [math.log(amount) for amount in amounts.values()]).slope

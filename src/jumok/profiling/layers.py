@@ -8,9 +8,9 @@
 
 n is the number of positions, d the width of all heads together and h the width of one head.
 
-All map states to states of the same shape, (batch, head, position, width), without projections: the
-comparison is about how they mix positions. Recurrent and convolutional layers have one head, as wide as the
-heads of the others together.
+All layers map states to states of the same shape, (batch, head, position, width), without projections: the
+comparison is about how layers mix positions. Recurrent and convolutional layers have one head, as wide as all
+heads of the other layers together.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Layer: TypeAlias = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of the layers. `width` is that of one head."""
+    """The sizes of the layers. `width` is the width of one head."""
 
     heads: int = 8
     width: int = 64
@@ -45,7 +45,7 @@ class Shape:
         return self.heads * self.width
 
     def states(self, length: int, *, one_head: bool = False) -> Tensor:
-        """Unit normal states of one sequence, (1, head, position, width)."""
+        """Return unit normal states of one sequence, (1, head, position, width)."""
         heads, width = (1, self.total_width) if one_head else (self.heads, self.width)
         return torch.randn(1, heads, length, width, generator=torch.Generator().manual_seed(length))
 
@@ -61,10 +61,10 @@ class ProfiledLayer:
     """Multiply-adds by the paper's formula, for a shape and a sequence length."""
     one_head: bool = False
     make_step: Callable[[Shape], Layer] | None = None
-    """Makes one step of the layer, through which paths are measured, if the layer runs several steps."""
+    """Makes one step of a layer that runs several steps. Paths are measured through one step."""
 
     def build(self, shape: Shape, *, one_step: bool = False) -> Layer:
-        """The layer, or one step of it, always with the same parameters."""
+        """Return the layer, or one step of it. The parameters are the same in every call."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return self.make_step(shape) if one_step and self.make_step is not None else self.make(shape)
@@ -75,7 +75,7 @@ def _fused(shape: Shape) -> Layer:
 
 
 def _attention(name: str, shape: Shape, **options: Any) -> Layer:
-    """The mechanism of that name, with the states as queries, keys and values."""
+    """Return the mechanism of this name, with the states as queries, keys and values."""
     heads = HeadShape(shape.heads, query=shape.width, key=shape.width)
     mechanism = find_entry(name).mechanism(heads, **options)
 
@@ -97,19 +97,22 @@ def _recurrent(shape: Shape) -> Layer:
 
 
 def _recurrent_step(shape: Shape) -> Layer:
-    """One recurrent step at every position in parallel: from the previous state and the current input."""
+    """Return a layer that runs one recurrent step at every position in parallel.
+
+    The step at a position reads the input at this position and the state at the previous position.
+    """
     cell = nn.RNNCell(shape.total_width, shape.total_width)
 
     def step(states: Tensor) -> Tensor:
-        before = pad(states, (0, 0, 1, 0))[:, :, :-1]  # (batch, 1, position, width): shifted right by one
-        outputs: Tensor = cell(states.flatten(0, 2), before.flatten(0, 2))
+        previous = pad(states, (0, 0, 1, 0))[:, :, :-1]  # (batch, 1, position, width): shifted right by one
+        outputs: Tensor = cell(states.flatten(0, 2), previous.flatten(0, 2))
         return outputs.view_as(states)
 
     return step
 
 
 def dilated_convolution(shape: Shape, dilation: int = 1) -> Layer:
-    """A centred convolution that reads every `dilation`-th position."""
+    """Return a centred convolution that reads every `dilation`-th position."""
     reach = dilation * (shape.kernel // 2)
     network = nn.Conv1d(shape.total_width, shape.total_width, shape.kernel, padding=reach, dilation=dilation)
 
@@ -121,7 +124,7 @@ def dilated_convolution(shape: Shape, dilation: int = 1) -> Layer:
 
 
 def dilated_stack(shape: Shape, length: int) -> Iterator[Layer]:
-    """Endless convolutions of dilation 1, k, k² …, which starts again at 1 before it reaches the length."""
+    """Yield convolutions without end. Their dilation is 1, k, k², … below `length`, then 1 again."""
     powers = itertools.takewhile(
         lambda dilation: dilation < length, (shape.kernel**n for n in itertools.count())
     )

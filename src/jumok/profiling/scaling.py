@@ -2,7 +2,7 @@
 
 Vaswani et al. 2017, section 3.2.1, footnote 4: if the components of q and k have mean 0 and variance 1, q·k
 has mean 0 and variance d. The softmax of large scores puts nearly all weight on one key, and its gradient is
-then nearly 0; divided by √d, scores have variance 1 for every d.
+then nearly 0. Scores that are divided by √d have variance 1 for every d.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Scaling:
 def compare_widths(widths: tuple[int, ...] = WIDTHS, *, seed: int = 0) -> list[Scaling]:
     """Run the experiment for each width: `QUERIES` queries with `KEYS` keys each."""
     generator = torch.Generator().manual_seed(seed)
-    compared = []
+    scalings = []
     for width in widths:
         queries = torch.randn(QUERIES, width, 1, generator=generator)
         keys = torch.randn(QUERIES, KEYS, width, generator=generator)
         products = (keys @ queries).squeeze(-1)  # (query, key)
         plain, scaled = _weight_spread(products), _weight_spread(products / math.sqrt(width))
-        compared.append(Scaling(width, float(products.var()), plain, scaled))
-    return compared
+        scalings.append(Scaling(width, float(products.var()), plain, scaled))
+    return scalings
 
 
 def _weight_spread(scores: Tensor) -> WeightSpread:
@@ -58,7 +58,7 @@ def _weight_spread(scores: Tensor) -> WeightSpread:
 
 
 def softmax_examples() -> list[dict[str, list[float]]]:
-    """Three small scores and three large ones, each with their softmax."""
+    """Return three small scores with their softmax, and three large scores with their softmax."""
     return [
         {"scores": list(scores), "weights": torch.softmax(torch.tensor(scores), dim=-1).tolist()}
         for scores in EXAMPLES

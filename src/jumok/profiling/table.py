@@ -1,8 +1,8 @@
 """Table 1 of the paper, measured: one row per layer.
 
-Only the orders ("n²·d", "n/r") and the formulas are from papers; the rest is measured. The fields of the
-dataclasses are the keys of `jumok bench attention --json`, except that `PathLength.sequence_length` is
-"places".
+Only the orders ("n²·d", "n/r") and the formulas are from papers. All other numbers are measured. The fields
+of the dataclasses are the keys of `jumok bench attention --json`, except that the key of
+`PathLength.sequence_length` is "places".
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ MIN_TOKENS = 16
 # Paths do not depend on the width, and are measured in narrow layers over a short sequence.
 PATH_SHAPE = Shape(heads=2, width=8, neighbours=8)
 PATH_SEQUENCE_LENGTH = 64
-# Chains do not depend on the width either. Each length is twice the one before, so the increments of a chain
-# that is proportional to n double. All lengths have several chunks: merging chunks adds a fixed number of
-# operations.
+# Chains do not depend on the width either. Each length is twice the previous length. If a chain is
+# proportional to n, its second increment is therefore twice the first. Every length has several chunks,
+# because merging chunks adds a fixed number of operations.
 CHAIN_LENGTHS = tuple(CHUNK_POSITIONS * factor * 9 // 8 for factor in (1, 2, 4))
 
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """Multiply-adds: the paper's order, by formula, and as counted during a run."""
+    """Multiply-adds: the paper's order, the numbers by its formula, and the numbers counted in a run."""
 
     order: str
     formula: dict[int, int]
@@ -51,7 +51,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """The longest chain of operations: how it grows ("1", "log n" or "n"), and its length."""
+    """The longest chain of operations: its order of growth ("1", "log n" or "n"), and its lengths."""
 
     order: str
     chain: dict[int, int]
@@ -68,7 +68,7 @@ class PathLength:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One layer. Dictionaries are by sequence length."""
+    """The costs of one layer. The keys of the dictionaries are sequence lengths."""
 
     time_exponent: float
     memory_exponent: float
@@ -101,7 +101,7 @@ class Table:
     machine: Machine
 
     def to_dict(self) -> dict[str, Any]:
-        """The table as plain dicts for JSON."""
+        """Return the table as plain dicts for JSON."""
         table = asdict(self)
         for path in (table["dilated"], *(row["path"] for row in table["mechanisms"].values())):
             path["places"] = path.pop("sequence_length")
@@ -137,7 +137,7 @@ def attention_table(
 
 
 def check_sizes(sizes: Sequence[int]) -> list[int]:
-    """Return the distinct sizes in order; refuse those to which no exponent can be fitted."""
+    """Return the distinct sizes in order; raise if no exponent can be fitted to them."""
     distinct = sorted(set(sizes))
     if len(distinct) < 2 or distinct[0] < MIN_TOKENS:
         raise RecipeError(
@@ -148,7 +148,7 @@ def check_sizes(sizes: Sequence[int]) -> list[int]:
 
 
 def _runs(sizes: list[int], shape: Shape) -> dict[tuple[str, int], Callable[[], Tensor]]:
-    """A forward pass of every layer over every size, grouped by size."""
+    """Return (layer name, size) → function that runs a forward pass; passes of one size are adjacent."""
     layers = {name: layer.build(shape) for name, layer in PROFILED_LAYERS.items()}
     runs: dict[tuple[str, int], Callable[[], Tensor]] = {}
     for size in sizes:
@@ -187,7 +187,11 @@ def _chain_order(layer: ProfiledLayer) -> str:
 
 
 def growth_order(amounts: Sequence[int]) -> str:
-    """How amounts for n, 2n and 4n grow: "n" if the growth doubles, "log n" if not, "1" if it ends."""
+    """Return how three amounts, for n, 2n and 4n, grow.
+
+    "1" means that the last two are equal, "n" that the second increment is about twice the first, and "log n"
+    that it is smaller.
+    """
     shortest, middle, longest = amounts
     if longest == middle:
         return "1"
