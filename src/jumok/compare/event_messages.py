@@ -31,7 +31,7 @@ EVENTS: dict[str, type[Event]] = {
 
 
 def event_to_message(event: Event) -> Message:
-    """Return {"event": name of the class, …}: its fields as JSON values."""
+    """Return the name of the event's class as "event", and the fields of the event as JSON values."""
     values: dict[str, Any] = {field.name: getattr(event, field.name) for field in fields(event)}
     match event:
         case Started():

@@ -30,7 +30,7 @@ NUM_QUARTERS = 4
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """A validation. `seconds` since the run began; None if no training report came before it."""
+    """A validation. `seconds` is the time since the run began; None if no training report came before."""
 
     step: int
     seconds: float | None
@@ -40,20 +40,19 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Quarter:
-    """A quarter of the test set: the words of its shortest and longest source, and the sentence indices."""
+    """A quarter of the test set: the word counts of its shortest and longest source, and its sentences."""
 
     min_words: int
     max_words: int
-    sentences: tuple[int, ...]
+    sentences: tuple[int, ...]  # indices in the test set
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
     """The scores and speeds of one system.
 
-    `p_value` compares it with the first system, by paired bootstrap; it is None for the first itself.
-
-    The training speed is the median of all training reports. The peak memory is that of training.
+    `p_value` is that of the comparison with the first system by paired bootstrap; None for the first system.
+    The training speed is the median of all training reports. The peak memory is the peak during training.
     """
 
     name: str
@@ -84,7 +83,7 @@ class Row:
         return {**values, "curve": [asdict(point) for point in self.curve]}
 
 
-# Keys of `compare.json` that differ from the fields: the files of earlier versions have them too.
+# Keys of `compare.json` that differ from the names of the fields, because earlier versions wrote these keys.
 _JSON_KEYS = {
     "training_tokens_per_second": "training_tokens",
     "decoding_tokens_per_second": "decoding_tokens",
@@ -97,7 +96,7 @@ _JSON_KEYS = {
 class ComparisonResult:
     """The whole comparison. `sentence` is the source whose attention is shown.
 
-    `unequal_settings` has one sentence per setting that should be equal and is not.
+    `unequal_settings` has one sentence for each setting that should be equal in all systems but differs.
     """
 
     rows: tuple[Row, ...]
@@ -138,7 +137,7 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
         )["bleu"]
         curve, training_speed = read_curve(RunFolder(out / system.name).metrics)
         peak_bytes = read_peak_memory(out / system.name)
-        translation_seconds = max(result.translation_seconds, 1e-9)  # it is a divisor below
+        translation_seconds = max(result.translation_seconds, 1e-9)  # not 0, since it is a divisor below
         rows.append(
             Row(
                 name=system.name,

@@ -64,7 +64,7 @@ ERRORS: dict[str, type[JumokError]] = {
 
 @dataclass(frozen=True, slots=True)
 class SystemStarted:
-    """System `number` of `count` starts. `finished`: an earlier call has finished it already."""
+    """System `number` of `count` starts. `finished` is true if an earlier call has finished this system."""
 
     name: str
     number: int
@@ -74,7 +74,7 @@ class SystemStarted:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """A signal stopped the comparison. Everything is saved; the same call continues."""
+    """A signal has stopped the comparison. Everything is saved; the same call continues the comparison."""
 
     name: str
 
@@ -82,7 +82,7 @@ class Interrupted:
 def run_comparison(
     systems: Sequence[System], split: Split, *, out: Path, sentence: str
 ) -> Iterator[Event | SystemStarted | Interrupted]:
-    """Train every system and translate the test set with it. Yields the training events in between."""
+    """Train every system and translate the test set with it. Yield the training events of each system."""
     first_recipe: Recipe | None = None
     with stop_on_signals() as is_interrupted:
         for number, system in enumerate(systems, start=1):
@@ -133,8 +133,8 @@ def _is_finished(task: Task) -> bool:
 def _run_worker(task: Task, is_interrupted: Callable[[], bool]) -> Iterator[Event]:
     """Run the task in a new process and yield its events.
 
-    The worker has its own process group, so Ctrl-C reaches only this process, which then sends one SIGTERM:
-    the worker saves and stops. After a second signal the worker would stop without saving.
+    The worker has its own process group, so Ctrl-C reaches only this process. This process then sends one
+    SIGTERM, and the worker saves and stops. A second signal would stop the worker before it has saved.
     """
     with subprocess.Popen(
         python_command(WORKER_CODE), stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
@@ -164,12 +164,13 @@ def _events(
     process: subprocess.Popen[bytes], name: str, is_interrupted: Callable[[], bool]
 ) -> Iterator[Event]:
     messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
-    # A read from the pipe cannot time out, but this loop must notice a signal while the worker is silent.
+    # A thread reads the pipe, because a read cannot time out, and this loop must notice a signal while the
+    # worker sends nothing.
     Thread(target=_read_messages, args=(process.stdout, messages), daemon=True).start()
-    asked_to_stop = False
+    is_terminated = False
     while True:
-        if is_interrupted() and not asked_to_stop:
-            asked_to_stop = True
+        if is_interrupted() and not is_terminated:
+            is_terminated = True
             process.terminate()
         try:
             message = messages.get(timeout=POLL_SECONDS)

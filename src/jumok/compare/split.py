@@ -1,8 +1,8 @@
 """The pairs of a comparison: training, validation and test set, split once and stored in `out/data`.
 
 A hash of the source decides which set a pair belongs to (`jumok.data.hold_out`), so all translations and
-duplicates of a sentence stay together and no system trains on the test set. The folder is written atomically;
-a repeated command finds the same files.
+duplicates of a sentence stay together and no system trains on the test set. The folder is written atomically.
+If the command is repeated, it uses the files that are there.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MAX_HELD_OUT = 1000
 RECORD = "split.json"
-# Always written, so that the reader never takes the first pair for a header.
+# Every file has a header line, since a reader might take the first pair for a header if there were none.
 HEADER = "source\ttarget\talignment\n"
 PICTURE_HEADER = "picture\tcaption\tregions\n"
 _BREAKS = re.compile(r"[\t\n\r]+")
@@ -47,7 +47,7 @@ _BREAKS = re.compile(r"[\t\n\r]+")
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The files of a split. `train` has the name and the weight of each training corpus."""
+    """The files of a split. `train` has the file name and the weight of each training corpus."""
 
     folder: Path
     train: tuple[tuple[str, float], ...]
@@ -85,7 +85,7 @@ def split_pairs(
     max_held_out: int = MAX_HELD_OUT,
     **reading: str,
 ) -> Split:
-    """Clean the pairs as training does and split them, or find the files of an earlier call.
+    """Clean the pairs as training does and split them. If an earlier call has written the files, use them.
 
     The validation and the test set have at most a tenth of the pairs and at most `max_held_out` each. A set
     that is given is copied instead, and its sentences are removed from the pairs. `reading` has the options

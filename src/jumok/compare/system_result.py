@@ -28,9 +28,9 @@ OUTCOME, TRANSLATIONS, MEMORY = "outcome.json", "translations.txt", "memory.json
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
-    """What one system gave on the test set.
+    """The translations of the test set by one system, with its numbers.
 
-    `key` is its `result_key`. `attention` is None if the model has no cross-attention or reads pictures.
+    `key` is the `result_key`. `attention` is None if the model has no cross-attention or reads pictures.
     """
 
     key: str
@@ -46,7 +46,7 @@ class SystemResult:
 
 
 def result_key(fingerprint: str, sentence: str, search: SearchSettings) -> str:
-    """Return a hash of what a result depends on besides the model: the pairs, the sentence and the search."""
+    """Return a hash of the pairs, the sentence and the search. A result depends on these and on the model."""
     parts = [fingerprint, sentence, search.model_dump(mode="json")]
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
 
@@ -72,7 +72,7 @@ def write_system_result(folder: Path, result: SystemResult) -> None:
 
 
 def read_system_result(folder: Path) -> SystemResult | None:
-    """Return the stored result, or None if it must be computed again: missing, damaged, or an old format."""
+    """Return the stored result; None if it is missing, damaged, or has an old format."""
     try:
         content = read_json_with_checksum(folder / OUTCOME)
         sentences = content.pop("sentences")
@@ -97,7 +97,7 @@ def write_peak_memory(folder: Path, peak_bytes: int) -> None:
 
 
 def read_peak_memory(folder: Path) -> int | None:
-    """Return the stored peak in bytes, or None if there is none."""
+    """Return the stored peak in bytes; None if no peak is stored."""
     try:
         return int(read_json_with_checksum(folder / MEMORY)["peak"])
     except (ModelFolderError, KeyError, TypeError, ValueError):
@@ -107,8 +107,8 @@ def read_peak_memory(folder: Path) -> int | None:
 def peak_memory(num_processes: int = 1) -> int:
     """Return the peak memory, in bytes, of this process and of the training workers that have ended.
 
-    Shared memory is counted in each process, so with several this is an upper bound. On Linux `ru_maxrss`
-    starts with the peak of the process that started this one; the kernel's VmHWM does not.
+    Shared memory is counted once per process, so the result for several processes is an upper bound. On Linux
+    `ru_maxrss` includes the peak of the parent process before it started this process. VmHWM does not.
     """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")

@@ -51,8 +51,8 @@ def make_systems(
 ) -> tuple[System, ...]:
     """Return the systems of `specs` (each `family` or `family:mechanism`), then those of the recipe files.
 
-    `settings`, named `section.name`, apply to all of them and override the files. A budget among them
-    replaces every budget in the files.
+    `settings` (`section.name` → value) apply to all systems and take precedence over the files. If `settings`
+    has a budget, it replaces every budget in the files.
     """
     settings = dict(settings or {})
     systems = [
@@ -65,7 +65,7 @@ def make_systems(
 
 
 def with_shared_settings(overrides: Overrides, first: Recipe) -> Overrides:
-    """Return the overrides; shared settings that they lack get the values of the first system."""
+    """Return the overrides. Shared settings that are missing get the values of the first system."""
     shared = flatten(first)
     return overrides.updated({name: shared[name] for name in SHARED_SETTINGS if name not in overrides})
 

@@ -1,8 +1,8 @@
 """The process of one system: it trains, translates the test set, and records the attention of one sentence.
 
-In a process of its own a system has its own memory peak, and its speed does not depend on what ran before.
-The first message on standard input is its task; its standard output carries one message per training event
-and at most one error (`jumok.system.messages`).
+Each system has its own process, so that its memory peak and its speed do not depend on the systems before it.
+The first message on standard input is the task. Standard output carries one message per training event and at
+most one error (`jumok.system.messages`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WARM_UP_SENTENCES = 8
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a worker has to do. If `search` is None it translates with the search of the trained recipe."""
+    """The task of a worker. If `search` is None, the worker translates with the search of the recipe."""
 
     name: str
     folder: Path
@@ -54,7 +54,7 @@ class Task:
     search: SearchSettings | None = None
 
     def key(self, recipe_search: SearchSettings) -> str:
-        """Return the `result_key` of this task; `recipe_search` counts if the task has no search."""
+        """Return the `result_key` of this task. `recipe_search` is used if the task has no search."""
         return result_key(self.split.fingerprint, self.sentence, self.search or recipe_search)
 
     def to_message(self) -> Message:
@@ -85,7 +85,7 @@ def worker_main() -> None:
     """Run as a worker of `runner.py`: read a task from standard input, write messages to standard output."""
     # BrokenPipeError: the parent has ended. The next call continues from the last checkpoint.
     with suppress(BrokenPipeError), os.fdopen(os.dup(1), "wb") as output:
-        os.dup2(2, 1)  # what libraries print must not get between the messages
+        os.dup2(2, 1)  # text that libraries print goes to standard error, not between the messages
 
         def send(message: Message) -> None:
             output.write(pack_message(message))
@@ -102,7 +102,7 @@ def worker_main() -> None:
 
 
 def run_task(task: Task) -> Iterator[Event]:
-    """Train or continue training; if that was not interrupted, translate the test set."""
+    """Train or continue training. If the training was not interrupted, translate the test set."""
     finished = yield from _train(task)
     if finished is not None and finished.reason != "interrupted":
         yield _translate(task, finished)
@@ -119,7 +119,7 @@ def _train(task: Task) -> Generator[Event, None, Finished | None]:
         if isinstance(event, Started):
             num_processes = event.recipe.training.processes
     if finished is not None and finished.reason != "already finished":
-        with suppress(ImportError):  # Windows does not report it
+        with suppress(ImportError):  # Windows does not report the peak memory
             write_peak_memory(task.folder, peak_memory(num_processes))
     return finished
 
