@@ -2,12 +2,12 @@
 
     python kill_driver.py FOLDER < scenarios.json > results.json
 
-A scenario has `kills`, a list, and optional `settings`; or it has `commands`, each with `kills` and either
-`settings` or `finish`, which runs `jumok finish` instead of training. Each kill happens in a fork of this
-process, which has imported everything already, so a run takes one second instead of five. A fork sends
-itself the given signal at the N-th call of a named function: before it, after it, or (for writes) in the
-middle. If an error number is given instead of a signal, that call raises an OSError with it. If no fork has
-finished the run, a last one runs it to the end, unless `rerun` is false.
+A scenario is one command, or it has a list of `commands`. A command has a list of `kills` and optional
+`settings`. A command with `finish` runs `jumok finish` instead of training. Each kill happens in a fork of
+this process, which has imported everything already, so a run takes one second instead of five. A fork sends
+itself a signal at the N-th call of a function: before the call, after it, or (for writes) in the middle of
+it. If a kill has an error number instead of a signal, the call raises an OSError with this number. If no fork
+has finished the run, a last fork runs it to the end. With `rerun: false` there is no last fork.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ def count_calls(call: str, kill: dict[str, Any] | None) -> None:
 
     def counted(*args: Any, **options: Any) -> Any:
         CALLS[call] += 1
-        due = kill is not None and kill["call"] == call and kill["at"] == CALLS[call]
-        if due and kill["error"]:
+        is_due = kill is not None and kill["call"] == call and kill["at"] == CALLS[call]
+        if is_due and kill["error"]:
             raise OSError(kill["error"], os.strerror(kill["error"]))
-        if due and kill["when"] == "before":
+        if is_due and kill["when"] == "before":
             os.kill(os.getpid(), kill["signal"])
-        if due and kill["when"] == "middle":
+        if is_due and kill["when"] == "middle":
             path, data = args
             path.write_bytes(data[: len(data) // 2])
             os.kill(os.getpid(), kill["signal"])
         result = real(*args, **options)
-        if due and kill["when"] == "after":
+        if is_due and kill["when"] == "after":
             os.kill(os.getpid(), kill["signal"])
         return result
 
@@ -81,7 +81,7 @@ def validated_steps(metrics: Path) -> list[int]:
 
 
 def train_in_fork(out: Path, command: dict[str, Any], kill: dict[str, Any] | None) -> dict[str, Any]:
-    """Run one training process; return how it ended and its report."""
+    """Run one training process; return its exit status and its report."""
     report = out.with_suffix(".report")
     report.unlink(missing_ok=True)
     child = os.fork()

@@ -99,7 +99,7 @@ def model_digest(folder: Path) -> str:
 
 
 def backends(folder: Path, world_size: int) -> object:
-    """Losses and digests after some updates: of every rank, over shared memory and over a network."""
+    """Return losses and digests of every rank after some updates, in shared memory and over a network."""
     run_folder = RunFolder(folder)
     record = run_folder.record()
     assert record is not None
@@ -131,7 +131,7 @@ def backends(folder: Path, world_size: int) -> object:
 
 
 def run_and_resume(folder: Path, world_size: int) -> object:
-    """A run on ranks that see no file of rank 0, abandoned after its first checkpoint and resumed."""
+    """Abandon a run after its first checkpoint and resume it, on ranks that see no file of rank 0."""
     has_files = run_files._has_files
     corpus = digit_corpus(300)
 
@@ -154,13 +154,13 @@ def run_and_resume(folder: Path, world_size: int) -> object:
         return facts if started is None else {**facts, "resumed_from": started.resumed_from}
 
     first = run_ranks(world_size, lambda rank: run(rank, abandon=True))
-    kept = [path.name for path in folder.parent.glob("cache-*/runs/*")]
+    copies = [path.name for path in folder.parent.glob("cache-*/runs/*")]
     second = run_ranks(world_size, lambda rank: run(rank, abandon=False))
-    return {"first": first, "kept_copies": kept, "second": second, "digest": model_digest(folder)}
+    return {"first": first, "copies": copies, "second": second, "digest": model_digest(folder)}
 
 
 def shares(folder: Path, world_size: int) -> object:
-    """The digests after some updates in shares: by one process, in shared memory and over a network."""
+    """Return digests after some updates in shares: of one process, in shared memory and over a network."""
     run_folder = RunFolder(folder)
     record = run_folder.record()
     assert record is not None
@@ -192,7 +192,7 @@ def shares(folder: Path, world_size: int) -> object:
 
 
 def fewer_ranks(folder: Path, world_size: int) -> object:
-    """A run in shares, abandoned at its first checkpoint: one rank fewer resumes it, one process a copy."""
+    """Abandon a run in shares at its first checkpoint; resume it with one rank fewer, and a copy alone."""
     corpus, settings = digit_corpus(300), {**SETTINGS, "training.shares": 6}
 
     def run(rank: int, abandon: bool) -> object:
@@ -214,7 +214,7 @@ def fewer_ranks(folder: Path, world_size: int) -> object:
 
 
 def other_world_size(folder: Path, world_size: int) -> object:
-    """The errors if a run without shares is continued by another number of ranks."""
+    """Continue a run without shares on one rank more; return the errors."""
     corpus = digit_corpus(300)
 
     def run(rank: int) -> object:
@@ -228,7 +228,7 @@ def other_world_size(folder: Path, world_size: int) -> object:
 
 
 def other_host(folder: Path, world_size: int) -> object:
-    """The errors if the run folder is not on the host of rank 0."""
+    """Continue a run whose folder is not on the host of rank 0; return the errors."""
 
     def run(rank: int) -> object:
         for _ in training_events(digit_corpus(300), out=folder if rank else folder / "none", **SETTINGS):
@@ -239,7 +239,7 @@ def other_host(folder: Path, world_size: int) -> object:
 
 
 def other_code(folder: Path, world_size: int) -> object:
-    """The errors if one rank has other code."""
+    """Join a cluster in which one rank runs other code; return the errors."""
 
     def run(rank: int) -> object:
         if rank == 1:
@@ -251,7 +251,7 @@ def other_code(folder: Path, world_size: int) -> object:
 
 
 def one_copy(folder: Path, world_size: int) -> object:
-    """All ranks but 0 are on another host, whose first rank is slow to write its copy of the files."""
+    """Train with ranks 1, 2, … on another host, where writing the copy of the files takes two seconds."""
     has_files, new_folder = run_files._has_files, run_files.new_folder
 
     @contextmanager
@@ -273,7 +273,7 @@ def one_copy(folder: Path, world_size: int) -> object:
 
 
 def two_trainings(folder: Path, world_size: int) -> object:
-    """A script that trains twice."""
+    """Train twice in the same processes."""
 
     def run(rank: int) -> object:
         for name in ("first", "second"):
@@ -287,7 +287,7 @@ def two_trainings(folder: Path, world_size: int) -> object:
 
 
 def dead_host(folder: Path, world_size: int) -> object:
-    """Rank 0 is stopped, as if its host had died; rank 1 gets Ctrl-C, and again three seconds later."""
+    """Stop rank 0, as if its host had died; send Ctrl-C to rank 1, and once more three seconds later."""
 
     def run(rank: int) -> object:
         if rank == 0:

@@ -81,7 +81,7 @@ def test_a_killed_run_translates(killed_run: Path) -> None:
     assert "the best so far of an unfinished run" in str(read_stored_model(killed_run).card.facts["weights"])
 
 
-def test_a_model_that_a_killed_session_could_not_write_is_written_by_the_next(killed_run: Path) -> None:
+def test_a_model_that_a_killed_session_did_not_write_is_written_by_the_next(killed_run: Path) -> None:
     before = weights(killed_run / "model")
     shutil.rmtree(killed_run / "model")
     stream = events(killed_run)
@@ -204,7 +204,7 @@ def test_a_model_that_is_replaced_while_it_is_read_is_read_again(
 
 
 def test_a_loaded_model_keeps_its_weights_when_its_folder_is_replaced(killed_run: Path) -> None:
-    """A translator that needs torch only later gets the model that it was loaded from."""
+    """The weights are read later, when torch is needed. The folder may have been replaced by then."""
     stored = read_stored_model(killed_run)
     before, loaded = stored.weights(), stored.without_weights()
     newer = {name: weight + 1 for name, weight in before.items()}

@@ -1,4 +1,4 @@
-"""The sentences of a run: the same from memory and from files, without those of the validation set."""
+"""Reading the sentences of a run, from memory or from files, without the sentences of the validation set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs that start from a trained model: what they take over, what they keep, and how they resume."""
+"""Runs that start from a trained model: the settings they take over, the old pairs, and how they resume."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_training_begins_with_the_weights_of_the_start_model(start: Path, tmp_pa
 
 
 def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
-    """The start model's two vocabularies are smaller than its setting asked; still none is learnt again."""
+    """The two vocabularies of the start model are smaller than its setting. They are not learnt again."""
     pairs = corpus_of_pairs(digit_pairs(200), source="en", target="de", name="digits")
     separate = {"text.shared": False, "text.vocab_size": 400}
     list(training_events(pairs, out=tmp_path / "start", **{**TINY, **STEPS, **separate}))
@@ -150,10 +150,10 @@ def test_pairs_of_given_files_are_kept_and_replayed(start: Path, tmp_path: Path)
     replay = write_tsv(tmp_path / "replay.tsv", [*digit_pairs(100, seed=8), *digit_pairs(20, seed=7)])
     events = tune(start, tmp_path / "run", keep=[keep], replay=replay)
     old = OldPairs.from_bytes((tmp_path / "run" / "start" / "old_pairs.json").read_bytes())
-    kept, replayed = ({pair.source for pair in pairs} for pairs in (old.keep, old.replay))
-    assert kept == {pair.source for pair in digit_pairs(20, seed=7)}
-    assert replayed
-    assert not kept & replayed, "pairs that are measured are trained on"
+    keep_sources, replay_sources = ({pair.source for pair in pairs} for pairs in (old.keep, old.replay))
+    assert keep_sources == {pair.source for pair in digit_pairs(20, seed=7)}
+    assert replay_sources
+    assert not keep_sources & replay_sources, "some pairs to keep are also trained on"
     assert "to keep (keep.tsv)" in stage_detail(events, "starting from")
     card = read_model_with_weights(tmp_path / "run" / "model")[0]
     assert (card.recipe.fine_tuning.keep, card.recipe.fine_tuning.replay) == (("keep.tsv",), ("replay.tsv",))
@@ -264,7 +264,7 @@ def test_a_recurrent_model_and_a_language_model_are_continued(tmp_path: Path) ->
         ({"model.encoder_from": "x"}, "both decide"),
     ],
 )
-def test_what_contradicts_the_start_model_is_refused(
+def test_settings_that_contradict_the_start_model_are_refused(
     start: Path, tmp_path: Path, settings: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(RecipeError, match=words.replace("*", r"\*")):

@@ -1,4 +1,4 @@
-"""Three "hosts" by torchrun: a killed worker and a lost host end in the weights of an undisturbed run.
+"""Torchrun on three hosts: with a killed worker or a lost host, a run ends with the weights of any other run.
 
 A host is a network namespace with an interface of its own. A bridge in a further namespace connects them, so
 nothing of the machine's own network changes. Making namespaces needs root and the command `ip`.
@@ -137,8 +137,8 @@ def wait_for_checkpoint(out: Path, log: Path) -> None:
 
 
 def train_arguments(pairs: Path, out: Path, **settings: object) -> list[str]:
-    given = {**SETTINGS, **{name.replace("_", ".", 1): value for name, value in settings.items()}}
-    assignments = [word for name, value in given.items() for word in ("--set", f"{name}={value}")]
+    all_settings = {**SETTINGS, **{name.replace("_", ".", 1): value for name, value in settings.items()}}
+    assignments = [word for name, value in all_settings.items() for word in ("--set", f"{name}={value}")]
     return ["train", str(pairs), "--from", "en", "--to", "de", "--out", str(out), *assignments]
 
 

@@ -79,8 +79,8 @@ KILLS = {
     "in a removal": [kill("unlink", 2)],
     "in the model folder": [kill("write", 26, "middle")],
     "three times": [kill("step", 11), kill("fsync", 4), kill("step", 9)],
-    # The pairs are encoded, and the run has no record yet: the next session encodes them again, and is killed
-    # while it replaces the old ones.
+    # The first kill comes when the pairs are encoded and the run has no record yet. The next session encodes
+    # the pairs again and is killed while it replaces the old files.
     "twice before the record": [kill("replace", 3), kill("unlink", 2)],
 }
 SIGNALLED = {

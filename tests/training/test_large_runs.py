@@ -1,4 +1,4 @@
-"""Runs on large files: they end with the weights of a small run, and read no text to resume."""
+"""Runs on large files: they end with the weights of a small run, and do not read the text again to resume."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
 @pytest.mark.parametrize(
     ("first_limit", "has_order", "order"),
     [(100, True, FEISTEL), (10_000, True, SORTED), (10_000, False, SORTED)],
-    ids=["large", "below the limit when first encoded", "of a jumok that had one order"],
+    ids=["large", "below the limit when first encoded", "by an older jumok, which had one order"],
 )
 def test_pairs_that_are_encoded_again_keep_their_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first_limit: int, has_order: bool, order: str
@@ -105,7 +105,7 @@ def test_a_touched_large_corpus_is_read_once(tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_small_run_never_records_its_sources(tmp_path: Path) -> None:
-    """A run without sources.json may be of a jumok that recorded no order of batches."""
+    """A missing sources.json means that the batches of a run without a recorded order are sorted."""
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])
     folder, inputs = RunFolder(tmp_path / "run"), Inputs([pairs])
     make_folder(folder.path)

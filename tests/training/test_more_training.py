@@ -73,7 +73,7 @@ class TestPhases:
         assert rates == sorted(rates, reverse=True)
         assert rates[-1] == pytest.approx(0.0)
 
-    def test_a_phase_with_a_later_end_goes_on_from_its_rate_and_falls_to_zero_there(self) -> None:
+    def test_a_phase_with_a_new_end_continues_from_its_rate_and_falls_to_zero_at_the_end(self) -> None:
         revised = self.plan.revised(160, 310)
         assert learning_rate(160, self.settings, revised) == pytest.approx(1.0)
         assert learning_rate(310, self.settings, revised) == pytest.approx(0.0)
@@ -131,12 +131,14 @@ class TestMoreTraining:
         assert "epochs" not in record(finished_run)["recipe"]["training"]
 
     @pytest.mark.parametrize("limit", [{"steps": 9}, {"epochs": 0.1}, {"minutes": 0.001}], ids=str)
-    def test_less_than_was_done_is_refused(self, limit: dict[str, Any], finished_run: Path) -> None:
+    def test_a_limit_that_the_run_has_passed_is_refused(
+        self, limit: dict[str, Any], finished_run: Path
+    ) -> None:
         with pytest.raises(RunFolderError, match=r"This run has done 10 steps in .*give larger ones"):
             train(finished_run, **limit)
         assert record(finished_run)["plan"] == [[0, 10]]
 
-    def test_less_than_is_planned_is_refused(self, tmp_path: Path) -> None:
+    def test_a_limit_below_the_planned_steps_is_refused(self, tmp_path: Path) -> None:
         abandon_after(training_events(digit_corpus(200), out=tmp_path, **SETTINGS, steps=20), 5)
         with pytest.raises(RunFolderError, match=r"has done 5 steps in .* minutes, and 20 are planned"):
             train(tmp_path, steps=15)
@@ -150,7 +152,7 @@ class TestMoreTraining:
         first, second = (out / "model" / "weights.safetensors" for out in (killed_run, finished_run))
         assert first.read_bytes() == second.read_bytes()
 
-    def test_a_run_without_a_limit_gets_one(self, tmp_path: Path) -> None:
+    def test_a_run_without_a_limit_can_be_given_a_limit(self, tmp_path: Path) -> None:
         abandon_after(training_events(digit_corpus(200), out=tmp_path, **SETTINGS), 10)
         events = train(tmp_path, steps=20)
         [started] = only(events, Started)

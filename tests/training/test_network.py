@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_network_gives_the_same_bits_as_shared_memory(folder: Path, world_size: int) -> None:
-    """From three ranks on, another order of addition would show; with two, a + b = b + a hides it."""
+    """With three ranks or more, another order of addition gives other bits. With two, a + b = b + a."""
     ranks = run_driver("backends", folder, world_size)
     assert len(ranks) == world_size
     assert "shared" in ranks[0], ranks[0]
@@ -73,11 +73,11 @@ def test_a_network_gives_the_same_bits_as_shared_memory(folder: Path, world_size
 
 @pytest.mark.slow
 def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: Path) -> None:
-    """Other ranks see no file of rank 0: they get a copy, once, and remove it at the end."""
+    """The other ranks cannot open the files of rank 0. They get one copy and remove it at the end."""
     result = run_driver("run_and_resume", tmp_path / "run", 3)
     assert [rank.get("abandoned") for rank in result["first"]] == [6, None, None], result["first"]
     assert all("ended with an error" in rank["error"] for rank in result["first"][1:])
-    assert len(result["kept_copies"]) == 2
+    assert len(result["copies"]) == 2  # they stay after an error
     assert result["second"][0] == {"rank": 0, "copies": 0, "resumed_from": 6}
     assert result["second"][1:] == [{"rank": rank, "copies": 0} for rank in (1, 2)]
     settings = {**SETTINGS, "training.processes": 3}
@@ -196,7 +196,7 @@ def test_the_interface_is_the_one_that_leads_to_rank_0() -> None:
     assert cluster._interface_towards(ClusterAddress(1, 2, "127.0.0.1", 29500)) == "lo"
 
 
-def test_files_of_rank_0_alone_are_not_sent(folder: Path) -> None:
+def test_files_that_only_rank_0_reads_are_not_sent(folder: Path) -> None:
     files = list_files(RunFolder(folder))
     assert set(files) == {"pieces.model", "data/store.json"} | {
         f"data/{side}.{kind}" for side in ("source", "target") for kind in ("ids", "offsets")

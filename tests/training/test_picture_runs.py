@@ -119,13 +119,15 @@ def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_weights(tmp_path: 
         "training.validate_every": 4,
         "model.dropout": 0.2,
     }
-    whole = train(source, out=tmp_path / "whole", **settings)
+    uninterrupted = train(source, out=tmp_path / "uninterrupted", **settings)
     events = training_events(source, out=tmp_path / "stopped", **settings)
     next(event for event in events if isinstance(event, Saved))
     events.close()  # type: ignore[attr-defined]
     resumed = list(training_events(source, out=tmp_path / "stopped", **settings))
     assert [event.resumed_from for event in resumed if isinstance(event, Started)] == [4]
-    first, second = (read_model_with_weights(folder)[1] for folder in (whole, tmp_path / "stopped" / "model"))
+    first, second = (
+        read_model_with_weights(folder)[1] for folder in (uninterrupted, tmp_path / "stopped" / "model")
+    )
     assert all(torch.equal(first[name], second[name]) for name in first)
     # A file with the same name and another picture is another corpus.
     changed = tmp_path / "halves" / "left" / "000.png"

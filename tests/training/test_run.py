@@ -271,7 +271,7 @@ class TestSettingsAndInputs:
         folder = train(file, out=tmp_path / "run", columns="2,3", encoding="cp1252", **SHORT)
         assert jumok.load(folder, engine="torch").translate(["one"])
         card = (folder / "jumok.json").read_text(encoding="utf-8")
-        assert str(tmp_path) not in card, "the model reveals a local path to whom it is given"
+        assert str(tmp_path) not in card, "the model card contains a path of this machine"
 
     def test_train_returns_the_model_folder(self, tmp_path: Path) -> None:
         folder = train(digit_corpus(100), out=str(tmp_path / "run"), **SHORT)
@@ -600,10 +600,10 @@ class TestRunFolder:
         with pytest.raises(RunFolderError, match=r"run\.lock cannot be locked: No locks available"):
             run(tmp_path)
 
-    def test_a_lock_on_a_file_that_was_removed_meanwhile_is_not_taken_for_a_lock(
+    def test_a_lock_on_a_lock_file_that_another_process_has_removed_does_not_count(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Another process removes the lock file after this process has opened it and before it locks it."""
+        """Another process removes the lock file while this process has opened but not yet locked the file."""
         real, lock = fcntl.flock, tmp_path / "run.lock"
 
         def removed(*arguments: Any) -> None:
@@ -624,9 +624,8 @@ class TestRunFolder:
             run(tmp_path / "run", count=5)
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
-        assert any(
-            isinstance(event, StageDone) for event in events
-        )  # it has read the sentences, written nothing
+        # The first stage reads the sentences and writes nothing.
+        assert any(isinstance(event, StageDone) for event in events)
         events.close()  # type: ignore[attr-defined]
         assert not (tmp_path / "run").exists()
         events = training_events(digit_corpus(200), out=tmp_path / "run", **SHORT)
@@ -641,9 +640,8 @@ class TestRunFolder:
         (tmp_path / "runs").mkdir()
         with pytest.raises(DataError):
             run(tmp_path / "runs" / "digits" / "first", count=5)
-        assert list(tmp_path.rglob("*")) == [
-            tmp_path / "runs"
-        ]  # kept although empty, because it existed before
+        # A folder that existed before the run is not removed.
+        assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]
 
     def test_a_run_folder_inside_a_file_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
@@ -730,7 +728,7 @@ class TestFailures:
     def test_targets_much_longer_than_their_sources_train_with_learned_positions(
         self, tmp_path: Path
     ) -> None:
-        """An untrained model ends no translation; also the translations that time a validation must fit."""
+        """An untrained model never ends a translation, so timed translations reach the maximum length."""
         pairs = [Pair(short.source, " ".join(GERMAN)) for short in digit_pairs(300, max_digits=3)]
         validation_pairs = [Pair(" ".join(ENGLISH * 3), " ".join(GERMAN)), *pairs[:40]]
         settings = {
@@ -889,7 +887,8 @@ class TestTime:
         assert plan[0] == [0, planned]
         assert len(plan) > 1
         assert events[-1].steps == plan[-1][1] < planned  # type: ignore[union-attr]
-        for folder in ("checkpoints", "model"):  # with the steps, the revisions of the plan are lost
+        # Without checkpoints, the run begins again at step 0, with the plan that it had then.
+        for folder in ("checkpoints", "model"):
             shutil.rmtree(tmp_path / folder)
         resumed = training_events(digit_corpus(200), out=tmp_path, **settings)
         assert next(event for event in resumed if isinstance(event, Started)).steps == planned

@@ -37,5 +37,5 @@ def test_every_share_belongs_to_one_rank() -> None:
 def test_a_rank_with_two_or_four_shares_has_one_node() -> None:
     assert nodes_of_rank(8, 1, 2) == [(2, 1)]
     assert nodes_of_rank(8, 3, 4) == [(1, 3)]
-    # The node of shares 4 and 5 has no right sibling, so it stands for its parent.
+    # The node of shares 4 and 5 has no right sibling, so its parent has the same sum.
     assert nodes_of_rank(6, 2, 3) == [(2, 1)]

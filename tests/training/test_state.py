@@ -64,7 +64,7 @@ def test_diverged_weights_are_never_best_whatever_their_score() -> None:
     assert not state.is_better(bad, good, "chrf")
 
 
-def test_patience_runs_out_after_that_many_validations_without_improvement() -> None:
+def test_a_patience_of_two_runs_out_after_two_validations_without_improvement() -> None:
     settings = TrainingSettings(patience=2)
     assert not state(3.0, 2.0).out_of_patience(settings)
     assert state(3.0, 2.0, 2.5).out_of_patience(settings)
@@ -73,6 +73,6 @@ def test_patience_runs_out_after_that_many_validations_without_improvement() -> 
     assert not RunState().out_of_patience(settings)
 
 
-def test_the_end_of_a_run_needs_the_best_step_and_the_last_ones_to_average() -> None:
+def test_the_end_of_a_run_needs_the_best_checkpoint_and_the_last_checkpoints_to_average() -> None:
     steps = state(9.0, 2.0, 3.0, 4.0).needed_steps(TrainingSettings(average_checkpoints=2))
     assert steps == {10, 30, 40}
