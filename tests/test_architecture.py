@@ -91,7 +91,7 @@ def read_modules(source: Path) -> list[Module]:
 
 
 def imports_of(module: Module, known: set[str]) -> Iterator[Import]:
-    """Every import of a jumok module, also inside functions and under `if TYPE_CHECKING`."""
+    """Yield every import of a jumok module, including those in functions and under `if TYPE_CHECKING`."""
 
     def walk(node: ast.AST, *, only_types: bool, on_import: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
@@ -111,7 +111,10 @@ def is_type_checking(test: ast.expr) -> bool:
 
 
 def targets_of(node: ast.Import | ast.ImportFrom, module: Module, known: set[str]) -> Iterator[str]:
-    """The jumok modules that a statement imports: `from jumok.plots import grid` imports jumok.plots.grid."""
+    """Yield the jumok modules that a statement imports.
+
+    `from jumok.plots import grid` imports jumok.plots.grid, if that is a module.
+    """
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "jumok")
         return
@@ -131,7 +134,7 @@ def targets_of(node: ast.Import | ast.ImportFrom, module: Module, known: set[str
 
 @dataclass(frozen=True)
 class Direction:
-    """The packages to the left of each package, and those of its own group, which may import each other."""
+    """For each package, the packages to its left, and the packages beside it. It may import all of these."""
 
     left: dict[str, frozenset[str]]
     beside: dict[str, frozenset[str]]
@@ -146,12 +149,12 @@ class Direction:
 
 
 def read_direction(page: str) -> Direction:
-    found = re.search(r"^Direction .*?:\n\n((?: {4}.*\n)+)", page, re.MULTILINE)
-    assert found, "docs/design.md has no block 'Direction (…):' of indented lines; this test reads it."
+    block = re.search(r"^Direction .*?:\n\n((?: {4}.*\n)+)", page, re.MULTILINE)
+    assert block, "docs/design.md has no block 'Direction (…):' of indented lines; this test reads it."
     left: dict[str, set[str]] = {}
     beside: dict[str, set[str]] = {}
     strict = set()
-    for line in re.split(r"\n| {3,}", found[1]):
+    for line in re.split(r"\n| {3,}", block[1]):
         if only := re.fullmatch(r"\s*(\w+): (.+) only\s*", line):
             left[only[1]] = set(only[2].replace(" ", "").split(","))
             strict.add(only[1])
@@ -162,7 +165,10 @@ def read_direction(page: str) -> Direction:
 
 
 def read_chain(groups: list[set[str]], left: dict[str, set[str]], beside: dict[str, set[str]]) -> None:
-    """Add a line of the drawing, `a, b < c`, to `left` and `beside`; `everything` is all packages so far."""
+    """Add a line of the drawing, `a, b < c`, to `left` and `beside`.
+
+    The word `everything` in a line stands for all packages of the earlier lines.
+    """
     before: set[str] = set()
     for group in groups:
         members = set(left) if group == {"everything"} else group
@@ -198,20 +204,20 @@ def against_direction(modules: list[Module], direction: Direction) -> list[str]:
                 "block 'Direction', or move the file into the package it belongs to."
             )
             continue
-        for found in imports_of(module, known):
-            target = package_of(found.target)
-            if not direction.allows(module.package, target, only_types=found.only_types):
+        for imported in imports_of(module, known):
+            target = package_of(imported.target)
+            if not direction.allows(module.package, target, only_types=imported.only_types):
                 allowed = sorted(direction.left[module.package] | direction.beside[module.package])
                 violations.append(
-                    f"{module.at(found.line)}: the package {module.package!r} imports {found.target}, "
+                    f"{module.at(imported.line)}: the package {module.package!r} imports {imported.target}, "
                     f"which is not to its left. It may import: {', '.join(allowed) or 'none'}. "
-                    "Move what is shared to the left, or pass it in."
+                    "Move the shared code to the left, or pass it as an argument."
                 )
     return violations
 
 
 def package_cycles(modules: list[Module]) -> list[str]:
-    """Cycles between packages, also through imports inside functions."""
+    """Find a cycle between packages. Imports inside functions count."""
     known = {module.name for module in modules}
     graph: dict[str, set[str]] = {}
     for module in modules:
@@ -226,7 +232,7 @@ def package_cycles(modules: list[Module]) -> list[str]:
 
 
 def module_cycles(modules: list[Module]) -> list[str]:
-    """Cycles between modules at import time, where Python would find half-initialised modules."""
+    """Find a cycle between modules at import time, when Python would use half-initialised modules."""
     known = {module.name for module in modules}
     graph = {
         module.name: {i.target for i in imports_of(module, known) if i.on_import and not i.only_types}
@@ -241,7 +247,7 @@ def module_cycles(modules: list[Module]) -> list[str]:
 
 
 def find_cycle(graph: dict[str, set[str]]) -> list[str]:
-    """One cycle as [a, b, …, a], or an empty list."""
+    """Return one cycle as [a, b, …, a], or an empty list."""
     done: set[str] = set()
 
     def visit(node: str, path: list[str]) -> list[str]:
@@ -301,7 +307,7 @@ def long_functions(modules: list[Module]) -> list[str]:
 
 
 def many_arguments(modules: list[Module]) -> list[str]:
-    """Functions and constructors with too many arguments; commands may have many, which are their options."""
+    """Functions may not have too many arguments, except commands, whose arguments are their options."""
     return [
         f"{module.at(node.lineno)}: {node.name} takes {count} arguments; the limit is {MAX_ARGUMENTS}. "
         "Group what belongs together in a value with a name."
@@ -366,7 +372,7 @@ def pickles(modules: list[Module]) -> list[str]:
 
 
 def is_restricted_load(module: Module, node: ast.AST) -> bool:
-    """torch.load(…, weights_only=True) in the one module that may use it."""
+    """Whether the node is torch.load(…, weights_only=True) in the one module that may use it."""
     if module.name != "jumok.interop.pickled_weights":
         return False
     restricted = [
@@ -404,7 +410,7 @@ def package_interfaces(
 
 
 def imports_through_packages(text: str, source: Path) -> list[str]:
-    """Imports of a name from a package that neither holds nor re-exports it."""
+    """Find imports of a name from a package whose `__init__.py` does not define or re-export the name."""
     violations = []
     for package, names in re.findall(r"from jumok\.([\w.]+) import (\([^)]*\)|[\w ,]+)", text):
         folder = source.joinpath(*package.split("."))
@@ -439,7 +445,7 @@ def interface_violations(module: Module, importer: Callable[[str], object]) -> I
 
 
 def interface_order(name: str) -> tuple[int, str]:
-    """Constants, then classes, then functions: the order that ruff sorts to."""
+    """Sort key: constants, then classes, then functions, as ruff sorts them."""
     return (0 if name.isupper() else 1 if name[:1].isupper() else 2, name)
 
 
@@ -452,7 +458,7 @@ def names_in_all(tree: ast.Module) -> list[str] | None:
 
 
 def names_imported(tree: ast.Module) -> set[str]:
-    """Public names that the interface imports from jumok or defines."""
+    """Return the public names that the interface imports from jumok or defines."""
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("jumok")):
@@ -572,7 +578,10 @@ def test_the_design_lists_every_dependency() -> None:
 
 
 def write_tree(folder: Path, **files: str) -> list[Module]:
-    """A small source tree: `attention__masks="…"` becomes jumok/attention/masks.py; `init` is __init__."""
+    """Write a small source tree and read it: `attention__masks="…"` becomes jumok/attention/masks.py.
+
+    The name `init` becomes `__init__`.
+    """
     source = folder / "jumok"
     for name, text in {"init": "", **files}.items():
         parts = [part.replace("init", "__init__") for part in name.split("__")]
@@ -704,7 +713,7 @@ def test_pickles_are_caught(tmp_path: Path, text: str) -> None:
     assert len(pickles(write_tree(tmp_path, storage=text))) == 1
 
 
-def test_what_only_looks_like_a_pickle_is_fine(tmp_path: Path) -> None:
+def test_code_that_only_looks_like_a_pickle_is_fine(tmp_path: Path) -> None:
     text = "from jumok.inference import load\nnumpy.load('x', allow_pickle=False)\ntorch.loader\n'pickle'"
     assert pickles(write_tree(tmp_path, storage=text)) == []
 
@@ -785,7 +794,7 @@ def test_all_lists_constants_then_classes_then_functions(tmp_path: Path) -> None
 
 
 def paths_in_tables(page: str) -> Iterator[str]:
-    """Paths in the tables of a page; a bare file name is in the folder of the path before it."""
+    """Yield the paths in the tables of a page. A bare file name is in the folder of the path before it."""
     for row in re.findall(r"^\|.*\|$", page, re.MULTILINE):
         folder = ""
         for name in re.findall(r"`([\w./-]+(?:/|\.(?:py|ts|md|html)))`", row):
@@ -814,7 +823,7 @@ def test_a_bare_file_name_in_a_table_is_in_the_folder_of_the_path_before_it() ->
 
 
 def steps_of_walks(page: str) -> list[tuple[str, str]]:
-    """(module, name) of every step of the walks in docs/design.md."""
+    """Return (module, name of a function or class) for every step of the walks in docs/design.md."""
     walks = page.partition("## Four walks")[2].partition("\n## ")[0]
     return re.findall(r"`([\w/]+\.py)` `(\w+)`", walks)
 

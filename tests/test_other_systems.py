@@ -1,4 +1,4 @@
-"""What macOS and Windows lack is not needed to import jumok, to train with one process and to translate."""
+"""jumok can be imported, trains with one process, and translates where functions of Linux are missing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 
 SOURCES = Path(__file__).parents[1] / "src"
 
-# Removes what macOS or Windows lacks. `resource`, which Windows lacks, stays: the server imports it.
-REMOVE_MISSING = """
+# Removes functions that macOS or Windows does not have. Windows does not have `resource` either, but the
+# server imports it, so it is not removed here.
+REMOVE_LINUX_FUNCTIONS = """
 import os, sys, warnings
 import sacrebleu  # needs the real fcntl when it is imported
 sys.modules["fcntl"] = None
@@ -51,7 +52,7 @@ for engine in ("torch", "ctranslate2"):
 
 def run(code: str, folder: Path) -> list[str]:
     done = subprocess.run(
-        [sys.executable, "-c", REMOVE_MISSING + code],
+        [sys.executable, "-c", REMOVE_LINUX_FUNCTIONS + code],
         cwd=folder,
         env={
             "PYTHONPATH": str(SOURCES),
@@ -83,7 +84,7 @@ def test_one_process_trains_and_translates(tmp_path: Path) -> None:
 
 
 def test_the_cache_is_where_macos_has_caches(tmp_path: Path) -> None:
-    """Windows is not tried: there, platformdirs asks the operating system."""
+    """Windows is not tested, because platformdirs asks the operating system for its folder."""
     pytest.importorskip("platformdirs")
     code = "import sys, jumok.storage.user_cache as f; sys.platform = 'darwin'; print(f.cache_folder())"
     environment = {"PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}

@@ -89,7 +89,7 @@ def _same_json(one: bytes, other: bytes) -> bool:
 
 
 class TestWriteFolder:
-    def test_reads_back(self, tmp_path: Path) -> None:
+    def test_a_folder_is_read_back(self, tmp_path: Path) -> None:
         write(tmp_path / "folder")
         assert verify_folder(tmp_path / "folder") == FILES
         assert [path.name for path in tmp_path.iterdir()] == ["folder"]
@@ -205,7 +205,7 @@ class TestVerifyFolder:
 
 
 class TestModelFolder:
-    def test_reads_back(self, model: Path, card: ModelCard) -> None:
+    def test_a_model_folder_is_read_back(self, model: Path, card: ModelCard) -> None:
         stored_card, weights, tokenizers = read_model_with_weights(model)
         assert stored_card == card
         assert torch.equal(weights["w"], torch.arange(6.0).reshape(2, 3))
@@ -421,7 +421,7 @@ def test_a_new_folder_appears_only_when_its_block_ends(tmp_path: Path) -> None:
 
 
 def test_writers_with_the_same_process_id_use_different_temporary_files(tmp_path: Path) -> None:
-    """Of two containers with a common folder, each has a process 1."""
+    """Two containers may share a folder, and in both the process id may be 1."""
 
     def half_while_another_writes() -> Iterator[bytes]:
         yield b"one "
@@ -495,7 +495,7 @@ def test_an_interrupted_replacement_puts_the_old_folder_back(
 
 
 class TestDiskErrors:
-    """A failing disk is not damage, leftovers of killed processes do no harm.
+    """A failing disk is not reported as damage, and leftovers of killed processes do no harm.
 
     The parent folder is flushed, so that the new name survives a power failure.
     """
@@ -519,7 +519,7 @@ class TestDiskErrors:
     def test_a_folder_is_removed_although_a_killed_process_left_one_half_removed(
         self, tmp_path: Path
     ) -> None:
-        """In a container, a new process may have the id of the killed one, and so the same temporary name."""
+        """In a container, a new process may have the id of the killed process, so both use the same name."""
         leftover = tmp_path / f"folder.tmp-removed-{os.getpid()}"
         leftover.mkdir()
         (leftover / "file").write_text("half-removed")
@@ -610,9 +610,8 @@ class TestUserCache:
         change_file(folder, "pieces.model", b"others")
         assert not is_checked(read_stored_model(folder).digest)
         store_shortlist(folder, b"\t6\n", {"shortlist_costs": 0.5})
-        assert not is_checked(
-            read_stored_model(folder).digest
-        )  # storing a shortlist does not mark other files as checked
+        # Storing a shortlist does not mark other files as checked.
+        assert not is_checked(read_stored_model(folder).digest)
 
     def test_a_model_that_this_process_did_not_train_is_not_on_the_list(
         self, tmp_path: Path, card: ModelCard
@@ -657,7 +656,7 @@ class TestUserCache:
         (cache / "checked").chmod(0o1777)  # the folders in it, which jumok makes, must be private
         assert not is_checked("abc")
 
-    def test_an_entry_of_the_list_that_others_can_write_is_not_believed(self, cache: Path) -> None:
+    def test_an_entry_of_the_list_that_others_can_write_is_ignored(self, cache: Path) -> None:
         remember_checked("abc")
         (cache / "checked" / "abc").chmod(0o666)
         assert not is_checked("abc")

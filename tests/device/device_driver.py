@@ -2,7 +2,7 @@
 
     python device_driver.py BUILD_FOLDER OUT_FOLDER > result.json
 
-It is a process of its own: torch registers one such device per process, and never removes it.
+This is a separate program, because torch can register only one such device per process and never removes it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class OneBatch:
 
 
 def make_model(name: str, settings: Any) -> tuple[Model, Batch]:
-    """A model, and a batch for it, on the CPU."""
+    """Return a model and a batch for this model, both on the CPU."""
     torch.manual_seed(3)
     sizes = {"source_vocab_size": VOCAB_SIZE, "target_vocab_size": VOCAB_SIZE, "shared": True}
     generator = torch.Generator().manual_seed(5)
@@ -178,7 +178,10 @@ def compare_translation(name: str) -> dict[str, Any]:
 
 
 def compare_explanations(cpu: Any, toy: Any) -> float:
-    """The largest difference of weights, log-probabilities, effects and steps; relative if they exceed 1."""
+    """Return the largest difference of weights, log-probabilities, effects and steps.
+
+    The difference of values above 1 is relative.
+    """
     differences = []
 
     def compare(left: Any, right: Any) -> None:
@@ -221,23 +224,23 @@ def compare_text_models() -> dict[str, Any]:
 
 
 def whole_run(folder: Path) -> dict[str, Any]:
-    """Train on the toy device up to the model folder, at once and with an interruption; then translate."""
+    """Train two runs on the toy device, one of them with an interruption; then translate."""
     factories.device_config = lambda settings: TOY
     settings = {**TINY, "training.steps": 12, "training.validate_every": 6, "training.warmup_steps": 2}
     corpus = digit_corpus(300)
-    list(training_events(corpus, out=folder / "straight", **settings))
+    list(training_events(corpus, out=folder / "uninterrupted", **settings))
     for event in training_events(corpus, out=folder / "resumed", **settings):
         if isinstance(event, Saved):
             break
     events = list(training_events(corpus, out=folder / "resumed", **settings))
     started = next(event for event in events if isinstance(event, Started))
-    translator = load(folder / "straight" / "model", engine="torch")
+    translator = load(folder / "uninterrupted" / "model", engine="torch")
     return {
         "resumed_from": started.resumed_from,
         "translations": [translation.text for translation in translator.translate(["one two", "three"])],
         **{
             name: hashlib.sha256((folder / name / "model" / "weights.safetensors").read_bytes()).hexdigest()
-            for name in ("straight", "resumed")
+            for name in ("uninterrupted", "resumed")
         },
     }
 

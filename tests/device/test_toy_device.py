@@ -1,7 +1,8 @@
-"""Every family trains, and translators translate and explain, on another device: the numbers equal the CPU's.
+"""Training, translations and explanations on another device give the same numbers as on the CPU.
 
-The device is a toy (`support/toy_device.cpp`): it reveals code that mixes devices, waits
-unnoticed or uses a wrong type. It cannot show which kernels a real accelerator lacks, nor how fast it is.
+The device is a toy (`support/toy_device.cpp`). It reveals code that mixes devices, waits for the device
+unintentionally, or uses a wrong type. It cannot show which kernels a real accelerator lacks, or how fast the
+accelerator is.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from support import child_environment
 HERE = Path(__file__).parent
 MAX_DIFFERENCE = 1e-5
 MAX_PEAKED_DIFFERENCE = 1e-4
-"""For models that translate: their weights are doubled to peak attention, which enlarges errors too."""
+"""The limit for translators. Their weights are doubled, so that attention is peaked; this enlarges errors."""
 MAX_WAITS = 2  # per update: the norm of the gradient, and the losses
 COMPILER = shutil.which("c++") or shutil.which("g++")
 
@@ -59,13 +60,13 @@ def test_all_parameters_are_on_the_device_and_tied_parameters_stay_tied(result: 
 
 
 def test_an_update_waits_for_the_device_at_most_twice(result: Any) -> None:
-    """Except with batch norm, which waits for the number of positions that are not padding."""
+    """Batch norm is left out, since it also waits for the number of positions that are not padding."""
     waits = {name: facts["waits"] for name, facts in result["training"].items() if name != "batch norm"}
     assert all(sum(counts.values()) <= MAX_WAITS for counts in waits.values()), waits
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_with_autocast_updates_stay_finite_and_the_loss_near_that_without(
+def test_autocast_keeps_updates_finite_and_the_loss_near_the_loss_in_fp32(
     result: Any, precision: str
 ) -> None:
     for name, facts in result[precision].items():
@@ -89,5 +90,5 @@ def test_language_models_continue_texts_as_on_the_cpu(result: Any) -> None:
 def test_a_whole_run_on_the_device_resumes_to_the_same_bits(result: Any) -> None:
     run = result["run"]
     assert run["resumed_from"] == 6
-    assert run["straight"] == run["resumed"]
+    assert run["uninterrupted"] == run["resumed"]
     assert run["translations"]
