@@ -228,7 +228,7 @@ def test_replay_and_interpolation_keep_what_plain_fine_tuning_forgets(tmp_path: 
 
 
 @pytest.mark.medium
-def test_a_recurrent_model_and_a_language_model_are_continued(tmp_path: Path) -> None:
+def test_a_recurrent_model_and_a_language_model_can_be_start_models(tmp_path: Path) -> None:
     small = {"model.family": "recurrent", "model.width": 16, "model.embedding": 16, "text.vocab_size": 320}
     list(training_events(digit_corpus(100), out=tmp_path / "first", **{**STEPS, **small}))
     events = tune(tmp_path / "first" / "model", tmp_path / "second")

@@ -1,4 +1,4 @@
-"""Torchrun on three hosts: with a killed worker or a lost host, a run ends with the weights of any other run.
+"""Torchrun on three hosts: a run ends with the same weights if a worker is killed or a host is lost.
 
 A host is a network namespace with an interface of its own. A bridge in a further namespace connects them, so
 nothing of the machine's own network changes. Making namespaces needs root and the command `ip`.
@@ -172,7 +172,7 @@ def weights(out: Path) -> bytes:
     return (out / "model" / "weights.safetensors").read_bytes()
 
 
-def test_a_run_with_a_killed_worker_ends_in_the_undisturbed_weights(
+def test_a_run_with_a_killed_worker_ends_with_the_weights_of_an_undisturbed_run(
     tmp_path: Path, pairs: Path, hosts: Hosts
 ) -> None:
     train_here(train_arguments(pairs, tmp_path / "here", training_processes=3))

@@ -39,7 +39,7 @@ def refuse_to_read(*_: Any, **__: Any) -> Any:
 
 
 @pytest.mark.medium
-def test_a_large_run_ends_like_a_small_one_and_reads_no_text_to_resume(
+def test_a_large_run_ends_like_a_small_run_and_resumes_without_reading_the_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", [line[:2] for line in digit_lines(400)])

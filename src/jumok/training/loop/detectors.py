@@ -1,8 +1,8 @@
 """Detectors of a run that goes wrong. Each returns the problem and what to do, or None.
 
 A detector is a function of the evidence from one validation. Half of them are silent during the first third
-of the run (`Evidence.is_late`): an untrained model always gives the same translation and attends to nothing
-in particular.
+of the run (`Evidence.is_late`), because an untrained model always gives the same translation, and its
+attention is nearly uniform.
 """
 
 from __future__ import annotations

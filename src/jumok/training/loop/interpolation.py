@@ -30,8 +30,8 @@ MIN_SHARE_OF_GAIN = 0.75
 class InterpolatedPoint:
     """The losses of w(α) on the new pairs and on the pairs to keep, in nats per token.
 
-    Losses decide, because they are smooth in α. Scores of a few hundred translations are not: by chance, they
-    differ more between neighbouring values of α than between good and bad ones.
+    The point is chosen by losses, because they are smooth in α. Scores of a few hundred translations are not
+    smooth: by chance, they differ more between neighbouring values of α than between good and bad values.
     """
 
     alpha: float

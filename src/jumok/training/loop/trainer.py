@@ -50,9 +50,9 @@ StopReason = Literal["done", "patience", "stopped", "interrupted"]  # stopped: b
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The limits of a run, and what an update, a validation and the finish cost.
+    """The limits of a run, and the costs of an update, a validation and the finish.
 
-    Without `total_seconds` the unit of the costs is one update, as in `config.derive.TrainingCosts`.
+    If `total_seconds` is None, the unit of the costs is one update, as in `config.derive.TrainingCosts`.
     """
 
     total_seconds: float | None = None
@@ -64,7 +64,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class RunFiles:
-    """What a run writes while it trains."""
+    """The files that a run writes while it trains."""
 
     checkpoints: Path
     metrics: Metrics

@@ -104,7 +104,7 @@ class Worker:
         for share in shares_of_rank(shares, self.backend.rank, self.backend.world_size):
             before = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
             tokens, *losses[:, share] = self._compute_gradients(step, share, shares)
-            if share:  # only share 0 changes the running statistics, as only those of rank 0 are stored
+            if share:  # only share 0 changes the running statistics; without shares, rank 0's are stored
                 for tensor, value in before:
                     tensor.copy_(value)
             gradients = [gradient_or_zeros(parameter) for parameter in parameters]
@@ -122,10 +122,10 @@ class Worker:
         return gradients
 
     def _compute_gradients(self, step: int, part: int, parts: int) -> tuple[int, float, float]:
-        """Run forward and backward on one part, a rank's or a share's, of the `parts` parts of an update.
+        """Run forward and backward passes on one of the `parts` parts (ranks or shares) of an update.
 
         Return the tokens of the whole update, and the loss and nll of this part. Gradients are divided by the
-        tokens of the whole update, so their sum over the parts is its gradient.
+        tokens of the whole update, so the sum over the parts is the gradient of the whole update.
         """
         first = (step - 1) * self.settings.accumulate
         batches = [self.batches.batch(first + i) for i in range(self.settings.accumulate)]
@@ -181,9 +181,9 @@ def _count_tokens(batch: Batch) -> int:
 
 
 def _rows_of_part(batch: Batch, part: int, parts: int) -> Batch:
-    """Return rows part, part + parts, …, padded to the longest of them.
+    """Return the rows `part`, `part` + `parts`, … of a batch, padded to the longest of these rows.
 
-    The rows of a batch have similar lengths, so all parts are about the same work.
+    The rows of a batch have similar lengths, so all parts take about the same time.
     """
     if parts == 1 or batch.target is None or batch.target_lengths is None:
         return batch

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 JOIN_SECONDS = 300.0  # how long a rank waits until all others have connected
 UPDATE_SECONDS = 900.0  # how long one exchange between the ranks may take during an update
-ORDER_SECONDS = 30 * 24 * 3600.0  # how long a rank waits for an order: rank 0 may read, validate or save
+ORDER_SECONDS = 30 * 24 * 3600.0  # how long a rank waits for an order while rank 0 reads, validates or saves
 ORDER_BYTES = 256  # of an order's first broadcast, padded; only a longer order needs a second one
 ANSWER_BYTES = 1024
 _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
@@ -217,9 +217,9 @@ def _join(address: ClusterAddress) -> Cluster:
             f"{address.hosts} hosts. Set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 before `torchrun` on each host."
         )
     _choose_interface(address)
-    # The store outlives every training of a script and, if it is torchrun's, a restart of the workers.
-    # Each torchrun counts its own restarts, so the count is part of the prefix only if one torchrun's store
-    # serves all ranks.
+    # The keys in the store have a prefix for each training of a script and for each restart of the workers,
+    # because the store is not emptied in between. Each torchrun counts its own restarts, so the count is part
+    # of the prefix only if one torchrun's store serves all ranks.
     restart = address.restart_count if address.agent_store else 0
     number = len(_stores)
     _stores.append(_stores[-1] if _stores else _open_store(address))

@@ -42,7 +42,7 @@ SAME_SIGNAL_SECONDS = 2.0  # signals that come so soon after the first signal co
 
 
 def follow(cluster: Cluster) -> None:
-    """Follow the orders of rank 0 until it ends; raise if it has ended with an error."""
+    """Follow the orders of rank 0 until the run ends; raise if rank 0 has ended with an error."""
     reuse_freed_memory()
     torch.set_num_threads(1)
     worker: Worker | None = None

@@ -2,8 +2,9 @@
 
 A rank on the machine of rank 0, or with the same file system, opens them where rank 0 does. The other
 machines get a copy, once per run, into the user's cache folder, where it stays until rank 0 ends without an
-error: a rank that is restarted after a crash finds it there. Files are compared by size and, except the
-encoded pairs, by sha256; the manifest of the encoded pairs has their sha256, which opening them checks.
+error: a rank that is restarted after a crash finds it there. Files are compared by size and sha256. Encoded
+pairs are compared by size only, because their manifest has their sha256, which is checked when they are
+opened.
 """
 
 from __future__ import annotations

@@ -56,10 +56,13 @@ class Sentences:
     spool: Spool | None = field(default=None, repr=False)
     """The clean pairs on disk, if the files are large."""
     sources: Mapping[str, Any] | None = field(default=None, repr=False)
-    """The files that were read (`describe_sources`); None if they are not all files, or changed meanwhile."""
+    """The files that were read (`describe_sources`); None if an input is no file or changed meanwhile."""
 
     def corpus_pairs(self) -> list[CorpusPairs]:
-        """Return the training pairs and the weight of each corpus. Read the streams once, in order."""
+        """Return the training pairs and the weight of each corpus.
+
+        The caller must read the pairs of the corpora in order, and each only once.
+        """
         streams: Sequence[Iterable[Pair]]
         if self.spool is not None:
             numbers = range(len(self.corpora))
@@ -285,7 +288,7 @@ class SpoolReader(CorpusReader):
 
 
 def _clean_streams(corpora: Sequence[Corpus], cleaner: Cleaner) -> list[Iterator[Pair]]:
-    """Return one stream per corpus. Read them in order, since duplicates are found across corpora."""
+    """Return one stream per corpus. Duplicates are found across corpora, so streams must be read in order."""
     return [cleaner.clean(corpus) for corpus in corpora]
 
 

@@ -66,7 +66,7 @@ MIN_SECONDS_FOR_PROCESSES = 60.0  # of training: worker processes take some seco
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a run trains and validates with."""
+    """The tokenizers, the encoded pairs and the validation set of a run."""
 
     folder: RunFolder
     tokenizers: TokenizerPair
@@ -145,9 +145,10 @@ def read_inputs(inputs: Inputs, overrides: Overrides, folder: RunFolder) -> Sent
 
 
 def check_sentences_and_update_sources(folder: RunFolder, record: RunRecord, sentences: Sentences) -> None:
-    """Raise if the run began with other sentences; else store the present times of their files.
+    """Raise if the run began with other sentences.
 
-    With the old times, every later session would read the files again. A small corpus has no stored times.
+    Otherwise update the times in `sources.json`, which exists for a large corpus. With the old times, every
+    later session would read the files again.
     """
     folder.check_same_sentences(sentences.fingerprint, record)
     if folder.sources_file.exists() and sentences.sources is not None:

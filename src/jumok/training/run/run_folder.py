@@ -187,7 +187,7 @@ class RunFolder:
             )
 
     def record(self) -> RunRecord | None:
-        """Return the record; None if the run ended before it was written."""
+        """Return the record; None if the run ended before its record was written."""
         try:
             content = read_json_with_checksum(self.record_file)
             if content["format"] > FORMAT:
@@ -239,7 +239,7 @@ class RunFolder:
             ) from None
 
     def write_record(self, record: RunRecord) -> None:
-        """Store the decisions. `run.json` is replaced last: once it has a recipe, the rest is stored."""
+        """Store the decisions. `run.json` is written last: if it has a recipe, everything else is stored."""
         write_file(self.path / "recipe.toml", recipe_to_toml(record.recipe).encode())
         self._write(
             {
@@ -267,7 +267,7 @@ class RunFolder:
     def check_same_settings(self, overrides: Overrides, record: RunRecord) -> None:
         """Raise if an override differs from the settings that the run was started with.
 
-        Its limits may differ: a run can be given more steps, epochs or minutes (`more_training.py`).
+        Limits may differ: a run can be given more steps, epochs or minutes (`more_training.py`).
         """
         changed = [
             (name, new, old)

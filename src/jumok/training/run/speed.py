@@ -29,7 +29,7 @@ SUGGESTED_UPDATES = 1000
 
 
 def num_measured_updates(planned_steps: int | None) -> int:
-    """Return how many updates may be measured in a run of this many steps; 0 if they are too few to tell."""
+    """Return how many updates may be measured in a run of this many steps; 0 if the run is too short."""
     if planned_steps is None:
         return MAX_MEASURED_UPDATES
     updates = min(int(MAX_SHARE * planned_steps), MAX_MEASURED_UPDATES)
@@ -80,7 +80,7 @@ def measure_costs(
 def estimate_costs(batches: Batches, validation: Validation, settings: TrainingSettings) -> TrainingCosts:
     """Return the costs in updates instead of seconds, by counting tokens.
 
-    Without a time limit the steps and validations of a run do not depend on the speed of the machine.
+    This is for runs without a time limit, whose steps and validations must not depend on the machine.
     """
     tokens = settings.batch_tokens * settings.accumulate
     validation_in_updates = validation.cost_in_tokens() / tokens

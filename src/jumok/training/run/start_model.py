@@ -76,7 +76,7 @@ class StartModel:
     def decided_settings(self, overrides: Overrides) -> list[DerivedSetting]:
         """Return the settings that the start model decides; raise if an override differs from one.
 
-        Overrides of settings that do not change the model's shape, such as those of its search, stay.
+        Settings that do not change the shape of the model, such as settings of the search, may be overridden.
         """
         freeze = overrides.get("fine_tuning.freeze", ())
         _matching_weights(self.weights, freeze)  # raise now, not after the preparation

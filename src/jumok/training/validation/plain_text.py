@@ -69,6 +69,6 @@ class TextValidation(TokenValidation):
     def cost_in_tokens(self) -> float:
         """Return the number of training tokens that cost as much as a validation.
 
-        It is a third of the tokens, because a forward pass costs a third of a training step.
+        A validation runs only forward passes, and a forward pass costs a third of a training step.
         """
         return self._num_tokens / 3

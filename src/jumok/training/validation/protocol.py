@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-MAX_PAIRS = 2000  # of a validation set; of a larger one, evenly spaced pairs are used
+MAX_PAIRS = 2000  # of a validation set; a larger set is reduced to evenly spaced pairs
 
 
 def never_stop() -> bool:
