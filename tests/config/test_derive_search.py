@@ -14,7 +14,7 @@ from jumok.config.resolve import Overrides, resolve
 
 
 def token_lengths(pairs: list[tuple[int, int]], *, pictures: bool = False) -> Any:
-    """Return the lengths of encoded pairs: a text has one special token, a picture none, a target two."""
+    """Return the lengths of encoded pairs, with special tokens: one in a source text, two in a target."""
     source, target = numpy.array(pairs).T
     return SimpleNamespace(source_lengths=source + (0 if pictures else 1), target_lengths=target + 2)
 

@@ -48,7 +48,10 @@ def limits(info: FieldInfo) -> dict[str, Any]:
 
 
 def values_of(annotation: Any, info: FieldInfo) -> st.SearchStrategy[Any]:
-    """Return a strategy for the valid values of a field by type and bounds: new settings are tested too."""
+    """Return a strategy for the valid values of a field, from its type and bounds.
+
+    New settings are therefore tested without a change here.
+    """
     if get_origin(annotation) is Literal:
         return st.sampled_from(get_args(annotation))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -1,4 +1,4 @@
-"""Renamed settings: old names work with a warning, stored recipes are read without one."""
+"""Renamed settings: old names work with a warning, and stored recipes are read without a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overrides are what a person set; `resolve` makes a recipe of them and of derived settings, with reasons."""
+"""Overrides are the settings that a person has set; `resolve` adds derived settings, with reasons."""
 
 from __future__ import annotations
 

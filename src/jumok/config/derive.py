@@ -67,8 +67,8 @@ USED_SHARE_OF_MINUTES = 0.97  # the rest is a reserve
 # Pictures: their side in pixels, the rows of patches they are cut into, and the minimum side of a patch.
 MIN_PICTURE_SIDE, MAX_PICTURE_SIDE, PATCH_ROWS, MIN_PATCH_SIDE = 8, 64, 8, 4
 BATCH_PICTURES, PICTURE_LEARNING_RATE_FACTOR, PICTURE_DROPOUT = 32, 0.5, 0.1
-# With more layers, self-attention passes on what earlier words attended to, so the attention of a word does
-# not show all that the word depends on.
+# With more decoder layers, a word also depends on the picture through the states of earlier words. The
+# attention of the word does not show that.
 CAPTION_DECODER_LAYERS = 1, "a word then depends on the picture only through its own attention"
 
 
@@ -173,9 +173,9 @@ def derive(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> R
 def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int | None = None) -> Resolved:
     """Derive the maximum number of target tokens per source token, for models that translate.
 
-    It is somewhat above the highest ratio of the pairs. A search that goes wrong repeats tokens up to this
-    length, so the maximum should be low. `max_tokens` is the length of the longest translation for which the
-    model has positions; None means that there is no limit.
+    The maximum is somewhat above the highest ratio of the pairs. It should be low, because a search that goes
+    wrong repeats tokens up to this maximum. `max_tokens` is the length of the longest translation for which
+    the model has positions; None means that there is no limit.
     """
     recipe = resolved.recipe
     if recipe.model.task != "translate":
@@ -184,7 +184,7 @@ def derive_search(resolved: Resolved, lengths: TokenLengths, *, max_tokens: int 
     # Without special tokens: a text ends with </s>, a picture does not.
     source, target = lengths.source_lengths - (0 if pictures else 1), lengths.target_lengths - 2
     maximum = float(((target - EXTRA_TOKENS) / source.clip(min=1)).max(initial=0.0))
-    # If all pairs are short, `maximum` is too low, because EXTRA_TOKENS were subtracted. The mean is not.
+    # If all pairs are short, `maximum` is too low, because EXTRA_TOKENS were subtracted; `mean` is not.
     mean = float(target.sum() / max(source.sum(), 1))
     ratio = LENGTH_RATIO_MARGIN * max(maximum, mean)
     # All pictures have the same number of patches, so their ratio needs no upper bound.
@@ -337,8 +337,9 @@ def _size(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> tu
 def _text(facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the vocabulary size: 8,000 for 30,000 pairs, growing with the fourth root of the pairs.
 
-    The size is at most the number of distinct words, and in a repetitive corpus a share of that number. It is
-    always large enough for the special tokens, the bytes and the characters.
+    If the corpus has fewer distinct words, the size is the number of distinct words; in a repetitive corpus,
+    a share of that number. The size is at least the minimum for special tokens, bytes and characters, and at
+    most `MAX_VOCAB_SIZE`.
     """
     words = facts.distinct_source_words + facts.distinct_target_words
     by_pairs = VOCAB_SIZE_AT_30K_PAIRS * (max(facts.pairs, 1) / 30_000) ** VOCAB_GROWTH_EXPONENT

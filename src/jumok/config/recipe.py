@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Size = Literal["auto", "tiny", "small", "base", "big"]
-"""The sizes that a person may set; "auto" is the same as setting none."""
+"""The sizes that a person may set; "auto" is the same as setting no size."""
 ResolvedSize = Annotated[
     Literal["tiny", "small", "base", "big"] | None,
     BeforeValidator(lambda size: None if size == "auto" else size),
@@ -65,7 +65,7 @@ token, to predict masked tokens, or to name the class of a picture."""
 
 
 class Settings(BaseModel):
-    """Settings are frozen; an unknown name is an error."""
+    """The base class of settings. Settings are frozen, and an unknown name is an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 

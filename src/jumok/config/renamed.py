@@ -1,6 +1,6 @@
 """Renamed settings: the old names work until 1.0.
 
-A user who uses an old name gets a `RenamedSettingWarning` with the new one. Recipes that an older jumok
+A user who uses an old name gets a `RenamedSettingWarning` with the new name. Recipes that an older jumok
 stored in a run folder or a model folder are read without a warning.
 """
 

@@ -45,7 +45,7 @@ class Overrides(Mapping[str, Any]):
 
     @classmethod
     def from_recipe(cls, recipe: Recipe) -> Self:
-        """Return overrides that set every setting as the recipe has it."""
+        """Return overrides that set every setting to its value in the recipe."""
         return cls._of(flatten(recipe))
 
     @classmethod
