@@ -227,7 +227,7 @@ def _complete_pairs(corpora: Iterable[Corpus]) -> list[Pair]:
 
 
 def _write_pairs(path: Path, pairs: Iterable[Pair], *, pictures: bool) -> None:
-    """Write pairs as TSV. Pictures are copied into its folder: a TSV may name only pictures in its folder."""
+    """Write pairs as TSV. A TSV may name only pictures in its own folder, so pictures are copied there."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(PICTURE_HEADER if pictures else HEADER)
         for pair in pairs:
@@ -240,7 +240,7 @@ def _write_pairs(path: Path, pairs: Iterable[Pair], *, pictures: bool) -> None:
 
 
 def _picture_name(pair: Pair) -> str:
-    """The name of a picture's copy, by its content: a picture with several captions is copied once."""
+    """Return a name that depends on the content, so that a picture with several captions is copied once."""
     return f"pictures/{pair.source_identity}{PurePath(pair.source).suffix.lower()}"
 
 

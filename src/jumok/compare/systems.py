@@ -30,14 +30,14 @@ SHARED_SETTINGS = (
     "training.batch_tokens",
     "training.seed",
 )
-"""Settings that do not belong to the model. If they differ, the comparison measures them as well."""
+"""Settings that do not belong to the model. If they differ, the comparison also measures their effect."""
 RESERVED_NAMES = {"data", "compare.json", "compare.md", "report.html"}
 """Names of the comparison's own files, which are in the same folder as the systems' run folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Named overrides. The name is also that of the run folder."""
+    """Named overrides. The run folder has the same name."""
 
     name: str
     overrides: Overrides
@@ -127,7 +127,7 @@ def _from_file(path: Path, settings: Mapping[str, Any]) -> System:
 
 
 def _system_name(path: Path) -> str:
-    """Name `big.toml` big, and the `recipe.toml` of a run folder after the folder."""
+    """Return `big` for `big.toml`; for the `recipe.toml` of a run folder, return the name of the folder."""
     name = path.resolve().parent.name if path.stem == "recipe" else path.stem
     return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "recipe"
 

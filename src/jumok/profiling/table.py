@@ -35,8 +35,8 @@ MIN_TOKENS = 16
 PATH_SHAPE = Shape(heads=2, width=8, neighbours=8)
 PATH_SEQUENCE_LENGTH = 64
 # Chains do not depend on the width either. Each length is twice the previous length. If a chain is
-# proportional to n, its second increment is therefore twice the first. Every length has several chunks,
-# because merging chunks adds a fixed number of operations.
+# proportional to n, its second increment is therefore twice the first. Every length has several chunks, so
+# that the fixed number of operations for merging chunks is part of all three chains.
 CHAIN_LENGTHS = tuple(CHUNK_POSITIONS * factor * 9 // 8 for factor in (1, 2, 4))
 
 
