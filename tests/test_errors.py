@@ -19,7 +19,7 @@ def test_one_except_catches_every_error(error: type[Exception]) -> None:
     assert error.__doc__
 
 
-def test_unsupported_is_an_error_of_the_recipe() -> None:
+def test_an_unsupported_error_is_a_recipe_error() -> None:
     assert UnsupportedError.__base__ is RecipeError
 
 

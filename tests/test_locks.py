@@ -13,7 +13,7 @@ from jumok.system.locks import acquire_lock
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOLD = """
+HOLD_LOCK = """
 import pathlib, sys
 from jumok.system.locks import acquire_lock
 lock = acquire_lock(pathlib.Path(sys.argv[1]), wait=False)
@@ -25,7 +25,7 @@ sys.stdin.read()
 def test_a_lock_is_held_by_one_process_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", HOLD_LOCK, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == b"locked\n"

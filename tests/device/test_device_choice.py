@@ -57,19 +57,19 @@ def test_a_long_run_on_the_cpu_takes_bf16_if_it_is_faster(
     assert choose_device("cpu", "auto", minutes=5).precision == "fp32"
 
 
-def test_bf16_on_a_processor_that_dies_of_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bf16_is_refused_on_a_processor_on_which_it_crashes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jumok.system.bf16_probe.probe_bf16", lambda: Bf16Probe(False, 0.0, "dies of SIGILL"))
     with pytest.raises(UnsupportedError, match=r"cannot be trusted with bf16: dies of SIGILL"):
         choose_device("cpu", "bf16")
 
 
-def test_a_child_that_dies_means_that_bf16_does_not_work() -> None:
+def test_bf16_does_not_work_if_the_child_process_crashes() -> None:
     probe = probe_bf16(f"import os; os.kill(os.getpid(), {int(signal.SIGILL)})")
     assert not probe.works
     assert probe.reason == "a process that computes in bf16 dies of SIGILL"
 
 
-def test_a_child_that_fails_or_is_inexact_means_that_bf16_does_not_work() -> None:
+def test_bf16_does_not_work_if_the_child_process_fails_or_is_inexact() -> None:
     assert probe_bf16("raise ValueError('no bf16')").reason == "a product in bf16 fails (ValueError: no bf16)"
     wrong = probe_bf16('print(\'{"speed_up": 2.0, "error": 0.5}\')')
     assert (wrong.works, wrong.reason) == (False, "products in bf16 are wrong by 50%")

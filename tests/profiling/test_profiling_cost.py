@@ -32,7 +32,7 @@ def test_the_exponent_of_a_power_law_is_fitted(exponent):
 
 
 def test_an_exponent_is_the_least_squares_fit_if_amounts_are_not_a_power():
-    """Twice as much, then eight times as much, each for twice the size: the slope is 2."""
+    """If the size doubles, the amount doubles; if it doubles again, the amount grows eightfold: slope 2."""
     assert fit_exponent({1: 1.0, 2: 2.0, 4: 16.0}) == pytest.approx(2.0)
     # 50 % too much at one end of four doublings raises the slope by log2(1.5) · 2 / (4 + 1 + 0 + 1 + 4).
     lifted = {2**step: 2.0**step * (1.5 if step == 4 else 1.0) for step in range(5)}

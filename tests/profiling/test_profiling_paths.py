@@ -1,4 +1,4 @@
-"""Paths by hand for sixteen positions, and in layers actually stacked."""
+"""Path lengths over sixteen positions, compared with lengths computed by hand and with stacked layers."""
 
 from __future__ import annotations
 
