@@ -127,12 +127,12 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
     """Read the stored results of the systems and score them."""
     pairs = split.test_pairs()
     quarters = quarters_by_length([pair.source for pair in pairs])
-    stored = [_read_stored(out / system.name, len(pairs)) for system in systems]
-    first, recipe = stored[0]
+    stored_results = [_read_stored(out / system.name, len(pairs)) for system in systems]
+    first, recipe = stored_results[0]
     language, references = recipe.languages.target, [pair.target for pair in pairs]
     rows = []
-    for system, (result, _) in zip(systems, stored, strict=True):
-        compared = paired_bootstrap(
+    for system, (result, _) in zip(systems, stored_results, strict=True):
+        bootstrap_result = paired_bootstrap(
             first.translations, result.translations, references, language=language, metrics=("bleu",)
         )["bleu"]
         curve, training_speed = read_curve(RunFolder(out / system.name).metrics)
@@ -141,9 +141,9 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
         rows.append(
             Row(
                 name=system.name,
-                bleu=compared.system,
-                bleu_interval=compared.system_interval,
-                p_value=None if result is first else compared.p_value,
+                bleu=bootstrap_result.system,
+                bleu_interval=bootstrap_result.system_interval,
+                p_value=None if result is first else bootstrap_result.p_value,
                 chrf=score(result.translations, references, language=language, metrics=("chrf",)).chrf,
                 alignment_error=result.alignment_error,
                 parameters=result.parameters,
@@ -164,10 +164,10 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
         quarters=quarters,
         num_sentences=len(pairs),
         sentence=sentence,
-        bleu_signature=compared.signature,
+        bleu_signature=bootstrap_result.signature,
         budget=_budget(recipe),
         unequal_settings=describe_unequal_settings(
-            {system.name: trained for system, (_, trained) in zip(systems, stored, strict=True)}
+            {system.name: trained for system, (_, trained) in zip(systems, stored_results, strict=True)}
         ),
     )
 

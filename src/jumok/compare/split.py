@@ -138,12 +138,12 @@ def _tsv_line(pair: Pair) -> str:
 
 
 def _refuse_other_pairs(split: Split) -> None:
-    stored = read_json_with_checksum(split.folder / RECORD).get("fingerprint")
-    if stored != split.fingerprint:
+    stored_fingerprint = read_json_with_checksum(split.folder / RECORD).get("fingerprint")
+    if stored_fingerprint != split.fingerprint:
         raise RunFolderError(
             f"{split.folder.parent} holds a comparison on other pairs. Received pairs with fingerprint "
-            f"{split.fingerprint[:12]}; it was started with {str(stored)[:12]}. Give the same files to "
-            "continue it, or choose another folder with --out."
+            f"{split.fingerprint[:12]}; it was started with {str(stored_fingerprint)[:12]}. Give the same "
+            "files to continue it, or choose another folder with --out."
         )
 
 

@@ -74,7 +74,7 @@ CAPTION_DECODER_LAYERS = 1, "a word then depends on the picture only through its
 
 @dataclass(frozen=True, slots=True)
 class CorpusFacts:
-    """What is known about the training pairs before they are tokenized."""
+    """Facts about the training pairs before they are tokenized."""
 
     pairs: int
     source_words: int
@@ -90,7 +90,7 @@ class CorpusFacts:
 
     @property
     def noun(self) -> str:
-        """What `pairs` counts, for messages."""
+        """The noun for `pairs` in messages."""
         return "pictures" if self.picture_side else "sentences" if self.plain else "pairs"
 
     @property
@@ -467,10 +467,10 @@ def _validate_every(steps: int | None, costs: TrainingCosts, updates_per_epoch: 
     The interval is short enough to follow the progress, and so long that validations take at most 5 % of the
     time.
     """
-    wanted = steps / WANTED_VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
+    wanted_interval = steps / WANTED_VALIDATIONS if steps is not None else max(updates_per_epoch, 100)
     update, validation = max(costs.update_seconds, 1e-9), costs.validation_seconds
     min_affordable = validation * (1 - VALIDATION_SHARE) / (VALIDATION_SHARE * update)
-    interval = max(math.ceil(wanted), math.ceil(min_affordable), 1)
+    interval = max(math.ceil(wanted_interval), math.ceil(min_affordable), 1)
     interval = min(interval, steps) if steps is not None else interval
     why = f"a validation takes as long as {validation / update:.0f} updates"
     return DerivedSetting("training.validate_every", interval, why)

@@ -82,8 +82,10 @@ def _current_names(section: str, values: Any, *, stored: bool = False) -> Any:
     """Return the values of one section under current names. A value that is no dict is left to pydantic."""
     if not section or not isinstance(values, dict):
         return values
-    named = with_current_names({f"{section}.{name}": value for name, value in values.items()}, stored=stored)
-    return {name.removeprefix(f"{section}."): value for name, value in named.items()}
+    renamed_values = with_current_names(
+        {f"{section}.{name}": value for name, value in values.items()}, stored=stored
+    )
+    return {name.removeprefix(f"{section}."): value for name, value in renamed_values.items()}
 
 
 class LanguageSettings(Settings):
@@ -469,14 +471,14 @@ def read_recipe(path: Path) -> dict[str, Any]:
     If there is no file at `path`, it may be the name of a recipe that ships with jumok. Old setting names in
     the recipe of a run folder are replaced by the current names.
     """
-    named = named_recipes()
+    recipe_files = named_recipes()
     try:
-        file = path if path.is_file() else named.get(str(path), path)
+        file = path if path.is_file() else recipe_files.get(str(path), path)
         settings = tomllib.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, IsADirectoryError):
         raise RecipeError(
-            f"There is no recipe at {path}.{suggest(str(path), named)} "
-            f"Recipes that ship with jumok: {', '.join(named)}."
+            f"There is no recipe at {path}.{suggest(str(path), recipe_files)} "
+            f"Recipes that ship with jumok: {', '.join(recipe_files)}."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path} is not a TOML file: {error}.") from None

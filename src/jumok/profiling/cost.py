@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 MAX_ROUNDS = 5
 # A fast layer runs several times per turn, since a single run is easily disturbed.
 TURN_SECONDS, MAX_RUNS_PER_TURN = 0.2, 8
-# A buffer of this size, larger than the caches of the cores, is overwritten between runs: otherwise short
-# sequences would find their states in cache and long ones would not, and times would describe the machine
-# rather than the layer.
+# A buffer of this size, larger than the caches of the cores, is overwritten between runs. Without this, the
+# states of short sequences would be in the cache and those of long sequences would not, and the growth of the
+# times would show the size of the cache.
 FLUSH_BYTES = 2**24
 
 # Parameters of mallopt, from malloc.h: when to trim the heap, and how many blocks to map separately.
@@ -69,8 +69,9 @@ class OperationCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Follows every tensor that is created inside the context until its memory is freed.
 
     `peak_bytes` is the largest total size at any time, without views and tensors that existed before.
-    `longest_chain` is the largest number of operations that each depend on the one before. `multiply_adds`
-    counts the operations for which torch has a formula: matrix products and convolutions.
+    `longest_chain` is the length of the longest chain of operations in which each operation depends on the
+    previous operation. `multiply_adds` counts the operations for which torch has a formula: matrix products
+    and convolutions.
     """
 
     @classmethod

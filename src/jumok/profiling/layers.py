@@ -1,4 +1,4 @@
-"""The profiled layers: those that "Attention is all you need" compares (table 1), and two linear ones.
+"""The profiled layers: the layers in table 1 of "Attention is all you need", and two linear mechanisms.
 
     self-attention              n² · d     torch's fused kernel, and `scaled-dot`, which calls it
     restricted to r neighbours  r · n · d

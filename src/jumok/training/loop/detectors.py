@@ -36,7 +36,7 @@ DIVERGED_RATIO = 1.5  # loss / uniform loss; new weights give about 1.1
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a run after a validation. NaN means not measured."""
+    """The facts about a run after a validation. NaN means not measured."""
 
     step: int
     steps: int | None
@@ -246,9 +246,9 @@ def flatness(weights: Tensor, target_lengths: Tensor, source_lengths: Tensor) ->
     """
     entropy = -(weights * weights.clamp(min=1e-12).log()).sum(dim=-1)  # (batch, layer, head, query)
     maximum = source_lengths.clamp(min=2).log().to(entropy.dtype)[:, None, None, None]
-    queries = entropy.new_ones(entropy.shape[-1]).cumsum(0)[None] <= (target_lengths - 1)[:, None]
-    counted = (queries & (source_lengths > 1)[:, None])[:, None, None]  # (batch, 1, 1, query)
-    if not bool(counted.any()):
+    is_query = entropy.new_ones(entropy.shape[-1]).cumsum(0)[None] <= (target_lengths - 1)[:, None]
+    is_counted = (is_query & (source_lengths > 1)[:, None])[:, None, None]  # (batch, 1, 1, query)
+    if not bool(is_counted.any()):
         return math.nan
-    by_head = (entropy / maximum * counted).sum(dim=(0, 3)) / counted.sum()  # (layer, head)
+    by_head = (entropy / maximum * is_counted).sum(dim=(0, 3)) / is_counted.sum()  # (layer, head)
     return float(by_head.min())

@@ -75,7 +75,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
         lines = path.read_bytes().split(b"\n")
     except FileNotFoundError:
         return []
-    # What follows the last newline is empty or half-written.
+    # The text after the last newline is empty or half-written.
     return [metrics for line in lines[:-1] if (metrics := _parse_line(line)) is not None]
 
 

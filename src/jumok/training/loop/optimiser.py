@@ -88,9 +88,9 @@ def restore_optimiser(
         if tensors:
             state = optimiser.state[parameter]
             for key in _STATE_KEYS:
-                stored = tensors[f"{key}/{name}"]
+                stored_tensor = tensors[f"{key}/{name}"]
                 # An existing tensor is overwritten in place, since other ranks may share its memory.
-                state[key] = state[key].copy_(stored) if key in state else stored.clone()
+                state[key] = state[key].copy_(stored_tensor) if key in state else stored_tensor.clone()
 
 
 def reset_optimiser(optimiser: torch.optim.Optimizer) -> None:

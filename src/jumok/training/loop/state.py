@@ -1,4 +1,4 @@
-"""The state of a run besides its weights: what `state.json` of a checkpoint holds."""
+"""The state of a run besides its weights, which `state.json` of a checkpoint stores."""
 
 from __future__ import annotations
 

@@ -198,11 +198,13 @@ class Trainer:
         self.state.num_skipped += 1
         self.state.num_skipped_in_a_row += 1
         if self.state.num_skipped_in_a_row >= MAX_SKIPPED_IN_A_ROW:
-            stored = saved_steps(self.files.checkpoints)
-            finite = [record.step for record in self.state.validations if math.isfinite(record.loss)]
-            usable = [step for step in finite if step in stored]
+            stored_steps = saved_steps(self.files.checkpoints)
+            finite_steps = [record.step for record in self.state.validations if math.isfinite(record.loss)]
+            usable_steps = [step for step in finite_steps if step in stored_steps]
             checkpoint_note = (
-                f"The checkpoint of step {usable[-1]} is intact." if usable else "No checkpoint is usable."
+                f"The checkpoint of step {usable_steps[-1]} is intact."
+                if usable_steps
+                else "No checkpoint is usable."
             )
             raise TrainingError(
                 f"The loss or its gradient was not finite in {MAX_SKIPPED_IN_A_ROW} updates in a row, up to "

@@ -178,7 +178,8 @@ def current_cluster() -> Cluster | None:
 def joined_cluster() -> Iterator[Cluster | None]:
     """Within this block all ranks are connected; yields None if this process was started alone.
 
-    When rank 0 leaves the block, it orders the others to end; after an error, they end with an error too.
+    When rank 0 leaves the block, it orders the other ranks to end. If rank 0 leaves the block with an error,
+    the other ranks end with an error.
     """
     address = ClusterAddress.from_environment()
     if address is None or _current:

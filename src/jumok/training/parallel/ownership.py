@@ -1,4 +1,4 @@
-"""Which rank owns which parameter, and where its floats are in a block of memory."""
+"""The owner of each parameter, and the space of a parameter in a block of memory."""
 
 from __future__ import annotations
 

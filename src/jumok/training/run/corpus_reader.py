@@ -245,9 +245,9 @@ class CorpusReader:
         first, *others = ((pair.source or pair.target) for pair in islice(self.pairs(), SAMPLE_PAIRS))
         all_same = others and all(sentence_key(other) == sentence_key(first) for other in others)
         same = f", all with the sentence {first[:60]!r}" if all_same else ""
-        counted = "1 pair" if self.num_pairs == 1 else f"{self.num_pairs:,} pairs"
+        pairs_text = "1 pair" if self.num_pairs == 1 else f"{self.num_pairs:,} pairs"
         return DataError(
-            f"There is no sentence to validate on. Received: {counted} after cleaning{same}, "
+            f"There is no sentence to validate on. Received: {pairs_text} after cleaning{same}, "
             f"{len(self.valid)} validation files. Give a validation set with --valid, or at least ten "
             "pairs with different sources."
         )

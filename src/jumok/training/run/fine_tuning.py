@@ -68,17 +68,17 @@ class FineTuning:
                 return weights, 1.0
             points.append(InterpolatedPoint(alpha, new_loss, kept_loss))
         start, *others = points
-        chosen = choose_point(start, others, keeps_translations=self.start.old_pairs.keeps_translations)
-        listed = ", ".join(
+        chosen_point = choose_point(start, others, keeps_translations=self.start.old_pairs.keeps_translations)
+        losses_by_alpha = ", ".join(
             f"{point.alpha:g}: {point.new_loss:.3f} and {point.kept_loss:.3f}" for point in points
         )
         yield StageDone(
             "interpolating",
-            f"{chosen.alpha:.0%} of the way from the start model (losses of the new pairs and of those to "
-            f"keep, by this share: {listed})",
+            f"{chosen_point.alpha:.0%} of the way from the start model (losses of the new pairs and of those "
+            f"to keep, by this share: {losses_by_alpha})",
             trainer.seconds - started,
         )
-        return interpolate_weights(self.start.weights, weights, chosen.alpha), chosen.alpha
+        return interpolate_weights(self.start.weights, weights, chosen_point.alpha), chosen_point.alpha
 
     def report(
         self, trainer: Trainer, result: ValidationResult, alpha: float

@@ -154,10 +154,10 @@ def _choose_weights(trainer: Trainer, average_folder: Path) -> Generator[Event, 
         best, choice = validation, average
     else:
         average = None
-    stored = read_average(average_folder)
-    if stored is not None and state.is_better(stored.validation, best, stop_on):
+    stored_average = read_average(average_folder)
+    if stored_average is not None and state.is_better(stored_average.validation, best, stop_on):
         try:
-            return ChosenWeights(stored.weights(), stored.description)
+            return ChosenWeights(stored_average.weights(), stored_average.description)
         except ModelFolderError as error:
             yield Warned(str(error), f"Used instead: {choice.description}.")
     if average is not None and not trainer.should_stop():
@@ -200,19 +200,23 @@ def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationR
     best_readable = None
     weights = trainer.moving_average or module_weights(trainer.model)
     choice = ChosenWeights(weights, f"the weights of step {state.step:,}")
-    best, stored, damaged = state.best(settings.stop_on), saved_steps(trainer.files.checkpoints), []
+    best, stored_steps, damage_messages = (
+        state.best(settings.stop_on),
+        saved_steps(trainer.files.checkpoints),
+        [],
+    )
     for record in state.ranked(settings.stop_on):
-        if record is not best and record.step not in stored:
+        if record is not best and record.step not in stored_steps:
             continue  # the checkpoint was removed during the run, since others were better
         try:
             weights = _checkpoint_weights(trainer, record.step)
             choice = ChosenWeights(weights, f"the {kind} of step {record.step:,}")
         except ModelFolderError as error:
-            damaged.append(str(error))
+            damage_messages.append(str(error))
         else:
             best_readable = record
             break
-    for message in damaged:
+    for message in damage_messages:
         yield Warned(message, f"Used instead: {choice.description}.")
     return best_readable, choice
 

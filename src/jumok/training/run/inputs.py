@@ -81,10 +81,10 @@ def list_inputs(items: InputItems) -> list[CorpusInput]:
     """Return files and corpora as a list; pairs in memory, such as tuples of two strings, are one corpus."""
     if isinstance(items, str | Path | Corpus):
         return [items]
-    listed = list(items)
-    if listed and all(map(is_pair, listed)):
-        return [corpus_of_pairs(listed)]  # type: ignore[arg-type]
-    return listed  # type: ignore[return-value]
+    item_list = list(items)
+    if item_list and all(map(is_pair, item_list)):
+        return [corpus_of_pairs(item_list)]  # type: ignore[arg-type]
+    return item_list  # type: ignore[return-value]
 
 
 def open_inputs(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], list[Corpus]]:
@@ -100,10 +100,10 @@ def open_inputs(inputs: Inputs, overrides: Overrides) -> tuple[list[Corpus], lis
     validation: list[Corpus] = []
     if inputs.valid:
         validation = _open_validation(inputs, first)
-    opened = (*corpora, *validation)
-    if any(corpus.plain != (first.plain if plain is None else plain) for corpus in opened):
+    all_corpora = (*corpora, *validation)
+    if any(corpus.plain != (first.plain if plain is None else plain) for corpus in all_corpora):
         expected = "plain text" if (first.plain if plain is None else plain) else "sentence pairs"
-        names = ", ".join(corpus.name for corpus in opened)
+        names = ", ".join(corpus.name for corpus in all_corpora)
         raise DataError(f"This {model.family} model learns from {expected}. Received: {names}.")
     if first.plain:
         _check_plain_text_settings(overrides)
@@ -171,8 +171,10 @@ def _open_validation(inputs: Inputs, first: Corpus) -> list[Corpus]:
         return _open(inputs, inputs.valid, source, target, plain=first.plain)
     corpora = [_with_languages(file, source, target) for file in inputs.valid if isinstance(file, Corpus)]
     languages = {"source": source or None, "target": target or None}
-    opened = open_further_corpora(paths, **languages, columns=inputs.columns, encoding=inputs.encoding)
-    return [*corpora, *opened]
+    opened_corpora = open_further_corpora(
+        paths, **languages, columns=inputs.columns, encoding=inputs.encoding
+    )
+    return [*corpora, *opened_corpora]
 
 
 def _with_languages(corpus: Corpus, source: str, target: str) -> Corpus:

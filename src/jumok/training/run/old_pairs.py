@@ -130,7 +130,7 @@ class Collector:
             return []
         try:
             store = open_store(data)
-        except JumokError:  # another folder of this name, or a damaged one
+        except JumokError:  # the folder is damaged, or it is not from a run
             return []
         if store.tokenizer_hash != hash_tokenizers(self.tokenizers):
             return []
@@ -222,8 +222,8 @@ def _collect_replay(
 def _cleaned(corpora: Sequence[Corpus], exclude: set[str]) -> list[Pair]:
     cleaner = Cleaner()
     clean = [pair for corpus in corpora for pair in cleaner.clean(corpus)]
-    kept = [pair for pair in clean if sentence_key(pair.source) not in exclude]
-    return _without_alignments(evenly_spaced(kept, MAX_REPLAY_PAIRS))
+    remaining = [pair for pair in clean if sentence_key(pair.source) not in exclude]
+    return _without_alignments(evenly_spaced(remaining, MAX_REPLAY_PAIRS))
 
 
 def _without_alignments(pairs: Iterable[Pair]) -> list[Pair]:

@@ -54,9 +54,9 @@ def _full_name(name: str) -> str:
     """Return the name with its section (`minutes` → `training.minutes`)."""
     if "." in name:
         return name
-    known = setting_names()
-    old = [full for full, new in RENAMED_SETTINGS.items() if new in known]
-    matches = [full for full in (*known, *old) if full.partition(".")[2] == name]
+    names = setting_names()
+    old_names = [full for full, new in RENAMED_SETTINGS.items() if new in names]
+    matches = [full for full in (*names, *old_names) if full.partition(".")[2] == name]
     if len(matches) == 1:
         return matches[0]
     if matches:
@@ -64,5 +64,5 @@ def _full_name(name: str) -> str:
             f"There are several settings called {name!r}: {', '.join(map(current_name, matches))}. "
             "Name one in full."
         )
-    short = [full.partition(".")[2] for full in known]
-    raise RecipeError(f"There is no setting called {name!r}.{suggest(name, short)}")
+    short_names = [full.partition(".")[2] for full in names]
+    raise RecipeError(f"There is no setting called {name!r}.{suggest(name, short_names)}")

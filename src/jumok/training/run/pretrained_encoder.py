@@ -1,4 +1,4 @@
-"""A translator whose encoder starts from a pretrained one (`--encoder-from`).
+"""A translator whose encoder starts from a pretrained encoder (`--encoder-from`).
 
 The pretrained encoder decides the source vocabulary, the sizes and the initial weights. These are copied into
 the run folder when the run starts, so that the run can be resumed without the folder of the encoder.
@@ -82,12 +82,12 @@ class PretrainedEncoder:
 
     def _translator_settings(self) -> dict[str, Any]:
         """Return the encoder's settings under the translator's names, in the order of its fields."""
-        named = {
+        values = {
             _TRANSLATOR_NAMES.get(name, name): as_written(value)
             for name, value in self.settings
             if name not in _NOT_FROM_ENCODER
         }
-        return {f"model.{name}": named[name] for name in TransformerSettings.model_fields if name in named}
+        return {f"model.{name}": values[name] for name in TransformerSettings.model_fields if name in values}
 
     def check_languages(self, languages: LanguageSettings) -> None:
         """Raise if the source language of the pairs is not the one that the encoder was trained on."""

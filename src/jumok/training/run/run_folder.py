@@ -1,6 +1,6 @@
 """The run folder: its files, its lock, and the record that a resumed run must match.
 
-    run.json          what was decided before the first step: recipe, reasons, plan, fingerprint of the data
+    run.json          the decisions before the first step: recipe, reasons, plan, fingerprint of the data
     run.lock          locked while a process trains in the folder
     recipe.toml       the recipe again, for people
     pieces.model      the vocabulary (source.model and target.model if it is not shared)

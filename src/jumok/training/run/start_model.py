@@ -209,10 +209,10 @@ def read_start_card(folder: RunFolder) -> ModelCard:
 def check_fine_tuning(overrides: Overrides) -> None:
     """Raise if a setting of fine-tuning has no model to start from, or two models are named."""
     if "fine_tuning.start_from" not in overrides:
-        given = sorted(name for name in overrides if name.startswith("fine_tuning."))
-        if given:
+        names = sorted(name for name in overrides if name.startswith("fine_tuning."))
+        if names:
             raise RecipeError(
-                f"{', '.join(given)}: only a run that starts from a trained model has this. Name it with "
+                f"{', '.join(names)}: only a run that starts from a trained model has this. Name it with "
                 "--start-from MODEL, or leave the setting out."
             )
     elif "model.encoder_from" in overrides:

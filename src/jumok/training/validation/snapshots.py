@@ -1,4 +1,4 @@
-"""What metrics.jsonl stores of the model at each validation: sample translations and one attention map.
+"""Snapshots of a model in metrics.jsonl, one per validation: sample translations and one attention map.
 
 The sentences are the same at every validation. A snapshot stays when its checkpoint is removed.
 """
