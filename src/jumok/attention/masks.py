@@ -1,4 +1,4 @@
-"""Which queries may attend to which keys: bool tensors named `allowed`, True if they may.
+"""Which queries may attend to which keys: bool tensors named `allowed`, True where attention is allowed.
 
 Every mask broadcasts to (batch, head, query, key), so masks are combined with `&` only. A key that
 is not allowed has a weight of exactly 0; a query that has no allowed key has weights, context and gradient 0.

@@ -71,8 +71,8 @@ class MultiHead(Attention):
     """The projections W_Q, W_K, W_V and W_O around a mechanism.
 
     There are no biases by default, as in the paper, so a query that has no allowed key gets a context of
-    exactly 0. With `bias` it gets the bias of W_O. `positions` are for self-attention, where query i and key
-    i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices.
+    exactly 0. With `bias` its context is the bias of W_O. `positions` are for self-attention, where query i
+    and key i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices.
     """
 
     def __init__(
