@@ -36,7 +36,7 @@ def plain(query, keys, values, allowed):
 
 @pytest.mark.parametrize("chunk", [512, 7, 3, 2, 1])
 def test_both_paths_equal_the_formula(monkeypatch, chunk):
-    """In one chunk and in several, of which some hold only padding."""
+    """With one chunk and with several chunks, some of which contain only padding."""
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
     query, keys, values, allowed = random_inputs(5, 7)
     weights, context = plain(query, keys, values, allowed)
@@ -191,7 +191,7 @@ def test_several_causal_chunks_equal_the_formula_and_so_do_their_gradients():
 @pytest.mark.parametrize("size", [30.0, 300.0, 3e4])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights):
-    """Relative to the largest key of a chunk, every earlier exponential would be 0."""
+    """If exponentials were relative to the largest key of a chunk, the earlier ones would all be 0."""
     random = torch.Generator().manual_seed(1)
     query, keys, values = (torch.randn(2, 1, 50, 3, generator=random, dtype=dtype) for _ in range(3))
     keys = keys + size * torch.linspace(-1, 1, 50, dtype=dtype)[:, None] * torch.tensor([1.0, -1.0, 0.0])

@@ -163,7 +163,7 @@ def test_the_gradient_equals_finite_differences(similarity):
     )
 
 
-def test_an_exact_key_returns_its_value_and_a_missing_one_that_of_the_nearest_key():
+def test_a_key_returns_its_value_and_a_missing_key_returns_the_value_of_the_nearest_key():
     assert look_up("Li") == "Mu"
     assert look_up("Li", without=["Li"]) == "Zachary"
     assert [look_up(key) for key, _ in NAMES] == [value for _, value in NAMES]

@@ -105,7 +105,7 @@ KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(enco
 def from_keras(case):
     """A MultiHead with the weights of a Keras layer.
 
-    Its kernels for queries, keys and values are (width of the states, head, width of the head).
+    The kernels of Keras for queries, keys and values are (width of the states, head, width of the head).
     """
     options = case["options"]
     arrays = {
@@ -200,7 +200,7 @@ def test_an_edit_over_several_axes_gets_weights_with_these_axes():
 @pytest.mark.parametrize("kind", ["scaled-dot", "efficient", "linear"])
 @pytest.mark.parametrize("axes", [(1,), (3, 1), (1, 2, 3)])
 def test_axes_in_any_order_equal_a_loop_over_the_others(kind, axes):
-    """With padding among the keys, which every mechanism supports."""
+    """The keys contain padding, which every mechanism supports."""
     attention = make_attention(AttentionSettings(kind=kind), width=8, heads=2).eval()
     states, source = torch.randn(2, 3, 4, 5, 8), torch.randn(2, 3, 4, 5, 8)
     allowed_keys = torch.rand(2, 3, 4, 5) < 0.7
@@ -286,7 +286,7 @@ def test_projections_begin_as_their_initialisers_say():
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).query.weight
     torch.manual_seed(4)
     first, *_ = [nn.Linear(8, 8, bias=False) for _ in range(4)]
-    # Runs begin with the same weights as in earlier versions.
+    # A seed gives the same initial weights as in earlier versions.
     assert torch.equal(plain, nn.init.xavier_uniform_(first.weight))
 
 

@@ -218,7 +218,7 @@ def test_relative_keys_equal_a_plain_loop():
 
 @pytest.mark.parametrize("kind", [ScaledDot, Restricted, LuongDot])
 def test_relative_keys_as_a_bias_equal_vectors_added_to_the_keys(kind):
-    """Whatever the scale of the mechanism's dot products."""
+    """This holds for every scale of the mechanism's dot products."""
     torch.manual_seed(4)
     relative, mechanism = RelativeKeys(heads=1, width=6, max_distance=1), kind(HeadShape(1, 6, 6))
     attention = MultiHead(width=6, heads=1, mechanism=mechanism, positions=relative)
@@ -257,7 +257,7 @@ def test_alibi_follows_the_paper_in_a_decoder_and_tells_left_from_right_in_an_en
     bias = Alibi(4).bias(query, 5, 0)
     before = torch.ones(5, 5).tril().bool()
     assert torch.equal(bias[:, before], alibi_bias(4, 5, 5)[:, before])
-    # To the left the slope of the first head of four, to the right that of the last.
+    # Head 0 has the slope 1/4 for keys before the query, and the slope of the last head, 1/256, after it.
     assert bias[0, 2].tolist() == [-2 / 4, -1 / 4, 0, -1 / 256, -2 / 256]
     assert torch.equal(bias.flip(1, 2), bias.flip(0))  # mirroring the sentence reverses the heads
     assert not torch.equal(bias.flip(1, 2), bias)
@@ -289,9 +289,9 @@ def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
     plain.load_state_dict(with_alibi.state_dict())
     states, bias = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
     added = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + bias
-    found = with_alibi(states, with_alibi.prepare(states, states), bias=bias)
+    actual = with_alibi(states, with_alibi.prepare(states, states), bias=bias)
     expected = plain(states, plain.prepare(states, states), bias=added)
-    torch.testing.assert_close(found.context, expected.context)
+    torch.testing.assert_close(actual.context, expected.context)
 
 
 def test_the_lowest_frequency_of_marians_sinusoids_is_a_ten_thousandth() -> None:

@@ -108,7 +108,7 @@ def test_a_step_costs_the_same_after_any_length():
 
 
 def test_dropout_applies_to_the_weights_of_a_block():
-    """Values of 1: without dropout the context is 1, with it the sum of the remaining weights, doubled."""
+    """All values are 1, so the context is the sum of the remaining weights, which dropout doubles."""
     states = torch.zeros(1, 1, 40, 4)
     mechanism = Restricted(neighbours=3, dropout=nn.Dropout(0.5)).train()
     torch.manual_seed(0)
