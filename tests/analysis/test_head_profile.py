@@ -32,7 +32,7 @@ PAIRS = [
         ("luong", Silence("cross", 0, 0)),
     ],
 )
-def test_a_profile_is_the_mean_of_what_explanations_say(name: str, change: Silence) -> None:
+def test_a_profile_is_the_mean_over_explanations_of_each_pair(name: str, change: Silence) -> None:
     translator = small_translator(name)
     profile = profile_head(translator, PAIRS, change, strongest=2)
     plain = [explain(translator, pair.source, target=pair.target) for pair in PAIRS]

@@ -63,7 +63,7 @@ def test_erasure_is_the_log_probability_without_the_word_minus_that_with_it(name
 
 @contextlib.contextmanager
 def grown(table: torch.nn.Module, position: int, by: torch.Tensor) -> Iterator[None]:
-    """Within this block, an embedding adds a vector at one position."""
+    """Within the `with` block, `table` adds the vector `by` to its output at one position."""
 
     def add(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> torch.Tensor:
         changed = output.clone()
