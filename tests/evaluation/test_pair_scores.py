@@ -68,8 +68,8 @@ class TestScoring:
         translator, _ = translators
         sources = translator.tokenizers.source.encode_batch(["one two three", "four", "nine nine"])
         targets = translator.tokenizers.target.encode_batch(["eins zwei drei", "vier", "neun"])
-        found = cross_entropies(translator.model, sources, targets, batch_tokens=12)
-        for source, target, entropy in zip(sources, targets, found, strict=True):
+        entropies = cross_entropies(translator.model, sources, targets, batch_tokens=12)
+        for source, target, entropy in zip(sources, targets, entropies, strict=True):
             log_probs = next_log_probs(translator.model, source, target)
             labels = [*target, END]
             expected = -sum(float(log_probs[i, label]) for i, label in enumerate(labels)) / len(labels)

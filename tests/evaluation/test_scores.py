@@ -92,11 +92,11 @@ def test_a_score_does_not_depend_on_what_is_installed(language: str, monkeypatch
         result = score(["나는 집에 가요 ."], ["나는 학교에 가요 ."], language=language, metrics=("bleu",))
         return result.bleu, result.bleu_signature
 
-    found = []
+    results = []
     for installed in (True, False):
         monkeypatch.setattr(scores, "find_spec", lambda module, installed=installed: installed or None)
-        found.append(scored())
-    assert found[0] == found[1]
+        results.append(scored())
+    assert results[0] == results[1]
 
 
 def test_mecab_can_be_named() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def png(width: int, height: int, data: bytes) -> bytes:
-    """A grey PNG with this size in its header, whatever its data are."""
+    """A grey PNG with this size in its header and this pixel data, which need not fit the size."""
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
         (b"IDAT", data),
@@ -52,7 +52,7 @@ def test_pixels_come_back_as_they_were_written(tmp_path: Path) -> None:
         ("I;16", 100 << 8, (100, 100, 100)),
     ],
 )
-def test_every_mode_gives_what_it_shows(
+def test_every_mode_gives_the_pixels_that_it_shows(
     tmp_path: Path, mode: str, colour: int | tuple[int, ...], rgb: tuple[int, ...]
 ) -> None:
     Image.new(mode, (2, 2), colour).save(tmp_path / "a.png")
@@ -122,7 +122,7 @@ def test_a_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
         ("drawing.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>"),
     ],
 )
-def test_what_is_not_a_picture_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_file_that_is_not_a_picture_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match="is not a picture that jumok reads"):
         read_picture(tmp_path / name, size=8, channels=3)
