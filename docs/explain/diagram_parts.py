@@ -1,4 +1,4 @@
-"""What the scripts that draw pictures share: frames, labels, boxes, arrows, and both languages."""
+"""Frames, labels, boxes and arrows for the scripts that draw pictures, and the function that writes them."""
 
 from __future__ import annotations
 
