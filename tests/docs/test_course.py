@@ -33,7 +33,7 @@ ELEMENTS = {
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 @pytest.mark.parametrize("page", COURSE)
-def test_a_page_of_the_course_is_whole(page: str, language: str) -> None:
+def test_a_page_of_the_course_has_every_element(page: str, language: str) -> None:
     text = (EXPLAIN / f"{page}{'.ko' if language == 'ko' else ''}.md").read_text(encoding="utf-8")
     patterns = {name: korean if language == "ko" else english for name, (english, korean) in ELEMENTS.items()}
     missing = [name for name, pattern in patterns.items() if not re.search(pattern, text, re.M)]
