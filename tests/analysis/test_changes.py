@@ -184,7 +184,7 @@ def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
 
 
 @every_small_model
-def test_the_effect_of_a_group_is_that_of_silencing_its_heads_together(name: str) -> None:
+def test_the_effect_of_a_group_is_measured_by_silencing_all_heads_of_the_group(name: str) -> None:
     translator = small_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
     measured = {(group.site, group.heads): group.effect for group in plain.with_effects().group_effects}

@@ -39,7 +39,7 @@ def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...
 
 
 @every_small_model
-def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
+def test_one_pass_gives_the_same_weights_as_decoding_step_by_step(name: str) -> None:
     translator = small_translator(name)
     explanation = explain(translator, SENTENCE)
     expected = stepwise_weights(translator, list(explanation.source.ids), list(explanation.target.ids))
@@ -89,7 +89,7 @@ def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
 
 
 @every_small_model
-def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> None:
+def test_log_probabilities_and_candidates_agree_with_the_search(name: str) -> None:
     explanation = explain(small_translator(name), SENTENCE, options=ExplanationOptions(candidates=5))
     assert explanation.search is not None
     step, index = next(explanation.search.finished())
@@ -141,7 +141,7 @@ def test_each_hypothesis_has_its_attention(name: str) -> None:
     assert len(tree.attention) < sum(map(len, tree.steps))
 
 
-def test_the_attention_of_a_hypothesis_is_that_of_decoding_it_step_by_step() -> None:
+def test_the_attention_of_a_hypothesis_equals_the_attention_of_step_by_step_decoding() -> None:
     translator = small_translator("bahdanau")
     explanation = explain(translator, SENTENCE)
     assert explanation.search is not None
@@ -255,7 +255,7 @@ def test_a_sentence_that_is_too_long_is_refused_with_advice() -> None:
     assert explain(translator, SENTENCE, target=TARGET).search is None
 
 
-def test_the_maps_of_a_given_translation_equal_those_of_the_translator() -> None:
+def test_the_maps_of_a_given_translation_equal_the_maps_of_the_translator() -> None:
     translator = small_translator("transformer")
     maps = translator.attention(SENTENCE, TARGET)
     explanation = explain(translator, SENTENCE, target=TARGET)
@@ -269,7 +269,7 @@ def test_the_maps_of_a_given_translation_equal_those_of_the_translator() -> None
     np.testing.assert_array_equal(pair.weights, explanation.attention["cross"].weights)
 
 
-def test_with_a_coverage_penalty_the_ranking_is_that_of_the_search() -> None:
+def test_with_a_coverage_penalty_the_explanation_has_the_score_of_the_search() -> None:
     search = SearchSettings(beam=3, max_length_ratio=0.5, coverage_penalty=0.3)
     translator = make_translator(SMALL_MODELS["transformer"], search=search)
     [translation] = translator.translate([SENTENCE])

@@ -261,7 +261,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         open_explanation(tmp_path / "missing.json")
 
 
-def test_a_damaged_npz_is_refused_whatever_numpy_raises(tmp_path: Path) -> None:
+def test_every_damaged_npz_is_refused_with_a_data_error(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     save_explanation(explain(small_translator("bahdanau"), SENTENCE), path)
     whole = path.read_bytes()

@@ -11,7 +11,7 @@ from support.contract_checks import CASES, CHECKS, Subject
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("options", [{"units": 3}, {"normed": True}], ids=["units", "normed"])
-def test_the_contract_holds_with_other_options_too(options, check):
+def test_the_contract_holds_with_units_and_with_normed(options, check):
     for case in CASES:
         check(Subject.of(Additive, **options), case)
 
@@ -71,7 +71,7 @@ def test_weights_and_context_equal_a_plain_loop(normed):
                 assert attended.context[batch, head, position].tolist() == pytest.approx(context, abs=1e-12)
 
 
-def test_two_keys_by_hand():
+def test_weights_of_two_keys_equal_numbers_computed_by_hand():
     """tanh(½ ln 3) = ½, so v = 2 ln 3 gives the scores 0 and ln 3 and the weights ¼ and ¾."""
     mechanism = Additive(HeadShape(1, query=1, key=1))
     with torch.no_grad():

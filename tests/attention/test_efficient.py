@@ -53,7 +53,7 @@ def test_both_paths_equal_the_formula(monkeypatch, chunk):
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_several_full_chunks_equal_the_maps_and_so_do_their_gradients(padded):
+def test_contexts_and_gradients_of_several_full_chunks_equal_the_maps(padded):
     query, keys, values, allowed = (tensor.float() for tensor in random_inputs(1100, 1300))
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = Efficient()
@@ -71,7 +71,7 @@ def test_several_full_chunks_equal_the_maps_and_so_do_their_gradients(padded):
 
 
 @pytest.mark.parametrize("high", [80.0, 1000.0])
-def test_a_very_large_key_in_one_chunk_neither_overflows_nor_hides_the_others(monkeypatch, high):
+def test_a_very_large_key_does_not_overflow_and_does_not_hide_keys_of_other_chunks(monkeypatch, high):
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     keys = torch.tensor([0.0, 1.0, high, 0.0, high - 1.0, 0.0])[None, None, :, None].repeat(1, 1, 1, 2)
     keys[..., 1] *= -1  # the second feature is largest where the first is smallest
@@ -159,7 +159,7 @@ def test_both_causal_paths_equal_the_formula_in_numpy(monkeypatch, queries, keys
         torch.testing.assert_close(actual, expected, atol=1e-14, rtol=0)
 
 
-def test_the_last_causal_query_has_the_same_context_as_without_the_causal_mask():
+def test_the_last_causal_query_has_the_context_of_the_bidirectional_mechanism():
     query, keys, values, _ = random_inputs(200, 200)
     bidirectional, causal = Efficient(), Efficient(causal=True)
     last = causal(query, causal.prepare(keys, values, None)).context[:, :, -1]
@@ -167,7 +167,7 @@ def test_the_last_causal_query_has_the_same_context_as_without_the_causal_mask()
     torch.testing.assert_close(last, expected, atol=1e-13, rtol=0)
 
 
-def test_several_causal_chunks_equal_the_formula_and_so_do_their_gradients():
+def test_contexts_and_gradients_of_several_causal_chunks_equal_the_formula():
     query, keys, values, allowed = random_inputs(300, 300)
     _, expected = causal_in_numpy(query, keys, values, allowed)
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]

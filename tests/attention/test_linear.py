@@ -59,7 +59,7 @@ def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, 
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_several_full_chunks_equal_the_path_with_weights_and_so_do_their_gradients(causal):
+def test_contexts_and_gradients_of_several_full_chunks_equal_the_path_with_weights(causal):
     query, keys, values, allowed = random_inputs(600, 600)
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = LinearAttention(causal=causal)

@@ -115,7 +115,7 @@ def test_general_with_the_identity_is_dot():
     torch.testing.assert_close(weights_of(general, query, keys), weights_of(LuongDot(shape), query, keys))
 
 
-def test_concat_is_additive_with_its_matrix_split_in_two():
+def test_concat_equals_the_additive_score_with_the_matrix_split_in_two():
     torch.manual_seed(13)
     shape = HeadShape(2, query=3, key=4)
     joined = torch.randn(2, 6, 3 + 4, dtype=torch.float64)  # W of each head, (units, query + key)

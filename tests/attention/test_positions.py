@@ -38,7 +38,7 @@ def test_sinusoids_follow_the_formula(position, column):
     assert sinusoids(512, 8)[position, column].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_sinusoids_beyond_the_table_equal_those_of_a_larger_table():
+def test_sinusoids_beyond_the_table_equal_a_larger_table():
     short, long = SinusoidalPositions(6, table_size=4), SinusoidalPositions(6, table_size=64)
     assert torch.equal(short(20), long(20))
     assert torch.equal(short(1, offset=30), long(1, offset=30))
@@ -47,7 +47,7 @@ def test_sinusoids_beyond_the_table_equal_those_of_a_larger_table():
     assert short.to(torch.float64)(9).dtype == torch.float64
 
 
-def test_sinusoids_of_odd_width():
+def test_sinusoids_support_an_odd_width():
     assert sinusoids(3, 5).shape == (3, 5)
 
 
@@ -128,13 +128,13 @@ def test_rotary_preserves_norm_and_precision_and_works_step_by_step():
         rotate(torch.zeros(1, 1, 1, 5))
 
 
-def test_alibi_slopes_of_the_paper():
+def test_alibi_slopes_equal_the_numbers_of_the_paper():
     assert alibi_slopes(8) == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
     assert alibi_slopes(1) == [1 / 256]
     assert alibi_slopes(16)[:3] == pytest.approx([2**-0.5, 2**-1, 2**-1.5])
 
 
-def test_alibi_slopes_between_powers_of_two():
+def test_alibi_slopes_between_powers_of_two_follow_the_code_of_the_paper():
     """12 heads: the slopes of eight heads, then the 1st, 3rd, 5th and 7th slope of sixteen."""
     assert alibi_slopes(12) == pytest.approx(
         [2.0**-h for h in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
@@ -282,7 +282,7 @@ def test_head_positions_depend_on_distances_alone(positions):
     torch.testing.assert_close(scores(3), scores(0), atol=1e-5, rtol=0)
 
 
-def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
+def test_the_bias_of_a_call_and_the_bias_of_the_positions_are_added():
     torch.manual_seed(7)
     with_alibi = MultiHead(width=8, heads=2, mechanism=ScaledDot(), positions=Alibi(2)).eval()
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()

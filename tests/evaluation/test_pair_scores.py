@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def test_scores_equal_those_computed_by_hand() -> None:
+def test_scores_equal_values_computed_by_hand() -> None:
     assert PairScore(0.0, 0.0).score == 1.0
     assert PairScore(1.0, 3.0).score == pytest.approx(math.exp(-(2.0 + 2.0)))  # difference + mean
     assert PairScore(math.nan, 1.0).score == 0.0
@@ -62,7 +62,7 @@ def area_under_curve(good: list[float], bad: list[float]) -> float:
 
 @pytest.mark.medium
 class TestScoring:
-    def test_cross_entropies_are_those_of_one_sentence_at_a_time(
+    def test_cross_entropies_of_a_batch_equal_cross_entropies_of_single_sentences(
         self, translators: tuple[Translator, Translator]
     ) -> None:
         translator, _ = translators
@@ -93,7 +93,7 @@ class TestScoring:
         assert long.score == 0.0
         assert short.score > 0.0
 
-    def test_the_second_model_must_be_of_the_other_direction(
+    def test_the_second_model_must_translate_in_the_opposite_direction(
         self, translators: tuple[Translator, Translator]
     ) -> None:
         check_directions(*translators)

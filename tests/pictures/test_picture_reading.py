@@ -33,7 +33,7 @@ def png(width: int, height: int, data: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def test_pixels_come_back_as_they_were_written(tmp_path: Path) -> None:
+def test_written_pixels_are_read_back_unchanged(tmp_path: Path) -> None:
     pixels = np.arange(4 * 4 * 3, dtype=np.uint8).reshape(4, 4, 3)
     write_picture(tmp_path / "a.png", pixels)
     assert np.array_equal(read_picture(tmp_path / "a.png", size=4, channels=3), pixels)
@@ -70,7 +70,7 @@ def test_a_palette_with_a_transparent_colour_and_cmyk_are_read(tmp_path: Path) -
     assert max(green, blue) < 60
 
 
-def test_a_picture_is_rotated_as_its_exif_says(tmp_path: Path) -> None:
+def test_a_picture_is_rotated_by_its_exif_orientation(tmp_path: Path) -> None:
     image = Image.fromarray(np.array([[[255, 0, 0], [0, 0, 255]]], np.uint8))  # red left of blue
     exif = Image.Exif()
     exif[274] = 6  # the orientation: rotate by 90° clockwise, red above blue
