@@ -15,7 +15,7 @@ ARGS ?=
 .DELETE_ON_ERROR:
 .PHONY: help demo check test test-web test-all format reference docs docs-live bench web screenshots browser clean
 
-help: ## say what can be made
+help: ## list the targets
 	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,7 +56,7 @@ docs: $(READY) ## build the site of docs/ in English and Korean into site/
 docs-live: docs ## serve site/ on this machine; after a change of docs/, run make docs again
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site $(ARGS)
 
-bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
+bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## compare the speed of jumok and other toolkits: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
 
 web: ## build web/: pages and engine into src/jumok/plots/ and server/, figures into docs/site/; needs Node

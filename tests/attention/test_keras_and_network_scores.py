@@ -24,7 +24,7 @@ from jumok.attention import additive as additive_module
 from jumok.config.recipe import AttentionSettings
 from jumok.errors import RecipeError, UnsupportedError
 
-# What Keras calls "scores" are weights.
+# Keras calls the weights of attention "scores".
 KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(encoding="utf-8"))["cases"]
 ONE_HEAD = HeadShape(1, query=4, key=4)
 

@@ -98,7 +98,7 @@ def test_padding_of_a_memory_survives_extending():
     assert extended.allowed.tolist() == [[True, False, True]] * 2
 
 
-# What Keras calls "scores" are weights.
+# Keras calls the weights of attention "scores".
 KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(encoding="utf-8"))["cases"]
 
 

@@ -115,8 +115,8 @@ def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentS
 def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
     """Return whether the model finds these pairs far more probable with their sides swapped.
 
-    This works for any two languages, also in one script: a model gives words of its source language hardly
-    any probability in a translation.
+    This works for any two languages, even if they have the same script: a model gives words of its source
+    language hardly any probability in a translation.
     """
     sample = pairs[:: -(-len(pairs) // MAX_SWAPPED_PAIRS)]
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
