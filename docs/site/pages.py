@@ -41,7 +41,7 @@ KOREAN = ".ko"
 
 
 def choose_pages(app: Sphinx, config: Config) -> None:
-    """Choose the pages of a language. The Korean site has the English version of pages that are not in Korean."""
+    """Choose the pages of a language. The Korean site uses the English page if there is no Korean page."""
     if config.language == "ko":
         config.root_doc = f"index{KOREAN}"
         folder = Path(app.srcdir)
