@@ -1,4 +1,4 @@
-"""Frames, labels, boxes and arrows for the scripts that draw pictures, and the function that writes them."""
+"""Frames, labels, boxes and arrows for the scripts that draw pictures, and a function that writes pictures."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def test_parameters_start_within_their_bounds_and_heads_differ():
 
 @pytest.mark.parametrize("max_elements", [1, 100, 250])
 def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_elements):
-    """A query has a hidden layer of 2 · 2 · 4 · 5 = 80 numbers: parts have 1, 1 and 3 queries."""
+    """The hidden layer of one query has 2 · 2 · 4 · 5 = 80 numbers: parts of 1, 1 and 3 queries."""
     shape = HeadShape(2, query=3, key=4)
     query, keys, values = make_numbers(shape=shape, queries=7)
     mechanism = Additive(shape, units=5).double()

@@ -27,7 +27,7 @@ def sacrebleu_test(
     return {"bleu": results["BLEU"], "chrf": results["chrF2"]}
 
 
-def test_scores_and_intervals_equal_sacrebleus(
+def test_scores_and_intervals_equal_the_results_of_sacrebleu(
     baseline: list[str], system: list[str], references: list[str]
 ) -> None:
     expected = sacrebleu_test("bs", baseline, system, references)
@@ -115,10 +115,11 @@ def test_the_result_depends_on_the_seed(
 
 
 def test_compare_has_the_options_of_score(baseline: list[str], references: list[str]) -> None:
-    options = {"lowercase": True, "tokenize": "char"} comparisons = compare(baseline, baseline, references,
-    resampling=Resampling(10), **options)  # type: ignore[arg-type] expected = score(baseline, references,
-    **options)  # type: ignore[arg-type] assert comparisons["bleu"].baseline == expected.bleu assert
-    comparisons["bleu"].signature.startswith(expected.bleu_signature)
+    options = {"lowercase": True, "tokenize": "char"}
+    comparisons = compare(baseline, baseline, references, resampling=Resampling(10), **options)  # type: ignore[arg-type]
+    expected = score(baseline, references, **options)  # type: ignore[arg-type]
+    assert comparisons["bleu"].baseline == expected.bleu
+    assert comparisons["bleu"].signature.startswith(expected.bleu_signature)
 
 
 def test_unequal_numbers_of_sentences_are_refused() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_scores_equal_sacrebleus(baseline: list[str], references: list[str]) -> None:
+def test_scores_equal_the_scores_of_sacrebleu(baseline: list[str], references: list[str]) -> None:
     result = score(baseline, references)
     assert result.bleu == pytest.approx(corpus_bleu(baseline, [references]).score)
     assert result.chrf == pytest.approx(corpus_chrf(baseline, [references]).score)
@@ -86,8 +86,8 @@ def test_the_caller_can_choose_a_tokenizer() -> None:
     assert "tok:none|" in result.bleu_signature
 
 
-@pytest.mark.parametrize("language", ["ko", "ja", "zh", "de"]) def
-test_a_score_does_not_depend_on_installed_packages(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("language", ["ko", "ja", "zh", "de"])
+def test_a_score_does_not_depend_on_installed_packages(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def scored() -> tuple[float, str]:
         result = score(["나는 집에 가요 ."], ["나는 학교에 가요 ."], language=language, metrics=("bleu",))
         return result.bleu, result.bleu_signature

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-# The size above which a hidden layer is computed for a part of the queries at a time: 128 MB in float32. This
-# applies without gradients only, because autograd saves the whole hidden layer.
+# The size above which a hidden layer is computed for a part of the queries at a time: 128 MB in float32. With
+# gradients the limit does not apply, because autograd saves the whole hidden layer.
 MAX_HIDDEN_ELEMENTS = 2**25
 
 

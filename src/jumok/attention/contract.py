@@ -1,6 +1,6 @@
 """The contract of every attention.
 
-Models, search and viewers use only the methods of the contract, so every mechanism works with all of them.
+Models, search and viewers call only the methods of the contract. Therefore they work with every mechanism.
 The contract has two levels with the same methods:
 
     Mechanism   how a head weighs values, given projected queries and keys      (batch, head, length, width)
@@ -234,7 +234,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
         return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
     def _attend_grouped(self, query: Tensor, memory: MemoryT, beams: Beams, call: Call) -> Attended:
-        """Attend once per memory row: all rows of queries that read this row become its queries."""
+        """Group the rows of queries that read the same memory row, attend, and split the result again."""
         attended = self.attend(beams.group(query), memory, call)
         num_queries = query.shape[2]
         weights = None if attended.weights is None else beams.ungroup(attended.weights, num_queries)
