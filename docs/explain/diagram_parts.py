@@ -1,4 +1,4 @@
-"""Frames, labels, boxes and arrows for the scripts that draw pictures, and a function that writes pictures."""
+"""Frames, labels, boxes and arrows of pictures, and a function that writes pictures in both languages."""
 
 from __future__ import annotations
 

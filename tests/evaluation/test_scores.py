@@ -87,7 +87,9 @@ def test_the_caller_can_choose_a_tokenizer() -> None:
 
 
 @pytest.mark.parametrize("language", ["ko", "ja", "zh", "de"])
-def test_a_score_does_not_depend_on_installed_packages(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_score_does_not_depend_on_installed_packages(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def scored() -> tuple[float, str]:
         result = score(["나는 집에 가요 ."], ["나는 학교에 가요 ."], language=language, metrics=("bleu",))
         return result.bleu, result.bleu_signature
