@@ -1,4 +1,4 @@
-"""The steps of one weight: each follows from those before it, and they lead to what the model computes."""
+"""The steps of one weight: each step follows from the previous steps, and results equal the model's."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ class PassesOffsetZero(ScaledDot):
 
 
 class EditsOnlyTheReport(ScaledDot):
-    """Edits the reported weights, and uses the original ones."""
+    """Edits the reported weights, but computes the context with the original weights."""
 
     def attend(self, query, memory, call):
         attended = super().attend(query, memory, replace(call, edit=None))

@@ -210,7 +210,7 @@ def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights)
 
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
-    """All queries of the third sentence and one of the first have no key to attend to."""
+    """All queries of the third sentence and one query of the first have no key to attend to."""
     monkeypatch.setattr(efficient_module, "CAUSAL_CHUNK", 2)
     check_gradients(Efficient(causal=True), random_inputs(3, 3), need_weights=need_weights)
 
@@ -239,7 +239,7 @@ def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = Efficient(causal=True)
-    # The sums before the step and those of the new key, of two heads: four features times four values.
+    # The sums before the step and the sums of the new key, for two heads: four features times four values.
     assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 2 * 4 * 4
 
 

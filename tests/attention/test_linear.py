@@ -78,7 +78,7 @@ def test_contexts_and_gradients_of_several_full_chunks_equal_the_path_with_weigh
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
-    """All queries of the third sentence and, if causal, one of the first have no key to attend to."""
+    """All queries of the third sentence and, if causal, one query of the first have no key to attend to."""
     monkeypatch.setattr(linear_module, "CAUSAL_CHUNK", 2)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     check_gradients(LinearAttention(causal=causal), random_inputs(3, 3), need_weights=need_weights)

@@ -144,7 +144,7 @@ def test_local_m_with_a_masked_window_gives_zero():
 
 
 def test_local_m_keeps_the_positions_of_rows_that_share_a_memory():
-    """Three hypotheses of one sentence have the same position, not consecutive ones."""
+    """Three hypotheses of one sentence have the same position, not consecutive positions."""
     mechanism = indifferent(LuongLocalM, 1)
     states = torch.ones(1, 1, 6, 1)
     memory = mechanism.prepare(states, states, None).with_beams(

@@ -82,7 +82,7 @@ def weights_of(mechanism, query, keys, allowed=None):
 
 
 def test_dot_by_hand_is_not_scaled():
-    """Width 4, query of ones: the scores are 0 and ln 3; scaled ones would be half of that."""
+    """Width 4, query of ones: the scores are 0 and ln 3; scaled scores would be half as large."""
     query = torch.ones(1, 1, 1, 4)
     keys = torch.tensor([[0.0] * 4, [math.log(3) / 4] * 4])[None, None]
     weights = weights_of(LuongDot(HeadShape(1, query=4, key=4)), query, keys)

@@ -75,7 +75,7 @@ def test_the_offset_shifts_the_positions_of_all_queries(num_queries, num_keys, q
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(causal, need_weights):
-    """All queries of the third sentence and, if causal, one of the first have no key to attend to."""
+    """All queries of the third sentence and, if causal, one query of the first have no key to attend to."""
     mechanism = Restricted(neighbours=1, causal=causal)
     check_gradients(mechanism, random_inputs(4, 4), need_weights=need_weights)
 

@@ -18,7 +18,7 @@ KOREAN_STRINGS = [
     *sorted((PROJECT / "src" / "jumok" / "cli" / "korean").glob("*.po")),
     *sorted((PROJECT / "web" / "src").glob("**/*.ts")),
 ]
-"""What the pages and the command line say in Korean."""
+"""Files with the Korean strings of the web pages and the command line."""
 ENGLISH_ONLY = {"log.md", "renames.md", "python.md"}
 """Records, and what is generated from docstrings."""
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
@@ -50,7 +50,7 @@ OTHER_WORDS = {
 
 
 def parts(page: Path) -> dict[str, list[str]]:
-    """What must not differ between the languages."""
+    """Return the parts of a page that must be the same in both languages."""
     text = page.read_text(encoding="utf-8")
     code = [f"{language}\n{remove_comments(body)}" for language, body in FENCED.findall(text)]
     prose = FENCED.sub("", text)

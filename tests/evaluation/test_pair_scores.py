@@ -55,7 +55,7 @@ def translators(tmp_path_factory: pytest.TempPathFactory) -> tuple[Translator, T
 
 
 def area_under_curve(good: list[float], bad: list[float]) -> float:
-    """The probability that a good pair has a higher score than a bad one."""
+    """The probability that a good pair has a higher score than a bad pair."""
     wins = sum((g > b) + (g == b) / 2 for g in good for b in bad)
     return wins / (len(good) * len(bad))
 

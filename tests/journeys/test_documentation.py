@@ -1,4 +1,4 @@
-"""Runs the commands of PAGES_TO_RUN in order, those of each page in an empty folder.
+"""Runs the commands of each page of PAGES_TO_RUN in order, in an empty folder per page.
 
 Blocks marked `sh` and `python` run, except those below `<!-- not run: reason -->`. Training time and
 number of pairs are reduced. Links to files must not be dead.

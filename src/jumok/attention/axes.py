@@ -101,9 +101,9 @@ def _checked_source(source: Tensor, states: Tensor, axes: tuple[int, ...]) -> Te
         source.shape[axis] != states.shape[axis] for axis in range(states.dim() - 1) if axis not in axes
     ):
         raise UnsupportedError(
-            "States and source must have the same number of axes, and the same sizes on all but the attended "
-            f"axes and the width. Received: states of shape {tuple(states.shape)}, a source of shape "
-            f"{tuple(source.shape)} and the axes {axes}."
+            "States and source must have the same number of axes, and the same sizes on all axes except the "
+            f"attended axes and the width. Received: states of shape {tuple(states.shape)}, a source of "
+            f"shape {tuple(source.shape)} and the axes {axes}."
         )
     return source
 
