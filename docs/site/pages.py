@@ -79,7 +79,7 @@ def link_panels(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def write_live_page(app: Sphinx, error: Exception | None) -> None:
-    """Write the page with the model of the figures in it, whose terms and panels link to this site."""
+    """Write the page with the model of the figures in it. Its terms and panels link to this site."""
     if error is not None or app.config.language == "ko":
         return
     model = json.loads(MODEL.read_text(encoding="utf-8").removeprefix("window.jumokModel=").rstrip(";\n"))

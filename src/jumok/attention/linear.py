@@ -101,7 +101,7 @@ class LinearAttention(Mechanism[FeatureSums]):
 
 
 def _features(states: Tensor) -> Tensor:
-    """φ(x) = elu(x) + 1, computed as eˣ below 0: as elu(x) + 1 it would round to 0 for x < -17."""
+    """φ(x) = elu(x) + 1, computed as eˣ for x < 0, because elu(x) + 1 rounds to 0 for x < -17."""
     return torch.exp(states.clamp(max=0.0)) + torch.relu(states)
 
 

@@ -142,14 +142,14 @@ class Kernel:
 
 
 class Gaussian(Kernel):
-    """exp(−d² / 2). Its weights are computed as a softmax: far from every key they do not become 0 / 0."""
+    """exp(−d² / 2). The weights are computed as a softmax, which never becomes 0 / 0 far from every key."""
 
     def weights(self, query: Tensor, keys: Tensor, /) -> Tensor:
         return torch.softmax(-self.distances(query, keys).square() / 2, dim=-1)
 
 
 def _zero(distance: Tensor) -> Tensor:
-    """0 at every distance, but differentiable: a constant plus this has gradient 0 instead of no gradient."""
+    """0 at every distance, but differentiable, so that a constant kernel has a gradient: 0."""
     return distance.clamp(max=0.0)
 
 

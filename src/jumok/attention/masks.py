@@ -40,7 +40,7 @@ def window_mask(
 
 
 def require_bool(mask: Tensor) -> None:
-    """Refuse a mask of numbers: some libraries read them as weights, and some as a bias."""
+    """Refuse a mask of numbers: some libraries read such a mask as weights, and some as a bias."""
     if mask.dtype != torch.bool:
         raise UnsupportedError(
             "A mask must be bool: True where a query may attend to a key. "

@@ -41,7 +41,7 @@ class Widths:
 
     @classmethod
     def of(cls, width: int, heads: int, *, key: int | None = None, value: int | None = None) -> Widths:
-        """One width for all states. A head gets an even share for keys and values, unless they are set."""
+        """One width for all states, shared evenly by the heads. `key` and `value` replace the even share."""
         if heads < 1:
             raise UnsupportedError(f"Attention needs at least one head. Received: heads = {heads}.")
         if width % heads and (key is None or value is None):

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PointingScores:
-    """Counts of words with a gold region: all, those that the model wrote, and those that attend into it."""
+    """Counts of the words that have a gold region."""
 
     words: int
-    written: int
-    hits: int
+    written: int  # words that the model wrote
+    hits: int  # written words whose greatest attention lies in the region
     overlaps: int = 0  # hits, and words whose greatest attention is on a patch that overlaps the region
 
     @property

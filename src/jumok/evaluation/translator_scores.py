@@ -31,7 +31,7 @@ class Evaluation:
     pointing: PointingScores | None = None  # of captions whose pictures have gold regions
 
     def as_dict(self) -> dict[str, float | str | int]:
-        """Return the scores for JSON; those of the alignment are named `alignment_…`."""
+        """Return the scores for JSON. The keys of alignment scores begin with `alignment_`."""
         entries = self.scores.as_dict()
         if self.alignment is not None:
             entries["alignment_error"] = self.alignment.error
