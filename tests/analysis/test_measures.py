@@ -62,7 +62,7 @@ def test_erasure_is_the_change_in_log_probability_when_the_word_is_deleted(name:
 
 
 @contextlib.contextmanager
-def grown(table: torch.nn.Module, position: int, by: torch.Tensor) -> Iterator[None]:
+def increased_embedding(table: torch.nn.Module, position: int, by: torch.Tensor) -> Iterator[None]:
     """Within the `with` block, `table` adds the vector `by` to its output at one position."""
 
     def add(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> torch.Tensor:
@@ -90,7 +90,7 @@ def test_gradient_times_input_is_a_finite_difference(name: str) -> None:
         embedded = table.weight.detach()[tokens[site][position]] * table.weight.shape[1] ** 0.5
         values = []
         for growth in (share, -share):
-            with grown(table, position, growth * embedded):
+            with increased_embedding(table, position, growth * embedded):
                 values.append(log_probs(explanation, list(explanation.source.ids), target)[step])
         expected = (values[0] - values[1]) / (2 * share)
         assert measured[site][step, position] == pytest.approx(expected, rel=1e-3, abs=1e-4)

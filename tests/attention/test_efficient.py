@@ -16,7 +16,7 @@ from jumok.errors import UnsupportedError
 from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 
 
-def plain(query, keys, values, allowed):
+def attend_by_loop(query, keys, values, allowed):
     """Weights and context, one number at a time."""
     batch, head, queries, width = query.shape
     weights = query.new_zeros(batch, head, queries, keys.shape[2])
@@ -39,7 +39,7 @@ def test_both_paths_equal_the_formula(monkeypatch, chunk):
     """With one chunk and with several chunks, some of which contain only padding."""
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
     query, keys, values, allowed = random_inputs(5, 7)
-    weights, context = plain(query, keys, values, allowed)
+    weights, context = attend_by_loop(query, keys, values, allowed)
     mechanism = Efficient()
     memory = mechanism.prepare(keys, values, allowed)
     explicit = mechanism(query, memory, need_weights=True)
