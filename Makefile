@@ -1,4 +1,4 @@
-# The same verbs for everyone: a stranger, a developer and CI. Each prepares .venv by itself the first time.
+# The same targets for users, developers and CI. The first call of a target creates .venv if the target needs it.
 
 PYTHON ?= python3
 VENV := .venv
@@ -6,16 +6,16 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SOURCES := src tests benchmarks
 BENCH := benchmarks/.venv
-# The Python that measures; another one needs jumok and benchmarks/requirements.txt installed.
+# The Python that runs the benchmarks. Another Python needs jumok and benchmarks/requirements.txt installed.
 BENCH_PYTHON ?= $(BENCH)/bin/python
-# Arguments for the program behind a verb: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
+# Arguments for the program that a target runs: make test ARGS="-k alignment", make demo ARGS="--minutes 1".
 ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo check test test-web test-all format reference docs docs-live bench web screenshots browser clean
 
-help: ## say what can be made
+help: ## list the targets
 	@echo "jumok: train a translator on your own sentence pairs and see what it pays attention to."
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +32,7 @@ check: $(READY) ## format, lint, types and the fast tests: before every commit
 test: $(READY) ## the tests that a change must pass, with coverage; a few open the page, if Chromium is found
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
-# A file stays with one worker: its models are trained once.
+# With --dist loadfile, one worker runs all tests of a file, so the models of the file are trained once.
 test-web: $(READY) ## every test of the pages: their TypeScript, and in Chromium
 	@if command -v npm > /dev/null; then cd web && npm ci --silent && npm run --silent test; \
 	  else echo "Node is not installed: the unit tests of web/ are skipped."; fi
@@ -56,7 +56,7 @@ docs: $(READY) ## build the site of docs/ in English and Korean into site/
 docs-live: docs ## serve site/ on this machine; after a change of docs/, run make docs again
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site $(ARGS)
 
-bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## measure jumok beside its peers: topics and options go into ARGS
+bench: $(if $(filter $(BENCH)/%,$(BENCH_PYTHON)),$(BENCH)/.ready) ## compare the speed of jumok and other toolkits: topics and options go into ARGS
 	PYTHONPATH=src $(BENCH_PYTHON) -m benchmarks $(ARGS)
 
 web: ## build web/: pages and engine into src/jumok/plots/ and server/, figures into docs/site/; needs Node

@@ -1,4 +1,4 @@
-"""What the scripts that draw pictures share: frames, labels, boxes, arrows, and both languages."""
+"""Frames, labels, boxes and arrows of pictures, and a function that writes pictures in both languages."""
 
 from __future__ import annotations
 

@@ -91,8 +91,8 @@ def draw_offspring() -> Pictures:
 
 def two_layers() -> Tensor:
     """Weights (layer, query, key) of two layers in which every word attends to the previous one."""
-    before = torch.tensor([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]])  # the first attends to itself
-    return torch.stack([before, before])
+    layer = torch.tensor([[1.0, 0, 0], [1, 0, 0], [0, 1, 0]])  # the first word attends to itself
+    return torch.stack([layer, layer])
 
 
 def draw_roll_out() -> Pictures:
@@ -108,7 +108,7 @@ def draw_roll_out() -> Pictures:
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 640, 300, 76, 150, 48, 48
 DASHES = ("", "", "", "", "8 8", "2 8")
-"""One per curve: the last two are dashed, so that they stay visible where they lie on another one."""
+"""The dashes of each curve. The last two curves are dashed, to be visible where they lie on another curve."""
 
 
 @dataclass(frozen=True)

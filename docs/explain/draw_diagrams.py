@@ -50,10 +50,10 @@ def draw_lstm_cell() -> Pictures:
         ARROWHEAD,
         f'<rect x="84" y="64" width="400" height="226" rx="16" fill="white" stroke="{EDGE}"/>',
     ]
-    # Along the top the cell: multiplied by the forget gate, then added to.
+    # Along the top: the cell, which is multiplied by the forget gate and then added to.
     lines += [arrow("M36 96H117"), arrow("M143 96H242"), arrow("M268 96H532", colour=ORANGE)]
     lines += [label(36, 82, "c_t−1", colour=ORANGE), label(532, 82, "c_t", colour=ORANGE)]
-    # Along the bottom what all gates read.
+    # Along the bottom: the inputs of all gates.
     lines += [line("M36 262H390"), line("M98 318V262"), label(36, 248, "h_t−1"), label(98, 330, "x_t")]
     for name, (symbol, x) in gates.items():
         lines += [arrow(f"M{x} 262V236"), box(x, 222, symbol, width=52, fill=YELLOW)]
@@ -102,7 +102,8 @@ def draw_attention_decoder() -> Pictures:
         lines += [arrow(f"M{a + 38} 334H{b - 39}"), arrow(f"M{b - 38} 347H{a + 39}")]
     lines += [circle(250, 100, "Σ"), arrow("M263 100H452"), label(350, 88, f"c_t = {context:.4f}")]
     lines += [label(308, 229, "softmax", colour=FADED)]
-    # The decoder: its state before the step asks; context, state and the word before give the new state.
+    # The decoder: its state before the step is the query. That state, the context and the previous word give
+    # the new state.
     lines += [box(490, 266, "s_t−1 = 1", width=84, fill=BLUE), label(490, 292, "state before", colour=FADED)]
     lines += [arrow(f"M448 266H418V304H{x + 20}V281", colour=COLOURS[2]) for x in columns]
     lines.append(arrow("M490 252V114"))
@@ -224,8 +225,8 @@ def draw_shifted_right() -> Pictures:
         label(24, 86, "to predict", anchor="start"),
         label(24, 238, "decoder input", anchor="start"),
     ]
-    for x, target, given in zip(columns, targets, inputs, strict=True):
-        lines += [box(x, 238, given, width=76, fill=GREEN), arrow(f"M{x} 224V188")]
+    for x, target, input_word in zip(columns, targets, inputs, strict=True):
+        lines += [box(x, 238, input_word, width=76, fill=GREEN), arrow(f"M{x} 224V188")]
         lines += [arrow(f"M{x} 136V102"), box(x, 86, target, width=76, fill=YELLOW)]
     for x, following in pairwise(columns):
         lines.append(arrow(f"M{x + 38} 90C{x + 58} 96 {x + 50} 214 {following - 40} 234", colour=ORANGE))

@@ -1,4 +1,4 @@
-"""The Korean of what is written in the pictures. Words of example sentences and symbols stay as they are."""
+"""The Korean labels of the pictures. Words of example sentences and symbols are not translated."""
 
 from __future__ import annotations
 

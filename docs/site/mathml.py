@@ -17,7 +17,7 @@ INLINE = re.compile(r"\$`([^`\n]+)`\$")
 
 
 def read_inline(app: Sphinx, name: str, source: list[str]) -> None:
-    """Turn $`x`$, which code hosts draw as a formula next to any letter, Hangul too, into MyST's own form."""
+    """Replace $`x`$, which code hosts show as a formula even next to Hangul, by the form that MyST reads."""
     source[0] = INLINE.sub(r"{math}`\1`", source[0])
 
 
@@ -27,7 +27,7 @@ def inline_formula(writer: HTML5Translator, node: nodes.math) -> None:
 
 
 def displayed_formula(writer: HTML5Translator, node: nodes.math_block) -> None:
-    formula = node.astext().replace("{aligned}", "{align*}")  # the one of the two that the converter knows
+    formula = node.astext().replace("{aligned}", "{align*}")  # the converter knows only align*
     writer.body.append('<div class="formula">' + convert(formula, display="block") + "</div>")
     raise nodes.SkipNode
 

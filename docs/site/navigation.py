@@ -25,7 +25,7 @@ COURSE = (
     "offspring",
     "graph",
 )
-"""Pages of docs/explain in teaching order: each rests on those before it."""
+"""Pages of docs/explain in teaching order: each page builds on the pages before it."""
 
 SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Course", "강의", ("explain/index", *(f"explain/{page}" for page in COURSE))),
@@ -45,4 +45,4 @@ SECTIONS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Caption in English and Korean, and the pages below it."""
 
 ENGLISH_ONLY = {"python": "파이썬 (영어)", "renames": "이름 변경 (영어)", "log": "기록 (영어)"}
-"""Records and what is generated from docstrings have no Korean page: their names in the Korean navigation."""
+"""Pages that exist in English only, with their names in the Korean navigation."""

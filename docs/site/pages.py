@@ -1,4 +1,4 @@
-"""Which pages a language has, their order, links to other files, and the link to the other language.
+"""The pages of each language, their order, links to other files, and the link to the other language.
 
 The English build also writes live.html, the page of `jumok look` with the model of the figures in it, and
 pages of the course link to the panel that shows their idea.
@@ -34,14 +34,14 @@ PANELS = {
     "decoder-and-training": "panel=beam",
     "graph": "panel=attention&site=encoder&show=roll-out",
 }
-"""What live.html shows of the idea of a page in explain/: the end of its address."""
+"""For a page of explain/, the fragment of the address of live.html that opens the panel with its idea."""
 OPEN = {"en": "Open it here.", "ko": "여기서 열어 보세요."}
 MODEL = Path(__file__).parent / "static" / "model.js"
 KOREAN = ".ko"
 
 
 def choose_pages(app: Sphinx, config: Config) -> None:
-    """Choose the pages of one language; the Korean site has the English page where there is no Korean one."""
+    """Choose the pages of a language. The Korean site uses the English page if there is no Korean page."""
     if config.language == "ko":
         config.root_doc = f"index{KOREAN}"
         folder = Path(app.srcdir)
@@ -79,7 +79,7 @@ def link_panels(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def write_live_page(app: Sphinx, error: Exception | None) -> None:
-    """Write the page with the model of the figures in it, whose terms and panels link to this site."""
+    """Write the page with the model of the figures in it. Its terms and panels link to this site."""
     if error is not None or app.config.language == "ko":
         return
     model = json.loads(MODEL.read_text(encoding="utf-8").removeprefix("window.jumokModel=").rstrip(";\n"))
@@ -97,7 +97,7 @@ def korean_entry(page: str) -> str:
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
-    """Append the order of the pages to the first page: not in its file, where code hosts would show it."""
+    """Append the navigation to the first page. In the file of this page, code hosts would show it as text."""
     if name != app.config.root_doc:
         return
     korean = app.config.language == "ko"

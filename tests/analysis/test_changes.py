@@ -90,7 +90,7 @@ def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
 
 
 @every_small_model
-def test_silenced_heads_have_no_weight_and_the_others_keep_theirs(name: str) -> None:
+def test_a_silenced_head_has_weights_of_zero_and_other_heads_keep_their_weights(name: str) -> None:
     translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET, edit=Silence("cross", 0, 0))
     weights = explanation.attention["cross"].weights
@@ -184,7 +184,7 @@ def test_effects_in_one_batch_equal_effects_one_by_one(name: str) -> None:
 
 
 @every_small_model
-def test_the_effect_of_a_group_is_that_of_silencing_its_heads_together(name: str) -> None:
+def test_the_effect_of_a_group_is_measured_by_silencing_all_heads_of_the_group(name: str) -> None:
     translator = small_translator(name)
     plain = explain(translator, SENTENCE, target=TARGET)
     measured = {(group.site, group.heads): group.effect for group in plain.with_effects().group_effects}
@@ -223,7 +223,7 @@ def test_changes_outside_the_maps_are_refused() -> None:
 
 
 def test_a_row_of_the_new_translation_can_be_changed() -> None:
-    """Changes follow each other: a row may exist only in the translation that other changes have made."""
+    """A change may name a row that exists only in the translation that earlier changes have led to."""
     model, shapes = small_translator("transformer").model, {"cross": (2, 4, 8, 5), "decoder": (2, 4, 8, 8)}
     later = Pin("cross", queries=(8, 9), keys=(1,))
     with pytest.raises(DataError, match="no query 8: there are 8"):
@@ -237,7 +237,7 @@ def test_a_row_of_the_new_translation_can_be_changed() -> None:
             check_changes([wrong], shapes, model, translates=True)
 
 
-def test_a_change_that_names_its_words_stays_when_its_step_is_not_written_any_more() -> None:
+def test_a_pin_with_words_is_accepted_even_if_the_translation_has_no_such_step() -> None:
     named = Pin("cross", queries=(99,), keys=(1,), words=("책을", "book"))
     explanation = explain(small_translator("transformer"), SENTENCE, target=TARGET, edit=named)
     assert (

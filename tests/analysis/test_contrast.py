@@ -16,7 +16,7 @@ from support.random_translators import SENTENCE, SMALL_MODELS, small_translator
 
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
-def test_the_first_different_step_and_the_effect_of_each_source_word(name: str) -> None:
+def test_contrast_finds_the_first_different_step_and_the_effect_of_each_source_word(name: str) -> None:
     translator = small_translator(name)
     own = explain(translator, SENTENCE)
     prefix = translator.tokenizers.target.decode(own.target.ids[:2])

@@ -39,7 +39,7 @@ def prefix_of(explanation: Explanation, step: int, index: int) -> tuple[int, ...
 
 
 @every_small_model
-def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
+def test_one_pass_gives_the_same_weights_as_decoding_step_by_step(name: str) -> None:
     translator = small_translator(name)
     explanation = explain(translator, SENTENCE)
     expected = stepwise_weights(translator, list(explanation.source.ids), list(explanation.target.ids))
@@ -50,7 +50,7 @@ def test_one_pass_gives_the_weights_of_decoding_step_by_step(name: str) -> None:
 
 
 @every_small_model
-def test_the_explained_translation_is_that_of_translate(name: str) -> None:
+def test_explain_and_translate_give_the_same_translation(name: str) -> None:
     translator = small_translator(name)
     [translation] = translator.translate([SENTENCE])
     explanation = explain(translator, SENTENCE)
@@ -89,7 +89,7 @@ def test_the_keys_of_a_word_are_summed_and_its_queries_averaged() -> None:
 
 
 @every_small_model
-def test_log_probabilities_and_candidates_are_those_of_the_model(name: str) -> None:
+def test_log_probabilities_and_candidates_agree_with_the_search(name: str) -> None:
     explanation = explain(small_translator(name), SENTENCE, options=ExplanationOptions(candidates=5))
     assert explanation.search is not None
     step, index = next(explanation.search.finished())
@@ -141,7 +141,7 @@ def test_each_hypothesis_has_its_attention(name: str) -> None:
     assert len(tree.attention) < sum(map(len, tree.steps))
 
 
-def test_the_attention_of_a_hypothesis_is_that_of_decoding_it_step_by_step() -> None:
+def test_the_attention_of_a_hypothesis_equals_the_attention_of_step_by_step_decoding() -> None:
     translator = small_translator("bahdanau")
     explanation = explain(translator, SENTENCE)
     assert explanation.search is not None
@@ -170,16 +170,16 @@ def test_the_model_continues_a_prefix() -> None:
 def test_the_first_of_several_alignments_is_the_models_own() -> None:
     translator = make_translator(SMALL_MODELS["transformer"], read_out=ReadOut(((1, 0), (0, 1)), 1))
     explanation = explain(translator, SENTENCE, target=TARGET)
-    found = {alignment.name: alignment for alignment in explanation.alignments}
+    by_name = {alignment.name: alignment for alignment in explanation.alignments}
     first = explanation.alignments[0]
     assert (first.name, first.heads, first.shift) == ("read-out", ((1, 0), (0, 1)), 1)
     assert first.links == translator.align(SENTENCE, TARGET)
-    assert found["shifted"].shift == 0
+    assert by_name["shifted"].shift == 0
     one_head = make_translator(SMALL_MODELS["transformer"], read_out=ReadOut(((1, 1),)))
-    assert found["layer 1, head 1"].links == one_head.align(SENTENCE, TARGET)
-    assert {"mean", "mean, shifted", "layer 0", "layer 1", "layer 0, head 0"} <= set(found)
-    assert found["intersection"].links.sure <= first.links.sure
-    assert found["intersection"].links.sure <= found["grow-diagonal-final"].links.sure
+    assert by_name["layer 1, head 1"].links == one_head.align(SENTENCE, TARGET)
+    assert {"mean", "mean, shifted", "layer 0", "layer 1", "layer 0, head 0"} <= set(by_name)
+    assert by_name["intersection"].links.sure <= first.links.sure
+    assert by_name["intersection"].links.sure <= by_name["grow-diagonal-final"].links.sure
 
 
 def test_head_statistics_equal_numbers_computed_by_hand() -> None:
@@ -255,7 +255,7 @@ def test_a_sentence_that_is_too_long_is_refused_with_advice() -> None:
     assert explain(translator, SENTENCE, target=TARGET).search is None
 
 
-def test_the_maps_of_a_given_translation_equal_those_of_the_translator() -> None:
+def test_the_maps_of_a_given_translation_equal_the_maps_of_the_translator() -> None:
     translator = small_translator("transformer")
     maps = translator.attention(SENTENCE, TARGET)
     explanation = explain(translator, SENTENCE, target=TARGET)
@@ -269,7 +269,7 @@ def test_the_maps_of_a_given_translation_equal_those_of_the_translator() -> None
     np.testing.assert_array_equal(pair.weights, explanation.attention["cross"].weights)
 
 
-def test_with_a_coverage_penalty_the_ranking_is_that_of_the_search() -> None:
+def test_with_a_coverage_penalty_the_explanation_has_the_score_of_the_search() -> None:
     search = SearchSettings(beam=3, max_length_ratio=0.5, coverage_penalty=0.3)
     translator = make_translator(SMALL_MODELS["transformer"], search=search)
     [translation] = translator.translate([SENTENCE])
@@ -319,8 +319,8 @@ def test_the_callback_may_end_the_search() -> None:
         explain(small_translator("transformer"), SENTENCE, on_partial=disconnect)
 
 
-def test_what_is_explained_is_what_the_engine_translates() -> None:
-    """A converted model rounds its weights; its translation is explained, because users get that one."""
+def test_the_translation_of_the_engine_is_explained() -> None:
+    """A converted model has rounded weights. Users see its translation, so this translation is explained."""
     exact, rounded = (
         make_translator(SMALL_MODELS["transformer"]),
         make_translator(SMALL_MODELS["transformer"]),
@@ -329,7 +329,7 @@ def test_what_is_explained_is_what_the_engine_translates() -> None:
         for weight in rounded.model.parameters():
             weight.copy_((weight * 2).round() / 2)
     engine = TorchEngine(rounded.model)
-    engine.name = "rounded"  # type: ignore[misc]  # any name but that of torch
+    engine.name = "rounded"  # type: ignore[misc]  # any name other than torch's
     expected = rounded.translate([SENTENCE])[0].text
     assert explain(exact, SENTENCE).text != expected
     exact.engine = engine

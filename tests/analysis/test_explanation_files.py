@@ -102,10 +102,10 @@ def test_a_stored_explanation_is_read_back(name: str, suffix: str, tmp_path: Pat
     )
     assert dict(restored.facts) == dict(explanation.facts)
     for site, attention in explanation.attention.items():
-        found = restored.attention[site]
-        assert (found.queries, found.keys) == (attention.queries, attention.keys)
+        restored_attention = restored.attention[site]
+        assert (restored_attention.queries, restored_attention.keys) == (attention.queries, attention.keys)
         tolerance = 0 if suffix == ".npz" else 2e-5
-        np.testing.assert_allclose(found.weights, attention.weights, atol=tolerance, rtol=0)
+        np.testing.assert_allclose(restored_attention.weights, attention.weights, atol=tolerance, rtol=0)
     np.testing.assert_allclose(restored.log_probs, explanation.log_probs, atol=1e-5)
     for site, statistics in explanation.statistics.items():
         for field in ("entropy", "distance", "on_special", "effect"):
@@ -118,17 +118,17 @@ def test_a_stored_explanation_is_read_back(name: str, suffix: str, tmp_path: Pat
     assert restored.before is not None
     assert restored.before.target == explanation.before.target
     assert [steps.cell for steps in restored.cells] == [steps.cell for steps in explanation.cells]
-    for found, cell in zip(restored.cells, explanation.cells, strict=True):
+    for restored_cell, cell in zip(restored.cells, explanation.cells, strict=True):
         for step in cell.steps:
-            np.testing.assert_array_equal(found[step.name], step.values)
+            np.testing.assert_array_equal(restored_cell[step.name], step.values)
     assert_same_tree(restored, explanation)
 
 
 def assert_same_tree(restored: Explanation, explanation: Explanation) -> None:
     assert restored.search is not None
     assert explanation.search is not None
-    for found, step in zip(restored.search.steps, explanation.search.steps, strict=True):
-        assert [(c.parent, c.id, c.token, c.kept, c.finished, c.attention_row) for c in found] == [
+    for restored_step, step in zip(restored.search.steps, explanation.search.steps, strict=True):
+        assert [(c.parent, c.id, c.token, c.kept, c.finished, c.attention_row) for c in restored_step] == [
             (c.parent, c.id, c.token, c.kept, c.finished, c.attention_row) for c in step
         ]
     assert list(restored.search.finished()) == list(explanation.search.finished())
@@ -151,8 +151,8 @@ def test_one_cell_per_site_is_stored_by_default() -> None:
 
 
 def explanation_in(page: str) -> Explanation:
-    [found] = re.findall(r'id="jumok-data">(.*?)</script>', page)
-    [document] = json.loads(found)["explanations"]
+    [data] = re.findall(r'id="jumok-data">(.*?)</script>', page)
+    [document] = json.loads(data)["explanations"]
     return explanation_from_json(json.dumps(document))
 
 
@@ -261,7 +261,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         open_explanation(tmp_path / "missing.json")
 
 
-def test_a_damaged_npz_is_refused_whatever_numpy_raises(tmp_path: Path) -> None:
+def test_every_damaged_npz_is_refused_with_a_data_error(tmp_path: Path) -> None:
     path = tmp_path / "x.npz"
     save_explanation(explain(small_translator("bahdanau"), SENTENCE), path)
     whole = path.read_bytes()

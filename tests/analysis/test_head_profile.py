@@ -32,7 +32,7 @@ PAIRS = [
         ("luong", Silence("cross", 0, 0)),
     ],
 )
-def test_a_profile_is_the_mean_of_what_explanations_say(name: str, change: Silence) -> None:
+def test_a_profile_is_the_mean_over_explanations_of_each_pair(name: str, change: Silence) -> None:
     translator = small_translator(name)
     profile = profile_head(translator, PAIRS, change, strongest=2)
     plain = [explain(translator, pair.source, target=pair.target) for pair in PAIRS]
@@ -110,5 +110,5 @@ def test_a_pair_that_is_too_long_has_no_loss() -> None:
     ("words", "count"),
     [("a b c", 0), ("a a b", 1), ("a b a b", 2), ("a b c a b d", 0), ("x a b a b a b", 4), ("", 0)],
 )
-def test_words_that_repeat_those_before_them_are_counted(words: str, count: int) -> None:
+def test_repeated_words_are_counted(words: str, count: int) -> None:
     assert _count_repeats(words.split()) == count

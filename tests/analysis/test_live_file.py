@@ -86,7 +86,7 @@ def test_a_model_that_is_too_large_is_refused_with_the_limit(monkeypatch: pytest
         pack_model(translator, settings, quantization="int8")
 
 
-def test_pieces_are_those_of_sentencepiece() -> None:
+def test_pieces_equal_the_pieces_of_sentencepiece() -> None:
     tokenizer: Any = tokenizers().source
     file = read_sentencepiece_file(tokenizer.to_bytes())
     processor = tokenizer._processor

@@ -48,7 +48,7 @@ def log_probs(explanation: LiveExplanation, source: list[int], target: list[int]
 
 
 @every_small_model
-def test_erasure_is_the_log_probability_without_the_word_minus_that_with_it(name: str) -> None:
+def test_erasure_is_the_change_in_log_probability_when_the_word_is_deleted(name: str) -> None:
     explanation = explain(small_translator(name), SENTENCE, target=TARGET)
     erasure = explanation.measures().erasure
     source, target = explanation.source, list(explanation.target.ids)
@@ -62,8 +62,8 @@ def test_erasure_is_the_log_probability_without_the_word_minus_that_with_it(name
 
 
 @contextlib.contextmanager
-def grown(table: torch.nn.Module, position: int, by: torch.Tensor) -> Iterator[None]:
-    """Within this block, an embedding adds a vector at one position."""
+def increased_embedding(table: torch.nn.Module, position: int, by: torch.Tensor) -> Iterator[None]:
+    """Within the `with` block, `table` adds the vector `by` to its output at one position."""
 
     def add(module: torch.nn.Module, inputs: object, output: torch.Tensor) -> torch.Tensor:
         changed = output.clone()
@@ -90,7 +90,7 @@ def test_gradient_times_input_is_a_finite_difference(name: str) -> None:
         embedded = table.weight.detach()[tokens[site][position]] * table.weight.shape[1] ** 0.5
         values = []
         for growth in (share, -share):
-            with grown(table, position, growth * embedded):
+            with increased_embedding(table, position, growth * embedded):
                 values.append(log_probs(explanation, list(explanation.source.ids), target)[step])
         expected = (values[0] - values[1]) / (2 * share)
         assert measured[site][step, position] == pytest.approx(expected, rel=1e-3, abs=1e-4)
@@ -98,7 +98,7 @@ def test_gradient_times_input_is_a_finite_difference(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "projections", "decoder-only"])
 @pytest.mark.parametrize("cell", [("encoder", 1, 1, 3, 2), ("decoder", 1, 0, 4, 1), ("cross", 0, 1, 2, 5)])
-def test_a_value_norm_is_that_of_the_traced_value(name: str, cell: tuple) -> None:
+def test_value_norms_equal_the_norms_of_the_traced_values(name: str, cell: tuple) -> None:
     translator = small_translator(name)
     explanation = explain(translator, SENTENCE, target=TARGET)
     site, layer, head, _, key = cell
@@ -125,7 +125,7 @@ def test_the_values_of_a_recurrent_model_are_the_encoder_states(name: str) -> No
         assert norms[0, 0, key] == pytest.approx(np.linalg.norm(value), rel=1e-5)
 
 
-def test_measures_are_those_of_the_changed_model_and_erasure_is_missing_if_cells_are_changed() -> None:
+def test_measures_follow_a_change_and_erasure_is_missing_if_cells_are_changed() -> None:
     translator = small_translator("transformer")
     silenced = explain(translator, SENTENCE, target=TARGET, edit=Silence("cross", 1, 0))
     plain = explain(translator, SENTENCE, target=TARGET).measures()
@@ -139,7 +139,7 @@ def test_measures_are_those_of_the_changed_model_and_erasure_is_missing_if_cells
 
 
 @pytest.mark.parametrize("name", ["transformer", "post-norm", "decoder-only"])
-def test_the_last_layer_predicts_what_the_model_predicts(name: str) -> None:
+def test_the_last_layer_predicts_the_same_tokens_as_the_model(name: str) -> None:
     explanation = explain(small_translator(name), SENTENCE, target=TARGET).with_layer_predictions()
     assert len(explanation.layers) == 3  # the input, and two layers
     for step, candidates in enumerate(explanation.candidates):
@@ -152,7 +152,7 @@ def test_the_last_layer_predicts_what_the_model_predicts(name: str) -> None:
     assert first != [token.id for step in explanation.layers[-1] for token in step]
 
 
-def test_the_prediction_before_the_first_layer_is_that_of_the_embedding_alone() -> None:
+def test_the_prediction_before_the_first_layer_is_made_from_the_embedding_alone() -> None:
     translator = small_translator("transformer")
     explanation = explain(translator, SENTENCE, target=TARGET).with_layer_predictions()
     model = translator.model

@@ -30,7 +30,7 @@ def picture(tmp_path: Path) -> str:
     return str(tmp_path / "half.png")
 
 
-def test_the_maps_of_a_caption_are_those_of_the_translator(picture: str) -> None:
+def test_the_maps_of_a_caption_equal_the_maps_of_the_translator(picture: str) -> None:
     translator = picture_translator()
     assert explain(translator, picture).text == translator.translate([picture])[0].text
     explanation = explain(translator, picture, target=TARGET)
@@ -54,7 +54,7 @@ def test_the_maps_of_a_caption_are_those_of_the_translator(picture: str) -> None
     assert by_word == dict(enumerate(greatest.tolist()))
 
 
-def test_the_picture_in_the_explanation_is_what_the_model_sees(picture: str) -> None:
+def test_the_picture_in_the_explanation_has_the_pixels_that_the_model_reads(picture: str) -> None:
     shown = explain(picture_translator(), picture).picture
     assert shown is not None
     assert (shown.rows, shown.columns) == (4, 4)
@@ -69,7 +69,7 @@ def test_a_picture_as_data_url_is_explained_like_its_file(picture: str) -> None:
     assert np.array_equal(explanation.attention["cross"].weights, expected.attention["cross"].weights)
 
 
-def test_distances_between_patches_are_those_in_the_picture(picture: str) -> None:
+def test_distances_between_patches_are_measured_in_the_picture(picture: str) -> None:
     explanation = explain(picture_translator(), picture, target=TARGET)
     encoder, cross = explanation.statistics["encoder"], explanation.statistics["cross"]
     assert cross.distance is None

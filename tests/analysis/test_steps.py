@@ -1,4 +1,4 @@
-"""The steps of one weight: each follows from those before it, and they lead to what the model computes."""
+"""The steps of one weight: each step follows from the previous steps, and results equal the model's."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_the_steps_of_a_recurrent_model_lead_to_the_written_token(name: str) -> 
 
 
 @pytest.mark.parametrize(("kind", "site"), MECHANISM_SITES)
-def test_the_weight_of_every_mechanism_is_that_of_the_model(kind: str, site: str) -> None:
+def test_the_steps_of_every_mechanism_give_the_weights_of_the_model(kind: str, site: str) -> None:
     base = TransformerSettings(encoder_layers=1, decoder_layers=2, **SMALL)
     settings = base.model_copy(update={f"{site}_attention": AttentionSettings(kind=kind)})
     explanation = explain(make_translator(settings), SENTENCE, target=TARGET)

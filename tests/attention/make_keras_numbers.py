@@ -57,7 +57,7 @@ def fill(layer: keras.Layer) -> None:
 
 
 def results(layer: keras.Layer, output, scores) -> dict:
-    """What the tests compare; Keras calls the weights of attention `scores`."""
+    """The numbers that the tests compare. Keras calls the weights of attention `scores`."""
     return {
         "weights": {weight.path: keras.ops.convert_to_numpy(weight).tolist() for weight in layer.weights},
         "output": keras.ops.convert_to_numpy(output).tolist(),

@@ -11,7 +11,7 @@ from support.contract_checks import CASES, CHECKS, Subject
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("options", [{"units": 3}, {"normed": True}], ids=["units", "normed"])
-def test_the_contract_holds_with_other_options_too(options, check):
+def test_the_contract_holds_with_units_and_with_normed(options, check):
     for case in CASES:
         check(Subject.of(Additive, **options), case)
 
@@ -71,7 +71,7 @@ def test_weights_and_context_equal_a_plain_loop(normed):
                 assert attended.context[batch, head, position].tolist() == pytest.approx(context, abs=1e-12)
 
 
-def test_two_keys_by_hand():
+def test_weights_of_two_keys_equal_numbers_computed_by_hand():
     """tanh(½ ln 3) = ½, so v = 2 ln 3 gives the scores 0 and ln 3 and the weights ¼ and ¾."""
     mechanism = Additive(HeadShape(1, query=1, key=1))
     with torch.no_grad():
@@ -118,7 +118,7 @@ def test_parameters_start_within_their_bounds_and_heads_differ():
 
 @pytest.mark.parametrize("max_elements", [1, 100, 250])
 def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_elements):
-    """Per query the hidden layer has 2 · 2 · 4 · 5 = 80 numbers: parts of 1, of 1 and of 3 queries."""
+    """The hidden layer of one query has 2 · 2 · 4 · 5 = 80 numbers: parts of 1, 1 and 3 queries."""
     shape = HeadShape(2, query=3, key=4)
     query, keys, values = make_numbers(shape=shape, queries=7)
     mechanism = Additive(shape, units=5).double()

@@ -1,8 +1,8 @@
-"""For every promise of the contract, a mechanism that breaks it and is caught.
+"""For every check of the contract, a mechanism with a mistake that the check must catch.
 
-Each is a sound mechanism with one mistake, often one that somebody really made. `BROKEN` lists the checks
-that catch it, beginning with that of the broken promise. All other checks must pass: a check that always
-fails would catch everything.
+Many of these mistakes occur in real code. For each mechanism, `BROKEN` lists the checks that fail, beginning
+with the check of the broken promise. All other checks must pass: a check that always fails would catch
+everything.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TYPICAL = Case(batch=3, heads=2, queries=4, keys=5, density=0.6, seed=1)
 
 
 class Plain(ScaledDot):
-    """Without the fused kernel, so that a mistake in the formula affects both paths."""
+    """Does not use the fused kernel, so that a mistake in the formula affects both paths."""
 
     def attend(self, query, memory, call):
         attended = super().attend(query, memory, replace(call, need_weights=True))
@@ -80,7 +80,7 @@ class LastMaskWins(ScaledDot):
 
 
 class MasksFirstQueryOnly(ScaledDot):
-    """A mask with one row for all queries is applied to the first only."""
+    """Applies a mask with one row for all queries to the first query only."""
 
     def allowed(self, query, memory, call):
         mask = call.allowed
@@ -128,7 +128,7 @@ class AveragesEmptyRows(Plain):
 
 
 class NanInEmptyRows(Plain):
-    """The softmax of a row of -∞ is NaN; set to 0 afterwards, its gradient is still NaN."""
+    """The softmax of a row of -∞ is NaN. Its gradient stays NaN even if the weights are then set to 0."""
 
     def normalise(self, scores, allowed, **_):
         if allowed is None:
@@ -145,7 +145,7 @@ class RoundsWhenReporting(ScaledDot):
 
 
 class HalvesGradient(ScaledDot):
-    """The path that reports weights has the right values and half the gradient."""
+    """The path that reports weights has the correct values, but half the gradient."""
 
     def normalise(self, scores, allowed, **_):
         return masked_softmax((scores + scores.detach()) / 2, allowed)
@@ -209,7 +209,7 @@ class PassesOffsetZero(ScaledDot):
 
 
 class EditsOnlyTheReport(ScaledDot):
-    """Edits the reported weights, and uses the original ones."""
+    """Edits the reported weights, but computes the context with the original weights."""
 
     def attend(self, query, memory, call):
         attended = super().attend(query, memory, replace(call, edit=None))

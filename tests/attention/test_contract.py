@@ -49,14 +49,14 @@ every_in_head_encoding = pytest.mark.parametrize(
 @both_precisions
 @every_check
 @every_mechanism
-def test_contract(name, check, dtype):
+def test_every_mechanism_keeps_the_contract(name, check, dtype):
     for case in CASES:
         check(subject(name, dtype), case)
 
 
 @every_check
 @every_in_head_encoding
-def test_contract_of_heads_with_positions(positions, check):
+def test_heads_with_positions_keep_the_contract(positions, check):
     for case in CASES:
         check(with_positions(positions), case)
 
@@ -67,7 +67,7 @@ def test_contract_of_heads_with_positions(positions, check):
 @every_mechanism
 @settings(max_examples=50)
 @given(case=RANDOM_CASES)
-def test_contract_in_many_cases(name, check, dtype, case):
+def test_every_mechanism_keeps_the_contract_in_random_cases(name, check, dtype, case):
     check(subject(name, dtype), case)
 
 
@@ -76,7 +76,7 @@ def test_contract_in_many_cases(name, check, dtype, case):
 @every_in_head_encoding
 @settings(max_examples=50)
 @given(case=RANDOM_CASES.filter(lambda case: WIDTH // case.heads % 2 == 0))
-def test_contract_in_many_cases_of_heads_with_positions(positions, check, case):
+def test_heads_with_positions_keep_the_contract_in_random_cases(positions, check, case):
     check(with_positions(positions), case)
 
 

@@ -16,7 +16,7 @@ from jumok.errors import UnsupportedError
 from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 
 
-def plain(query, keys, values, allowed):
+def attend_by_loop(query, keys, values, allowed):
     """Weights and context, one number at a time."""
     batch, head, queries, width = query.shape
     weights = query.new_zeros(batch, head, queries, keys.shape[2])
@@ -36,10 +36,10 @@ def plain(query, keys, values, allowed):
 
 @pytest.mark.parametrize("chunk", [512, 7, 3, 2, 1])
 def test_both_paths_equal_the_formula(monkeypatch, chunk):
-    """In one chunk and in several, of which some hold only padding."""
+    """With one chunk and with several chunks, some of which contain only padding."""
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
     query, keys, values, allowed = random_inputs(5, 7)
-    weights, context = plain(query, keys, values, allowed)
+    weights, context = attend_by_loop(query, keys, values, allowed)
     mechanism = Efficient()
     memory = mechanism.prepare(keys, values, allowed)
     explicit = mechanism(query, memory, need_weights=True)
@@ -53,7 +53,7 @@ def test_both_paths_equal_the_formula(monkeypatch, chunk):
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_several_full_chunks_equal_the_maps_and_so_do_their_gradients(padded):
+def test_contexts_and_gradients_of_several_full_chunks_equal_the_maps(padded):
     query, keys, values, allowed = (tensor.float() for tensor in random_inputs(1100, 1300))
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = Efficient()
@@ -71,7 +71,7 @@ def test_several_full_chunks_equal_the_maps_and_so_do_their_gradients(padded):
 
 
 @pytest.mark.parametrize("high", [80.0, 1000.0])
-def test_a_very_large_key_in_one_chunk_neither_overflows_nor_hides_the_others(monkeypatch, high):
+def test_a_very_large_key_does_not_overflow_and_does_not_hide_keys_of_other_chunks(monkeypatch, high):
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     keys = torch.tensor([0.0, 1.0, high, 0.0, high - 1.0, 0.0])[None, None, :, None].repeat(1, 1, 1, 2)
     keys[..., 1] *= -1  # the second feature is largest where the first is smallest
@@ -159,7 +159,7 @@ def test_both_causal_paths_equal_the_formula_in_numpy(monkeypatch, queries, keys
         torch.testing.assert_close(actual, expected, atol=1e-14, rtol=0)
 
 
-def test_the_last_causal_query_has_the_same_context_as_without_the_causal_mask():
+def test_the_last_causal_query_has_the_context_of_the_bidirectional_mechanism():
     query, keys, values, _ = random_inputs(200, 200)
     bidirectional, causal = Efficient(), Efficient(causal=True)
     last = causal(query, causal.prepare(keys, values, None)).context[:, :, -1]
@@ -167,7 +167,7 @@ def test_the_last_causal_query_has_the_same_context_as_without_the_causal_mask()
     torch.testing.assert_close(last, expected, atol=1e-13, rtol=0)
 
 
-def test_several_causal_chunks_equal_the_formula_and_so_do_their_gradients():
+def test_contexts_and_gradients_of_several_causal_chunks_equal_the_formula():
     query, keys, values, allowed = random_inputs(300, 300)
     _, expected = causal_in_numpy(query, keys, values, allowed)
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
@@ -191,7 +191,7 @@ def test_several_causal_chunks_equal_the_formula_and_so_do_their_gradients():
 @pytest.mark.parametrize("size", [30.0, 300.0, 3e4])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights):
-    """Relative to the largest key of a chunk, every earlier exponential would be 0."""
+    """If exponentials were relative to the largest key of a chunk, all earlier ones would be 0."""
     random = torch.Generator().manual_seed(1)
     query, keys, values = (torch.randn(2, 1, 50, 3, generator=random, dtype=dtype) for _ in range(3))
     keys = keys + size * torch.linspace(-1, 1, 50, dtype=dtype)[:, None] * torch.tensor([1.0, -1.0, 0.0])
@@ -210,7 +210,7 @@ def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights)
 
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_causal_gradients_equal_finite_differences(monkeypatch, need_weights):
-    """All queries of the third sentence and one of the first have no key to attend to."""
+    """All queries of the third sentence and one query of the first have no key to attend to."""
     monkeypatch.setattr(efficient_module, "CAUSAL_CHUNK", 2)
     check_gradients(Efficient(causal=True), random_inputs(3, 3), need_weights=need_weights)
 
@@ -239,7 +239,7 @@ def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = Efficient(causal=True)
-    # The sums before the step and those of the new key, of two heads: four features times four values.
+    # The sums before the step and the sums of the new key, for two heads: four features times four values.
     assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 2 * 4 * 4
 
 

@@ -8,7 +8,7 @@ from jumok.attention.graph import attention_graph, roll_out
 from jumok.errors import DataError, RecipeError, UnsupportedError
 
 
-def test_the_graph_of_a_two_by_three_map_by_hand():
+def test_the_graph_of_a_two_by_three_map_equals_one_made_by_hand():
     weights = np.array([[0.7, 0.26, 0.04], [0.0, 0.05, 0.95]])
     graph = attention_graph(weights, ["나는", "간다"], ["I", "go", "go"])
     assert dict(graph.nodes(data="label")) == {
@@ -49,7 +49,7 @@ def test_without_networkx_the_error_says_how_to_install_it(monkeypatch):
         attention_graph(np.ones((1, 1)), ["a"], ["b"])
 
 
-def test_roll_out_of_two_layers_by_hand():
+def test_the_roll_out_of_two_layers_equals_numbers_computed_by_hand():
     """Ã₁ = [[1, 0], [¼, ¾]], Ã₂ = [[½, ½], [0, 1]]; Ã₂ Ã₁ = [[⅝, ⅜], [¼, ¾]]."""
     first = np.array([[1.0, 0.0], [0.5, 0.5]])
     second = np.array([[0.0, 1.0], [0.0, 1.0]])

@@ -24,7 +24,7 @@ from jumok.attention import additive as additive_module
 from jumok.config.recipe import AttentionSettings
 from jumok.errors import RecipeError, UnsupportedError
 
-# What Keras calls "scores" are weights.
+# Keras calls the weights of attention "scores".
 KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(encoding="utf-8"))["cases"]
 ONE_HEAD = HeadShape(1, query=4, key=4)
 
@@ -40,7 +40,7 @@ ONE_HEAD = HeadShape(1, query=4, key=4)
         ("additive, scale", KerasAdditive, True),
     ],
 )
-def test_scores_equal_those_of_keras(name, kind, use_scale):
+def test_scores_equal_keras_scores(name, kind, use_scale):
     case = KERAS[name]
     mechanism = kind(ONE_HEAD, use_scale=use_scale).double()
     parameters = {"scale": "factor", "concat_score_weight": "weight"}  # Keras' names and ours

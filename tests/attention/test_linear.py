@@ -14,7 +14,7 @@ from jumok.errors import UnsupportedError
 from support.attention_costs import check_gradients, largest_step_tensor, largest_tensor, random_inputs
 
 
-def plain(query, keys, values, allowed, *, causal, query_offset=0):
+def attend_by_loop(query, keys, values, allowed, *, causal, query_offset=0):
     """Weights and context, one pair of query and key at a time."""
     batch, head, queries, _ = query.shape
     weights = query.new_zeros(batch, head, queries, keys.shape[2])
@@ -46,7 +46,7 @@ def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, 
     monkeypatch.setattr(linear_module, "CAUSAL_CHUNK", 3)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     query, keys, values, allowed = random_inputs(queries, keys)
-    weights, context = plain(query, keys, values, allowed, causal=causal, query_offset=query_offset)
+    weights, context = attend_by_loop(query, keys, values, allowed, causal=causal, query_offset=query_offset)
     mechanism = LinearAttention(causal=causal)
     memory = mechanism.prepare(keys, values, allowed)
     explicit = mechanism(query, memory, query_offset=query_offset, need_weights=True)
@@ -59,7 +59,7 @@ def test_both_paths_equal_the_formula(monkeypatch, queries, keys, query_offset, 
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_several_full_chunks_equal_the_path_with_weights_and_so_do_their_gradients(causal):
+def test_contexts_and_gradients_of_several_full_chunks_equal_the_path_with_weights(causal):
     query, keys, values, allowed = random_inputs(600, 600)
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = LinearAttention(causal=causal)
@@ -78,7 +78,7 @@ def test_several_full_chunks_equal_the_path_with_weights_and_so_do_their_gradien
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
-    """All queries of the third sentence and, if causal, one of the first have no key to attend to."""
+    """All queries of the third sentence and, if causal, one query of the first have no key to attend to."""
     monkeypatch.setattr(linear_module, "CAUSAL_CHUNK", 2)
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", 2)
     check_gradients(LinearAttention(causal=causal), random_inputs(3, 3), need_weights=need_weights)
@@ -91,7 +91,7 @@ def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
     rows = torch.tensor([2, 0, 0])
     mechanism = LinearAttention(causal=True)
     memory = mechanism.prepare(keys[:, :, :4], values[:, :, :4], allowed[:, :4]).select(rows)
-    _, full = plain(query[rows], keys[rows], values[rows], allowed[rows], causal=True)
+    _, full = attend_by_loop(query[rows], keys[rows], values[rows], allowed[rows], causal=True)
     for position in range(4, 7):
         new = slice(position, position + 1)
         memory = mechanism.extend(memory, keys[rows][:, :, new], values[rows][:, :, new])

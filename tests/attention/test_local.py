@@ -14,7 +14,7 @@ KINDS = [LuongLocalM, LuongLocalP]
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("window", [1, 2])
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_the_contract_holds_in_narrow_windows_too(kind, window, check):
+def test_the_contract_holds_in_narrow_windows(kind, window, check):
     for case in CASES:
         check(Subject.of(kind, window=window), case)
 
@@ -113,7 +113,7 @@ def weights_of(mechanism, *, queries, keys, allowed=None, query_offset=0):
     ).weights[0, 0]
 
 
-def test_local_m_by_hand():
+def test_local_m_weights_equal_numbers_computed_by_hand():
     """D = 1 over four keys; the fifth and sixth query are beyond the end and attend around the last key."""
     half, third = 1 / 2, 1 / 3
     expected = torch.tensor(
@@ -144,7 +144,7 @@ def test_local_m_with_a_masked_window_gives_zero():
 
 
 def test_local_m_keeps_the_positions_of_rows_that_share_a_memory():
-    """Three hypotheses of one sentence have the same position, not consecutive ones."""
+    """Three hypotheses of one sentence have the same position, not consecutive positions."""
     mechanism = indifferent(LuongLocalM, 1)
     states = torch.ones(1, 1, 6, 1)
     memory = mechanism.prepare(states, states, None).with_beams(
@@ -155,7 +155,7 @@ def test_local_m_keeps_the_positions_of_rows_that_share_a_memory():
     torch.testing.assert_close(weights[:, 0, 0], torch.tensor([[0, 1 / 3, 1 / 3, 1 / 3, 0, 0]] * 3))
 
 
-def test_local_p_by_hand():
+def test_local_p_weights_equal_numbers_computed_by_hand():
     """S = 4, so p = 2; D = 2, so σ = 1 and the window covers every key."""
     near, far = math.exp(-0.5), math.exp(-2)
     weights = weights_of(indifferent(LuongLocalP, 2), queries=1, keys=4)

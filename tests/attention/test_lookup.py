@@ -75,7 +75,7 @@ def test_additive_equals_its_formula_and_takes_two_widths():
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES, ids=["dot", "scaled", "additive", *KERNELS])
-def test_one_query_gives_the_same_as_among_several_and_values_may_have_any_shape(similarity):
+def test_a_single_query_gives_the_same_result_as_in_a_batch_for_values_of_any_shape(similarity):
     torch.manual_seed(1)
     if isinstance(similarity, AdditiveScore):
         similarity = similarity.double()
@@ -94,7 +94,7 @@ def test_one_query_gives_the_same_as_among_several_and_values_may_have_any_shape
 
 
 @every_kernel
-def test_kernels_equal_those_of_the_book_up_to_a_factor(kernel, formula):
+def test_kernels_equal_the_formulas_of_the_book_up_to_a_factor(kernel, formula):
     """A factor cancels in the weights, so each kernel is divided by its value at 0."""
     zero = torch.zeros(1, 1, dtype=torch.float64)
     for distance in (0.0, 0.3, -0.8, 1.0, 1.0001, 2.5):
@@ -163,14 +163,14 @@ def test_the_gradient_equals_finite_differences(similarity):
     )
 
 
-def test_an_exact_key_returns_its_value_and_a_missing_one_that_of_the_nearest_key():
+def test_a_key_returns_its_value_and_a_missing_key_returns_the_value_of_the_nearest_key():
     assert look_up("Li") == "Mu"
     assert look_up("Li", without=["Li"]) == "Zachary"
     assert [look_up(key) for key, _ in NAMES] == [value for _, value in NAMES]
     assert look_up("Zhangg") == "Aston"
 
 
-def test_the_largest_weight_of_a_missing_name_is_that_of_the_nearest_key():
+def test_for_a_missing_name_the_nearest_key_has_the_largest_weight():
     names = [entry for entry in NAMES if entry[0] != "Li"]
     answer = attend(name_vector("Li"), name_database(names), dot)
     torch.testing.assert_close(answer.context, answer.weights)

@@ -82,7 +82,7 @@ def weights_of(mechanism, query, keys, allowed=None):
 
 
 def test_dot_by_hand_is_not_scaled():
-    """Width 4, query of ones: the scores are 0 and ln 3; scaled ones would be half of that."""
+    """Width 4, query of ones: the scores are 0 and ln 3; scaled scores would be half as large."""
     query = torch.ones(1, 1, 1, 4)
     keys = torch.tensor([[0.0] * 4, [math.log(3) / 4] * 4])[None, None]
     weights = weights_of(LuongDot(HeadShape(1, query=4, key=4)), query, keys)
@@ -115,7 +115,7 @@ def test_general_with_the_identity_is_dot():
     torch.testing.assert_close(weights_of(general, query, keys), weights_of(LuongDot(shape), query, keys))
 
 
-def test_concat_is_additive_with_its_matrix_split_in_two():
+def test_concat_equals_the_additive_score_with_the_matrix_split_in_two():
     torch.manual_seed(13)
     shape = HeadShape(2, query=3, key=4)
     joined = torch.randn(2, 6, 3 + 4, dtype=torch.float64)  # W of each head, (units, query + key)

@@ -48,14 +48,14 @@ def test_very_low_scores_do_not_unmask_keys():
     assert masked_softmax(scores, torch.tensor([[True, False]])).tolist() == [[1.0, 0.0]]
 
 
-def test_the_padding_mask_of_sentences_of_five_eight_and_three_words():
+def test_the_padding_mask_hides_the_end_of_shorter_sentences():
     rows = [
         "".join(".x"[int(allowed)] for allowed in row) for row in padding_mask(torch.tensor([5, 8, 3]), 8)
     ]
     assert rows == ["xxxxx...", "xxxxxxxx", "xxx....."]
 
 
-def test_the_causal_triangle_of_i_go_home():
+def test_the_causal_mask_of_i_go_home_is_a_triangle():
     """나는 집에 간다 after `<s>`: each position attends to itself and those before it."""
     target = ["<s>", "나는", "집에", "간다"]
     allowed = causal_mask(len(target), len(target), query_offset=0)

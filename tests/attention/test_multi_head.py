@@ -23,7 +23,7 @@ from jumok.config.recipe import AttentionSettings, InitialiserName
 from jumok.errors import RecipeError, UnsupportedError
 
 
-def test_two_queries_and_two_keys_by_hand():
+def test_two_queries_and_two_keys_equal_numbers_computed_by_hand():
     """d = 1, queries 1 and 2, keys 0 and ln 3: the weights are 1/4, 3/4 and then 1/10, 9/10."""
     query = torch.tensor([[[[1.0], [2.0]]]])
     keys = torch.tensor([[[[0.0], [math.log(3)]]]])
@@ -43,7 +43,7 @@ def test_scores_are_divided_by_the_root_of_the_width():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_parity_with_torch(causal):
+def test_context_and_weights_equal_torch(causal):
     """nn.MultiheadAttention and SDPA on the same weights."""
     torch.manual_seed(3)
     ours = MultiHead(width=16, heads=4, mechanism=ScaledDot(causal=causal)).eval()
@@ -98,14 +98,14 @@ def test_padding_of_a_memory_survives_extending():
     assert extended.allowed.tolist() == [[True, False, True]] * 2
 
 
-# What Keras calls "scores" are weights.
+# Keras calls the weights of attention "scores".
 KERAS = json.loads(Path(__file__).with_name("keras_numbers.json").read_text(encoding="utf-8"))["cases"]
 
 
 def from_keras(case):
     """A MultiHead with the weights of a Keras layer.
 
-    Its kernels for queries, keys and values are (width of the states, head, width of the head).
+    The kernels of Keras for queries, keys and values are (width of the states, head, width of the head).
     """
     options = case["options"]
     arrays = {
@@ -129,7 +129,7 @@ def from_keras(case):
 
 
 @pytest.mark.parametrize("name", ["documented", "widths", "no bias", "output shape"])
-def test_equal_to_keras_on_the_same_weights(name):
+def test_multi_head_equals_keras_on_the_same_weights(name):
     case = KERAS[name]
     ours = from_keras(case)
     query = torch.tensor(case["query"], dtype=torch.float64)
@@ -139,7 +139,7 @@ def test_equal_to_keras_on_the_same_weights(name):
     torch.testing.assert_close(attended.weights, torch.tensor(case["scores"], dtype=torch.float64))
 
 
-def test_several_axes_as_in_keras():
+def test_attention_over_several_axes_equals_keras():
     case = KERAS["axes"]
     states = torch.tensor(case["query"], dtype=torch.float64)
     attended = attend_over_axes(from_keras(case), states, (2, 3), need_weights=True)
@@ -147,7 +147,7 @@ def test_several_axes_as_in_keras():
     torch.testing.assert_close(attended.weights, torch.tensor(case["scores"], dtype=torch.float64))
 
 
-def test_shapes_documented_by_keras():
+def test_outputs_have_the_shapes_that_keras_documents():
     attention = MultiHead(width=Widths(16, 16, key=2, value=2, output=16), heads=2, mechanism=ScaledDot())
     target, source = torch.randn(3, 8, 16), torch.randn(3, 4, 16)
     attended = attention(target, attention.prepare(source, source), need_weights=True)
@@ -157,7 +157,7 @@ def test_shapes_documented_by_keras():
     assert attend_over_axes(attention, states, (2, 3)).context.shape == states.shape
 
 
-def test_several_axes_of_two_tensors_with_a_mask_as_in_keras():
+def test_attention_over_axes_of_two_tensors_with_a_mask_equals_keras():
     """A query whose keys are all masked has context 0 in jumok (and the mean of all values in Keras)."""
     case = KERAS["axes of two tensors"]
     states, source = (torch.tensor(case[name], dtype=torch.float64) for name in ("query", "value"))
@@ -199,8 +199,8 @@ def test_an_edit_over_several_axes_gets_weights_with_these_axes():
 
 @pytest.mark.parametrize("kind", ["scaled-dot", "efficient", "linear"])
 @pytest.mark.parametrize("axes", [(1,), (3, 1), (1, 2, 3)])
-def test_axes_in_any_order_equal_a_loop_over_the_others(kind, axes):
-    """With padding among the keys, which every mechanism supports."""
+def test_attended_axes_in_any_order_equal_a_loop_over_the_batch_axes(kind, axes):
+    """The keys contain padding, which every mechanism supports."""
     attention = make_attention(AttentionSettings(kind=kind), width=8, heads=2).eval()
     states, source = torch.randn(2, 3, 4, 5, 8), torch.randn(2, 3, 4, 5, 8)
     allowed_keys = torch.rand(2, 3, 4, 5) < 0.7
@@ -286,7 +286,7 @@ def test_projections_begin_as_their_initialisers_say():
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).query.weight
     torch.manual_seed(4)
     first, *_ = [nn.Linear(8, 8, bias=False) for _ in range(4)]
-    # Runs begin with the same weights as in earlier versions.
+    # A seed gives the same initial weights as in earlier versions.
     assert torch.equal(plain, nn.init.xavier_uniform_(first.weight))
 
 
@@ -302,7 +302,7 @@ def test_widths_below_one_are_refused(widths):
         MultiHead(width=Widths(**sizes), heads=2, mechanism=ScaledDot())
 
 
-def test_heads_need_not_divide_the_width_if_they_have_widths_of_their_own():
+def test_heads_need_not_divide_the_width_if_key_and_value_widths_are_set():
     widths = Widths.of(16, 3, key=4, value=6)
     assert widths == Widths(16, 16, key=4, value=6, output=16)
     attention = MultiHead(width=widths, heads=3, mechanism=ScaledDot())

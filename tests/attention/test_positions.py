@@ -38,7 +38,7 @@ def test_sinusoids_follow_the_formula(position, column):
     assert sinusoids(512, 8)[position, column].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_sinusoids_beyond_the_table_equal_those_of_a_larger_table():
+def test_sinusoids_beyond_the_table_equal_a_larger_table():
     short, long = SinusoidalPositions(6, table_size=4), SinusoidalPositions(6, table_size=64)
     assert torch.equal(short(20), long(20))
     assert torch.equal(short(1, offset=30), long(1, offset=30))
@@ -47,7 +47,7 @@ def test_sinusoids_beyond_the_table_equal_those_of_a_larger_table():
     assert short.to(torch.float64)(9).dtype == torch.float64
 
 
-def test_sinusoids_of_odd_width():
+def test_sinusoids_support_an_odd_width():
     assert sinusoids(3, 5).shape == (3, 5)
 
 
@@ -128,13 +128,13 @@ def test_rotary_preserves_norm_and_precision_and_works_step_by_step():
         rotate(torch.zeros(1, 1, 1, 5))
 
 
-def test_alibi_slopes_of_the_paper():
+def test_alibi_slopes_equal_the_numbers_of_the_paper():
     assert alibi_slopes(8) == [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]
     assert alibi_slopes(1) == [1 / 256]
     assert alibi_slopes(16)[:3] == pytest.approx([2**-0.5, 2**-1, 2**-1.5])
 
 
-def test_alibi_slopes_between_powers_of_two():
+def test_alibi_slopes_between_powers_of_two_follow_the_code_of_the_paper():
     """12 heads: the slopes of eight heads, then the 1st, 3rd, 5th and 7th slope of sixteen."""
     assert alibi_slopes(12) == pytest.approx(
         [2.0**-h for h in range(1, 9)] + [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
@@ -218,7 +218,7 @@ def test_relative_keys_equal_a_plain_loop():
 
 @pytest.mark.parametrize("kind", [ScaledDot, Restricted, LuongDot])
 def test_relative_keys_as_a_bias_equal_vectors_added_to_the_keys(kind):
-    """Whatever the scale of the mechanism's dot products."""
+    """This holds for every scale of the mechanism's dot products."""
     torch.manual_seed(4)
     relative, mechanism = RelativeKeys(heads=1, width=6, max_distance=1), kind(HeadShape(1, 6, 6))
     attention = MultiHead(width=6, heads=1, mechanism=mechanism, positions=relative)
@@ -257,7 +257,7 @@ def test_alibi_follows_the_paper_in_a_decoder_and_tells_left_from_right_in_an_en
     bias = Alibi(4).bias(query, 5, 0)
     before = torch.ones(5, 5).tril().bool()
     assert torch.equal(bias[:, before], alibi_bias(4, 5, 5)[:, before])
-    # To the left the slope of the first head of four, to the right that of the last.
+    # Head 0 has the slope 1/4 for keys before the query, and the slope of the last head, 1/256, after it.
     assert bias[0, 2].tolist() == [-2 / 4, -1 / 4, 0, -1 / 256, -2 / 256]
     assert torch.equal(bias.flip(1, 2), bias.flip(0))  # mirroring the sentence reverses the heads
     assert not torch.equal(bias.flip(1, 2), bias)
@@ -282,16 +282,16 @@ def test_head_positions_depend_on_distances_alone(positions):
     torch.testing.assert_close(scores(3), scores(0), atol=1e-5, rtol=0)
 
 
-def test_a_bias_of_the_call_is_added_to_that_of_the_positions():
+def test_the_bias_of_a_call_and_the_bias_of_the_positions_are_added():
     torch.manual_seed(7)
     with_alibi = MultiHead(width=8, heads=2, mechanism=ScaledDot(), positions=Alibi(2)).eval()
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
     plain.load_state_dict(with_alibi.state_dict())
     states, bias = torch.randn(1, 5, 8), torch.randn(2, 5, 5)
     added = Alibi(2).bias(torch.zeros(1, 2, 5, 4), 5, 0) + bias
-    found = with_alibi(states, with_alibi.prepare(states, states), bias=bias)
+    actual = with_alibi(states, with_alibi.prepare(states, states), bias=bias)
     expected = plain(states, plain.prepare(states, states), bias=added)
-    torch.testing.assert_close(found.context, expected.context)
+    torch.testing.assert_close(actual.context, expected.context)
 
 
 def test_the_lowest_frequency_of_marians_sinusoids_is_a_ten_thousandth() -> None:

@@ -21,7 +21,7 @@ CASES = [
 ]
 
 
-def plain(query, keys, values, allowed, *, neighbours, causal, query_offset=0):
+def attend_by_loop(query, keys, values, allowed, *, neighbours, causal, query_offset=0):
     """The context, one query at a time."""
     batch, head, queries, width = query.shape
     context = values.new_zeros(batch, head, queries, values.shape[-1])
@@ -47,7 +47,7 @@ def test_restricted_attention_keeps_the_contract(check, neighbours, case, dtype)
 @pytest.mark.parametrize("length", [1, 3, 4, 8, 13])
 def test_blocks_and_mask_equal_the_formula(length, neighbours, causal):
     query, keys, values, allowed = random_inputs(length, length)
-    expected = plain(query, keys, values, allowed, neighbours=neighbours, causal=causal)
+    expected = attend_by_loop(query, keys, values, allowed, neighbours=neighbours, causal=causal)
     mechanism = Restricted(neighbours=neighbours, causal=causal)
     memory = mechanism.prepare(keys, values, allowed)
     for options in ({}, {"need_weights": True}, {"allowed": torch.ones(1, dtype=torch.bool)}):
@@ -64,7 +64,9 @@ def test_the_offset_shifts_the_positions_of_all_queries(num_queries, num_keys, q
     """One query, several queries, keys after the last query, and queries after the last key."""
     query, keys, values, allowed = random_inputs(num_queries, num_keys)
     allowed = allowed if padded else torch.ones_like(allowed)
-    expected = plain(query, keys, values, allowed, neighbours=2, causal=causal, query_offset=query_offset)
+    expected = attend_by_loop(
+        query, keys, values, allowed, neighbours=2, causal=causal, query_offset=query_offset
+    )
     mechanism = Restricted(neighbours=2, causal=causal)
     memory = mechanism.prepare(keys, values, allowed if padded else None)
     for need_weights in (False, True):
@@ -75,7 +77,7 @@ def test_the_offset_shifts_the_positions_of_all_queries(num_queries, num_keys, q
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_gradients_equal_finite_differences(causal, need_weights):
-    """All queries of the third sentence and, if causal, one of the first have no key to attend to."""
+    """All queries of the third sentence and, if causal, one query of the first have no key to attend to."""
     mechanism = Restricted(neighbours=1, causal=causal)
     check_gradients(mechanism, random_inputs(4, 4), need_weights=need_weights)
 
@@ -108,7 +110,7 @@ def test_a_step_costs_the_same_after_any_length():
 
 
 def test_dropout_applies_to_the_weights_of_a_block():
-    """Values of 1: without dropout the context is 1, with it the sum of the remaining weights, doubled."""
+    """All values are 1, so the context is the sum of the remaining weights, which dropout doubles."""
     states = torch.zeros(1, 1, 40, 4)
     mechanism = Restricted(neighbours=3, dropout=nn.Dropout(0.5)).train()
     torch.manual_seed(0)

@@ -28,12 +28,12 @@ ELEMENTS = {
     "exercise": (r"^## Exercise$", r"^## 연습 문제$"),
     "answer": (r"^<summary>Answer</summary>$", r"^<summary>정답</summary>$"),
 }
-"""What to look for on an English and on a Korean page."""
+"""Patterns of each element on an English page and on a Korean page."""
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 @pytest.mark.parametrize("page", COURSE)
-def test_a_page_of_the_course_is_whole(page: str, language: str) -> None:
+def test_a_page_of_the_course_has_every_element(page: str, language: str) -> None:
     text = (EXPLAIN / f"{page}{'.ko' if language == 'ko' else ''}.md").read_text(encoding="utf-8")
     patterns = {name: korean if language == "ko" else english for name, (english, korean) in ELEMENTS.items()}
     missing = [name for name, pattern in patterns.items() if not re.search(pattern, text, re.M)]

@@ -1,6 +1,6 @@
 """A page x.md and its Korean page x.ko.md have the same parts, formulas, numbers and code.
 
-Korean pages and strings use one word per concept.
+Korean pages and strings use the Korean words of the glossary in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KOREAN_STRINGS = [
     *sorted((PROJECT / "src" / "jumok" / "cli" / "korean").glob("*.po")),
     *sorted((PROJECT / "web" / "src").glob("**/*.ts")),
 ]
-"""What the pages and the command line say in Korean."""
+"""Files with the Korean strings of the web pages and the command line."""
 ENGLISH_ONLY = {"log.md", "renames.md", "python.md"}
 """Records, and what is generated from docstrings."""
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
@@ -46,11 +46,11 @@ OTHER_WORDS = {
     r"오리진": "출처",
     r"(?<!저)마다의": "별",
 }
-"""Other Korean words for concepts of the glossary in CONTRIBUTING.md, and the word of the glossary."""
+"""Patterns of Korean words that must not be used → the word of the glossary in CONTRIBUTING.md instead."""
 
 
 def parts(page: Path) -> dict[str, list[str]]:
-    """What must not differ between the languages."""
+    """Return the parts of a page that must be the same in both languages."""
     text = page.read_text(encoding="utf-8")
     code = [f"{language}\n{remove_comments(body)}" for language, body in FENCED.findall(text)]
     prose = FENCED.sub("", text)
@@ -71,12 +71,12 @@ def korean_page(english: Path) -> Path:
 
 
 def first_column(line: str) -> str:
-    """The code of an indented line; what stands behind it, after two spaces, may be translated."""
+    """The code of an indented line. Text after it, separated by two spaces, may be translated."""
     return re.split(r" {2,}", line.strip())[0]
 
 
 def with_digits(prose: str) -> str:
-    """1.2 million and 120만 are one number."""
+    """Write large numbers in digits, so that 1.2 million and 120만 become the same number."""
 
     def value(found: re.Match[str]) -> str:
         return f"{float(found[1]) * SCALES[found[2] or found[3]]:,.0f} "
@@ -85,7 +85,7 @@ def with_digits(prose: str) -> str:
 
 
 def numbers_in_words(english: Path) -> set[str]:
-    """Numbers that an English page has as words, where a Korean one may have digits: five minutes, 5분."""
+    """Numbers that an English page writes as words. The Korean page may write them in digits: 5분."""
     words = set(re.findall(r"[a-z]+", english.read_text(encoding="utf-8").lower()))
     whole = {str(value) for value, word in enumerate(WORDS, 1) if word in words}
     return whole | {part for word, value in FRACTIONS.items() if word in words for part in ("1", str(value))}
@@ -106,13 +106,13 @@ def test_every_page_is_in_both_languages() -> None:
 
 
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
-def test_a_korean_page_says_what_the_english_one_says(korean: Path) -> None:
+def test_a_korean_page_has_the_same_parts_as_the_english_page(korean: Path) -> None:
     english = korean.with_name(korean.name.replace(".ko.md", ".md"))
-    found, expected = parts(korean), parts(english)
+    actual, expected = parts(korean), parts(english)
     only_in_words = numbers_in_words(english) - set(expected["numbers"])
-    found["numbers"] = [number for number in found["numbers"] if number not in only_in_words]
+    actual["numbers"] = [number for number in actual["numbers"] if number not in only_in_words]
     for what in expected:
-        assert found[what] == expected[what], f"{what} of {korean.name} differ from those of {english.name}"
+        assert actual[what] == expected[what], f"{what} of {korean.name} differ from those of {english.name}"
 
 
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -129,8 +129,8 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
 )
 def test_korean_uses_the_words_of_the_glossary(korean: Path) -> None:
     text = korean.read_text(encoding="utf-8")
-    found = {match[0]: word for other, word in OTHER_WORDS.items() for match in re.finditer(other, text)}
-    assert found == {}
+    mistakes = {match[0]: word for other, word in OTHER_WORDS.items() for match in re.finditer(other, text)}
+    assert mistakes == {}
 
 
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))

@@ -32,7 +32,7 @@ def references() -> list[str]:
 
 
 def corrupt(sentences: list[str], share: float, seed: int) -> list[str]:
-    """Replace this share of the words by random ones."""
+    """Replace this share of the words by random words."""
     generator = random.Random(seed)
     return [
         " ".join(generator.choice(WORDS) if generator.random() < share else word for word in sentence.split())

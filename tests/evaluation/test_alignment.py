@@ -22,7 +22,7 @@ LINKS = st.frozensets(st.tuples(st.integers(0, 5), st.integers(0, 5)))
 
 
 class TestScore:
-    def test_scores_equal_those_computed_by_hand(self) -> None:
+    def test_scores_equal_values_computed_by_hand(self) -> None:
         # A = {00, 11, 22, 03}, S = {00, 11, 33}, P = S ∪ {22}: |A∩S| = 2, |A∩P| = 3, |A| = 4, |S| = 3.
         scores = score_alignments([parse_alignment("0-0 1-1 2-2 0-3")], [parse_alignment("0-0 1-1 3-3 2?2")])
         assert scores.precision == pytest.approx(3 / 4)
@@ -91,7 +91,7 @@ class TestSymmetrise:
             ("grow-diagonal-final", "0-0 1-1 1-2 2-1 3-5 4-4 5-2"),
         ],
     )
-    def test_links_equal_those_derived_by_hand(self, method: str, links: str) -> None:
+    def test_links_equal_links_derived_by_hand(self, method: str, links: str) -> None:
         assert symmetrise(self.FORWARD, self.BACKWARD, method) == parse_alignment(links).sure
 
     def test_a_link_between_linked_words_is_not_added(self) -> None:
@@ -100,7 +100,7 @@ class TestSymmetrise:
         assert symmetrise(forward, backward) == backward
 
     @given(LINKS, LINKS)
-    def test_each_method_adds_links_to_those_of_the_method_before(
+    def test_each_method_has_all_links_of_the_previous_method(
         self, forward: frozenset[tuple[int, int]], backward: frozenset[tuple[int, int]]
     ) -> None:
         methods = ("intersection", "grow-diagonal", "grow-diagonal-final", "union")

@@ -27,7 +27,7 @@ def sacrebleu_test(
     return {"bleu": results["BLEU"], "chrf": results["chrF2"]}
 
 
-def test_scores_and_intervals_equal_those_of_sacrebleu(
+def test_scores_and_intervals_equal_the_results_of_sacrebleu(
     baseline: list[str], system: list[str], references: list[str]
 ) -> None:
     expected = sacrebleu_test("bs", baseline, system, references)

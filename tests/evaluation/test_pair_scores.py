@@ -34,7 +34,7 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def test_scores_equal_those_computed_by_hand() -> None:
+def test_scores_equal_values_computed_by_hand() -> None:
     assert PairScore(0.0, 0.0).score == 1.0
     assert PairScore(1.0, 3.0).score == pytest.approx(math.exp(-(2.0 + 2.0)))  # difference + mean
     assert PairScore(math.nan, 1.0).score == 0.0
@@ -55,21 +55,21 @@ def translators(tmp_path_factory: pytest.TempPathFactory) -> tuple[Translator, T
 
 
 def area_under_curve(good: list[float], bad: list[float]) -> float:
-    """The probability that a good pair has a higher score than a bad one."""
+    """The probability that a good pair has a higher score than a bad pair."""
     wins = sum((g > b) + (g == b) / 2 for g in good for b in bad)
     return wins / (len(good) * len(bad))
 
 
 @pytest.mark.medium
 class TestScoring:
-    def test_cross_entropies_are_those_of_one_sentence_at_a_time(
+    def test_cross_entropies_of_a_batch_equal_cross_entropies_of_single_sentences(
         self, translators: tuple[Translator, Translator]
     ) -> None:
         translator, _ = translators
         sources = translator.tokenizers.source.encode_batch(["one two three", "four", "nine nine"])
         targets = translator.tokenizers.target.encode_batch(["eins zwei drei", "vier", "neun"])
-        found = cross_entropies(translator.model, sources, targets, batch_tokens=12)
-        for source, target, entropy in zip(sources, targets, found, strict=True):
+        entropies = cross_entropies(translator.model, sources, targets, batch_tokens=12)
+        for source, target, entropy in zip(sources, targets, entropies, strict=True):
             log_probs = next_log_probs(translator.model, source, target)
             labels = [*target, END]
             expected = -sum(float(log_probs[i, label]) for i, label in enumerate(labels)) / len(labels)
@@ -93,7 +93,7 @@ class TestScoring:
         assert long.score == 0.0
         assert short.score > 0.0
 
-    def test_the_second_model_must_be_of_the_other_direction(
+    def test_the_second_model_must_translate_in_the_opposite_direction(
         self, translators: tuple[Translator, Translator]
     ) -> None:
         check_directions(*translators)

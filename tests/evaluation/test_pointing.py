@@ -39,6 +39,6 @@ def test_only_the_tokens_of_the_name_are_measured(tmp_path: Path, letters: int |
     miss = replace(hit, left=(column + 2) % 4 / 4, right=((column + 2) % 4 + 1) / 4)
     for region, hits in ((hit, 1), (miss, 0)):
         pair = Pair(path, CAPTION, picture=Picture("", (region,)))
-        found = score_pointing(translator, [pair], [CAPTION])
-        assert found is not None
-        assert (found.words, found.written, found.hits) == (1, 1, hits)
+        scores = score_pointing(translator, [pair], [CAPTION])
+        assert scores is not None
+        assert (scores.words, scores.written, scores.hits) == (1, 1, hits)

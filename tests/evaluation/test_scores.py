@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_scores_equal_those_of_sacrebleu(baseline: list[str], references: list[str]) -> None:
+def test_scores_equal_the_scores_of_sacrebleu(baseline: list[str], references: list[str]) -> None:
     result = score(baseline, references)
     assert result.bleu == pytest.approx(corpus_bleu(baseline, [references]).score)
     assert result.chrf == pytest.approx(corpus_chrf(baseline, [references]).score)
@@ -26,7 +26,7 @@ def test_scores_equal_those_of_sacrebleu(baseline: list[str], references: list[s
     assert result.sentences == len(references)
 
 
-def test_scores_equal_those_of_the_sacrebleu_command(
+def test_scores_equal_the_output_of_the_sacrebleu_command(
     baseline: list[str], references: list[str], tmp_path: Path
 ) -> None:
     paths = []
@@ -87,16 +87,18 @@ def test_the_caller_can_choose_a_tokenizer() -> None:
 
 
 @pytest.mark.parametrize("language", ["ko", "ja", "zh", "de"])
-def test_a_score_does_not_depend_on_what_is_installed(language: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_score_does_not_depend_on_installed_packages(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def scored() -> tuple[float, str]:
         result = score(["나는 집에 가요 ."], ["나는 학교에 가요 ."], language=language, metrics=("bleu",))
         return result.bleu, result.bleu_signature
 
-    found = []
+    results = []
     for installed in (True, False):
         monkeypatch.setattr(scores, "find_spec", lambda module, installed=installed: installed or None)
-        found.append(scored())
-    assert found[0] == found[1]
+        results.append(scored())
+    assert results[0] == results[1]
 
 
 def test_mecab_can_be_named() -> None:

@@ -1,4 +1,4 @@
-"""Runs the commands of PAGES_TO_RUN in order, those of each page in an empty folder.
+"""Runs the commands of each page of PAGES_TO_RUN in order, in an empty folder per page.
 
 Blocks marked `sh` and `python` run, except those below `<!-- not run: reason -->`. Training time and
 number of pairs are reduced. Links to files must not be dead.
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parent.parent.parent
 PAGES_TO_RUN = ("README.md", "docs/tutorial.md", "docs/pictures.md", "docs/models.md", "docs/texts.md")
-GIVEN = {
+FILES_OF_READER = {
     "docs/models.md": {"opus.zip": "tests/interop/stored/classic.zip"},
     "docs/texts.md": {"runs/mine/model": "tests/stored/models/transformer"},
 }
-"""Files and folders that the reader of a page has: name on the page → path in the project."""
+"""Files and folders that the reader of a page already has: name on the page → path in the project."""
 EXPLAIN = PROJECT / "docs" / "explain"
 EXPLAIN_PAGES = tuple(sorted(f"docs/explain/{path.name}" for path in EXPLAIN.glob("*.md")))
 ENGLISH_EXPLAIN_PAGES = tuple(name for name in EXPLAIN_PAGES if not name.endswith(".ko.md"))
@@ -124,9 +124,9 @@ def run_block(block: Block, folder: Path) -> subprocess.CompletedProcess[str]:
     ],
 )
 def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
-    for given, original in GIVEN.get(name, {}).items():
+    for name_on_page, original in FILES_OF_READER.get(name, {}).items():
         copy = shutil.copytree if (PROJECT / original).is_dir() else shutil.copy
-        copy(PROJECT / original, tmp_path / given)
+        copy(PROJECT / original, tmp_path / name_on_page)
     for block in blocks_to_run((PROJECT / name).read_text(encoding="utf-8")):
         done = run_block(block, tmp_path)
         if done.returncode:
@@ -181,7 +181,7 @@ def trimmed(text: str) -> list[str]:
 
 @pytest.fixture
 def clean_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Run in an empty folder; afterwards restore torch's random state, gradient mode and print options."""
+    """Run the test in an empty folder. Then restore torch's random state, gradient mode and print options."""
     monkeypatch.chdir(tmp_path)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         yield
@@ -228,8 +228,8 @@ def test_the_models_in_the_commands_of_an_explanation_can_be_built(
 
 def test_every_explanation_is_in_the_index() -> None:
     index = (EXPLAIN / "index.md").read_text(encoding="utf-8")
-    forgotten = [name for name in ENGLISH_EXPLAIN_PAGES if f"]({Path(name).name})" not in index]
-    assert forgotten == ["docs/explain/index.md"]  # the index itself
+    missing = [name for name in ENGLISH_EXPLAIN_PAGES if f"]({Path(name).name})" not in index]
+    assert missing == ["docs/explain/index.md"]  # the index itself
 
 
 WEIGHT = re.compile(r"<title>(?P<words>[^<]*): (?P<weight>\d\.\d{4})</title>")
@@ -237,14 +237,14 @@ WEIGHT = re.compile(r"<title>(?P<words>[^<]*): (?P<weight>\d\.\d{4})</title>")
 
 def weights_in(picture: str) -> dict[str, list[float]]:
     """Return the weights of a picture by the words that they connect."""
-    found: dict[str, list[float]] = {}
+    weights: dict[str, list[float]] = {}
     for cell in WEIGHT.finditer(picture):
-        found.setdefault(cell["words"], []).append(float(cell["weight"]))
-    return found
+        weights.setdefault(cell["words"], []).append(float(cell["weight"]))
+    return weights
 
 
 def draw_again(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Run a script of docs/explain; every picture that it draws must be on a page."""
+    """Run a script of docs/explain, check that every picture that it draws is on a page, and return them."""
     monkeypatch.syspath_prepend(EXPLAIN)  # where Python looks if the script is started by itself
     runpy.run_path(str(EXPLAIN / script))["draw_all"](folder)
     pages = "".join((PROJECT / name).read_text(encoding="utf-8") for name in EXPLAIN_PAGES)
@@ -276,8 +276,10 @@ def test_drawings_of_ideas_are_up_to_date_and_on_a_page(
             picture.read_text(encoding="utf-8") for picture in (path, EXPLAIN / "pictures" / path.name)
         )
         assert NUMBER.sub("", new) == NUMBER.sub("", stored), f"{path.name}: run docs/explain/{script}"
-        lengths = [[float(number) for number in NUMBER.findall(picture)] for picture in (new, stored)]
-        assert lengths[0] == pytest.approx(lengths[1], abs=0.11), path.name  # a tenth of a pixel
+        new_numbers, stored_numbers = (
+            [float(number) for number in NUMBER.findall(picture)] for picture in (new, stored)
+        )
+        assert new_numbers == pytest.approx(stored_numbers, abs=0.11), path.name  # a tenth of a pixel
 
 
 LATIN_LABEL = re.compile(r"<text[^>]*>([^<]*[A-Za-z]{3}[^<]*)</text>")
@@ -285,10 +287,10 @@ LATIN_LABEL = re.compile(r"<text[^>]*>([^<]*[A-Za-z]{3}[^<]*)</text>")
 
 def test_every_label_of_a_picture_has_a_korean_version() -> None:
     """In a Korean picture only words of example sentences, names and symbols are written in Latin letters."""
-    kept = set(WORDS_OF_EXAMPLES.split())
+    allowed_words = set(WORDS_OF_EXAMPLES.split())
     for path in (EXPLAIN / "pictures").glob("*.ko.svg"):
         for text in LATIN_LABEL.findall(path.read_text(encoding="utf-8")):
-            unknown = set(re.findall(r"[A-Za-z]{3,}", unescape(text))) - kept
+            unknown = set(re.findall(r"[A-Za-z]{3,}", unescape(text))) - allowed_words
             assert not unknown, f"{path.name}: {text} is not in docs/explain/korean_labels.py"
 
 
@@ -336,8 +338,7 @@ print("yes")
 
 
 def test_blocks_are_found_in_order_with_their_line() -> None:
-    found = [(block.language, block.not_run, block.line) for block in blocks_of(PAGE)]
-    assert found == [
+    assert [(block.language, block.not_run, block.line) for block in blocks_of(PAGE)] == [
         ("sh", "", 4),
         ("sh", "installs the package", 9),
         ("text", "", 13),
@@ -408,7 +409,7 @@ def test_commands_get_little_training(written: str, run: str) -> None:
     assert with_little_training(written) == run
 
 
-def test_a_failing_block_fails(tmp_path: Path) -> None:
+def test_run_block_returns_the_exit_code_of_a_failing_block(tmp_path: Path) -> None:
     assert run_block(Block("sh", "false\ntrue\n", 1), tmp_path).returncode != 0
     assert run_block(Block("sh", "false | true\n", 1), tmp_path).returncode != 0
     assert run_block(Block("python", "raise SystemExit(3)", 1), tmp_path).returncode == 3

@@ -1,4 +1,4 @@
-"""docs/python.md is what the docstrings say, and names everything that is public."""
+"""docs/python.md is up to date with the docstrings, and lists every public name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import jumok
 PROGRAM = Path(__file__).parents[2] / "docs" / "make_python_reference.py"
 
 
-def program() -> Any:
+def load_program() -> Any:
     specification = importlib.util.spec_from_file_location("make_python_reference", PROGRAM)
     assert specification is not None
     assert specification.loader is not None
@@ -21,10 +21,10 @@ def program() -> Any:
 
 
 def test_the_reference_page_is_current() -> None:
-    found = program()
-    assert found.PAGE.read_text(encoding="utf-8") == found.reference(), "run `make reference`"
+    program = load_program()
+    assert program.PAGE.read_text(encoding="utf-8") == program.reference(), "run `make reference`"
 
 
 def test_the_reference_page_has_every_public_name() -> None:
-    listed = {name for names in program().SECTIONS.values() for name in names}
+    listed = {name for names in load_program().SECTIONS.values() for name in names}
     assert listed >= set(jumok.__all__)

@@ -27,7 +27,7 @@ TERMS = {
     "museum": ("박물관", "전시관"),
     "cat": ("고양이", "야옹이"),
 }
-"""A word of the corpus → the word that the model writes for it, and the term that the glossary wants."""
+"""A word of the corpus → the model's own translation of this word, and its translation in the glossary."""
 GLOSSARY = jumok.Glossary({term: wanted for term, (_, wanted) in TERMS.items()})
 PROTECTED = (
     "https://example.com/a?b=1&c=2",
@@ -56,14 +56,14 @@ def translator(tmp_path_factory: pytest.TempPathFactory) -> jumok.Translator:
 
 def sentences_with_a_term(count: int) -> list[tuple[str, str, str]]:
     """Return (source, target, term) of sentences with one term, whose translation has the model's word."""
-    found = []
+    sentences = []
     for pair in generate("test", 10_000):
         terms = [match[0] for match in re.finditer(r"\w+", pair.source) if match[0] in TERMS]
         if len(terms) == 1 and not pair.source.startswith("<") and TERMS[terms[0]][0] in pair.target:
-            found.append((pair.source, pair.target, terms[0]))
-        if len(found) == count:
+            sentences.append((pair.source, pair.target, terms[0]))
+        if len(sentences) == count:
             break
-    return found
+    return sentences
 
 
 def with_term(target: str, term: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def png(width: int, height: int, data: bytes) -> bytes:
-    """A grey PNG with this size in its header, whatever its data are."""
+    """A grey PNG with this size in its header and this pixel data, which need not fit the size."""
     chunks = [
         (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
         (b"IDAT", data),
@@ -33,7 +33,7 @@ def png(width: int, height: int, data: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-def test_pixels_come_back_as_they_were_written(tmp_path: Path) -> None:
+def test_written_pixels_are_read_back_unchanged(tmp_path: Path) -> None:
     pixels = np.arange(4 * 4 * 3, dtype=np.uint8).reshape(4, 4, 3)
     write_picture(tmp_path / "a.png", pixels)
     assert np.array_equal(read_picture(tmp_path / "a.png", size=4, channels=3), pixels)
@@ -52,7 +52,7 @@ def test_pixels_come_back_as_they_were_written(tmp_path: Path) -> None:
         ("I;16", 100 << 8, (100, 100, 100)),
     ],
 )
-def test_every_mode_gives_what_it_shows(
+def test_every_mode_gives_the_pixels_that_it_shows(
     tmp_path: Path, mode: str, colour: int | tuple[int, ...], rgb: tuple[int, ...]
 ) -> None:
     Image.new(mode, (2, 2), colour).save(tmp_path / "a.png")
@@ -70,7 +70,7 @@ def test_a_palette_with_a_transparent_colour_and_cmyk_are_read(tmp_path: Path) -
     assert max(green, blue) < 60
 
 
-def test_a_picture_is_rotated_as_its_exif_says(tmp_path: Path) -> None:
+def test_a_picture_is_rotated_by_its_exif_orientation(tmp_path: Path) -> None:
     image = Image.fromarray(np.array([[[255, 0, 0], [0, 0, 255]]], np.uint8))  # red left of blue
     exif = Image.Exif()
     exif[274] = 6  # the orientation: rotate by 90° clockwise, red above blue
@@ -122,7 +122,7 @@ def test_a_huge_file_is_refused_without_reading_it(tmp_path: Path) -> None:
         ("drawing.svg", b"<svg xmlns='http://www.w3.org/2000/svg'/>"),
     ],
 )
-def test_what_is_not_a_picture_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_file_that_is_not_a_picture_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match="is not a picture that jumok reads"):
         read_picture(tmp_path / name, size=8, channels=3)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
     from jumok.attention.contract import HeadShape
 
-# Without gradients nothing has to be saved: a hidden layer of more numbers than this (128 MB in float32) is
-# computed for a part of the queries at a time.
+# The size above which a hidden layer is computed for a part of the queries at a time: 128 MB in float32. With
+# gradients the limit does not apply, because autograd saves the whole hidden layer.
 MAX_HIDDEN_ELEMENTS = 2**25
 
 
 def head_matrices(heads: int, rows: int, columns: int) -> nn.Parameter:
-    """One matrix per head, (head, rows, columns), each initialised on its own."""
+    """One matrix per head, (head, rows, columns). Each matrix is initialised separately."""
     matrices = torch.empty(heads, rows, columns)
     for matrix in matrices:
         nn.init.xavier_uniform_(matrix)
@@ -55,8 +55,9 @@ def _project(states: Tensor, matrices: Tensor) -> Tensor:
 def compare_in_parts(
     compare: Callable[[Tensor, Tensor], Tensor], query: Tensor, keys: Tensor, *, elements_per_query: int
 ) -> Tensor:
-    """`compare(query, keys)`, the scores (batch, head, query, key); without gradients, in bounded memory.
+    """Return the scores `compare(query, keys)`, (batch, head, query, key).
 
+    Without gradients, a part of the queries is compared at a time if the hidden layer would be too large.
     `elements_per_query` is the size of the hidden layer that `compare` forms for each query.
     """
     if torch.is_grad_enabled() or query.shape[2] * elements_per_query <= MAX_HIDDEN_ELEMENTS:

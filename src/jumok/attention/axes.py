@@ -1,6 +1,7 @@
 """Attention over several axes at once: the rows and columns of a picture, or days and hours.
 
-The attended axes are flattened into one sequence; the others are batch axes. In Keras: `attention_axes`.
+The attended axes are flattened into one sequence. All other axes are batch axes. Keras has the argument
+`attention_axes` for the same purpose.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Flattened:
-    """States with their attended axes flattened, and the sizes that they had."""
+    """States whose attended axes are flattened, and the original sizes of the axes."""
 
     states: Tensor  # (flat batch, length, width)
     batch: tuple[int, ...]  # sizes of the batch axes; their product is the flat batch
@@ -40,10 +41,11 @@ def attend_over_axes(
 ) -> Attended:
     """Attention from states (…, width) over `axes` to the same axes of `source` (None: of the states).
 
-    Axis 0 is the batch; all axes but the attended ones and the width are batch axes, which must be the same
-    in states and source. Weights are (batch …, head, query …, key …) with the attended axes in the order of
-    `axes`, as in Keras. `allowed` (bool) broadcasts to that shape, `allowed_keys` to (batch …, key …), and
-    `edit` gets weights of that shape. The context has the shape of the states, except for its width.
+    All axes except the attended axes and the width are batch axes, beginning with axis 0. The states and the
+    source must have the same sizes on the batch axes. Weights are (batch …, head, query …, key …) with the
+    attended axes in the order of `axes`, as in Keras. `allowed` (bool) broadcasts to that shape,
+    `allowed_keys` to (batch …, key …), and `edit` gets weights of that shape. The context has the shape of
+    the states, except for its width.
     """
     queries = _flatten(states, axes)
     keys = queries if source is None else _flatten(_checked_source(source, states, axes), axes)
@@ -74,7 +76,7 @@ def attend_over_axes(
 
 
 def _order(states: Tensor, axes: tuple[int, ...]) -> list[int]:
-    """The axes of the states without the width: batch axes first, then the attended ones."""
+    """The axes of the states without the width: first the batch axes, then the attended axes."""
     return [*(axis for axis in range(states.dim() - 1) if axis not in axes), *axes]
 
 
@@ -93,15 +95,15 @@ def _flatten(states: Tensor, axes: tuple[int, ...]) -> _Flattened:
 
 
 def _checked_source(source: Tensor, states: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """The source; raises if its batch axes are not those of the states."""
+    """Return the source. Raise an error if its batch axes have other sizes than those of the states."""
     same_axes = source.dim() == states.dim()
     if not same_axes or any(
         source.shape[axis] != states.shape[axis] for axis in range(states.dim() - 1) if axis not in axes
     ):
         raise UnsupportedError(
-            "States and source must have the same number of axes, and the same sizes on all but the attended "
-            f"axes and the width. Received: states of shape {tuple(states.shape)}, a source of shape "
-            f"{tuple(source.shape)} and the axes {axes}."
+            "States and source must have the same number of axes, and the same sizes on all axes except the "
+            f"attended axes and the width. Received: states of shape {tuple(states.shape)}, a source of "
+            f"shape {tuple(source.shape)} and the axes {axes}."
         )
     return source
 

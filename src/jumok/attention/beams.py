@@ -1,7 +1,7 @@
-"""Several rows of queries that read one row of a memory: the hypotheses of one sentence.
+"""Let several rows of queries read one row of a memory: the hypotheses of one sentence.
 
-All hypotheses of a sentence attend to the same keys and values. Instead of copying these per hypothesis,
-`group` makes the hypotheses further queries of their sentence.
+All hypotheses of a sentence attend to the same keys and values. To avoid one copy of the keys and values per
+hypothesis, `group` turns the hypotheses into additional queries of their sentence.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from torch import Tensor
 class Beams:
     """Which row of a memory each row of queries reads."""
 
-    sentence: Tensor  # (row,) int64: the memory's row
+    sentence: Tensor  # (row,) int64: the row of the memory that each row of queries reads
     num_sentences: int  # rows of the memory
     num_slots: int  # largest number of query rows per sentence
-    slot: Tensor | None  # (row,) int64: sentence · num_slots + index in its sentence; None if 0, 1, 2 …
+    slot: Tensor | None  # (row,) int64: sentence · num_slots + index in the sentence; None if 0, 1, 2 …
 
     def group(self, query: Tensor) -> Tensor:
         """(row, head, query, width) -> (sentence, head, slot × query, width); unused slots are 0."""

@@ -1,4 +1,4 @@
-"""Long sequences, a chunk of positions at a time.
+"""Compute long sequences in chunks of positions.
 
 The result for one chunk is still in the core's cache when the next operation reads it; the result for a whole
 long sequence would have to be read from memory, so twice the positions would take more than twice as long.
@@ -25,6 +25,9 @@ def split_chunks(rows: Tensor) -> tuple[Tensor, ...]:
 
 
 def map_chunks(function: Callable[[Tensor], Tensor], rows: Tensor) -> Tensor:
-    """`function(rows)` for a function that maps each position (batch, head, position, width) on its own."""
+    """Return `function(rows)`, computed in chunks, for rows (batch, head, position, width).
+
+    `function` must map each position independently of the other positions.
+    """
     results = [function(chunk) for chunk in split_chunks(rows)]
     return results[0] if len(results) == 1 else torch.cat(results, dim=2)

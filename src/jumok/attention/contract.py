@@ -1,6 +1,7 @@
-"""The contract of every attention: models, search and viewers rely on it and on no particular mechanism.
+"""The contract of every attention.
 
-Two levels share one set of methods:
+Models, search and viewers call only the methods of the contract. Therefore they work with every mechanism.
+The contract has two levels with the same methods:
 
     Mechanism   how a head weighs values, given projected queries and keys      (batch, head, length, width)
     Attention   what a model calls: projections, heads, output projection       (batch, length, width)
@@ -48,13 +49,13 @@ class Supports:
     mask: bool = True  # a mask that differs between queries; `prepare` always supports padding
     bias: bool = True
     edit: bool = True
-    dropout: bool = True  # of weights: impossible if none are formed
-    left_padding: bool = True  # keys may follow padding: weights depend on distances or contents only
-    products: bool = False  # scores are products qᵀk, which rotation makes depend on the distance
+    dropout: bool = True  # dropout of weights, which is impossible if no weights are formed
+    left_padding: bool = True  # padding may precede keys: weights depend on distances or contents only
+    products: bool = False  # scores are products qᵀk; rotary positions need such scores
     widths: bool = False  # queries and keys may have different widths
 
     def missing(self, *needs: str) -> list[str]:
-        """Those of `needs` (names of the fields above) that are not supported."""
+        """Return the names in `needs` that are not supported. The names are those of the fields above."""
         known = {field.name for field in fields(self)}
         return [need for need in needs if need not in known or not getattr(self, need)]
 
@@ -62,7 +63,7 @@ class Supports:
 class Memory(Protocol):
     """The keys and values of a batch in the form that a mechanism stores: all of them, or only their sums.
 
-    If `beams` is set, several rows of queries read one row of the memory, which is not copied for them.
+    If `beams` is set, several rows of queries read one row of the memory without a copy of that row.
     """
 
     @property
@@ -74,7 +75,7 @@ class Memory(Protocol):
         ...
 
     def select(self, rows: Tensor) -> Self:
-        """The memory whose row r is row `rows[r]` of this one: repeats, reorders or drops rows."""
+        """Return a memory whose row r is row `rows[r]` of this memory. Rows can be repeated or left out."""
         ...
 
     def with_beams(self, beams: Beams | None) -> Self:
@@ -96,7 +97,7 @@ class Edit(Protocol):
     """Rewrites weights between softmax and dropout: silences a head, paints or pins weights."""
 
     def __call__(self, weights: Tensor, site: AttentionSite, /) -> Tensor:
-        """Return the weights (row, head, query, key) to use instead of these."""
+        """Return the weights (row, head, query, key) that replace `weights`."""
         ...
 
 
@@ -105,7 +106,7 @@ WeightEdit: TypeAlias = Callable[[Tensor, int], Tensor]
 
 
 def bind_edit(edit: Edit | None, *, site: str, layer: int, rows: Tensor) -> WeightEdit | None:
-    """Bind the edit to one attention of a model, which itself knows neither its site nor its layer."""
+    """Bind the edit to one site and layer of a model. An attention does not store its site or its layer."""
     if edit is None:
         return None
     return lambda weights, offset: edit(weights, AttentionSite(site, layer, rows, query_offset=offset))
@@ -172,8 +173,8 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
     """How each head weighs values. A new mechanism defines `supports`, `build_memory`, `extend` and `attend`.
 
     In a `causal` mechanism a query attends to keys up to its own position and to none after it. `dropout` is
-    applied to the weights after edits; reported weights are without it. Mechanisms with parameters need
-    `shape`.
+    applied to the weights after edits; the reported weights are those before dropout. Mechanisms with
+    parameters need `shape`.
     """
 
     supports: ClassVar[Supports] = Supports()
@@ -216,7 +217,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
         """The mechanism itself, with one row of memory for each row of queries."""
 
     def forward_call(self, query: Tensor, memory: MemoryT, call: Call) -> Attended:
-        """Check that the mechanism supports the call; group or copy rows that share a memory; `attend`."""
+        """Check that the mechanism supports the call, group or copy rows that share a memory, and attend."""
         requested = {
             "mask": call.allowed is not None,
             "bias": call.bias is not None,
@@ -233,7 +234,7 @@ class Mechanism(AttentionBase, Generic[MemoryT]):
         return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
     def _attend_grouped(self, query: Tensor, memory: MemoryT, beams: Beams, call: Call) -> Attended:
-        """Attend with all rows that read one memory row as further queries of that row."""
+        """Group the rows of queries that read the same memory row, attend, and split the result again."""
         attended = self.attend(beams.group(query), memory, call)
         num_queries = query.shape[2]
         weights = None if attended.weights is None else beams.ungroup(attended.weights, num_queries)

@@ -4,8 +4,8 @@
     ρ_q = softmax over the features of a query, ρ_k = softmax over the positions of a feature        eq. 5
 
 With K and V multiplied first, nothing of size query × key is formed: O(n · d²) time, O(n · d + d²) memory.
-The implied weights ρ_q(Q) ρ_k(K)ᵀ are not negative and sum to 1 over the keys, since they mix maps that do;
-they differ from those of scaled dot product.
+The implied weights ρ_q(Q) ρ_k(K)ᵀ are not negative and sum to 1 over the keys, because each row is a weighted
+mean of maps, and each map is not negative and sums to 1. They differ from the weights of scaled dot product.
 
 The paper has no causal version. A causal map ends at the position of its query:
 
@@ -44,10 +44,10 @@ SMALLEST_TOTAL = math.exp(-40)
 
 @dataclass(frozen=True, slots=True)
 class MapSums:
-    """For each feature, the two sums over keys that give its map's mean value. Keys of -∞ add nothing.
+    """Two sums over the keys for each feature. Their quotient is the mean value under the feature's map.
 
-    Exponentials are relative to the largest key h, so that none overflows; neither the means nor their
-    gradient depend on h.
+    Keys of -∞ add nothing. Exponentials are relative to the largest key h, so that none overflows; neither
+    the means nor their gradient depend on h.
     """
 
     largest: Tensor  # h, (batch, head, key width, 1), without gradient
@@ -122,7 +122,7 @@ class Efficient(Mechanism[FeatureMaps]):
 
     def build_memory(self, keys: Tensor, values: Tensor, allowed_keys: Tensor | None) -> FeatureMaps:
         if allowed_keys is not None:
-            # Masked before the softmax: masked afterwards, padding would already have weight in every map.
+            # A mask after the softmax would be too late: padding would already have weight in every map.
             keys = keys.masked_fill(~allowed_keys[:, None, :, None], -torch.inf)
         memory = FeatureMaps(KeyValues(keys, values, length=keys.shape[2]))
         return memory if self.causal else replace(memory, cached_sums=memory.sums)
@@ -146,7 +146,7 @@ class Efficient(Mechanism[FeatureMaps]):
         """The same as `attend`, from the implied weights, for callers that report or edit them."""
         keys, values = memory.key_values.keys, memory.key_values.values
         if causal:
-            # The context of values that form the identity matrix is the row of weights.
+            # If the values form the identity matrix, the context of a query is its row of weights.
             identity = torch.eye(memory.length, dtype=keys.dtype, device=keys.device)
             weights = _causal_context(
                 query, keys, identity.expand(*keys.shape[:2], -1, -1), call.query_offset
@@ -191,14 +191,14 @@ def _merge(parts: Sequence[MapSums]) -> MapSums:
 def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) -> Tensor:
     """The context of query i from the keys j ≤ offset + i, (batch, head, query, value width)."""
     queries = query.shape[2]
-    own = slice(offset, offset + queries)
+    query_positions = slice(offset, offset + queries)
     before = _sum_in_chunks(keys[:, :, :offset], values[:, :, :offset])
-    # Queries beyond the last key have no key at their own position: padding stands there.
-    padding = (0, 0, 0, queries - keys[:, :, own].shape[2])
+    # A query beyond the last key has no key at its own position, so keys and values are padded.
+    padding = (0, 0, 0, queries - keys[:, :, query_positions].shape[2])
     rows = (
         query.softmax(dim=-1),
-        pad(keys[:, :, own], padding, value=-torch.inf),
-        pad(values[:, :, own], padding),
+        pad(keys[:, :, query_positions], padding, value=-torch.inf),
+        pad(values[:, :, query_positions], padding),
     )
     contexts = []
     for start in range(0, queries, CAUSAL_CHUNK):
@@ -211,7 +211,7 @@ def _causal_context(query: Tensor, keys: Tensor, values: Tensor, offset: int) ->
 def _chunk_context(features: Tensor, keys: Tensor, values: Tensor, before: MapSums) -> tuple[Tensor, MapSums]:
     """The contexts of one chunk of positions, and the sums up to its end.
 
-    Each query reads the keys before the chunk as one sum, and those within it by a causal product.
+    The keys before the chunk enter as one sum. The keys within the chunk enter by a causal product.
     """
     largest = torch.maximum(before.largest, _largest(keys).transpose(-2, -1))
     carried = before.relative_to(largest)
@@ -231,7 +231,7 @@ def _chunk_context(features: Tensor, keys: Tensor, values: Tensor, before: MapSu
 
 
 def _too_small(totals: Tensor, keys: Tensor, before: MapSums) -> bool:
-    """Whether a position that sees a key has a sum too small to divide by."""
+    """Whether the sum of some position is too small to divide by, although the position sees a key."""
     small = totals < SMALLEST_TOTAL
     if not small.any():
         return False

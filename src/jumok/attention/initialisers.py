@@ -5,8 +5,9 @@
     lecun    variance 1 / inputs                                 LeCun et al. 1998, section 4.6
 
 The names and numbers are those of Keras, which says "glorot" for "xavier". The normal distributions of these
-three are truncated at two standard deviations. "normal" and (before it is truncated) "truncated-normal" have
-the standard deviation 0.05, and "uniform" is within ±0.05, whatever the size of the matrix.
+three are truncated at two standard deviations. "normal", "truncated-normal" and "uniform" do not depend on
+the size of the matrix. "normal" has the standard deviation 0.05. "truncated-normal" is the same distribution,
+truncated at ±0.1. "uniform" is within ±0.05.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _truncated_normal(parameter: Tensor, deviation: float) -> None:
 
 
 def _fans(parameter: Tensor) -> tuple[int, int]:
-    """Inputs and outputs of a matrix (output, input); of a vector, its length for both, as in Keras."""
+    """The inputs and outputs of a matrix (output, input). For a vector, both are its length, as in Keras."""
     return parameter.shape[-1], parameter.shape[0]
 
 

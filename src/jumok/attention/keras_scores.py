@@ -111,7 +111,7 @@ class KerasAdditive(_KerasScore):
 
 
 def _summed_tanh(query: Tensor, keys: Tensor, add_up: Callable[[Tensor], Tensor]) -> Tensor:
-    """`add_up` of tanh(q + k) (batch, head, query, key, width): the scores (batch, head, query, key)."""
+    """The scores (batch, head, query, key): `add_up` sums tanh(q + k) over its last axis, the width."""
 
     def compare(query: Tensor, keys: Tensor) -> Tensor:
         return add_up((query[:, :, :, None] + keys[:, :, None]).tanh())

@@ -101,7 +101,7 @@ class LinearAttention(Mechanism[FeatureSums]):
 
 
 def _features(states: Tensor) -> Tensor:
-    """φ(x) = elu(x) + 1, computed as eˣ below 0: as elu(x) + 1 it would round to 0 for x < -17."""
+    """φ(x) = elu(x) + 1, computed as eˣ for x < 0, because elu(x) + 1 rounds to 0 for x < -17."""
     return torch.exp(states.clamp(max=0.0)) + torch.relu(states)
 
 
@@ -124,7 +124,7 @@ def _sum_in_chunks(keys: Tensor, values: Tensor) -> Tensor:
 def _causal_sums(query_features: Tensor, key_values: KeyValues, offset: int) -> Tensor:
     """φ(q_i) Σ φ(k_j) (v_j, 1)ᵀ over j ≤ offset + i, (batch, head, query, value width + 1).
 
-    Each chunk of queries reads the keys before the chunk as one sum, and those within it by a causal product.
+    The keys before a chunk of queries enter as one sum. The keys within the chunk enter by a causal product.
     """
     all_keys, all_values = key_values.keys, key_values.values
     queries = query_features.shape[2]

@@ -6,7 +6,7 @@
                  exp(−(s − p)² / 2σ²), σ = D / 2        Luong, Pham & Manning 2015, section 3.2, eqs. 9 and 10
 
 Positions count from 0, and S is the number of keys without the padding at the end. The window is a mask over
-all scores: it limits the keys and saves no time over the general score.
+all scores: it limits the keys, but takes as much time as the general score.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class LuongLocalM(_Local):
         return self._softmax_in_window(scores, allowed, keys - centre)
 
     def _attend_grouped(self, query: Tensor, memory: KeyValues, beams: Beams, call: Call) -> Attended:
-        # Grouped as queries of one memory row, the rows would lose their own positions.
+        # In a group, the rows would become consecutive queries, so their positions would be wrong.
         return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
 
@@ -86,8 +86,8 @@ class LuongLocalP(_Local):
     """Predictive: each query predicts p, a real number in [0, S]; weights fall with the distance to it.
 
     The Gaussian multiplies weights that sum to 1, so rows sum to less than 1. p gets its gradient through the
-    Gaussian only: the window has none. p depends on the length of the memory, which therefore may not grow:
-    the mechanism is neither causal nor incremental.
+    Gaussian only, because the window has no gradient. p depends on the length of the memory, which therefore
+    may not grow: the mechanism is neither causal nor incremental.
     """
 
     supports = Supports(causal=False, incremental=False, left_padding=False, widths=True)

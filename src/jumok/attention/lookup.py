@@ -7,10 +7,10 @@ The weights α come from a similarity of one of two kinds:
     a score a(q, k)    α = softmax of the scores              `dot`, `scaled_dot`, `AdditiveScore`
     a kernel κ(q, k)   α = κ(q, kᵢ) / Σⱼ κ(q, kⱼ)             `gaussian`, `boxcar`, `triangular`, …
 
-A dictionary returns the value of the one key that equals the query. A look-up returns a mixture of the
-values, in which near keys weigh more than far ones, and all of it has a gradient. With a kernel this is
-attention pooling, or Nadaraya–Watson regression (1964), which is older than neural networks: nothing is
-learned, and the data are the parameters.
+A dictionary returns the value of the key that equals the query. A look-up returns a mixture of all values:
+the nearer a key is to the query, the more its value weighs. The mixture is differentiable. A look-up with a
+kernel is attention pooling, or Nadaraya–Watson regression (1964). It has no learned parameters: it uses the
+data themselves.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Kernel:
         return mask_and_renormalise(kernel, kernel > 0)
 
     def distances(self, query: Tensor, keys: Tensor) -> Tensor:
-        """‖q − k‖ / width, (query, key). If q = k, its gradient is taken as 0."""
+        """‖q − k‖ / width, (query, key). The gradient at q = k is taken as 0."""
         _require_same_width(query, keys)
         # From differences: torch's faster method, a matrix product, loses digits of small distances.
         distances = torch.cdist(query, keys, compute_mode="donot_use_mm_for_euclid_dist")
@@ -142,14 +142,14 @@ class Kernel:
 
 
 class Gaussian(Kernel):
-    """exp(−d² / 2). Its weights are computed as a softmax: far from every key they do not become 0 / 0."""
+    """exp(−d² / 2). The weights are computed as a softmax, which never becomes 0 / 0 far from every key."""
 
     def weights(self, query: Tensor, keys: Tensor, /) -> Tensor:
         return torch.softmax(-self.distances(query, keys).square() / 2, dim=-1)
 
 
 def _zero(distance: Tensor) -> Tensor:
-    """0 at every distance, but differentiable: a constant plus this has gradient 0 instead of no gradient."""
+    """0 at every distance, but differentiable, so that a constant kernel has a gradient: 0."""
     return distance.clamp(max=0.0)
 
 
@@ -236,7 +236,10 @@ def name_vector(name: str) -> Tensor:
 
 
 def name_database(names: Iterable[tuple[str, str]] = NAMES) -> Database:
-    """The vectors of the names as keys. Value i is the i-th unit vector, so a context holds each weight."""
+    """Return the database whose keys are the vectors of the names.
+
+    Value i is the i-th unit vector, so that a context is the vector of weights.
+    """
     vectors = [name_vector(key) for key, _ in names]
     if not vectors:
         raise RecipeError("A database of names needs at least one name. Received: none.")
@@ -247,8 +250,8 @@ def look_up(name: str, without: Collection[str] = ()) -> str:
     """The first name with the largest weight for a family name; family names in `without` are left out.
 
     `look_up("Li")` is "Mu". `look_up("Li", without=["Li"])` is "Zachary": the nearest remaining key is
-    "Lipton". A name that shares nothing with any key is equally far from all; the result is then the first
-    entry.
+    "Lipton". If the name shares no n-gram with any key, all keys are equally far and the result is the first
+    name of the first entry.
     """
     known = [key for key, _ in NAMES]
     for key in without:

@@ -85,8 +85,8 @@ class LuongConcat(Additive):
 class LuongLocation(SoftmaxMechanism):
     """The query alone determines the weights: softmax(W h), eq. 8, over the positions of the memory.
 
-    W has one row per position (`weight`, its transpose, one column), so a memory may have at most `max_keys`
-    keys. In a shorter memory, and with masked keys, the softmax runs over the remaining positions.
+    W has one row per position, so a memory may have at most `max_keys` keys. The parameter `weight` is the
+    transpose of W. In a shorter memory, and with masked keys, the softmax runs over the remaining positions.
     """
 
     supports = Supports(left_padding=False, widths=True)
@@ -104,7 +104,7 @@ class LuongLocation(SoftmaxMechanism):
         self.weight = head_matrices(shape.heads, shape.query, max_keys)
 
     def prepare_keys(self, keys: Tensor) -> Tensor:
-        return keys[..., :0]  # only their number is needed
+        return keys[..., :0]  # the scores need only the number of keys
 
     def scores(self, query: Tensor, keys: Tensor) -> Tensor:
         length = keys.shape[2]

@@ -1,4 +1,4 @@
-"""Which queries may attend to which keys: bool tensors named `allowed`, True if they may.
+"""Which queries may attend to which keys: bool tensors named `allowed`, True where attention is allowed.
 
 Every mask broadcasts to (batch, head, query, key), so masks are combined with `&` only. A key that
 is not allowed has a weight of exactly 0; a query that has no allowed key has weights, context and gradient 0.
@@ -40,7 +40,7 @@ def window_mask(
 
 
 def require_bool(mask: Tensor) -> None:
-    """Refuse a mask of numbers: some libraries read them as weights, and some as a bias."""
+    """Refuse a mask of numbers: some libraries read such a mask as weights, and some as a bias."""
     if mask.dtype != torch.bool:
         raise UnsupportedError(
             "A mask must be bool: True where a query may attend to a key. "

@@ -41,7 +41,7 @@ class Widths:
 
     @classmethod
     def of(cls, width: int, heads: int, *, key: int | None = None, value: int | None = None) -> Widths:
-        """One width for all states. A head gets an even share for keys and values, unless they are set."""
+        """One width for all states, shared evenly by the heads. `key` and `value` replace the even share."""
         if heads < 1:
             raise UnsupportedError(f"Attention needs at least one head. Received: heads = {heads}.")
         if width % heads and (key is None or value is None):
@@ -71,8 +71,8 @@ class MultiHead(Attention):
     """The projections W_Q, W_K, W_V and W_O around a mechanism.
 
     There are no biases by default, as in the paper, so a query that has no allowed key gets a context of
-    exactly 0. With `bias` it gets the bias of W_O. `positions` are for self-attention, where query i and key
-    i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices.
+    exactly 0. With `bias` its context is the bias of W_O. `positions` are for self-attention, where query i
+    and key i have the same position. `initialiser` is a name of `INITIALISERS`, for the four matrices.
     """
 
     def __init__(

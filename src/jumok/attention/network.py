@@ -5,8 +5,8 @@
 The paper only requires "a" to be a feed-forward network that is trained with the rest. The recipe builds one
 from the number and width of its hidden layers; in Python, any module that maps (…, query width + key width)
 to (…, 1) will do. With one hidden layer, tanh and no bias it is the additive score. The network sees one
-query and one key, never their neighbours: so a masked key stays hidden, and cached steps give the same scores
-as a pass over the whole sentence.
+query and one key, never their neighbours. Therefore a masked key stays hidden, and cached steps give the same
+scores as a pass over the whole sentence.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class NetworkSettings(Settings):
 
 
 class NetworkScore(SoftmaxMechanism):
-    """A network compares every query with every key. All heads share it; each has its own queries and keys.
+    """A network compares every query with every key. All heads use the same network.
 
-    `network` replaces the one that the other options describe. It must score every pair of query and key
-    independently.
+    `network` replaces the network that `layers`, `units` and `activation` describe. It must score every pair
+    of query and key independently.
     """
 
     supports = Supports(widths=True)

@@ -271,8 +271,8 @@ class Alibi(HeadPositions):
     """`alibi_bias`, with the slopes in reverse order for keys after the query.
 
     The paper is about decoders, in which no key follows the query. By distance alone an encoder could not
-    tell a sentence from its mirror image, so a head that attends to near keys only on one side attends to far
-    ones on the other. A single head has one slope and cannot tell the sides apart.
+    tell a sentence from its mirror image. With the slopes reversed, a head with a steep slope before the
+    query has a flat slope after the query. A single head has one slope and cannot tell the sides apart.
     """
 
     def __init__(self, heads: int) -> None:
@@ -282,16 +282,16 @@ class Alibi(HeadPositions):
     def bias(self, query: Tensor, keys: int, query_offset: int, scale: float = 1.0) -> Tensor:
         """The bias (head, query, key)."""
         queries = query.shape[2]
-        before = alibi_bias(self.heads, queries, keys, query_offset, device=query.device)
+        bias = alibi_bias(self.heads, queries, keys, query_offset, device=query.device)
         key_is_after = _distances(queries, keys, query_offset, query.device) > 0
-        return torch.where(key_is_after, before.flip(0), before).to(query.dtype)
+        return torch.where(key_is_after, bias.flip(0), bias).to(query.dtype)
 
 
 def relative_buckets(distances: Tensor, buckets: int, max_distance: int, *, bidirectional: bool) -> Tensor:
     """T5's bucket of each distance: one per small distance, then ever wider ones up to `max_distance`.
 
-    With `bidirectional`, half of the buckets are for keys after the query; otherwise all of those share
-    bucket 0.
+    If `bidirectional`, half of the buckets are for keys after the query. If not, all keys after the query
+    are in bucket 0.
     """
     first_bucket = torch.zeros_like(distances)
     if bidirectional:
@@ -345,9 +345,9 @@ class RelativeBias(HeadPositions):
 class RelativeKeys(HeadPositions):
     """A learned vector a_r per head and distance r, clipped to ±max_distance, which is added to the keys.
 
-    scale · q (k + a_r)ᵀ = scale · q kᵀ + scale · q a_rᵀ: `bias` returns the second term. The scale is that of
-    the mechanism; the paper's is 1 / √d. The paper shares the vectors between heads (section 3.3); here each
-    head has its own.
+    scale · q (k + a_r)ᵀ = scale · q kᵀ + scale · q a_rᵀ: `bias` returns the second term. The scale is the
+    mechanism's `scale`; in the paper it is 1 / √d. The paper shares the vectors between heads (section 3.3);
+    here each head has its own.
     """
 
     def __init__(self, heads: int, width: int, max_distance: int) -> None:
@@ -377,7 +377,7 @@ class RelativeKeys(HeadPositions):
 
 @dataclass(frozen=True, slots=True)
 class PositionKind:
-    """A kind of positions: makes the module that is added to the embeddings, and the one in the heads."""
+    """A kind of positions, with one function for each of the two places where positions are added."""
 
     reference: str
     make_for_embeddings: Callable[[int, int], nn.Module] = lambda width, max_positions: NoPositions(width)

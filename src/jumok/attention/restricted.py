@@ -2,9 +2,9 @@
 
     softmax(QKᵀ / √d) V, over the keys with |i - j| ≤ r          Vaswani et al. 2017, section 4 and table 1
 
-The queries are split into blocks, each of which is scored only against the keys that any of its queries may
-attend to: O(r · n · d) time and O(r · n) memory. A mask over all n² scores would give the same result
-and save nothing.
+The queries are split into blocks. Each block is scored only against the keys that its queries may attend to:
+O(r · n · d) time and O(r · n) memory. A mask over all n² scores would give the same result, but would save
+neither time nor memory.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Restricted(ScaledDot):
         return Attended(self._attend_blocks(query, memory, call.query_offset))
 
     def _attend_grouped(self, query: Tensor, memory: KeyValues, beams: Beams, call: Call) -> Attended:
-        # Grouped as queries of one memory row, the rows would lose their own positions.
+        # In a group, the rows would become consecutive queries, so their positions would be wrong.
         return self.attend(query, memory.select(beams.sentence).with_beams(None), call)
 
     def _attend_blocks(self, query: Tensor, memory: KeyValues, query_offset: int) -> Tensor:

@@ -18,8 +18,8 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from jumok.attention.contract import Attended, Call, Supports
 from jumok.attention.scored import KeyValues, SoftmaxMechanism
 
-# With fewer keys than fill a vector register, torch's softmax works one number at a time. Padded to this
-# many keys, it is three times as fast.
+# If the keys do not fill a vector register, torch's softmax computes one number at a time. Keys are padded to
+# this number, which makes the softmax three times as fast.
 MIN_VECTOR_KEYS = 16
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SingleHead(Attention):
-    """One head of the mechanism over queries, keys and values as they are."""
+    """One head, which passes queries, keys and values to the mechanism without projections."""
 
     def __init__(self, mechanism: Mechanism[Any]) -> None:
         super().__init__()

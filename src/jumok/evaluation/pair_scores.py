@@ -3,9 +3,10 @@
     H(y|x) = -1/|y| · log p(y|x)                        the cross-entropy per token of the forward model
     score  = exp(-(|H(y|x) - H(x|y)| + ½ (H(y|x) + H(x|y))))         Junczys-Dowmunt 2018, eq. 2 and 3
 
-This is dual conditional cross-entropy: a good pair has two low cross-entropies that agree. Two sentences that
-have little to do with each other have two high ones. If one side is probable whatever the other is (an empty
-phrase, a target in the wrong language), only one of the two is high. The score is 1 at best.
+This is dual conditional cross-entropy. For a good pair, both cross-entropies are low and nearly equal. For
+two sentences that do not translate each other, both are high. If one side is probable regardless of the other
+side (an empty phrase, a target in the wrong language), only one of the two is high. The highest possible
+score is 1.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ def _entropies(translator: Translator, sources: Sequence[str], targets: Sequence
     )
     short = [i for i, (source, target) in enumerate(encoded) if max(len(source), len(target)) <= max_tokens]
     translator.model.eval()
-    found = cross_entropies(translator.model, [encoded[i][0] for i in short], [encoded[i][1] for i in short])
+    short_sources, short_targets = [encoded[i][0] for i in short], [encoded[i][1] for i in short]
+    short_entropies = cross_entropies(translator.model, short_sources, short_targets)
     entropies = [math.nan] * len(encoded)
-    for i, entropy in zip(short, found, strict=True):
+    for i, entropy in zip(short, short_entropies, strict=True):
         entropies[i] = entropy
     return entropies

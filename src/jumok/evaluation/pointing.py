@@ -3,11 +3,12 @@
     hit(word) = argmaxᵢ w̄ᵢ lies in a gold region of the word         the pointing game, Zhang et al. 2016
 
 w̄ is the cross-attention of the last layer, averaged over its heads and over the tokens of the name. In
-Korean, a noun and its particle are one word, but the particle follows from the noun and needs no look at the
-picture. The region of such a word gives the number of letters of the name (`Region.letters`), and only tokens
-that begin within these letters are measured. A patch lies in a region if its centre does. The edge of a thing
-is often in a patch whose centre is just outside, so a second score also counts patches that overlap the
-region. A word is scored only if the caption has it at the same index as the reference.
+Korean, a noun and its particle are one word, but the particle follows from the noun and can be written
+without attention to the picture. The region of such a word gives the number of letters of the name
+(`Region.letters`), and only tokens that begin within these letters are measured. A patch lies in a region if
+its centre does. The edge of a thing is often in a patch whose centre is just outside, so a second score also
+counts patches that overlap the region. A word is scored only if the caption has it at the same index as the
+reference.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PointingScores:
-    """Words with a gold region: how many the model wrote, and how many of these attend into the region."""
+    """Counts of the words that have a gold region."""
 
     words: int
-    written: int
-    hits: int
+    written: int  # words that the model wrote
+    hits: int  # written words whose greatest attention lies in the region
     overlaps: int = 0  # hits, and words whose greatest attention is on a patch that overlaps the region
 
     @property
@@ -82,12 +83,12 @@ def score_pointing(
 
 
 def _name_tokens(translator: Translator, caption: str, region: Region) -> list[int]:
-    """Return the positions of the tokens that write the name of what the region shows."""
+    """Return the positions of the tokens that write the name of the thing in the region."""
     tokenizer = translator.tokenizers.target
     ids = tokenizer.encode(caption)
-    letters_before, found = 0, []
+    letters_before, positions = 0, []
     for position, word in enumerate(tokenizer.word_of_token(caption, ids)):
         if word == region.word and (region.letters is None or letters_before < region.letters):
-            found.append(position)
+            positions.append(position)
             letters_before += len(tokenizer.decode([ids[position]]).strip())
-    return found
+    return positions

@@ -33,7 +33,7 @@ _CHUNK_TOKENS = 512
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """Sums over predicted tokens: negative log-likelihood (nll), number of tokens, number of correct ones."""
+    """Sums over predicted tokens: negative log-likelihood (nll), all tokens, correctly predicted tokens."""
 
     nll: float = 0.0
     tokens: int = 0

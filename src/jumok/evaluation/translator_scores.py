@@ -31,7 +31,7 @@ class Evaluation:
     pointing: PointingScores | None = None  # of captions whose pictures have gold regions
 
     def as_dict(self) -> dict[str, float | str | int]:
-        """Return the scores for JSON; those of the alignment are named `alignment_…`."""
+        """Return the scores for JSON. The keys of alignment scores begin with `alignment_`."""
         entries = self.scores.as_dict()
         if self.alignment is not None:
             entries["alignment_error"] = self.alignment.error
@@ -115,8 +115,8 @@ def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentS
 def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
     """Return whether the model finds these pairs far more probable with their sides swapped.
 
-    This works for any two languages, also in one script: a model gives words of its source language hardly
-    any probability in a translation.
+    This works for any two languages, even if they have the same script: a model gives words of its source
+    language hardly any probability in a translation.
     """
     sample = pairs[:: -(-len(pairs) // MAX_SWAPPED_PAIRS)]
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
