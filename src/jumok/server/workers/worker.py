@@ -64,11 +64,12 @@ __all__ = ["main", "work"]
 # 256 texts of 1 to 24 digits.
 WARM_UP_TEXTS = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
 WARM_UP_SPEEDUP = 2.0
-"""How much faster later batches are than the first; a guess, until the server has measured some."""
+"""Estimate of the speed of later batches, divided by the speed of the first batch. The server uses it until
+it has measured batches."""
 MAX_PICTURE_PIXELS = 16_000_000
-"""Decoding a picture takes four bytes per pixel, twice, whatever the size of its file."""
+"""Decoding a picture takes eight bytes of memory per pixel, even if its file is small."""
 MAX_CACHED_EXPLANATIONS = 4
-"""The explanation that a user sees, and those before their latest changes."""
+"""The explanation that the user sees, and earlier explanations, to which the user may return."""
 
 
 class ServerGoneError(Exception):
@@ -122,7 +123,7 @@ def _load_translators(message: Message) -> list[Translator]:
     _check_language_pairs(translators, message["language_pairs"])
     for translator in translators:
         if isinstance(source := translator.tokenizers.source, JointVocabularyTokenizer):
-            # One client's unknown language code must not fail the batch of the others.
+            # Otherwise an unknown language code in one client's text would fail a batch with other texts.
             translator.tokenizers = replace(translator.tokenizers, source=source.accepting_any_text())
     return translators
 
@@ -161,7 +162,10 @@ def _alphabet(translator: Translator) -> str:
 
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
-    """Refuse a folder that was replaced after the server read it: models are addressed by their index."""
+    """Raise an error if the languages of the loaded models are not those that the server expects.
+
+    A model folder may have been replaced after the server read its languages.
+    """
     loaded = [
         f"{'' if translator.reads_pictures else translator.source_language}_{translator.target_language}"
         for translator in translators
@@ -202,7 +206,7 @@ def _translate(
     def translate(
         texts: Sequence[str], prefixes: Sequence[str] | str = "", on_partial: OnPartial | None = None
     ) -> list[Translation]:
-        # Sentences are split by the server, terms are placed below (`_place_terms`), not by the translator.
+        # LINE_BY_LINE: the server has split the texts into sentences, and `_place_terms` places the terms.
         return translator.translate(
             texts, beam=beam, n_best=n_best, prefix=prefixes, on_partial=on_partial, **LINE_BY_LINE
         )
@@ -231,18 +235,18 @@ def _place_terms(
     retranslate: Retranslate,
 ) -> None:
     """Put the terms of each text into its candidates, with word links and notes on missing terms."""
-    lacking: list[tuple[dict[str, Any], PairMissingTerms]] = []
+    incomplete: list[tuple[dict[str, Any], PairMissingTerms]] = []
     for text, terms, text_candidates in zip(message["texts"], message["terms"], candidates, strict=True):
         matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
-        lacking += [
+        incomplete += [
             (candidate, PairMissingTerms(Pair(text, candidate["text"]), matches, rank=rank))
             for rank, candidate in enumerate(text_candidates)
             if not has_all_terms(candidate["text"], matches)
         ]
-    if not lacking:
+    if not incomplete:
         return
-    placed = place_in_pairs([pair for _, pair in lacking], translator, retranslate)
-    for (candidate, _), terms in zip(lacking, placed, strict=True):
+    placed = place_in_pairs([pair for _, pair in incomplete], translator, retranslate)
+    for (candidate, _), terms in zip(incomplete, placed, strict=True):
         earlier = candidate.pop("notes", ())
         notes = [*(earlier if terms.notes is None else terms.notes), *term_notes(terms)]
         candidate.pop("probabilities", None)  # the model has not written this text
@@ -273,8 +277,8 @@ def _add_probabilities(
     from jumok.inference.word_candidates import word_probabilities  # start-up
 
     unsplit = _unsplit(translations, candidates)
-    found = word_probabilities(translator, [pair for pair, _ in unsplit])
-    for (_, candidate), probabilities in zip(unsplit, found, strict=True):
+    sentence_probabilities = word_probabilities(translator, [pair for pair, _ in unsplit])
+    for (_, candidate), probabilities in zip(unsplit, sentence_probabilities, strict=True):
         candidate["probabilities"] = probabilities
 
 
@@ -326,16 +330,19 @@ def _answer(services: dict[int, ExplanationService], translator: Translator, mes
 
 
 def _find_candidates(translator: Translator, message: Message) -> list[dict[str, Any]]:
-    """Return other words at a place of a translation."""
+    """Return other words at a position of a translation."""
     from jumok.inference.word_candidates import word_candidates  # start-up
 
-    found = word_candidates(translator, message["sentence"], message["prefix"], count=message["count"])
-    pairs = [Pair(message["sentence"], candidate.text) for candidate in found]
-    links: list[list[tuple[int, int]] | None] = [None] * len(found)
+    word_alternatives = word_candidates(
+        translator, message["sentence"], message["prefix"], count=message["count"]
+    )
+    pairs = [Pair(message["sentence"], candidate.text) for candidate in word_alternatives]
+    links: list[list[tuple[int, int]] | None] = [None] * len(word_alternatives)
     with contextlib.suppress(UnsupportedError):  # a model without attention
         links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
     return [
-        asdict(candidate) | {"links": word_links} for candidate, word_links in zip(found, links, strict=True)
+        asdict(candidate) | {"links": word_links}
+        for candidate, word_links in zip(word_alternatives, links, strict=True)
     ]
 
 
