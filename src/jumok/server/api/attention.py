@@ -1,6 +1,6 @@
-"""Explanations, and the requests of the live attention page: attention, and the effect of changing it.
+"""`/v1/explain`, and the routes that the live attention page uses.
 
-The requests and answers are those of `jumok.server.viewer`, which runs in the workers.
+A worker computes each answer with `jumok.server.viewer`, which defines the format of requests and answers.
 """
 
 from __future__ import annotations
@@ -35,13 +35,20 @@ if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
     from jumok.server.service import Service
 
-__all__ = ["NO_SINGLE_MODEL", "ROUTES", "ShortText", "named_pair", "require_single_model", "single_model"]
+__all__ = [
+    "NO_SINGLE_MODEL",
+    "ROUTES",
+    "ShortText",
+    "named_pair",
+    "require_single_model",
+    "single_model",
+]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps", "measures", "layers")
 MAX_CHARACTERS = 1_000
 MAX_REQUEST_BYTES = 64 * 1024
-"""The largest request to a worker. One with as many changes as `ChangeList` allows is smaller."""
+"""Maximum size of a request to a worker. The longest `ChangeList` that is allowed fits into it."""
 
 
 def _check_short_text(value: Any, service: Service) -> str:
@@ -138,7 +145,10 @@ def named_pair(request: ApiRequest) -> LanguagePair:
 
 
 def single_model(request: ApiRequest, source: str, target: str) -> LanguagePair:
-    """Return the language pair of the model that translates directly; refuse if none does."""
+    """Return the language pair of the one model that translates from `source` to `target`.
+
+    Raise a 400 error if no model translates directly between the two languages.
+    """
     path = request.service.language_pairs.pivot_path(source, target)
     if path is None or len(path) != 1:
         raise bad_request(f"no single model translates from {source[:40]} to {target[:40]}")

@@ -1,4 +1,4 @@
-"""`/v1/candidates`: other words for one place in a translation, each with the whole translation it gives."""
+"""`/v1/candidates`: alternatives for one word of a translation, each with the translation that results."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class CandidatesAnswer(TypedDict):
 async def find_candidates(request: ApiRequest) -> Response:
     """Find other words at a position of a translation.
 
-    For each of the most probable words after `prefix`, the answer has the translation that begins with both.
+    The answer has the most probable words after `prefix`. With each word comes the best translation that
+    begins with the prefix and this word.
     """
     fields, service = CandidatesRequest.read(request), request.service
     pair = single_model(request, fields.source, fields.target)

@@ -1,6 +1,6 @@
 """Captions of pictures, by models that were trained on pictures.
 
-A worker decodes the picture: a damaged or hostile one cannot harm the server.
+The picture is decoded in a worker process, so that a damaged or malicious picture cannot crash the server.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ PICTURE_SCHEMA = {"description": "A picture: PNG, JPEG, GIF, BMP, WebP, TIFF or 
 
 
 def _check_target(value: Any, service: Service) -> str:
-    target, known = check_string(value, service), service.language_pairs.captions
-    if target not in known:
-        listed = ", ".join(known) or "none"
+    target, languages = check_string(value, service), service.language_pairs.captions
+    if target not in languages:
+        listed = ", ".join(languages) or "none"
         raise invalid(f"names {target[:40]}, in which no model writes captions; known: {listed}")
     return target
 

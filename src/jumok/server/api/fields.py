@@ -1,7 +1,8 @@
 """The fields of requests as pydantic models, which check them and describe them in the OpenAPI document.
 
-The messages and their order are LibreTranslate's: a request is refused for the first invalid field. Null is
-the same as a missing field, as several clients send it. Handlers check what fields require of each other.
+The error messages are those of LibreTranslate. A request is refused for its first invalid field, in the same
+order as in LibreTranslate. A field that is null counts as missing, because several clients send null.
+Conditions that involve several fields are checked by the handlers.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Checked:
 
 
 class ApiModel(BaseModel):
-    """The fields of a route; others are ignored, unless the subclass forbids them."""
+    """The fields of a request to one route. Unknown fields are ignored, unless the subclass forbids them."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -76,9 +77,9 @@ class ApiModel(BaseModel):
     def read(cls, request: ApiRequest, **more_fields: Any) -> Self:
         """Return the checked fields; raise a 400 for the first that is invalid."""
         fields = {**request.fields, **more_fields}
-        given = {name: value for name, value in fields.items() if value is not None}
+        non_null_fields = {name: value for name, value in fields.items() if value is not None}
         try:
-            return cls.model_validate(given, context=request.service)
+            return cls.model_validate(non_null_fields, context=request.service)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             if first["type"] == "missing":
@@ -113,14 +114,14 @@ def _check_texts(value: Any, service: Service) -> str | list[str]:
 
 
 def _check_flag(value: Any, service: Service) -> bool:
-    """Return a boolean; a form sends it as a string."""
+    """Return a boolean. A form sends a boolean as the string "true" or "false"."""
     if not isinstance(value, bool) and value not in ("true", "false"):
         raise invalid("is not true or false")
     return value in (True, "true")
 
 
 def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
-    """Return the check of an integer; a form sends it as a string."""
+    """Return the check of an integer field. A form sends an integer as a string of digits."""
 
     def check(value: Any, service: Service) -> int:
         if isinstance(value, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,8}", value):
@@ -168,13 +169,15 @@ def _check_tags(value: Any, service: Service) -> list[str]:
 
 
 def _describe_tags(service: Service) -> Schema:
-    known = service.all_tags
-    items = {"items": {"enum": known}, "maxItems": MAX_TAGS} if known else {"maxItems": 0}
-    return {"anyOf": [{"type": "array", **items}, {"enum": ["", *known]}]}
+    tags = service.all_tags
+    items = {"items": {"enum": tags}, "maxItems": MAX_TAGS} if tags else {"maxItems": 0}
+    return {"anyOf": [{"type": "array", **items}, {"enum": ["", *tags]}]}
 
 
 Tags = Annotated[Sequence[str], Checked(_check_tags, _describe_tags)]
-"""Tags such as `<polite>` before every sentence; `parameters.check_tags` refuses those the model lacks."""
+"""Tags such as `<polite>`, which are put before every sentence.
+
+`parameters.check_tags` refuses a tag that the model does not have."""
 Source = Annotated[
     str, Checked(check_string, lambda service: {"enum": [AUTO, *service.language_pairs.codes]})
 ]
@@ -198,7 +201,7 @@ def _describe_glossary(service: Service) -> Schema:
 
 
 GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossary)]
-"""`parameters.find_pivot_paths` checks it later, when the pivot paths of the texts are known."""
+"""`parameters.find_pivot_paths` checks the glossary, because the check needs the pivot paths of the texts."""
 
 
 def allow_known_pairs(schema: Schema) -> None:

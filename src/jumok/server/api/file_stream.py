@@ -26,7 +26,8 @@ PROGRESS_SECONDS = 0.1  # between two events
 async def translate_file_as_stream(request: ApiRequest) -> Response:
     """Translate a file, and report the progress as server-sent events.
 
-    `progress` has the sentences that are done and their total; finally `file` has the address.
+    Each `progress` event has the number of translated sentences and the number of all sentences. The last
+    event, `file`, has the address of the translated file.
     """
     return await stream_events(_events(await read_file(request)))
 
