@@ -178,7 +178,7 @@ def _report_written(out: Path) -> None:
 
 
 def _load(folder: str | Path, sentences: str | None, hardware: Hardware) -> Translator:
-    """Return a translator that attention can be read from, and that splits texts as requested."""
+    """Load a translator, which splits texts as the option --sentences says."""
     from jumok.inference.loading import load  # start-up
     from jumok.text.sentences import check_sentences  # start-up
 
@@ -265,8 +265,8 @@ def _load_picture_model(folder: str | Path, hardware: Hardware) -> Translator | 
     if recipe.source.kind != "pictures":
         raise UnsupportedError(
             localise(
-                "The model in {folder} reads text, and the first one pictures. Give models that read the "
-                "same.",
+                "The model in {folder} reads text, but the first model reads pictures. Give models that "
+                "read the same.",
                 folder=folder,
             )
         )
@@ -401,12 +401,12 @@ def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:
 
 
 def _named(explanation: Explanation, name: str) -> Explanation:
-    """Return the explanation with the name of its model, with which the page labels maps and figures."""
+    """Return the explanation with the name of its model. The page labels maps and figures with this name."""
     return replace(explanation, facts={**explanation.facts, "name": name})
 
 
 def _names(folders: Sequence[str]) -> list[str]:
-    """Return a name per model for the page: the shortest end of its path that no other path has."""
+    """Return a name per model for the page: the shortest end of its path that differs from other paths."""
     paths = [Path(folder).resolve() for folder in folders]
     # A model is named after its run folder, unless that folder is in the list as well.
     paths = [path.parent if path.name == "model" and path.parent not in paths else path for path in paths]
@@ -424,18 +424,18 @@ def _name(path: Path, others: set[Path]) -> str:
 
 
 def _suffix(out: Path | None) -> str:
-    """Return the suffix of the output file; refuse an unknown one before anything is loaded."""
+    """Return the suffix of the output file. Refuse an unknown suffix before anything is loaded."""
     if out is None:
         return ""
-    suffix, known = out.suffix.lower(), sorted(MAP_SUFFIXES + EXPLANATION_SUFFIXES)
-    if suffix not in known:
+    suffix, suffixes = out.suffix.lower(), sorted(MAP_SUFFIXES + EXPLANATION_SUFFIXES)
+    if suffix not in suffixes:
         raise UnsupportedError(
             localise(
                 "--out takes a file that ends in {known} or {last}. Received: {out}.{suggestion}",
-                known=", ".join(known[:-1]),
-                last=known[-1],
+                known=", ".join(suffixes[:-1]),
+                last=suffixes[-1],
                 out=out,
-                suggestion=localise_text(suggest(suffix, known)),
+                suggestion=localise_text(suggest(suffix, suffixes)),
             )
         )
     return suffix
