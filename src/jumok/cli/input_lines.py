@@ -23,7 +23,7 @@ BLOCK_BYTES = 2**16
 
 
 class InputLines(Iterator[str]):
-    """Yields lines split at \\n only, so that n input lines give n output lines whatever the text contains.
+    """Yields the lines of a text, split at \\n only, so that n input lines always give n output lines.
 
     A user who types, or a program that waits for each answer, sends the next line only after it has read
     the previous result. Standard output is therefore flushed before waiting for input.
@@ -44,7 +44,7 @@ class InputLines(Iterator[str]):
 
     @classmethod
     def of_text(cls, text: str) -> InputLines:
-        """Return lines that come from memory."""
+        """Return the lines of a string."""
         return cls(None, stream=io.BytesIO(text.encode("utf-8", "surrogateescape")))
 
     @property

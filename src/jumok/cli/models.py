@@ -83,7 +83,12 @@ def _facts() -> dict[str, Any]:
             if not missing(*needs)
         ]
         options = {field: setting_help(entry.settings, field) for field in entry.settings.model_fields}
-        mechanisms[name] = {**_described(entry.paper), "sites": sites, "places": sites, "options": options}
+        mechanisms[name] = {
+            **_described(entry.paper),
+            "sites": sites,
+            "places": sites,
+            "options": options,
+        }
     positions = {
         name: {
             **_described(kind.reference),

@@ -119,9 +119,9 @@ def train(
         "training.device": None if device == "auto" else device,
         "training.precision": None if precision == "auto" else precision,
     }
-    given = {name: value for name, value in options.items() if value not in (None, [])}
+    option_settings = {name: value for name, value in options.items() if value not in (None, [])}
     from_file = read_recipe(recipe) if recipe else None
-    overrides = Overrides.from_settings(from_file, **{**parse_assignments(settings or []), **given})
+    overrides = Overrides.from_settings(from_file, **{**parse_assignments(settings or []), **option_settings})
     if encoder_from is not None:
         if overrides.family != "transformer":
             raise UnsupportedError(
