@@ -29,7 +29,7 @@ MIN_MINUTES_TO_PROBE = 60.0  # of training: a probe takes about two seconds
 
 @dataclass(frozen=True, slots=True)
 class DeviceConfig:
-    """A device as torch names it, such as "cpu" or "cuda:1", the precision of products, and why."""
+    """A device as torch names it, such as "cpu" or "cuda:1", the precision of products, and the reason."""
 
     device: str
     precision: str
@@ -39,11 +39,11 @@ class DeviceConfig:
         return f"{self.device}, {self.precision}" + (f" ({self.reason})" if self.reason else "")
 
     def place(self, model: PlacedModel) -> PlacedModel:
-        """Move the model to the device, and set its precision; return it."""
+        """Move the model to the device, set its precision, and return the model."""
         import torch  # start-up
 
         if any(parameter.device != torch.device(self.device) for parameter in model.parameters()):
-            # Parameters are swapped in place, so that tied ones stay one parameter on every kind of device.
+            # Parameters are swapped in place, so that tied parameters stay tied on every kind of device.
             before = torch.__future__.get_swap_module_params_on_conversion()
             torch.__future__.set_swap_module_params_on_conversion(True)
             try:
@@ -68,10 +68,10 @@ class DeviceConfig:
 def choose_device(
     device: str = "auto", precision: str = "auto", *, index: int | None = None, minutes: float = 0.0
 ) -> DeviceConfig:
-    """Return the device and the precision; raise if this machine does not have what was requested.
+    """Return the device and the precision. Raise an error if this machine does not support the request.
 
-    `index` is that of the accelerator, if there are several. `minutes` is the planned training time: before
-    a long training on the CPU, a probe measures whether bf16 is faster.
+    `index` is the index of the accelerator, if there are several. `minutes` is the planned training time. If
+    a long training on the CPU is planned, a probe measures whether bf16 is faster.
     """
     if device not in DEVICES or precision not in PRECISIONS:
         raise UnsupportedError(
@@ -80,17 +80,18 @@ def choose_device(
         )
     if device == "cpu" and precision == "fp32":
         return DeviceConfig("cpu", "fp32")
-    found = [name for name in ACCELERATORS if _is_available(name)]
+    accelerators = [name for name in ACCELERATORS if _is_available(name)]
     reason = ""
     if device == "auto":
-        device = found[0] if found else "cpu"
-        reason = "the first accelerator" if found else "no accelerator was found"
+        device = accelerators[0] if accelerators else "cpu"
+        reason = "the first accelerator" if accelerators else "no accelerator was found"
     if device == "cpu":
         return _cpu(precision, minutes, reason)
-    if device not in found:
+    if device not in accelerators:
         raise UnsupportedError(
             f"torch finds no {device} on this machine. Received: device {device}; found: "
-            f"{', '.join(['cpu', *found])}. Choose one of these, or install a torch that supports {device}."
+            f"{', '.join(['cpu', *accelerators])}. Choose one of these, or install a torch that supports "
+            f"{device}."
         )
     name = device if index is None or device == "mps" else f"{device}:{index}"
     return _accelerator(name, precision, reason)

@@ -29,7 +29,7 @@ class StopFlag:
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopFlag]:
-    """Within this block the first SIGINT or SIGTERM sets the flag; a second one acts as it would outside.
+    """Within this block, the first SIGINT or SIGTERM sets the flag. A second signal has its usual effect.
 
     A signal that was already ignored when the program started (`nohup`, a background job) stays ignored.
     """
