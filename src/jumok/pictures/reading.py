@@ -1,8 +1,8 @@
-"""Read a picture file as pixels, without trusting it; write pixels as a file.
+"""Read picture files that are not trusted, and write pixels as a file.
 
-A file may be cut off, lie about its size, be an animation, be rotated by its EXIF data or have any of
-Pillow's modes. It becomes (size, size, channel) bytes or a DataError that names it. Only formats that Pillow
-decodes by itself are accepted: EPS, for example, would start Ghostscript.
+A file may be incomplete, state a wrong size, be an animation, be rotated by its EXIF data or have any of
+Pillow's modes. The result is an array (size, size, channel) of bytes, or a DataError that names the file.
+Only formats that Pillow decodes by itself are accepted: EPS, for example, would start Ghostscript.
 
 Instead of a path, a picture can be given as a data: URL in base64 (RFC 2397), as web pages and requests send
 it.
@@ -50,7 +50,7 @@ _DECODING_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class PictureFacts:
-    """What the header of a picture file says."""
+    """Facts in the header of a picture file."""
 
     width: int
     height: int
@@ -79,8 +79,8 @@ def picture_data_url(path: str | Path) -> str:
 def read_picture(path: str | Path, *, size: int, channels: int) -> NDArray[np.uint8]:
     """Return the pixels (size, size, channels): 3 channels are RGB, 1 is grey.
 
-    The picture is rotated as its EXIF data say and stretched to a square. What is transparent becomes white.
-    Of an animation the first frame is read.
+    The picture is rotated as its EXIF data say and stretched to a square. Transparent pixels become white. If
+    the file is an animation, its first frame is read.
     """
     with _opened(path) as image:
         from PIL import Image, ImageOps  # optional
@@ -143,7 +143,7 @@ def _is_data_url(path: str | Path) -> bool:
 
 
 def _label(path: str | Path) -> str:
-    """What a message calls a picture: no data: URL is quoted, which may have millions of characters."""
+    """Return how messages name a picture. They do not quote a data: URL, which may be megabytes long."""
     return "in a data: URL" if _is_data_url(path) else str(path)
 
 

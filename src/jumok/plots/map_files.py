@@ -45,7 +45,7 @@ def save(
 
 
 def render_png(svg: str) -> bytes:
-    """Render the picture with resvg, in the system's fonts and, for letters they lack, in the shipped one."""
+    """Render the picture with resvg. Letters that the system's fonts lack are drawn in the shipped font."""
     try:
         import resvg_py  # optional
     except ImportError as error:

@@ -56,7 +56,10 @@ def draw_picture_maps(
 
 
 def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
-    """Return the maps as blocks of characters, one per query, side by side; two columns per patch."""
+    """Return the maps as blocks of characters, side by side. Each query has a block.
+
+    A patch is two columns of the terminal wide.
+    """
     maps = _maps(attention, grid)
     queries = [printable(word) for word in flat_grid(attention).queries]
     width = max([2 * grid.columns, *(terminal_columns(word) for word in queries)]) + 2
