@@ -1,4 +1,4 @@
-"""The comparison of two source trees. The trees are fake ones, except in the slow test."""
+"""The comparison of two source trees. The tests use fake trees, except the slow test."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with open(os.environ["TURNS"], "a") as file:
 
 @pytest.fixture
 def trees(tmp_path: Path) -> list[str]:
-    """Two trees whose program only writes which of them ran, and with which cache."""
+    """Two source trees. The program of each only writes the name of its tree and of its cache folder."""
     for name in ("before", "after"):
         package = tmp_path / name / "src" / "jumok"
         package.mkdir(parents=True)
@@ -41,7 +41,7 @@ def measure_only(monkeypatch: pytest.MonkeyPatch, *parts: Part) -> None:
 
 
 def fake_part(**figures: tuple[float, float]) -> Part:
-    """A part that measures the first number in the old tree and the second in the new one."""
+    """Return a part. For each figure, it measures the first number in the old tree, the second in the new."""
 
     def run(bench: Bench, tree: Tree) -> dict[str, float]:
         return {name: both[tree.name == "new"] for name, both in figures.items()}
@@ -89,15 +89,15 @@ def test_the_warm_up_of_a_training_is_not_counted() -> None:
 def test_the_trees_take_turns_and_have_separate_caches(
     trees: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = tmp_path / "turns"
-    monkeypatch.setenv("TURNS", str(ran))
+    turns_file = tmp_path / "turns"
+    monkeypatch.setenv("TURNS", str(turns_file))
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))  # both trees would use this cache
     monkeypatch.setattr(before_after, "QUICK", replace(before_after.QUICK, starts=1))
     measure_only(monkeypatch, startup("greeting, s", "-m", "jumok"))
     environment = dict(os.environ)
     assert main([*trees, "--quick", "--anyway", "--rounds", "2", "--limit", "100000"]) == 0
     old, new = "before cache-old", "after cache-new"
-    assert ran.read_text(encoding="utf-8").splitlines() == [old, new, new, old]
+    assert turns_file.read_text(encoding="utf-8").splitlines() == [old, new, new, old]
     assert dict(os.environ) == environment
 
 
