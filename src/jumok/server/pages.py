@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.plots.page import served_page
-from jumok.server.api.attention import named_pair
+from jumok.server.api.attention import pair_from_url
 from jumok.server.api.fields import AUTO, ApiModel, Language, Source, Tags, Text
 from jumok.server.api.libretranslate import FRONTEND_TIMEOUT
 from jumok.server.api.parameters import check_size, check_tags, find_pivot_paths
@@ -93,7 +93,7 @@ async def show_attention_page(request: ApiRequest) -> Response:
         raise HTTPException(
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."
         )
-    pair = named_pair(request)
+    pair = pair_from_url(request)
     question = Question("explain", {"operation": "page", "body": ""})
     data = json.loads(await request.service.pipeline.ask(pair, question, request.client_id))
     sentence = request.fields.get("q", "")

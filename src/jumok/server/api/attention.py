@@ -39,9 +39,9 @@ __all__ = [
     "NO_SINGLE_MODEL",
     "ROUTES",
     "ShortText",
-    "named_pair",
+    "pair_from_url",
     "require_single_model",
-    "single_model",
+    "single_model_pair",
 ]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
@@ -94,7 +94,7 @@ async def explain(request: ApiRequest) -> Response:
     One model explains one sentence; the answer is what `explanation_to_json` writes.
     """
     fields = ExplainRequest.read(request)
-    pair = single_model(request, fields.source, fields.target)
+    pair = single_model_pair(request, fields.source, fields.target)
     changes = [change_to_json(change) for change in fields.changes]
     body = {"sentence": fields.q, "changes": changes, "index": fields.index}
     if fields.translation is not None:
@@ -106,13 +106,13 @@ async def explain(request: ApiRequest) -> Response:
         raise HTTPException(409, str(error)) from None
 
 
-async def answer_page(request: ApiRequest) -> Response:
+async def answer_live_page(request: ApiRequest) -> Response:
     """Answer a request of the live page."""
     operation = request.path_params["operation"]
     if operation not in PAGE_OPERATIONS:
         raise HTTPException(404, NOT_FOUND)
     try:
-        return await _send_to_model(request, named_pair(request), operation, request.fields)
+        return await _send_to_model(request, pair_from_url(request), operation, request.fields)
     except DataError as error:
         raise bad_request(str(error)) from None
 
@@ -136,7 +136,7 @@ async def _send_to_model(
     return Response(answer, media_type="application/json")
 
 
-def named_pair(request: ApiRequest) -> LanguagePair:
+def pair_from_url(request: ApiRequest) -> LanguagePair:
     """Return the language pair that the URL names."""
     for pair in request.service.language_pairs.text_pairs:
         if pair.name == request.path_params["direction"]:
@@ -144,7 +144,7 @@ def named_pair(request: ApiRequest) -> LanguagePair:
     raise HTTPException(400, NO_SINGLE_MODEL)
 
 
-def single_model(request: ApiRequest, source: str, target: str) -> LanguagePair:
+def single_model_pair(request: ApiRequest, source: str, target: str) -> LanguagePair:
     """Return the language pair of the one model that translates from `source` to `target`.
 
     Raise a 400 error if no model translates directly between the two languages.
@@ -159,5 +159,5 @@ ROUTES = [
     Route(
         "/v1/explain", Endpoint(explain, ExplainAnswer, ExplainRequest, more_errors=("409",)), methods=POST
     ),
-    Route("/attention/{direction}/{operation}", Endpoint(answer_page), methods=POST),
+    Route("/attention/{direction}/{operation}", Endpoint(answer_live_page), methods=POST),
 ]

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from jumok.errors import DataError
-from jumok.server.api.attention import ShortText, require_single_model, single_model
+from jumok.server.api.attention import ShortText, require_single_model, single_model_pair
 from jumok.server.api.fields import ApiModel, Language, Tags, bounded_integer
 from jumok.server.api.parameters import check_size, check_tags
 from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_json
@@ -58,7 +58,7 @@ async def find_candidates(request: ApiRequest) -> Response:
     begins with the prefix and this word.
     """
     fields, service = CandidatesRequest.read(request), request.service
-    pair = single_model(request, fields.source, fields.target)
+    pair = single_model_pair(request, fields.source, fields.target)
     check_size([fields.q, fields.prefix], service)
     check_tags(fields.tags, [(pair,)], service)
     num_sentences = len(text_spans(fields.q, pair.sentences))
