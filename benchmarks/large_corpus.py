@@ -69,7 +69,7 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
 
     path = corpus_file(options)
     generator = np.random.default_rng(1)
-    sides = [_words(generator), _words(generator)]
+    sides = [_make_words(generator), _make_words(generator)]
     weights = 1 / np.arange(1, NUM_WORDS + 1)
     cumulative = np.cumsum(weights) / weights.sum()
     if not path.exists():
@@ -77,7 +77,7 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
         with temporary.open("w", encoding="ascii") as file:
             for first in range(0, options.pairs, CHUNK):
                 file.writelines(
-                    _lines(first, min(CHUNK, options.pairs - first), sides, cumulative, generator)
+                    _make_lines(first, min(CHUNK, options.pairs - first), sides, cumulative, generator)
                 )
         temporary.rename(path)
     with path.open(encoding="ascii") as file:
@@ -89,14 +89,14 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "shared": tokenizers.shared}
 
 
-def _words(generator: np.random.Generator) -> list[str]:
+def _make_words(generator: np.random.Generator) -> list[str]:
     words: dict[str, None] = {}
     while len(words) < NUM_WORDS:
         words["".join(generator.choice(SYLLABLES, generator.integers(1, 5)))] = None
     return list(words)
 
 
-def _lines(
+def _make_lines(
     first: int, count: int, sides: list[list[str]], cumulative: Any, generator: np.random.Generator
 ) -> list[str]:
     lengths = generator.integers(*WORDS_PER_SENTENCE, count)

@@ -32,7 +32,7 @@ def as_text(content: Mapping[str, Any]) -> str:
     for result in content["results"]:
         table = _cells(result)
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-        lines = ["   ".join(_padded(row, widths)).rstrip() for row in table]
+        lines = ["   ".join(_pad_cells(row, widths)).rstrip() for row in table]
         parts.append("\n".join([result["title"], "-" * max(map(len, lines)), *lines]))
     return "\n\n".join([*parts, *content["remarks"]])
 
@@ -97,7 +97,7 @@ def _figure(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _pad_cells(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     first, *rest = (
         cell.ljust(width) if column == 0 else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(row, widths, strict=True))

@@ -73,9 +73,10 @@ def write_split(data: Path, out: Path) -> None:
         for part in ("train", "dev", "test")
     }
     short = {
-        part: [pair for pair in rows if 0 < _words(pair) <= MAX_OLD_WORDS] for part, rows in pairs.items()
+        part: [pair for pair in rows if 0 < _count_words(pair) <= MAX_OLD_WORDS]
+        for part, rows in pairs.items()
     }
-    distinct = {sentence_key(pair[0]): pair for pair in pairs["train"] if _words(pair) >= MIN_NEW_WORDS}
+    distinct = {sentence_key(pair[0]): pair for pair in pairs["train"] if _count_words(pair) >= MIN_NEW_WORDS}
     long = list(distinct.values())
     stride = len(long) // (NEW_PAIRS + NEW_VALIDATION_PAIRS + NEW_TEST_PAIRS)
     long = long[::stride]  # the file is sorted by length
@@ -99,7 +100,7 @@ def write_split(data: Path, out: Path) -> None:
             (out / f"{role}.{side}").write_text(text, encoding="utf-8")
 
 
-def _words(pair: Sequence[str]) -> int:
+def _count_words(pair: Sequence[str]) -> int:
     return len(pair[0].split())
 
 

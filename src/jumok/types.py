@@ -115,7 +115,7 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch with all tensors on `device`; this batch itself if they are there already."""
         tensors = (self.source, self.source_lengths, self.target, self.target_lengths)
-        moved = [None if tensor is None else _moved(tensor, device) for tensor in tensors]
+        moved = [None if tensor is None else _move(tensor, device) for tensor in tensors]
         if all(new is old for new, old in zip(moved, tensors, strict=True)):
             return self
         source, source_lengths, target, target_lengths = moved
@@ -129,7 +129,7 @@ class Batch:
         return self.source_lengths.cpu() if self.source_lengths_copy is None else self.source_lengths_copy
 
 
-def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
+def _move(tensor: Tensor, device: torch.device | str) -> Tensor:
     """Return the tensor on a device. It is copied to CUDA from pinned memory, so the CPU does not wait."""
     if tensor.device.type == "cpu" and str(device).startswith("cuda"):
         return tensor.pin_memory().to(device, non_blocking=True)

@@ -72,7 +72,7 @@ class InputLines(Iterator[str]):
         except UnicodeDecodeError as error:
             from jumok.data.encodings import encoding_advice  # start-up
 
-            advice = encoding_advice(line, line, list(self._complete_lines), self._how_to_convert)
+            advice = encoding_advice(line, line, list(self._complete_lines), self._conversion_advice)
             message = localise(
                 "{name}, line {line:,}, byte {byte}: this is not UTF-8. {advice}",
                 name=self._name,
@@ -82,7 +82,7 @@ class InputLines(Iterator[str]):
             )
             raise DataError(message) from None
 
-    def _how_to_convert(self, encoding: Encoding) -> str:
+    def _conversion_advice(self, encoding: Encoding) -> str:
         file = "" if self._path is None else f" {self._path}"
         return localise(
             "convert it: iconv -f {codec} -t utf-8{file} | jumok …", codec=encoding.codec, file=file

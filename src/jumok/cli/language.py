@@ -26,10 +26,10 @@ _QUOTED = r"""(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`)(?!\w)"""
 _OPEN_QUOTE = r"""(?<!\w)["'`](?=\w)"""
 _WORD = r"(?<![^\s(])[a-z]{2,}(?![^\s,;:.)])"  # a word of prose; names and commands are quoted
 _HANGUL = "[가-힣]"
-_NOTHING: Mapping[str, str] = {}
+_NO_TRANSLATIONS: Mapping[str, str] = {}
 
-_messages = _NOTHING  # of the command line: id → translation
-_texts = _NOTHING  # of the library and typer: template → translation
+_messages = _NO_TRANSLATIONS  # of the command line: id → translation
+_texts = _NO_TRANSLATIONS  # of the library and typer: template → translation
 
 
 def choose_language(environment: Mapping[str, str]) -> None:
@@ -38,7 +38,7 @@ def choose_language(environment: Mapping[str, str]) -> None:
     The locale does not have to be installed.
     """
     global _messages, _texts
-    _messages = _texts = _NOTHING
+    _messages = _texts = _NO_TRANSLATIONS
     locale = next(filter(None, (environment.get(name) for name in _LOCALE_VARIABLES)), "")
     override = environment.get("JUMOK_LANG", "")
     language = override if override in ("ko", "en") else re.split("[_.@]", locale)[0]
@@ -68,7 +68,7 @@ def read_translations(name: str) -> dict[str, str]:
 
 def is_english() -> bool:
     """Return whether the language is English, so that no text is translated."""
-    return _messages is _NOTHING
+    return _messages is _NO_TRANSLATIONS
 
 
 def localise(message: str, /, **values: object) -> str:

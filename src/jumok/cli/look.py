@@ -165,9 +165,11 @@ def _look(
     if explanation is not None and len(models) > 1:
         others = (explain(_load(model, sentences, hardware), sentence, target=target) for model in models[1:])
         named = zip(_names(models), (explanation, *others), strict=True)
-        write_file(out, explanation_page([_named(explanation, name) for name, explanation in named]).encode())
+        write_file(
+            out, explanation_page([_with_name(explanation, name) for name, explanation in named]).encode()
+        )
     elif explanation is not None:
-        save_explanation(_named(complete_explanation(explanation), _names(models)[0]), out)
+        save_explanation(_with_name(complete_explanation(explanation), _names(models)[0]), out)
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     _report_written(out)
@@ -294,7 +296,7 @@ def _save_picture_explanations(
         else explain(model, path, target=caption)
         for model in models
     ]
-    named = [_named(explanation, name) for name, explanation in zip(names, explanations, strict=True)]
+    named = [_with_name(explanation, name) for name, explanation in zip(names, explanations, strict=True)]
     if len(named) == 1:
         save_explanation(named[0], out)
         return
@@ -400,7 +402,7 @@ def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:
     return SENTENCE if language == "en" else ""
 
 
-def _named(explanation: Explanation, name: str) -> Explanation:
+def _with_name(explanation: Explanation, name: str) -> Explanation:
     """Return the explanation with the name of its model. The page labels maps and figures with this name."""
     return replace(explanation, facts={**explanation.facts, "name": name})
 

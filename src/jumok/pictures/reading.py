@@ -59,7 +59,7 @@ class PictureFacts:
 
 def measure_picture(path: str | Path) -> PictureFacts:
     """Return the size of a picture and whether it is grey, without decoding its pixels."""
-    with _opened(path) as image:
+    with _open_picture(path) as image:
         width, height = image.size
         return PictureFacts(width, height, grey=image.mode in _GREY_MODES)
 
@@ -71,7 +71,7 @@ def picture_name(path: str | Path) -> str:
 
 def picture_data_url(path: str | Path) -> str:
     """Return the file of a picture as a data: URL, once its size and format are known to be acceptable."""
-    with _opened(path) as image:
+    with _open_picture(path) as image:
         media_type = str(image.get_format_mimetype())
     return f"data:{media_type};base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
 
@@ -82,7 +82,7 @@ def read_picture(path: str | Path, *, size: int, channels: int) -> NDArray[np.ui
     The picture is rotated as its EXIF data say and stretched to a square. Transparent pixels become white. If
     the file is an animation, its first frame is read.
     """
-    with _opened(path) as image:
+    with _open_picture(path) as image:
         from PIL import Image, ImageOps  # optional
 
         upright = ImageOps.exif_transpose(image)
@@ -112,7 +112,7 @@ def _pillow() -> Any:
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[Any]:
+def _open_picture(path: str | Path) -> Iterator[Any]:
     """Open a picture and check its size; every error while it is used becomes a DataError."""
     image_module = _pillow()
     label = _label(path)

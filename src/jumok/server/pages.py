@@ -131,7 +131,7 @@ def _render_translation_page(
     request: ApiRequest, *, result: str = "", notice: str = "", message: str = ""
 ) -> Response:
     service, fields, ui_language = request.service, request.fields, _ui_language(request)
-    sources, targets = _translatable(service.language_pairs)
+    sources, targets = _translatable_languages(service.language_pairs)
     text, target = fields.get("q", ""), fields.get("target")
     tags = service.all_tags
     return _render_template(
@@ -155,7 +155,7 @@ def _render_translation_page(
     )
 
 
-def _translatable(pairs: LanguagePairs) -> tuple[list[str], list[str]]:
+def _translatable_languages(pairs: LanguagePairs) -> tuple[list[str], list[str]]:
     """Return the source languages and the target languages of the server.
 
     A language is left out of the sources if it has no other target, and out of the targets if it has no other
@@ -274,7 +274,7 @@ def _route_html(
     pairs: LanguagePairs,
 ) -> str:
     schema, strings = request_schema(operation), STRINGS[ui_language]
-    fields = _with_translatable(schema.get("properties", {}), pairs)
+    fields = _only_translatable(schema.get("properties", {}), pairs)
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>"
         f"<td>{escape(strings['required']) if name in schema.get('required', ()) else ''}"
@@ -294,14 +294,14 @@ def _route_html(
     )
 
 
-def _with_translatable(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
+def _only_translatable(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
     """Return the fields. Leave out languages that are translated only from or into themselves."""
     if not {"source", "target"} <= fields.keys():
         return fields
     useful = {
         name: fields[name]
         | {"enum": [code for code in fields[name]["enum"] if code == AUTO or code in codes]}
-        for name, codes in zip(("source", "target"), _translatable(pairs), strict=True)
+        for name, codes in zip(("source", "target"), _translatable_languages(pairs), strict=True)
         if "enum" in fields[name]
     }
     return fields | useful

@@ -86,7 +86,7 @@ def choose_device(
         device = accelerators[0] if accelerators else "cpu"
         reason = "the first accelerator" if accelerators else "no accelerator was found"
     if device == "cpu":
-        return _cpu(precision, minutes, reason)
+        return _cpu_config(precision, minutes, reason)
     if device not in accelerators:
         raise UnsupportedError(
             f"torch finds no {device} on this machine. Received: device {device}; found: "
@@ -94,7 +94,7 @@ def choose_device(
             f"{device}."
         )
     name = device if index is None or device == "mps" else f"{device}:{index}"
-    return _accelerator(name, precision, reason)
+    return _accelerator_config(name, precision, reason)
 
 
 def _is_available(name: str) -> bool:
@@ -103,7 +103,7 @@ def _is_available(name: str) -> bool:
     return bool(getattr(torch, name).is_available())
 
 
-def _accelerator(device: str, precision: str, reason: str) -> DeviceConfig:
+def _accelerator_config(device: str, precision: str, reason: str) -> DeviceConfig:
     import torch  # start-up
 
     if precision != "auto":
@@ -114,7 +114,7 @@ def _accelerator(device: str, precision: str, reason: str) -> DeviceConfig:
     return DeviceConfig(device, "bf16" if has_bf16 else "fp32", "; ".join(filter(None, [reason, why])))
 
 
-def _cpu(precision: str, minutes: float, reason: str) -> DeviceConfig:
+def _cpu_config(precision: str, minutes: float, reason: str) -> DeviceConfig:
     if precision == "fp16":
         raise UnsupportedError(
             "fp16 is for accelerators: few processors have it. Received: precision fp16 on the CPU. Choose "

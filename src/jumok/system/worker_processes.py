@@ -92,7 +92,7 @@ class WorkerProcesses(Generic[Item]):
                     worker = None
                 if self._stopped:
                     return
-                done.put((item, self._checked(answer, item)))
+                done.put((item, self._check_answer(answer, item)))
         except BaseException as error:
             done.put(error)
         finally:
@@ -128,7 +128,7 @@ class WorkerProcesses(Generic[Item]):
         self.first_answer = answer
         return worker
 
-    def _checked(self, answer: Message | None, item: Item) -> Message:
+    def _check_answer(self, answer: Message | None, item: Item) -> Message:
         if answer is None:
             raise StorageError(
                 f"{MAX_ATTEMPTS} worker processes died one after the other on {item}. {self._advice}"

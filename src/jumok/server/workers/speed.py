@@ -90,13 +90,13 @@ class WorkSpeed:
             return  # it is not known how much of the time belongs to each kind
         kind = (key, num_with_terms > 0)
         speed = sum(self._size(key, item.text) for item in batch) / max(seconds, 1e-3)
-        self._of_kind[kind] = _smoothed(self._of_kind.get(kind), speed)
+        self._of_kind[kind] = _smooth(self._of_kind.get(kind), speed)
         of_model = speed * _relative_work(*kind)
-        self._of_model[key.model_index] = _smoothed(self._of_model.get(key.model_index), of_model)
+        self._of_model[key.model_index] = _smooth(self._of_model.get(key.model_index), of_model)
 
     def measure_question(self, operation: str, seconds: float) -> None:
         before = self._of_operation.get(operation, FIRST_QUESTION_SECONDS)
-        self._of_operation[operation] = _smoothed(before, seconds)
+        self._of_operation[operation] = _smooth(before, seconds)
 
     def _size(self, key: BatchKey, text: str) -> int:
         return text_size(text, self._alphabets.get(key.model_index))
@@ -116,7 +116,7 @@ def _sentence_breaks(text: str) -> int:
     return max(len(text) // CHARACTERS_PER_SENTENCE, lines - 1)
 
 
-def _smoothed(before: float | None, new: float) -> float:
+def _smooth(before: float | None, new: float) -> float:
     return new if before is None else before + SMOOTHING * (new - before)
 
 

@@ -257,7 +257,9 @@ def _add_links(
     translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> None:
     unsplit = [
-        (pair, candidate) for pair, candidate in _unsplit(translations, candidates) if pair.target.strip()
+        (pair, candidate)
+        for pair, candidate in _unsplit_pairs(translations, candidates)
+        if pair.target.strip()
     ]
     try:
         alignments = translator.align_all([pair for pair, _ in unsplit]) if unsplit else []
@@ -276,13 +278,13 @@ def _add_probabilities(
     """Add the probability of each word, except to a sentence that was too long and translated in parts."""
     from jumok.inference.word_candidates import word_probabilities  # start-up
 
-    unsplit = _unsplit(translations, candidates)
+    unsplit = _unsplit_pairs(translations, candidates)
     sentence_probabilities = word_probabilities(translator, [pair for pair, _ in unsplit])
     for (_, candidate), probabilities in zip(unsplit, sentence_probabilities, strict=True):
         candidate["probabilities"] = probabilities
 
 
-def _unsplit(
+def _unsplit_pairs(
     translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> list[tuple[Pair, dict[str, Any]]]:
     """Return the candidates of each sentence that was not translated in parts, with their pairs."""
