@@ -1,4 +1,4 @@
-"""Maps as files: JSON survives a round trip, and a wrong suffix is refused with the choices."""
+"""Maps as files: JSON survives a round trip, and the error for a wrong suffix lists the choices."""
 
 from __future__ import annotations
 

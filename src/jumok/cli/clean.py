@@ -109,7 +109,7 @@ def _parse_share(keep: str | None, threshold: float | None) -> float:
 
 
 def _refuse_unwritable(*paths: Path) -> None:
-    """Raise, before anything is scored, if a file exists or its folder does not."""
+    """Raise an error if an output file exists already, or if its folder does not exist."""
     for path in paths:
         if path.exists():
             raise DataError(

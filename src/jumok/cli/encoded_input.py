@@ -72,7 +72,7 @@ def read_document_file(path: Path, encoding: str) -> bytes:
 
 
 def refuse_unmarked_utf16(head: bytes, name: str) -> None:
-    """Raise if a text looks like UTF-16 without a byte order mark.
+    """Raise an error if a text looks like UTF-16 without a byte order mark.
 
     UTF-16 of Latin letters is also valid UTF-8, in which every second byte is zero. A text with only a few
     zeros may be UTF-8.

@@ -70,7 +70,7 @@ def picture_name(path: str | Path) -> str:
 
 
 def picture_data_url(path: str | Path) -> str:
-    """Return the file of a picture as a data: URL, once its size and format are known to be acceptable."""
+    """Check the size and the format of a picture, and return its file as a data: URL."""
     with _open_picture(path) as image:
         media_type = str(image.get_format_mimetype())
     return f"data:{media_type};base64,{base64.b64encode(Path(path).read_bytes()).decode()}"

@@ -82,7 +82,10 @@ def _data_element(data: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return JSON that cannot end its script element early: "<" occurs in its strings only."""
+    """Escape "<" in JSON, so that it cannot end its script element early.
+
+    In JSON, "<" occurs only in strings, where an escape has the same meaning.
+    """
     return text.replace("<", "\\u003c")
 
 

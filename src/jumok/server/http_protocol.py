@@ -142,9 +142,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         raise ValueError(reason)
 
     def _head_without_upgrade(self) -> bytes:
-        """Return the head that was just read without its Upgrade header.
+        """Return the head that was just read, but leave out its Upgrade header.
 
-        Java clients offer HTTP/2 with every request, and the parser would read the body as HTTP/2.
+        Java clients offer HTTP/2 with every request. With this header, the parser would read the body of the
+        request as HTTP/2.
         """
         version = self.parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]

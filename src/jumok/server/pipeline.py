@@ -211,7 +211,7 @@ class TranslationPipeline:
         )
 
     def check_room(self, client: str, num_characters: int) -> None:
-        """Refuse a document before it is read if its client has too much work waiting already."""
+        """Refuse a document, before it is read, if its client already has too much work in the queue."""
         key = BatchKey(0, TranslateOptions(align=True))
         min_seconds = self._queue.speed.seconds_of_texts(key, ["x" * (num_characters // MARKUP_FACTOR)])
         with self.open_request(client) as request:

@@ -30,9 +30,10 @@ LARGE_FORM_BYTES = 64 * 2**10
 """Larger forms are decoded in a thread: 2 MB of `%41` take a third of a second."""
 MAX_FIELDS = 20
 MAX_VALUES = 10_000
-"""Strings, numbers, arrays and objects in a body, together."""
+"""Maximum number of values in a body: of strings, numbers, arrays and objects together."""
 MAX_EXTRA_CHARACTERS = 10_000
-"""Characters that field names, and values besides `q`, may have in addition to `Limits.max_characters`."""
+"""Field names, and values of fields other than `q`, may have this many characters in addition to
+`Limits.max_characters`."""
 BODY_TOO_LARGE = "the body has too many values, or too long ones"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"

@@ -67,7 +67,7 @@ class Endpoint:
     """Whether this server has the models that the route needs. If not, the document does not list the route,
     and requests to it are refused."""
     guarded: bool = True
-    """Whether requests need a key, if the server has keys, and count towards the client's rate limit."""
+    """Whether requests count towards the client's rate limit, and need a key if the server has keys."""
     error_page: Callable[[ApiRequest, HTTPException], Response] | None = None
     """Renders errors as a page; by default they are JSON."""
 

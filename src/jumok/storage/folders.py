@@ -117,7 +117,7 @@ def make_folder(folder: Path, *, mode: int = 0o777) -> None:
 
 
 def manifest_entry(data: bytes) -> dict[str, Any]:
-    """Return the entry in a manifest of a file with this content."""
+    """Return the manifest entry of a file with this content."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
 
 
@@ -199,7 +199,7 @@ def _sync_folder(folder: Path) -> None:
     """Flush the names in a folder to the disk. A file system that cannot do this reports EINVAL."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # a folder that may be written to and not read
+    except PermissionError:  # this user may write to the folder but not read it
         return
     try:
         os.fsync(descriptor)

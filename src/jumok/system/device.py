@@ -23,8 +23,8 @@ Device = Literal["auto", "cpu", "cuda", "mps", "xpu"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 DEVICES: tuple[Device, ...] = ("auto", "cpu", "cuda", "mps", "xpu")
 PRECISIONS: tuple[Precision, ...] = ("auto", "fp32", "bf16", "fp16")
-ACCELERATORS = ("cuda", "xpu", "mps")  # "auto" takes the first that is there
-MIN_MINUTES_TO_PROBE = 60.0  # of training: a probe takes about two seconds
+ACCELERATORS = ("cuda", "xpu", "mps")  # "auto" takes the first available device
+MIN_MINUTES_TO_PROBE = 60.0  # of planned training; a probe takes about two seconds
 
 
 @dataclass(frozen=True, slots=True)

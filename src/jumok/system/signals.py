@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StopFlag:
-    """Set when a signal asks the run to stop. Calling it returns whether it is set."""
+    """A flag that a signal sets to stop the run. Calling the flag returns whether it is set."""
 
     def __init__(self) -> None:
         self.is_set = False

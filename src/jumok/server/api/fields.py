@@ -160,7 +160,7 @@ MAX_TAGS = 8
 
 
 def _check_tags(value: Any, service: Service) -> list[str]:
-    """Return a list of tags. A form sends a single tag as a string, or an empty string for none."""
+    """Return a list of tags. A form sends a single tag as a string, and no tag as an empty string."""
     if isinstance(value, str):
         return [value] if value else []
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value) or len(value) > MAX_TAGS:
@@ -185,7 +185,7 @@ Language = Annotated[str, Checked(check_string, lambda service: {"enum": service
 
 
 MAX_TERMS, MAX_TERM_CHARACTERS = 1_000, 200
-"""Limits of the glossary in a request: all of its terms are looked for in each text."""
+"""Limits of the glossary in a request. Each of its terms is searched for in each text."""
 
 
 def _describe_glossary(service: Service) -> Schema:

@@ -54,7 +54,7 @@ CACHE_SIZE = 16
 
 
 class Request(BaseModel):
-    """Fields of exactly these names and types: neither 1.0 nor "1" is an index."""
+    """A request with exactly these names and types of fields. For example, 1.0 or "1" is no index."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 

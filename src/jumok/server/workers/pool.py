@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Heartbeats", "WorkerHandle", "WorkerPool"]
 
 WORKER_CODE = "from jumok.server.workers.worker import main; main()"
-# Seconds for a worker to load its models, and to end.
+# Seconds that a worker has to load its models, and to end.
 START_TIMEOUT = 120.0
 STOP_TIMEOUT = 5.0
 CHECK_SECONDS = 0.25
@@ -225,7 +225,7 @@ class WorkerHandle:
             return
         _resolve(work, answer)
         if not len(self._queue):
-            await asyncio.sleep(0)  # nothing is waiting for this worker: respond before the bookkeeping
+            await asyncio.sleep(0)  # no work is waiting: let the responses be sent before the bookkeeping
         self._restart_delay = 0.0
         self._has_torch |= needs_torch
         self._queue.complete(work, answer["cpu_seconds"], answer.get("seconds", seconds))
@@ -345,7 +345,7 @@ class Heartbeats(asyncio.Protocol):
         self._may_load = False
         self._deadline = 0.0
         self._max_cpu_seconds = 0.0
-        self._progress: tuple[float, float] = (0.0, 0.0)  # CPU seconds at the last progress, and when it was
+        self._progress: tuple[float, float] = (0.0, 0.0)  # CPU seconds and time of the last progress
         self._transport: asyncio.BaseTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -60,12 +60,13 @@ URGENT_SHARE, URGENT_FACTOR = 0.7, 3.0
 """A request is urgent if its work takes more than URGENT_SHARE of the time until its deadline. It then gets
 turns URGENT_FACTOR times as often."""
 TURN_FACTOR = 4.0
-"""Each second of work puts the next turn of a request this many seconds back, behind newer requests."""
+"""Each second of work delays the next turn of a request by this many seconds, so that newer requests can come
+first."""
 TOO_LARGE_FACTOR = 1.25
 """A running request is ended with an error if it turns out to need this many times `max_request_seconds`. The
 factor is above 1, because estimates are not exact."""
 MAX_CROWDING = 20.0
-"""The maximum of a measurement of `_crowding`."""
+"""A measurement of `_crowding` counts at most this much."""
 USABLE_SHARE = 0.9
 """Work is accepted up to this share of the work that fits into `request_timeout`. The share is below 1,
 because estimates are not exact."""
@@ -171,7 +172,7 @@ class WorkQueue:
         request.client.last_seen = _now()
         request.client.open_requests -= 1
         self.open_requests -= 1
-        # Sums of floats leave a residue, with which an empty queue would seem to have work.
+        # Rounding errors could leave a small rest, and an empty queue would seem to have work.
         if not request.client.open_requests:
             request.client.seconds = request.client.long_seconds = 0.0
         if not self.open_requests:

@@ -181,7 +181,7 @@ def _check_language_pairs(translators: Sequence[Translator], expected: list[str]
 
 
 def _translate_safely(translator: Translator, message: Message, send: Callable[[Message], None]) -> Message:
-    """Translate a batch. No text that a client sends may end a worker, which takes seconds to replace."""
+    """Translate a batch. An exception must not end the worker, because its replacement takes seconds."""
 
     def on_partial(index: int, text: str) -> None:
         send({"kind": "partial", "index": index, "text": text})
@@ -309,7 +309,7 @@ def _explanation_service(translator: Translator) -> ExplanationService:
 def _answer_safely(
     services: dict[int, ExplanationService], translator: Translator, message: Message
 ) -> Message:
-    """Answer a question, or refuse it with the reason. No request may end a worker."""
+    """Answer a question, or refuse it with the reason. An exception must not end the worker."""
     try:
         return {"kind": "answer", "answer": _answer(services, translator, message)}
     except JumokError as error:
