@@ -215,7 +215,7 @@ def translate_speed(model: str, texts: Sequence[str], times: int = 8) -> float:
 def measure_crowd(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
     """Run 512 clients, and count the requests that were answered, refused or not answered.
 
-    A server in order answers every accepted request, and sends Retry-After with every refusal.
+    The server should answer every accepted request, and send Retry-After with every refusal.
     """
     load = Load(server.port, expected, options.seconds or 30)
     asyncio.run(load.run(512))

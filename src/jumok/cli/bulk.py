@@ -113,8 +113,8 @@ def plan_outputs(
     if not sources or out is None:
         raise RecipeError(
             localise(
-                "{options}: the work is kept in parts beside the output. Name both: jumok {command} MODEL "
-                "in.txt --out out.txt.",
+                "{options}: finished parts are stored beside the output file. Name the input and the output: "
+                "jumok {command} MODEL in.txt --out out.txt.",
                 options=options.names,
                 command=options.command,
             )

@@ -308,7 +308,7 @@ def _translate_one(
         except KeyboardInterrupt:
             if segment_translator.part is not None and segment_translator.part.done:
                 message = localise(
-                    "What is translated so far is in {file}; the same command continues.",
+                    "The finished part of the translation is in {file}. The same command continues.",
                     file=segment_translator.part.path,
                 )
                 typer.echo(message, err=True)

@@ -98,8 +98,8 @@ def _refuse_utf8(data: bytes, name: str, encoding: str) -> None:
         return
     raise DataError(
         localise(
-            "{name} is UTF-8 text. Received: --encoding {encoding}. Leave it out; if only other files have "
-            "that encoding, convert them to UTF-8.",
+            "{name} is UTF-8 text. Received: --encoding {encoding}. Leave the option out. If other files "
+            "have that encoding, convert those files to UTF-8.",
             name=name,
             encoding=encoding,
         )

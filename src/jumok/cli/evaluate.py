@@ -249,8 +249,9 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
         if len({code(translator, side), code(baseline, side)} - {""}) > 1:
             raise RecipeError(
                 localise(
-                    "The two models translate between different languages: this one {direction}, {against} "
-                    "{other_direction}. Compare models of the same direction.",
+                    "The two models translate between different languages: this model translates "
+                    "{direction}, and {against} translates {other_direction}. Compare models of the same "
+                    "direction.",
                     direction=_direction(translator),
                     against=against,
                     other_direction=_direction(baseline),

@@ -199,8 +199,8 @@ def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> N
         raise DataError(
             localise(
                 "A file shows one short sentence. Received: a text that is translated in {count} parts. Give "
-                "one of its sentences, or add --sentences keep to translate them as one; without --out, all "
-                "are shown in the terminal.",
+                "one sentence of the text, or add --sentences keep to translate the whole text as one "
+                "sentence. Without --out, all sentences are shown in the terminal.",
                 count=len(translation.parts),
             )
         )

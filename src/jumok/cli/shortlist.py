@@ -116,7 +116,8 @@ def _refuse_training_pairs(num_held_out: int, *, is_recorded: bool) -> None:
     """
     reason = (
         localise(
-            "They are not the pairs that training held out: training got a validation set, or other pairs."
+            "These pairs are not the pairs that training held out: training had a validation set, or other "
+            "training pairs."
         )
         if is_recorded
         else localise(

@@ -109,8 +109,9 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     pairs = LanguagePairs(model_pairs)
     if not pairs.text_pairs:
         raise UnsupportedError(
-            "All of these models read pictures. A server needs at least one that translates text, and can "
-            "then also serve `/v1/caption`. `jumok translate MODEL picture.png` runs the others."
+            "All of these models read pictures. A server needs at least one model that translates text; then "
+            "it can also serve `/v1/caption`. To caption a picture without a server, run `jumok translate "
+            "MODEL picture.png`."
         )
     return pairs
 
