@@ -45,7 +45,7 @@ from jumok.server.workers.pending import (
 from jumok.server.workers.pool import Heartbeats, WorkerHandle
 from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
 from jumok.server.workers.speed import SENTENCE_SIZE, WorkSpeed
-from jumok.server.workers.worker import ServerGoneError, work
+from jumok.server.workers.worker import ServerGoneError, run_worker
 from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import Glossary, TermMatch
@@ -775,7 +775,7 @@ def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str
         *({**defaults, "terms": terms, **message} for terms, message in zip(no_terms, messages, strict=True)),
     ]
     answers = io.BytesIO()
-    work(io.BytesIO(b"".join(map(pack_message, sent))), answers)
+    run_worker(io.BytesIO(b"".join(map(pack_message, sent))), answers)
     answers.seek(0)
     return list(iter(lambda: read_message(answers), None))
 
@@ -862,7 +862,7 @@ def test_a_worker_ends_when_the_server_reads_no_more_answers(model: Path) -> Non
         {"kind": "translate", "model": 0, "texts": ["one two three"], **options},
     ]
     with pytest.raises(ServerGoneError):
-        work(io.BytesIO(b"".join(map(pack_message, sent))), ClosedPipe())
+        run_worker(io.BytesIO(b"".join(map(pack_message, sent))), ClosedPipe())
 
 
 def test_a_worker_reports_why_a_model_cannot_be_loaded(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     OnPartial = Callable[[int, str], None]
 
-__all__ = ["main", "work"]
+__all__ = ["main", "run_worker"]
 
 # 256 texts of 1 to 24 digits.
 WARM_UP_TEXTS = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
@@ -76,7 +76,7 @@ class ServerGoneError(Exception):
     """The server no longer reads answers."""
 
 
-def work(requests: IO[bytes], answers: IO[bytes]) -> None:
+def run_worker(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Load the models that the first message names, then answer messages until there are no more."""
 
     def send(message: Message) -> None:
@@ -372,7 +372,7 @@ def main() -> None:
     os.dup2(2, 1)  # output of a library must not get between two answers
     configure_logging(sys.stderr)
     try:
-        work(sys.stdin.buffer, answers)
+        run_worker(sys.stdin.buffer, answers)
     except ServerGoneError:
         return
     except Exception as error:  # its message could contain a client's text
