@@ -228,14 +228,14 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Measurement:
     """A measurement of a tree. Each round has `times` runs; their median is the result of the round."""
 
     run: Callable[[Bench, Tree], Measures]
     times: Callable[[Workload], int] = lambda _: 1
 
 
-def training(family: str) -> Part:
+def training(family: str) -> Measurement:
     """Measure target tokens/s of `jumok train`, from its own metrics."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
@@ -248,7 +248,7 @@ def training(family: str) -> Part:
         bench.check_same(f"training, {family}, validation loss", loss)
         return {f"training, {family}, target tokens/s": steady_rate(records, WARM_UP * steps)}
 
-    return Part(run)
+    return Measurement(run)
 
 
 def steady_rate(records: Sequence[Mapping[str, Any]], warm_up: float) -> float:
@@ -266,7 +266,7 @@ def steady_rate(records: Sequence[Mapping[str, Any]], warm_up: float) -> float:
     )
 
 
-def decoding(engine: str) -> Part:
+def decoding(engine: str) -> Measurement:
     """Measure sentences/s of a warm process."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
@@ -284,10 +284,10 @@ def decoding(engine: str) -> Part:
             bench.check_same(f"decoding, {engine}, {search}, translations", checksum)
         return {f"decoding, {engine}, {name}": value for name, value in measures.items()}
 
-    return Part(run)
+    return Measurement(run)
 
 
-def startup(name: str, *arguments: str, model: bool = False) -> Part:
+def startup(name: str, *arguments: str, model: bool = False) -> Measurement:
     """Measure the wall-clock seconds of a program."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
@@ -296,7 +296,7 @@ def startup(name: str, *arguments: str, model: bool = False) -> Part:
         run_program(*arguments, *model_argument, text=SENTENCE)
         return {name: time.perf_counter() - begin}
 
-    return Part(run, lambda workload: workload.starts)
+    return Measurement(run, lambda workload: workload.starts)
 
 
 def serving(bench: Bench, tree: Tree) -> Measures:
@@ -344,7 +344,7 @@ def one_connection(port: int, text: str, requests: int) -> float:
     return median(times[int(WARM_UP * requests) :])
 
 
-TOPICS: dict[str, list[Part]] = {
+TOPICS: dict[str, list[Measurement]] = {
     "training": [training(family) for family in FAMILIES],
     "decoding": [decoding(engine) for engine in ("ctranslate2", "torch")],
     "startup": [
@@ -353,7 +353,7 @@ TOPICS: dict[str, list[Part]] = {
         startup("import jumok, s", "-c", "import jumok"),
         startup("from jumok import load, s", "-c", "from jumok import load"),
     ],
-    "server": [Part(serving)],
+    "server": [Measurement(serving)],
 }
 
 
@@ -362,17 +362,17 @@ def turn_order(trees: Sequence[Tree], times: int, first: int = 0) -> list[Tree]:
     return [tree for turn in range(times) for tree in (trees if (turn + first) % 2 == 0 else trees[::-1])]
 
 
-def run_round(bench: Bench, part: Part, index: int, anyway: bool) -> dict[str, Measures]:
+def run_round(bench: Bench, measurement: Measurement, index: int, anyway: bool) -> dict[str, Measures]:
     """Return the median measures of each tree, by the name of the tree."""
     measured: dict[str, list[Measures]] = {tree.name: [] for tree in bench.trees}
-    times = part.times(bench.workload)
+    times = measurement.times(bench.workload)
     if not anyway:
         wait_until_idle()
     for tree in turn_order(bench.trees, times, index):
         if times == 1 and not anyway:
             wait_until_idle()
         with tree.activated(bench.work):
-            measured[tree.name].append(part.run(bench, tree))
+            measured[tree.name].append(measurement.run(bench, tree))
     return {
         name: {measure: median(run[measure] for run in runs) for measure in runs[0]}
         for name, runs in measured.items()
@@ -436,15 +436,15 @@ def as_table(comparisons: Sequence[FigureComparison], percent: float) -> str:
 
 
 def measure(bench: Bench, topics: Sequence[str], rounds: int, anyway: bool) -> list[FigureComparison]:
-    """Measure all rounds of one part, then all rounds of the next part.
+    """Run all rounds of one measurement, then all rounds of the next.
 
-    In this order, measurements that are compared are close in time.
+    In this order, the two trees are measured shortly after each other.
     """
     compared: list[FigureComparison] = []
-    for part in (part for topic in topics for part in TOPICS[topic]):
+    for measurement in [measurement for topic in topics for measurement in TOPICS[topic]]:
         by_name: dict[str, FigureComparison] = {}
         for index in range(rounds):
-            measures = run_round(bench, part, index, anyway)
+            measures = run_round(bench, measurement, index, anyway)
             for name, old in measures["old"].items():
                 figure = by_name.setdefault(name, FigureComparison(name, [], []))
                 figure.old.append(old)
