@@ -46,7 +46,8 @@ WorkersOption = Annotated[
 ShardOption = Annotated[
     str | None,
     typer.Option(
-        metavar="I/N", help="Translate only shard I of N; the shard that ends last joins the parts of all."
+        metavar="I/N",
+        help="Translate only shard I of N; the shard that ends last joins the parts of all shards.",
     ),
 ]
 RayOption = Annotated[

@@ -96,8 +96,8 @@ def train(
     `--model encoder-only` a masked language model. On pairs, `decoder-only` trains a translator; on a folder
     of pictures, `encoder-only` trains a classifier.
 
-    `--start-from` fine-tunes a model that `jumok train` or `jumok import` wrote, and says what was gained and
-    what was kept.
+    `--start-from` fine-tunes a model that `jumok train` or `jumok import` wrote, and reports how the scores
+    have changed.
 
     From the first validation on, OUT/model has the best model so far: `jumok translate OUT` uses it. Ctrl-C
     saves and exits with code 130; the same command continues, and `jumok finish OUT` ends the run. Larger

@@ -24,7 +24,7 @@ class NamedGlossaries:
         self._by_name: dict[str, dict[Languages, Glossary]] = {}
         for name, path in files:
             if name in self._by_name:
-                raise RecipeError(f"Two glossaries have the name {name!r}. Give each its own.")
+                raise RecipeError(f"Two glossaries have the name {name!r}. Give each glossary its own name.")
             self._by_name[name] = _read(path, pairs)
 
     @property
