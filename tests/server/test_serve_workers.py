@@ -158,7 +158,7 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
         with pytest.raises(BusyError):
             pipeline.check_room("greedy", 20_000)
         pipeline.check_room("modest", 20_000)
-        assert queue.open_requests == 1
+        assert queue.num_open_requests == 1
 
     asyncio.run(run())
 
@@ -182,7 +182,7 @@ def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
         assert queue.seconds_behind == pytest.approx(10)
         queue.close(other)
         assert queue.seconds_behind == pytest.approx(0)
-        assert queue.open_requests == 0
+        assert queue.num_open_requests == 0
 
     asyncio.run(run())
 
@@ -317,7 +317,7 @@ def test_a_long_request_is_queued_in_slices() -> None:
         worker.cancel()
         assert [translation.text() for translation in request.result()] == texts
         assert MAX_BATCH_SENTENCES < longest <= MAX_AHEAD
-        assert queue.open_requests == len(queue) == 0
+        assert queue.num_open_requests == len(queue) == 0
 
     asyncio.run(run())
 
@@ -359,7 +359,7 @@ def test_a_failed_path_ends_the_other_paths_of_its_request() -> None:
         resolve([by_model[1]])
         for _ in range(20):
             await asyncio.sleep(0)
-        assert len(queue) == queue.open_requests == 0
+        assert len(queue) == queue.num_open_requests == 0
 
     asyncio.run(run())
 
@@ -725,7 +725,7 @@ def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
             resolve(batch)
         with pytest.raises(RequestTooLargeError, match=r"about \d\d seconds, and at most 7 are allowed"):
             await request
-        assert queue.seconds_behind == queue.open_requests == len(queue) == 0
+        assert queue.seconds_behind == queue.num_open_requests == len(queue) == 0
 
     asyncio.run(run())
 

@@ -67,7 +67,7 @@ class TranslateOptions(NamedTuple):
 
 
 class BatchKey(NamedTuple):
-    """What sentences must have in common to be translated in one batch."""
+    """The properties that all sentences of a batch have in common."""
 
     model_index: int
     options: TranslateOptions = TranslateOptions()
@@ -75,14 +75,14 @@ class BatchKey(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Client:
-    """One holder of a key; if the server has no keys, one IPv4 address or IPv6 /64 network."""
+    """The holder of an API key. If the server has no keys, an IPv4 address or an IPv6 /64 network."""
 
     last_seen: float
     virtual_time: float
     """Seconds of work that the client has received, as fair queueing counts them.
 
     The client with the smallest virtual time is next."""
-    open_requests: int = 0
+    num_open_requests: int = 0
     seconds: float = 0.0
     """Estimated seconds that one worker needs for the remaining work of the client's open requests."""
     long_seconds: float = 0.0

@@ -80,8 +80,8 @@ class WorkQueue:
         self.num_workers = workers
         self._clients: dict[str, Client] = {}  # with open requests, or seen recently
         self._requests: dict[OpenRequest, None] = {}  # with waiting items, in the order of arrival
-        self._virtual_time = 0.0  # of a new client
-        self._virtual_time_advanced = 0.0  # when `_virtual_time` was last advanced
+        self._virtual_time = 0.0  # the virtual time of a new client
+        self._virtual_time_updated_at = 0.0
         self._num_long_requests = 0
         self._last_short_request = -RECENT_SECONDS
         self._waiting_items = 0
@@ -93,7 +93,7 @@ class WorkQueue:
         self._num_free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
         self.speed = WorkSpeed()
-        self.open_requests = 0
+        self.num_open_requests = 0
 
     def __len__(self) -> int:
         return self._waiting_items
@@ -115,16 +115,19 @@ class WorkQueue:
         if not client.waiting_items:
             client.virtual_time = max(client.virtual_time, self._virtual_time)
         client.last_seen = now
-        client.open_requests += 1
-        self.open_requests += 1
+        client.num_open_requests += 1
+        self.num_open_requests += 1
         return OpenRequest(client, turn=now, deadline=deadline)
 
     def _advance_virtual_time(self, now: float) -> None:
-        """Virtual time passes as if all clients that wait were served at the same time, at equal speed."""
+        """Update the virtual time.
+
+        It passes as if all waiting clients were served at the same time, at equal speed.
+        """
         waiting = [client.virtual_time for client in self._clients.values() if client.waiting_items]
-        passed = (now - self._virtual_time_advanced) * self.num_workers / max(1, len(waiting))
+        passed = (now - self._virtual_time_updated_at) * self.num_workers / max(1, len(waiting))
         self._virtual_time = max(self._virtual_time, min([self._virtual_time + passed, *waiting]))
-        self._virtual_time_advanced = now
+        self._virtual_time_updated_at = now
 
     def check_size(self, seconds: float) -> None:
         """Refuse a request that would be too much work even if the queue were empty."""
@@ -170,12 +173,12 @@ class WorkQueue:
         self._settle(request, request.seconds)
         self._num_long_requests -= request.is_long
         request.client.last_seen = _now()
-        request.client.open_requests -= 1
-        self.open_requests -= 1
+        request.client.num_open_requests -= 1
+        self.num_open_requests -= 1
         # Rounding errors could leave a small rest, and an empty queue would seem to have work.
-        if not request.client.open_requests:
+        if not request.client.num_open_requests:
             request.client.seconds = request.client.long_seconds = 0.0
-        if not self.open_requests:
+        if not self.num_open_requests:
             self._seconds = 0.0
 
     def _settle(self, request: OpenRequest, seconds: float) -> None:
@@ -225,7 +228,7 @@ class WorkQueue:
                 if (
                     self._requests
                     and self._waiting_items < FEW_SENTENCES
-                    and self.open_requests - self._num_long_requests > self.num_workers
+                    and self.num_open_requests - self._num_long_requests > self.num_workers
                 ):
                     await asyncio.sleep(GATHER_SECONDS)
                 if work := self._next_work():
@@ -439,7 +442,7 @@ def _makes_others_wait(request: OpenRequest) -> bool:
 
 
 def _is_gone(client: Client, now: float) -> bool:
-    return not client.open_requests and now - client.last_seen > RECENT_SECONDS
+    return not client.num_open_requests and now - client.last_seen > RECENT_SECONDS
 
 
 def _now() -> float:
