@@ -514,7 +514,7 @@ def test_a_worker_is_left_for_others_until_a_long_request_ends() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
         greedy = open_request(queue, "greedy", seconds=6)
-        queue._settle(greedy, 5.8)
+        queue._subtract_work(greedy, 5.8)
         queue.add(pending(greedy, *[SENTENCE] * 20))
         open_request(queue, "modest", seconds=0.01)
         assert len(pending_items(await queue.take())) <= 2
@@ -1003,7 +1003,7 @@ def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run(
             assert heartbeats.hang_reason() == "endless batch"
         assert not heartbeats.hang_reason()  # a worker without a batch may use no CPU time, or much
         heartbeats._last_beat -= 10
-        heartbeats.excuse()
+        heartbeats.restart_timers()
         assert not heartbeats.hang_reason()
 
     asyncio.run(run())

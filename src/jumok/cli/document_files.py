@@ -217,7 +217,7 @@ def _translate_in_order(
             num_done_before += 1
             translated |= done["translated"]
             continue
-        if refusal := _refusal(path, target, overwrite=overwrite):
+        if refusal := _refusal_reason(path, target, overwrite=overwrite):
             failures.append(refusal)
             continue
         try:
@@ -242,7 +242,7 @@ def _translate_in_order(
     return translated, failures
 
 
-def _refusal(source: Path, target: Path, *, overwrite: bool) -> str:
+def _refusal_reason(source: Path, target: Path, *, overwrite: bool) -> str:
     """Return why a translation may not be written; "" if it may.
 
     A target that an interrupted command has written is refused if its source has changed since.

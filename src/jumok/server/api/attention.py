@@ -23,7 +23,7 @@ from jumok.server.api.fields import (
     Language,
     check_string,
     described_service,
-    invalid,
+    field_error,
 )
 from jumok.server.api.parameters import check_size
 from jumok.server.http_errors import NOT_FOUND, bad_request
@@ -54,7 +54,7 @@ MAX_REQUEST_BYTES = 64 * 1024
 def _check_short_text(value: Any, service: Service) -> str:
     text = check_string(value, service)
     if len(text) > MAX_CHARACTERS:
-        raise invalid(f"has {len(text)} characters, at most {MAX_CHARACTERS} are allowed")
+        raise field_error(f"has {len(text)} characters, at most {MAX_CHARACTERS} are allowed")
     return text
 
 

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jumok.errors import DataError
-from jumok.server.api.fields import STRING, ApiModel, Checked, check_string, invalid
+from jumok.server.api.fields import STRING, ApiModel, Checked, check_string, field_error
 from jumok.server.api.v1 import ScoredText, scored_json
 from jumok.server.http_errors import bad_request
 from jumok.server.request_body import MULTIPART
@@ -33,7 +33,7 @@ def _check_target(value: Any, service: Service) -> str:
     target, languages = check_string(value, service), service.language_pairs.captions
     if target not in languages:
         listed = ", ".join(languages) or "none"
-        raise invalid(f"names {target[:40]}, in which no model writes captions; known: {listed}")
+        raise field_error(f"names {target[:40]}, in which no model writes captions; known: {listed}")
     return target
 
 

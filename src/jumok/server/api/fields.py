@@ -43,7 +43,7 @@ __all__ = [
     "Text",
     "TextOrTexts",
 ]
-__all__ += ["allow_known_pairs", "bounded_integer", "check_string", "described_service", "invalid"]
+__all__ += ["allow_known_pairs", "bounded_integer", "check_string", "described_service", "field_error"]
 
 AUTO = "auto"
 STRING: Schema = {"type": "string"}
@@ -89,7 +89,7 @@ class ApiModel(BaseModel):
             raise bad_request(first_error(error)) from None
 
 
-def invalid(reason: str) -> PydanticCustomError:
+def field_error(reason: str) -> PydanticCustomError:
     """Return the error of an invalid field; `ApiModel.read` puts the name of the field before the reason."""
     return PydanticCustomError("invalid", "{reason}", {"reason": reason})
 
@@ -98,7 +98,7 @@ def check_string(value: Any, service: Service) -> str:
     if not value and not isinstance(value, int | float):
         raise PydanticCustomError("missing", "missing")
     if not isinstance(value, str):
-        raise invalid("is not a string")
+        raise field_error("is not a string")
     return value
 
 
@@ -110,13 +110,13 @@ def _check_texts(value: Any, service: Service) -> str | list[str]:
     except PydanticCustomError as error:
         if error.type == "missing":
             raise
-        raise invalid("is not a string or an array of strings") from None
+        raise field_error("is not a string or an array of strings") from None
 
 
 def _check_flag(value: Any, service: Service) -> bool:
     """Return a boolean. A form sends a boolean as the string "true" or "false"."""
     if not isinstance(value, bool) and value not in ("true", "false"):
-        raise invalid("is not true or false")
+        raise field_error("is not true or false")
     return value in (True, "true")
 
 
@@ -129,9 +129,9 @@ def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise invalid("is not a number")
+            raise field_error("is not a number")
         if not minimum <= value <= maximum(service.limits):
-            raise invalid(f"must be from {minimum} to {maximum(service.limits)}")
+            raise field_error(f"must be from {minimum} to {maximum(service.limits)}")
         return value
 
     def describe(service: Service) -> Schema:
@@ -164,7 +164,7 @@ def _check_tags(value: Any, service: Service) -> list[str]:
     if isinstance(value, str):
         return [value] if value else []
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value) or len(value) > MAX_TAGS:
-        raise invalid(f"is not an array of at most {MAX_TAGS} tags")
+        raise field_error(f"is not an array of at most {MAX_TAGS} tags")
     return value
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from jumok.server.api.event_stream import EVENT_STREAM, event, stream_events
+from jumok.server.api.event_stream import EVENT_STREAM, format_event, stream_events
 from jumok.server.api.libretranslate import TranslateFileRequest, read_file
 from jumok.server.request_body import MULTIPART
 from jumok.server.routes import POST, Endpoint
@@ -48,13 +48,13 @@ async def _events(file: FileToTranslate) -> AsyncIterator[str]:
             await changed.wait()
             changed.clear()
             if not task.done():
-                yield event("progress", {"done": done, "total": total})
+                yield format_event("progress", {"done": done, "total": total})
                 await asyncio.sleep(PROGRESS_SECONDS)
         answer = await task
     finally:
         task.cancel()
     detected = file.plan.detected
-    yield event(
+    yield format_event(
         "file",
         {
             **answer,

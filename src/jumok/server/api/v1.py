@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from jumok.server.api.event_stream import EVENT_STREAM, event, stream_events
+from jumok.server.api.event_stream import EVENT_STREAM, format_event, stream_events
 from jumok.server.api.fields import (
     ApiModel,
     Flag,
@@ -138,7 +138,7 @@ async def _events(
     def text_events(end: int) -> list[str]:
         """Return the `text` events of the texts from `num_done` to `end`."""
         return [
-            event(
+            format_event(
                 "text",
                 {"index": index, "text": streamed.pop(index).text(), **_plan_json(plan, index, target)},
             )
@@ -161,14 +161,14 @@ async def _events(
                 num_done = text_index
                 location = {"index": text_index, "sentence": sentence_index}
                 if isinstance(result, str):
-                    yield event("partial", {**location, "text": result})
+                    yield format_event("partial", {**location, "text": result})
                 else:
                     location |= streamed[text_index].add(result.text())
-                    yield event("sentence", {**location, **translation_json(result, options)})
+                    yield format_event("sentence", {**location, **translation_json(result, options)})
             for each in text_events(indices[-1] + 1):
                 yield each
             num_done = indices[-1] + 1
-    yield event("done", {"texts": len(texts)})
+    yield format_event("done", {"texts": len(texts)})
 
 
 class _StreamedText:

@@ -349,7 +349,7 @@ class ExplanationService:
     def _explain_checkpoint(self, body: bytes) -> dict[str, Any]:
         request = _parse(CheckpointRequest, body)
         run = cast("RunMonitor", self._run)
-        explanation = self._cached(
+        explanation = self._get_or_compute(
             request.model_dump_json(),
             lambda: _explain_first(run.translator(request.step), request.sentence, self._limits),
         )
@@ -360,10 +360,10 @@ class ExplanationService:
     ) -> Explanation:
         key = hashlib.sha256(request.model_dump_json(exclude={"cell"}).encode()).hexdigest()
         if on_partial is not None and key in self._cache:
-            self._replay(request, self._cache[key], on_partial)
-        return self._cached(key, lambda: self._compute(request, on_partial))
+            self._report_prefixes(request, self._cache[key], on_partial)
+        return self._get_or_compute(key, lambda: self._compute(request, on_partial))
 
-    def _replay(
+    def _report_prefixes(
         self, request: ExplainRequest, cached: Explanation, on_partial: Callable[[str], None]
     ) -> None:
         """Report every prefix of a cached translation, so that the page shows it grow."""
@@ -374,7 +374,7 @@ class ExplanationService:
         for length in range(1, len(cached.target.ids) + 1):
             on_partial(tokenizer.decode(cached.target.ids[:length]))
 
-    def _cached(self, key: str, compute: Callable[[], Explanation]) -> Explanation:
+    def _get_or_compute(self, key: str, compute: Callable[[], Explanation]) -> Explanation:
         if key not in self._cache:
             self._cache[key] = compute()
         self._cache.move_to_end(key)

@@ -195,7 +195,7 @@ class WorkerHandle:
             checked = loop.time()
             await asyncio.sleep(CHECK_SECONDS)
             if loop.time() - checked > MAX_SILENCE / 2:
-                self._heartbeats.excuse()  # this process did not run either, so it read no heartbeats
+                self._heartbeats.restart_timers()  # this process did not run either, so it read no heartbeats
             if self.pid and (reason := self._heartbeats.hang_reason()):
                 self._hang_reason, self.pid = reason, 0
                 if self._process is not None:
@@ -299,7 +299,7 @@ class WorkerHandle:
             raise ModelFolderError(answer["message"])
         self._queue.speed.set_first(answer["speeds"], answer["alphabets"])
         self.tags = [tuple(tags) for tags in answer["tags"]]
-        self._heartbeats.excuse()
+        self._heartbeats.restart_timers()
         self.pid = self._heartbeats.pid = answer["pid"]
         self._on_event("worker_ready", pid=self.pid)
 
@@ -361,7 +361,7 @@ class Heartbeats(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def excuse(self) -> None:
+    def restart_timers(self) -> None:
         """Measure the time without heartbeats, and without progress, from now on."""
         self._last_beat = _now()
         self._progress = self._cpu_seconds, self._last_beat
@@ -385,7 +385,7 @@ class Heartbeats(asyncio.Protocol):
 
     def __exit__(self, *_: object) -> None:
         if self._may_load:
-            self.excuse()
+            self.restart_timers()
         self._is_working = self._may_load = False
 
     def hang_reason(self) -> str:

@@ -145,9 +145,9 @@ class WorkQueue:
         limits, client = self._limits, request.client
         capacity = USABLE_SHARE * limits.request_timeout * self.num_workers / self._crowding
         fits = (
-            _fits(capacity, self._seconds, client.seconds, seconds)
-            and _fits(limits.max_queued_sentences, self._waiting_items, client.waiting_items, sentences)
-            and _fits(
+            _may_add(capacity, self._seconds, client.seconds, seconds)
+            and _may_add(limits.max_queued_sentences, self._waiting_items, client.waiting_items, sentences)
+            and _may_add(
                 limits.max_queued_characters, self._waiting_characters, client.waiting_characters, characters
             )
         )
@@ -170,7 +170,7 @@ class WorkQueue:
     def close(self, request: OpenRequest) -> None:
         """Forget a request, and its items that still wait."""
         self.withdraw(list(request.waiting))
-        self._settle(request, request.seconds)
+        self._subtract_work(request, request.seconds)
         self._num_long_requests -= request.is_long
         request.client.last_seen = _now()
         request.client.num_open_requests -= 1
@@ -181,7 +181,7 @@ class WorkQueue:
         if not self.num_open_requests:
             self._seconds = 0.0
 
-    def _settle(self, request: OpenRequest, seconds: float) -> None:
+    def _subtract_work(self, request: OpenRequest, seconds: float) -> None:
         """Subtract work that is done, or that is no longer needed, from the remaining work."""
         seconds = min(seconds, request.seconds)
         request.seconds -= seconds
@@ -243,7 +243,7 @@ class WorkQueue:
         items = pending_items(work)
         estimated = sum(item.seconds for item in items)
         for item in items:
-            self._settle(item.request, item.seconds)
+            self._subtract_work(item.request, item.seconds)
             if estimated:
                 share = item.seconds / estimated
                 item.request.received += share * cpu_seconds
@@ -255,13 +255,13 @@ class WorkQueue:
             return
         self._release_batch(work)
         if estimated:
-            self._review(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)
+            self._correct_estimates(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)
         if len(items) >= FEW_SENTENCES or cpu_seconds >= BATCH_SECONDS / 2:
             self.speed.measure_batch(work, cpu_seconds)
             crowding = min(max(elapsed_seconds / max(cpu_seconds, 1e-3), 1.0), MAX_CROWDING)
             self._crowding += SMOOTHING * (crowding - self._crowding)
 
-    def _review(self, requests: Iterable[OpenRequest], slowness: float) -> None:
+    def _correct_estimates(self, requests: Iterable[OpenRequest], slowness: float) -> None:
         """Correct the estimates of requests. End a request that turns out to be far too large."""
         limit = self._limits.max_request_seconds * self.num_workers
         for request in requests:
@@ -427,7 +427,7 @@ class WorkQueue:
                 self._requests.pop(request, None)
 
 
-def _fits(limit: float, total: float, of_client: float, new: float) -> bool:
+def _may_add(limit: float, total: float, of_client: float, new: float) -> bool:
     """Return whether a client may add `new` to a total with this limit.
 
     If the total is 0, it may. Otherwise the client may then have at most twice as much as is still free.
