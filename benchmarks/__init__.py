@@ -2,12 +2,12 @@
 
 topics/         the comparisons: their systems, and how these are prepared
 programs/       one program per measurement; it prints one line of JSON
-measure.py      the systems take turns over several rounds; medians
+measure.py      runs the systems in turns, for several rounds, and computes medians
 machine.py      the hardware and package versions, and whether the machine is idle
 settings.py     the models that are compared; workbench.py prepares their data
 model_flops.py  the operations of training, by formula
 results/        the results, one file per topic; `page.py` fills docs/performance.md and quality.md with them
-before_after.py whether a change made jumok slower: two source trees in turns
+before_after.py whether a change made jumok slower; it measures two source trees in turns
 serve_load.py   the server under load
 serve_limits.py the server's most expensive requests, fairness between clients, killed workers
 device.py       whether jumok runs on an accelerator, and how fast

@@ -57,7 +57,7 @@ def _arguments() -> argparse.Namespace:
         "topics",
         nargs="*",
         metavar="TOPIC",
-        help=f"{', '.join(TOPICS)}; if none is named, all but fine_tuning, which needs other data. "
+        help=f"{', '.join(TOPICS)}. Default: all except fine_tuning, which needs other data. "
         f"Modules with their own options: {', '.join(STANDALONE)}",
     )
     parser.add_argument(
@@ -71,15 +71,15 @@ def _arguments() -> argparse.Namespace:
         "--rounds",
         type=int,
         default=ROUNDS,
-        help=f"rounds in which every system is measured (default {ROUNDS}); ignored with --quick, which has "
-        "one round, and for the topics quality, pictures and fine_tuning, which have a number of their own",
+        help=f"rounds in which every system is measured (default {ROUNDS}). It is ignored with --quick, "
+        "which has one round, and for the topics quality, pictures and fine_tuning, whose number is fixed",
     )
     parser.add_argument(
         "--work",
         type=Path,
         metavar="FOLDER",
-        help="keep the working folder here; the topics quality, pictures and fine_tuning do not repeat a "
-        "finished training in it",
+        help="use this working folder, and do not delete it. If a training of the topics quality, pictures "
+        "and fine_tuning is finished in it, the training is not repeated",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, one line per topic")
     parser.add_argument(
@@ -105,21 +105,21 @@ def _arguments() -> argparse.Namespace:
 def _check_multi30k(parser: argparse.ArgumentParser, folder: Path | None) -> None:
     missing = [name for name in MULTI30K_FILES if folder is None or not (folder / name).is_file()]
     if missing:
-        found = "--data is not given" if folder is None else f"{folder} has no {', '.join(missing)}"
+        reason = "--data is not given" if folder is None else f"{folder} has no {', '.join(missing)}"
         parser.error(
-            f"{found}. The topics {', '.join(sorted(ON_MULTI30K))} need --data FOLDER with Multi30k: "
+            f"{reason}. The topics {', '.join(sorted(ON_MULTI30K))} need --data FOLDER with Multi30k: "
             f"{', '.join(MULTI30K_FILES)}. Download it from https://github.com/multi30k/dataset "
             "(data/task1/tok) and rename train.lc.norm.tok.en to train.en, and so on. The topic fine_tuning "
-            "has other data; the remaining topics need none."
+            "needs other data; the remaining topics need no data."
         )
 
 
 def _check_tatoeba(parser: argparse.ArgumentParser, folder: Path | None) -> None:
     missing = [name for name in TATOEBA_FILES if folder is None or not (folder / name).is_file()]
     if missing:
-        found = "--data is not given" if folder is None else f"{folder} has no {', '.join(missing)}"
+        reason = "--data is not given" if folder is None else f"{folder} has no {', '.join(missing)}"
         parser.error(
-            f"{found}. The topic fine_tuning needs --data FOLDER with English–French pairs of "
+            f"{reason}. The topic fine_tuning needs --data FOLDER with English–French pairs of "
             f"https://tatoeba.org as parallel texts: {', '.join(TATOEBA_FILES)}."
         )
 
@@ -156,14 +156,14 @@ def measure(topic: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _working_folder(kept: Path | None) -> Iterator[str]:
-    """Yield a folder that is deleted afterwards, or the one that the user named, which is kept."""
-    if kept is None:
+def _working_folder(folder: Path | None) -> Iterator[str]:
+    """Yield the folder that the user named, or a temporary folder, which is deleted afterwards."""
+    if folder is None:
         with tempfile.TemporaryDirectory(prefix="jumok-bench-") as work:
             yield work
     else:
-        kept.mkdir(parents=True, exist_ok=True)
-        yield str(kept.resolve())
+        folder.mkdir(parents=True, exist_ok=True)
+        yield str(folder.resolve())
 
 
 def write(topic: str, content: dict[str, Any]) -> None:

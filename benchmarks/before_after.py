@@ -2,7 +2,7 @@
 
 Two source trees (git worktrees) take turns (old, new, new, old, …) in one run, on the same data, with the
 same model folder and the same Python. Each figure is reported as new / old: the median of the ratios of the
-rounds, their range, and the ratio of the best rounds. The same tree given twice shows the noise.
+rounds, their range, and the ratio of the best rounds. To see the noise, give the same tree twice.
 
 Exit code 0: nothing is slower. 1: something is slower, or over its absolute limit. 2: nothing was measured.
 
@@ -42,8 +42,8 @@ SENTENCE = "I go home.\n"
 CLIENTS = 64
 REQUEST_TIMEOUT, PROGRAM_TIMEOUT = 60.0, 1800.0  # seconds
 
-# The model that `jumok demo` derives, written out: derived settings may differ between the trees.
-# The names of the settings are old ones, which both trees can read.
+# The settings that `jumok demo` derives. They are given explicitly, because the trees may derive different
+# settings. The names of the settings are old names, which both trees can read.
 CORES = len(os.sched_getaffinity(0))
 TRAINING = {
     "text.pieces": 4000,
@@ -130,9 +130,9 @@ class Tree:
 
     def verify(self) -> None:
         """Check that programs import this tree and not an installed jumok."""
-        found = run_program("-c", "import jumok; print(jumok.__file__)").strip()
-        if not Path(found).resolve().is_relative_to(self.path / "src"):
-            raise NotMeasuredError(f"jumok comes from {found}, not from {self.path / 'src'}")
+        file = run_program("-c", "import jumok; print(jumok.__file__)").strip()
+        if not Path(file).resolve().is_relative_to(self.path / "src"):
+            raise NotMeasuredError(f"jumok comes from {file}, not from {self.path / 'src'}")
 
 
 def run_program(*arguments: str, text: str = "") -> str:
@@ -153,7 +153,10 @@ def run_program(*arguments: str, text: str = "") -> str:
 
 @dataclass
 class Bench:
-    """What is prepared once, with the old tree, for all rounds of both trees; and the remarks for the end."""
+    """Files and a model that are prepared once, with the old tree, and used in all rounds of both trees.
+
+    `remarks` are printed at the end.
+    """
 
     trees: Sequence[Tree]
     work: Path
@@ -196,10 +199,13 @@ class Bench:
         run_program("-m", "jumok", "train", pairs, *files, *settings)
 
     def ready_model(self) -> Path:
-        """Return the model that both trees translate with: given, or trained with the old tree."""
+        """Return the model that both trees translate with.
+
+        It is the model of --model, or a model that the old tree trains.
+        """
         if self._ready is None:
             model = self.model or self._train_model()
-            for tree in self.trees:  # converts it, so that a cold translation finds it converted
+            for tree in self.trees:  # convert the model now, so that no measured translation converts it
                 with tree.activated(self.work):
                     run_program("-m", "jumok", "translate", str(model), text=SENTENCE)
             self._ready = model
@@ -212,7 +218,7 @@ class Bench:
         return self.work / "run" / "model"
 
     def check_same(self, what: str, value: float) -> None:
-        """Add a remark if the value differs from the first one: then the trees do not do the same work."""
+        """Add a remark if a value is not the same in all runs. Then the trees do not do the same work."""
         if self._first_values.setdefault(what, value) != value:
             self.remark(f"{what}: not the same in every run, so the speeds may not be comparable")
 
@@ -222,14 +228,14 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Something to measure in a tree: `times` runs per round, of which the median counts."""
+class Measurement:
+    """A measurement of a tree. Each round has `times` runs; their median is the result of the round."""
 
     run: Callable[[Bench, Tree], Measures]
     times: Callable[[Workload], int] = lambda _: 1
 
 
-def training(family: str) -> Part:
+def training(family: str) -> Measurement:
     """Measure target tokens/s of `jumok train`, from its own metrics."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
@@ -242,7 +248,7 @@ def training(family: str) -> Part:
         bench.check_same(f"training, {family}, validation loss", loss)
         return {f"training, {family}, target tokens/s": steady_rate(records, WARM_UP * steps)}
 
-    return Part(run)
+    return Measurement(run)
 
 
 def steady_rate(records: Sequence[Mapping[str, Any]], warm_up: float) -> float:
@@ -260,7 +266,7 @@ def steady_rate(records: Sequence[Mapping[str, Any]], warm_up: float) -> float:
     )
 
 
-def decoding(engine: str) -> Part:
+def decoding(engine: str) -> Measurement:
     """Measure sentences/s of a warm process."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
@@ -273,14 +279,15 @@ def decoding(engine: str) -> Part:
             "times": bench.workload.passes,
         }
         measures = run_and_measure("translate_texts", options)
-        for way in ("beam", "greedy"):
-            bench.check_same(f"decoding, {engine}, {way}, translations", measures.pop(f"{way} checksum"))
+        for search in ("beam", "greedy"):
+            checksum = measures.pop(f"{search} checksum")
+            bench.check_same(f"decoding, {engine}, {search}, translations", checksum)
         return {f"decoding, {engine}, {name}": value for name, value in measures.items()}
 
-    return Part(run)
+    return Measurement(run)
 
 
-def startup(name: str, *arguments: str, model: bool = False) -> Part:
+def startup(name: str, *arguments: str, model: bool = False) -> Measurement:
     """Measure the wall-clock seconds of a program."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
@@ -289,7 +296,7 @@ def startup(name: str, *arguments: str, model: bool = False) -> Part:
         run_program(*arguments, *model_argument, text=SENTENCE)
         return {name: time.perf_counter() - begin}
 
-    return Part(run, lambda workload: workload.starts)
+    return Measurement(run, lambda workload: workload.starts)
 
 
 def serving(bench: Bench, tree: Tree) -> Measures:
@@ -337,7 +344,7 @@ def one_connection(port: int, text: str, requests: int) -> float:
     return median(times[int(WARM_UP * requests) :])
 
 
-TOPICS: dict[str, list[Part]] = {
+TOPICS: dict[str, list[Measurement]] = {
     "training": [training(family) for family in FAMILIES],
     "decoding": [decoding(engine) for engine in ("ctranslate2", "torch")],
     "startup": [
@@ -346,35 +353,38 @@ TOPICS: dict[str, list[Part]] = {
         startup("import jumok, s", "-c", "import jumok"),
         startup("from jumok import load, s", "-c", "from jumok import load"),
     ],
-    "server": [Part(serving)],
+    "server": [Measurement(serving)],
 }
 
 
 def turn_order(trees: Sequence[Tree], times: int, first: int = 0) -> list[Tree]:
-    """Return old, new, new, old, …; starts with the new tree if `first` is odd."""
+    """Return the order old, new, new, old, …; if `first` is odd, the order new, old, old, new, …"""
     return [tree for turn in range(times) for tree in (trees if (turn + first) % 2 == 0 else trees[::-1])]
 
 
-def run_round(bench: Bench, part: Part, index: int, anyway: bool) -> dict[str, Measures]:
-    """Return the measures of each tree, by its name."""
-    seen: dict[str, list[Measures]] = {tree.name: [] for tree in bench.trees}
-    times = part.times(bench.workload)
+def run_round(bench: Bench, measurement: Measurement, index: int, anyway: bool) -> dict[str, Measures]:
+    """Return the median measures of each tree, by the name of the tree."""
+    measured: dict[str, list[Measures]] = {tree.name: [] for tree in bench.trees}
+    times = measurement.times(bench.workload)
     if not anyway:
         wait_until_idle()
     for tree in turn_order(bench.trees, times, index):
         if times == 1 and not anyway:
             wait_until_idle()
         with tree.activated(bench.work):
-            seen[tree.name].append(part.run(bench, tree))
+            measured[tree.name].append(measurement.run(bench, tree))
     return {
         name: {measure: median(run[measure] for run in runs) for measure in runs[0]}
-        for name, runs in seen.items()
+        for name, runs in measured.items()
     }
 
 
 @dataclass(frozen=True, slots=True)
 class FigureComparison:
-    """One figure of both trees in every round. Higher is better if its name ends in "/s", else lower."""
+    """One figure of both trees in every round.
+
+    If its name ends in "/s", it is a speed, and higher is better. Otherwise lower is better.
+    """
 
     name: str
     old: list[float]
@@ -400,9 +410,9 @@ class FigureComparison:
     def verdict(self, percent: float) -> str:
         """Return what is wrong, or an empty string."""
         ratios = {"in the median": self.ratio, "at best": self.best}
-        worse = {way: 1 - ratio if self.higher_is_better else ratio - 1 for way, ratio in ratios.items()}
-        beyond = [way for way, share in worse.items() if share > percent / 100]
-        problems = [f"slower {' and '.join(beyond)}"] if beyond else []
+        losses = {name: 1 - ratio if self.higher_is_better else ratio - 1 for name, ratio in ratios.items()}
+        too_slow = [name for name, loss in losses.items() if loss > percent / 100]
+        problems = [f"slower {' and '.join(too_slow)}"] if too_slow else []
         limit = MAX_SECONDS.get(self.name)
         if limit is not None and median(self.new) >= limit:
             problems.append(f"over {limit:g} s")
@@ -426,16 +436,19 @@ def as_table(comparisons: Sequence[FigureComparison], percent: float) -> str:
 
 
 def measure(bench: Bench, topics: Sequence[str], rounds: int, anyway: bool) -> list[FigureComparison]:
-    """Measure all rounds of one part, then the next part: compared measurements are close in time."""
+    """Run all rounds of one measurement, then all rounds of the next.
+
+    In this order, the two trees are measured shortly after each other.
+    """
     compared: list[FigureComparison] = []
-    for part in (part for topic in topics for part in TOPICS[topic]):
+    for measurement in [measurement for topic in topics for measurement in TOPICS[topic]]:
         by_name: dict[str, FigureComparison] = {}
         for index in range(rounds):
-            seen = run_round(bench, part, index, anyway)
-            for name, old in seen["old"].items():
+            measures = run_round(bench, measurement, index, anyway)
+            for name, old in measures["old"].items():
                 figure = by_name.setdefault(name, FigureComparison(name, [], []))
                 figure.old.append(old)
-                figure.new.append(seen["new"][name])
+                figure.new.append(measures["new"][name])
                 log(f"round {index + 1}/{rounds}: {name}: {old:,.4g} → {figure.new[-1]:,.4g}")
         compared += by_name.values()
     if not anyway:
@@ -456,7 +469,7 @@ def parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="NEW_TREE",
         nargs="?",
         default=Path(),
-        help="the source tree after it; the current folder if not given",
+        help="the source tree after the change; the current folder if not given",
     )
     parser.add_argument("--topics", nargs="+", choices=TOPICS, default=list(TOPICS), metavar="TOPIC")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds (default {ROUNDS})")

@@ -1,8 +1,8 @@
 """`python -m benchmarks device [--device cuda]`: does jumok run on this accelerator, and how fast?
 
 Every family of models is built on the CPU and copied to the device. Gradients without dropout are compared,
-then updates are timed on both. Larger Transformers are timed on the device alone, in each precision that it
-has. The report is JSON: please send it with a description of the machine, also if something failed.
+then updates are timed on both. Larger Transformers are timed on the device alone, in each of its precisions.
+The report is JSON. Please send it with a description of the machine, even if something failed.
 """
 
 from __future__ import annotations
@@ -92,10 +92,10 @@ def main(arguments: Sequence[str]) -> None:
         "target tokens per second": speeds,
     }
     print(json.dumps(facts, ensure_ascii=False, indent=1))
-    failed = [name for name, found in families.items() if not found.get("agrees")]
+    failed = [name for name, result in families.items() if not result.get("agrees")]
     print(f"{len(families) - len(failed)} of {len(families)} families agree with the CPU.", file=sys.stderr)
     if failed:
-        raise SystemExit(f"benchmarks: these do not agree: {', '.join(failed)}.")
+        raise SystemExit(f"benchmarks: these families do not agree with the CPU: {', '.join(failed)}.")
 
 
 def _parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -106,7 +106,7 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def compare(name: str, device: DeviceConfig, seconds: float) -> dict[str, Any]:
-    """Compare the gradients of a batch, without dropout, with those of the CPU; time updates of both."""
+    """Compare the gradients on the device with those on the CPU, and measure the time of updates on both."""
     model, batch = make_model(FAMILIES[name], rows=16)
     try:
         placed = device.place(copy.deepcopy(model))
@@ -156,15 +156,18 @@ def gradients(model: Model, batch: Batch) -> list[torch.Tensor]:
     worker = make_worker(model, batch)
     model.train()
     worker._compute_gradients(1, part=0, parts=1)
-    found = [p.grad.float().cpu().clone() for p in model.parameters() if p.grad is not None]
+    result = [p.grad.float().cpu().clone() for p in model.parameters() if p.grad is not None]
     for dropout, probability in zip(dropouts, probabilities, strict=True):
         dropout.probability = probability
     model.zero_grad(set_to_none=True)
-    return found
+    return result
 
 
 def seconds_per_update(model: Model, batch: Batch, seconds: float) -> float:
-    """Return the median time of an update, after a warm-up. An update waits for its loss."""
+    """Return the median time of an update, after a warm-up.
+
+    An update returns after its loss is computed, so its time includes the work of the device.
+    """
     worker = make_worker(model, batch)
     times: list[float] = []
     begin, step = time.perf_counter(), 0

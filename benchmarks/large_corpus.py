@@ -62,14 +62,14 @@ def corpus_file(options: argparse.Namespace) -> Path:
 
 
 def make(options: argparse.Namespace) -> dict[str, Any]:
-    """Write the corpus, unless it is there, and learn tokenizers. Its words follow Zipf's law."""
+    """Write the corpus, unless its file exists, and learn tokenizers. The words follow Zipf's law."""
     from jumok.config.recipe import TextSettings
     from jumok.text.tokenizer_files import tokenizers_to_files
     from jumok.text.tokenizer_training import train_tokenizers
 
     path = corpus_file(options)
     generator = np.random.default_rng(1)
-    sides = [_words(generator), _words(generator)]
+    sides = [_make_words(generator), _make_words(generator)]
     weights = 1 / np.arange(1, NUM_WORDS + 1)
     cumulative = np.cumsum(weights) / weights.sum()
     if not path.exists():
@@ -77,7 +77,7 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
         with temporary.open("w", encoding="ascii") as file:
             for first in range(0, options.pairs, CHUNK):
                 file.writelines(
-                    _lines(first, min(CHUNK, options.pairs - first), sides, cumulative, generator)
+                    _make_lines(first, min(CHUNK, options.pairs - first), sides, cumulative, generator)
                 )
         temporary.rename(path)
     with path.open(encoding="ascii") as file:
@@ -89,14 +89,14 @@ def make(options: argparse.Namespace) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "shared": tokenizers.shared}
 
 
-def _words(generator: np.random.Generator) -> list[str]:
+def _make_words(generator: np.random.Generator) -> list[str]:
     words: dict[str, None] = {}
     while len(words) < NUM_WORDS:
         words["".join(generator.choice(SYLLABLES, generator.integers(1, 5)))] = None
     return list(words)
 
 
-def _lines(
+def _make_lines(
     first: int, count: int, sides: list[list[str]], cumulative: Any, generator: np.random.Generator
 ) -> list[str]:
     lengths = generator.integers(*WORDS_PER_SENTENCE, count)
@@ -105,7 +105,7 @@ def _lines(
     for number, length in enumerate(lengths.tolist(), first):
         chosen, position = ranks[position : position + length], position + length
         source, target = (" ".join([words[rank] for rank in chosen]) for words in sides)
-        lines.append(f"{source} {number}\t{target} {number}\n")  # its number makes a pair distinct
+        lines.append(f"{source} {number}\t{target} {number}\n")  # the number makes each pair distinct
     return lines
 
 
@@ -138,8 +138,8 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
 
 def resume(options: argparse.Namespace) -> dict[str, Any]:
     with _Peaks(options.work) as peaks:
-        found = _first_update(options)
-    return {**found, "peak MB": peaks.memory_megabytes}
+        facts = _first_update(options)
+    return {**facts, "peak MB": peaks.memory_megabytes}
 
 
 def _first_update(options: argparse.Namespace) -> dict[str, Any]:
@@ -175,14 +175,17 @@ def _first_update(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _cpu_microseconds(pairs: int) -> dict[str, float]:
-    """Return the CPU time per pair of this process and of its workers; a busy machine changes it little."""
+    """Return the CPU time per pair, of this process and of its workers.
+
+    Unlike the elapsed time, it changes little on a busy machine.
+    """
     kinds = {"this process": resource.RUSAGE_SELF, "workers": resource.RUSAGE_CHILDREN}
-    used = {name: resource.getrusage(kind) for name, kind in kinds.items()}
-    return {name: round(1e6 * (one.ru_utime + one.ru_stime) / pairs, 2) for name, one in used.items()}
+    usages = {name: resource.getrusage(kind) for name, kind in kinds.items()}
+    return {name: round(1e6 * (usage.ru_utime + usage.ru_stime) / pairs, 2) for name, usage in usages.items()}
 
 
 class _Peaks:
-    """Samples the memory of this process and its workers together, and the disk that a folder takes."""
+    """Samples the memory of this process and its workers together, and the disk space of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.memory_megabytes = self.disk_megabytes = 0
@@ -208,15 +211,16 @@ class _Peaks:
 
 
 def _with_descendants(process: str) -> list[str]:
-    found = [process]
+    processes = [process]
     with suppress(OSError):
         for children in Path(f"/proc/{process}/task").glob("*/children"):
-            found += [one for child in children.read_text().split() for one in _with_descendants(child)]
-    return found
+            for child in children.read_text().split():
+                processes += _with_descendants(child)
+    return processes
 
 
 def _memory_bytes(process: str) -> int:
-    """Return the memory of a process; pages that it shares with others count in part (PSS)."""
+    """Return the memory of a process as PSS: a page that n processes share counts as 1/n of a page."""
     with suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

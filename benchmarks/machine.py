@@ -1,4 +1,4 @@
-"""The machine that the systems run on, and whether anything else runs on it."""
+"""Facts about the machine on which the systems run, and how busy the machine is."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def machine_facts() -> dict[str, str | int]:
 
 
 def package_versions() -> dict[str, str]:
-    """Return package versions; for jumok, that of its sources, which need not be installed."""
-    ours = {"python": platform.python_version(), "jumok": jumok.__version__}
-    return {**ours, **{name: _version(name) for name in PACKAGES}}
+    """Return the versions of Python, of jumok's sources, and of the installed packages."""
+    python_and_jumok = {"python": platform.python_version(), "jumok": jumok.__version__}
+    return {**python_and_jumok, **{name: _version(name) for name in PACKAGES}}
 
 
 def _version(package: str) -> str:

@@ -1,7 +1,8 @@
-"""Systems take turns: a comparison runs each of them once per round, each in its own process.
+"""Runs comparisons: in each round, every system is measured once, in a process of its own.
 
-Load that lasts for rounds then affects all of them alike, and the medians over the rounds are compared. No
-measurement starts or ends on a busy machine, unless `--anyway` or the topic (`NEEDS_IDLE_MACHINE`) allows it.
+If something else uses the machine for several rounds, all systems are affected alike. The medians over the
+rounds are compared. Before every measurement and after the last, the machine must be idle, unless `--anyway`
+or the topic (`NEEDS_IDLE_MACHINE`) allows a busy machine.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class BusyMachineError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """What is compared: its name, and the program in `programs/` that measures it, with its options."""
+    """One of the compared systems: its name, and the program in `programs/` that measures it."""
 
     name: str
     program: str
@@ -57,13 +58,13 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Systems and the measure they are compared by. Ratios are to the first system, which is jumok."""
+    """Systems, and the measure that is compared. Ratios are relative to the first system, which is jumok."""
 
     title: str
     measure: str
     systems: Sequence[System]
     lower_is_better: bool = False
-    has_ratios: bool = True  # False if the measure is no speed
+    has_ratios: bool = True  # False if the measure is not a speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class Row:
     name: str
     measures: Measures
     rounds: list[float]
-    ratio: float | None  # speed of the first system, which is jumok, relative to this one
+    ratio: float | None  # speed of the first system, which is jumok, divided by the speed of this system
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ def run_and_measure(program: str, options: Mapping[str, object]) -> Measures:
 def run_comparison(
     comparison: Comparison, *, rounds: int, log: Callable[[str], None], require_idle: bool = True
 ) -> Result:
-    """Run every system once per round; each round starts with the next system of the list."""
+    """Run every system once per round. Each round starts with another system of the list."""
     measured: dict[str, list[Measures]] = {system.name: [] for system in comparison.systems}
     for round_index in range(rounds):
         first = round_index % len(comparison.systems)

@@ -1,7 +1,7 @@
 """Results as tables: in a terminal, in docs/performance.md and in docs/quality.md, and on their Korean pages.
 
 `python -m benchmarks.page` writes everything between the two comments of a topic on these pages from
-results/TOPIC.json, so no figure there is typed by hand. The tables of a Korean page are the English ones.
+results/TOPIC.json, so no figure there is typed by hand. A Korean page has the same tables, in English.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def as_text(content: Mapping[str, Any]) -> str:
     for result in content["results"]:
         table = _cells(result)
         widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
-        lines = ["   ".join(_padded(row, widths)).rstrip() for row in table]
+        lines = ["   ".join(_pad_cells(row, widths)).rstrip() for row in table]
         parts.append("\n".join([result["title"], "-" * max(map(len, lines)), *lines]))
     return "\n\n".join([*parts, *content["remarks"]])
 
@@ -64,7 +64,10 @@ def _conditions(content: Mapping[str, Any]) -> str:
 
 
 def _cells(result: Mapping[str, Any]) -> list[list[str]]:
-    """Return head and rows: the compared measure, its range over the rounds, the ratio, other measures."""
+    """Return the head and the rows of the table of a result.
+
+    The columns are the compared measure, its range over the rounds, the ratio, and other measures.
+    """
     first = result["measure"]
     others = [name for row in result["rows"] for name in row["measures"] if name != first]
     columns = [first, *dict.fromkeys(others)]
@@ -73,8 +76,8 @@ def _cells(result: Mapping[str, Any]) -> list[list[str]]:
     ratio_head = ["jumok's speed relative to it"] * has_ratios
     head = ["", columns[0], *["range"] * has_ranges, *ratio_head, *columns[1:]]
     rows = [_row(row, columns) for row in result["rows"]]
-    kept = [True, True, has_ranges, has_ratios, *[True] * (len(columns) - 1)]
-    return [head, *[list(compress(row, kept)) for row in rows]]
+    is_shown = [True, True, has_ranges, has_ratios, *[True] * (len(columns) - 1)]
+    return [head, *[list(compress(row, is_shown)) for row in rows]]
 
 
 def _row(row: Mapping[str, Any], columns: Sequence[str]) -> list[str]:
@@ -94,7 +97,7 @@ def _figure(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _pad_cells(row: Sequence[str], widths: Sequence[int]) -> list[str]:
     first, *rest = (
         cell.ljust(width) if column == 0 else cell.rjust(width)
         for column, (cell, width) in enumerate(zip(row, widths, strict=True))

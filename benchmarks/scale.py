@@ -1,7 +1,8 @@
-"""`python -m benchmarks scale`: time, memory and network of 1 to 1,000 hosts; computed, not measured.
+"""`python -m benchmarks scale`: compute time, memory and network traffic of training on 1 to 1,000 hosts.
 
-docs/scale.md has a part of the table that this prints. Constants have names below; measured ones say where.
-Assumed: the network is full duplex, exchange does not overlap with the backward pass, and hosts are equal.
+Nothing is measured here. docs/scale.md has a part of the table that this program prints. If a constant below
+was measured, its comment says where. Assumptions: the network is full duplex, the exchange of gradients does
+not overlap with the backward pass, and all hosts are equal.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def num_parameters(size: str) -> int:
 
 
 def estimate(size: str, hosts: int, gbit: float) -> Estimate:
-    """Return what an update takes on each host, if all hosts own equal shares of the parameters.
+    """Estimate time, traffic and memory of an update on each host. Hosts own equal shares of the parameters.
 
     A host sends the gradients of other hosts' parameters to their owners, and broadcasts its own parameters.
     The broadcast counts as one copy, since every host receives all parameters once.
@@ -77,7 +78,8 @@ def estimate(size: str, hosts: int, gbit: float) -> Estimate:
     exchange = 0.0
     if hosts > 1:
         exchange = sent / (gbit * 1e9 / 8 * LINK_SHARE) + LATENCY_SECONDS + (GLOO_FACTOR - 1) * compute
-    # Weights, gradients, what others send of the owned gradients (a copy per host), Adam's two moments.
+    # Weights and gradients; for the owned share of the parameters, the gradients that every other host sends,
+    # and Adam's two moments.
     memory = 2 * weights + weights * others + 2 * weights / hosts
     speed = hosts * tokens / (compute + exchange)
     return Estimate(size, hosts, gbit, compute, exchange, sent / 1e6, memory / 1e6, speed)
@@ -108,15 +110,15 @@ def table(hosts: Sequence[int], gbits: Sequence[float]) -> list[str]:
     lines.append(f"| {' | '.join(['---', *(['---:'] * (len(head) + len(columns) - 1))])} |")
     for size in SIZES:
         for count in hosts:
-            found = [estimate(size, count, gbit) for gbit in gbits]
+            estimates = [estimate(size, count, gbit) for gbit in gbits]
             cells = [
                 size,
                 f"{num_parameters(size) / 1e6:.1f} M",
                 f"{count:,}",
-                f"{found[0].compute_seconds:.2f} s",
-                f"{found[0].sent_megabytes:,.0f} MB",
-                f"{found[0].memory_megabytes:,.0f} MB",
-                *(f"{one.tokens_per_second:,.0f}, {100 * one.efficiency:.0f} %" for one in found),
+                f"{estimates[0].compute_seconds:.2f} s",
+                f"{estimates[0].sent_megabytes:,.0f} MB",
+                f"{estimates[0].memory_megabytes:,.0f} MB",
+                *(f"{one.tokens_per_second:,.0f}, {100 * one.efficiency:.0f} %" for one in estimates),
             ]
             lines.append(f"| {' | '.join(cells)} |")
     return lines

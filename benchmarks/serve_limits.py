@@ -5,12 +5,13 @@ PART is `costs`, `fairness` or `faults`, or `all`. The model is an English–Kor
 
 - costs: finds the largest request that every route accepts, and measures its seconds and the memory of the
   server and its workers above idle.
-- fairness: measures the latency of short sentences, one after the other, alone and beside a greedy client.
-- faults: stops and kills workers under load; counts the requests that get neither 200 nor 503, and measures
-  the seconds until /health reports that no worker is ready.
+- fairness: measures the latency of short sentences, first alone, then while a greedy client sends expensive
+  requests.
+- faults: stops and kills workers under load, and counts the requests whose status is not 200 or 503. If all
+  workers are stopped or killed, it measures the seconds until /health reports that no worker is ready.
 
-It ends with exit code 1 if a bound of `BOUNDS` is exceeded, or a request fails that should succeed. On a busy
-machine only the counts mean much.
+The exit code is 1 if a bound of `BOUNDS` is exceeded, or if a request fails that should succeed. On a busy
+machine, only the counts of requests are meaningful.
 """
 
 from __future__ import annotations
@@ -41,10 +42,13 @@ PAIR = {"source": "en", "target": "ko"}
 SHORT = {"q": "I go home.", **PAIR}
 MULTIPART = "multipart/form-data; boundary=x"
 
+Response = tuple[int, float]
+"""The status of a response, and the seconds until it was complete."""
+
 
 @dataclass(frozen=True)
 class Kind:
-    """Requests to one path whose body grows with a size; `largest` is the largest size that is tried."""
+    """A kind of requests to one path. The body grows with a size; `largest` is the largest size to try."""
 
     name: str
     path: str
@@ -53,11 +57,11 @@ class Kind:
     content_type: str = JSON
 
     def body(self, size: int) -> bytes:
-        made = self.make(size)
-        return made if isinstance(made, bytes) else json.dumps(made).encode()
+        content = self.make(size)
+        return content if isinstance(content, bytes) else json.dumps(content).encode()
 
 
-def _file(name: str, data: bytes) -> bytes:
+def _upload_form(name: str, data: bytes) -> bytes:
     """Return a form that uploads a file."""
     fields = b"".join(
         b'--x\r\nContent-Disposition: form-data; name="%b"\r\n\r\n%b\r\n' % (key.encode(), value.encode())
@@ -67,13 +71,13 @@ def _file(name: str, data: bytes) -> bytes:
     return fields + head + data + b"\r\n--x--\r\n"
 
 
-def _repeating(unit: str, **fields: Any) -> Callable[[int], dict[str, Any]]:
-    """Return a function that makes requests: the text is `size` times the unit."""
+def _repeat_unit(unit: str, **fields: Any) -> Callable[[int], dict[str, Any]]:
+    """Return a function that makes a request whose text is the unit, repeated `size` times."""
     return lambda size: {"q": unit * size, **PAIR, **fields}
 
 
-def _texts() -> Iterator[Kind]:
-    """Yield every route that takes a text, with texts that are expensive in different ways."""
+def _text_kinds() -> Iterator[Kind]:
+    """Yield requests to every route that takes a text, with texts that are expensive in different ways."""
     units = {
         "sentences": "The quick brown singer came to the park. ",
         "one-letter lines": "a\n",
@@ -90,10 +94,10 @@ def _texts() -> Iterator[Kind]:
         "/v1/translate/stream": ("/v1/translate/stream", {"greedy": True, "alignment": True}),
     }
     for (route, (path, fields)), (name, unit) in itertools.product(options.items(), units.items()):
-        yield Kind(f"{route}: {name}", path, 100_000 // len(unit), _repeating(unit, **fields))
+        yield Kind(f"{route}: {name}", path, 100_000 // len(unit), _repeat_unit(unit, **fields))
     for alternatives in (0, 10):
         for name, unit in (("paragraphs", "<p>I go <b>home</b>. "), ("tags", "<b>a</b> ")):
-            make = _repeating(unit, format="html", alternatives=alternatives)
+            make = _repeat_unit(unit, format="html", alternatives=alternatives)
             route = f"/translate html, alternatives {alternatives}"
             yield Kind(f"{route}: {name}", "/translate", 100_000 // len(unit), make)
     yield Kind(
@@ -109,7 +113,7 @@ def _texts() -> Iterator[Kind]:
     )
 
 
-def _files() -> Iterator[Kind]:
+def _file_kinds() -> Iterator[Kind]:
     files: dict[str, tuple[int, Callable[[int], bytes]]] = {
         "x.html": (99_000, lambda size: b"a<p>" * size),
         "x.txt": (50_000, lambda size: b"a\n" * size),
@@ -122,12 +126,12 @@ def _files() -> Iterator[Kind]:
     for name, (largest, make) in files.items():
 
         def upload(size: int, name: str = name, make: Any = make) -> bytes:
-            return _file(name, make(size))
+            return _upload_form(name, make(size))
 
         yield Kind(f"/translate_file: {name}", "/translate_file", largest, upload, MULTIPART)
 
 
-def _explanations() -> Iterator[Kind]:
+def _explanation_kinds() -> Iterator[Kind]:
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
     silences = [{"kind": "silence", "site": "cross", "layer": 0, "head": 0}] * 64
     sentences: dict[str, tuple[int, Callable[[int], tuple[str, str | None]]]] = {
@@ -140,8 +144,8 @@ def _explanations() -> Iterator[Kind]:
 
         def explain_request(size: int, make: Any = make) -> dict[str, Any]:
             sentence, target = make(size)
-            given = {} if target is None else {"translation": target}
-            return {"q": sentence, **PAIR, "changes": silences, **given}
+            translation = {} if target is None else {"translation": target}
+            return {"q": sentence, **PAIR, "changes": silences, **translation}
 
         def live_page_request(size: int, make: Any = make) -> dict[str, Any]:
             sentence, target = make(size)
@@ -161,8 +165,8 @@ async def exchange(
     *,
     content_type: str = JSON,
     address: str = "127.0.0.1",
-) -> tuple[int, float]:
-    """Send one request from this address; return the status, or 0 without a response, and the seconds."""
+) -> Response:
+    """Send one request from this address. Return its status and seconds; the status 0 means no response."""
     begin = time.perf_counter()
     head = HEAD.format(method, path, len(body)).replace(JSON, content_type if body else "text/plain")
     try:
@@ -180,7 +184,7 @@ async def exchange(
     return int(answer.split(b" ", 2)[1]) if answer else 0, time.perf_counter() - begin
 
 
-def ask(port: int, kind: Kind, size: int) -> tuple[int, float]:
+def ask(port: int, kind: Kind, size: int) -> Response:
     return asyncio.run(exchange(port, "POST", kind.path, kind.body(size), content_type=kind.content_type))
 
 
@@ -194,7 +198,7 @@ class Memory:
         self._thread = threading.Thread(target=self._sample)
 
     def __enter__(self) -> Memory:
-        self.peak = self._server.megabytes()  # the only sample of a request that is answered at once
+        self.peak = self._server.megabytes()  # if a request takes less than 10 ms, this is its only sample
         self._thread.start()
         return self
 
@@ -209,7 +213,7 @@ class Memory:
 
 
 def largest_allowed(port: int, kind: Kind) -> int:
-    """Return the largest size that is answered with 200: by bisection, to within a tenth."""
+    """Return the largest size that is answered with 200. Bisection finds it to within a tenth."""
     if ask(port, kind, kind.largest)[0] == 200:
         return kind.largest
     low, high = 0, kind.largest
@@ -224,7 +228,7 @@ def costs(server: Server, options: argparse.Namespace) -> list[str]:
     idle = server.megabytes()
     exceeded = []
     print(f"idle: {idle:,.0f} MB")
-    for kind in itertools.chain(_explanations(), _texts(), _files()):
+    for kind in itertools.chain(_explanation_kinds(), _text_kinds(), _file_kinds()):
         if options.only and options.only not in kind.name:
             continue
         size = largest_allowed(server.port, kind)
@@ -241,7 +245,9 @@ def costs(server: Server, options: argparse.Namespace) -> list[str]:
     return exceeded
 
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in itertools.chain(_texts(), _files(), _explanations())}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in itertools.chain(_text_kinds(), _file_kinds(), _explanation_kinds())
+}
 GREEDY_NAMES = (
     "/translate: sentences",
     "/translate html, alternatives 10: paragraphs",
@@ -252,11 +258,11 @@ GREEDY_NAMES = (
 
 
 def fairness(server: Server, options: argparse.Namespace) -> list[str]:
-    """Compare the latency of a modest client alone and beside a greedy one."""
+    """Compare the latency of a modest client alone with its latency beside a greedy client."""
     seconds = options.seconds or 20
     exceeded = []
-    asyncio.run(modest(server.port, 3))  # warm-up
-    alone = asyncio.run(modest(server.port, seconds))
+    asyncio.run(run_modest_client(server.port, 3))  # warm-up
+    alone = asyncio.run(run_modest_client(server.port, seconds))
     print(f"alone: {describe(alone)}", flush=True)
     for name in GREEDY_NAMES:
         size = largest_allowed(server.port, KINDS[name])
@@ -264,7 +270,7 @@ def fairness(server: Server, options: argparse.Namespace) -> list[str]:
         for address, connections in (("127.0.0.2", 1), ("127.0.0.1", 1), ("127.0.0.2", 4)):
             where = "other address" if address != "127.0.0.1" else "same address"
             beside, statuses = asyncio.run(
-                beside_greedy(server.port, KINDS[name], body, address, connections, seconds)
+                run_both_clients(server.port, KINDS[name], body, address, connections, seconds)
             )
             ratio = p99(beside) / p99(alone)
             print(
@@ -278,22 +284,25 @@ def fairness(server: Server, options: argparse.Namespace) -> list[str]:
     return exceeded
 
 
-async def modest(port: int, seconds: float) -> list[tuple[int, float]]:
-    """Send one short sentence after the other."""
-    end, seen = time.monotonic() + seconds, []
+async def run_modest_client(port: int, seconds: float) -> list[Response]:
+    """Send one short sentence after the other, and return the responses."""
+    end, responses = time.monotonic() + seconds, []
     while time.monotonic() < end:
-        seen.append(await exchange(port, "POST", "/translate", json.dumps(SHORT).encode()))
+        responses.append(await exchange(port, "POST", "/translate", json.dumps(SHORT).encode()))
         await asyncio.sleep(0.02)
-    return seen
+    return responses
 
 
-async def beside_greedy(
+async def run_both_clients(
     port: int, kind: Kind, body: bytes, address: str, connections: int, seconds: float
-) -> tuple[list[tuple[int, float]], Counter[int]]:
-    """Return what a modest client gets beside a greedy one, and the greedy client's statuses."""
+) -> tuple[list[Response], Counter[int]]:
+    """Run a modest client beside a greedy client.
+
+    Return the responses to the modest client, and the statuses of the responses to the greedy client.
+    """
     statuses: Counter[int] = Counter()
 
-    async def greedy() -> None:
+    async def send_greedily() -> None:
         while True:
             status, _ = await exchange(
                 port, "POST", kind.path, body, content_type=kind.content_type, address=address
@@ -302,28 +311,28 @@ async def beside_greedy(
             if status != 200:
                 await asyncio.sleep(0.2)
 
-    tasks = [asyncio.create_task(greedy()) for _ in range(connections)]
+    tasks = [asyncio.create_task(send_greedily()) for _ in range(connections)]
     await asyncio.sleep(1)
-    seen = await modest(port, seconds)
+    responses = await run_modest_client(port, seconds)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    return seen, statuses
+    return responses, statuses
 
 
-def p99(seen: list[tuple[int, float]]) -> float:
-    taken = sorted(seconds for _, seconds in seen)
-    return taken[int(0.99 * len(taken))]
+def p99(responses: list[Response]) -> float:
+    times = sorted(seconds for _, seconds in responses)
+    return times[int(0.99 * len(times))]
 
 
-def describe(seen: list[tuple[int, float]]) -> str:
-    taken = sorted(seconds for _, seconds in seen)
-    statuses = dict(Counter(status for status, _ in seen))
-    return f"{statuses}, median {1000 * taken[len(taken) // 2]:.1f} ms, p99 {1000 * p99(seen):.1f} ms"
+def describe(responses: list[Response]) -> str:
+    times = sorted(seconds for _, seconds in responses)
+    statuses = dict(Counter(status for status, _ in responses))
+    return f"{statuses}, median {1000 * times[len(times) // 2]:.1f} ms, p99 {1000 * p99(responses):.1f} ms"
 
 
 def faults(server: Server, options: argparse.Namespace) -> list[str]:
-    """Stop, then kill, one worker and then all workers under load."""
+    """Stop one worker under load, then all workers. Then do the same again, but kill the workers."""
     exceeded = []
     for signal_sent in (signal.SIGSTOP, signal.SIGKILL):
         name = signal_sent.name

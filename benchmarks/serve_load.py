@@ -97,7 +97,7 @@ async def exchange(port: int, method: str, path: str, body: bytes = b"") -> tupl
 
 
 class Load:
-    """Clients that send arrays of sentences as fast as they are answered, and their statistics."""
+    """Clients that send arrays of sentences, each as soon as the last is answered, and their statistics."""
 
     def __init__(self, port: int, expected: dict[str, str], seconds: float) -> None:
         self.port = port
@@ -145,8 +145,8 @@ class Load:
         elif "retry-after" not in headers:
             self.without_retry += 1
         else:
-            left = max(0.0, self.end - time.monotonic())
-            await asyncio.sleep(min(float(headers["retry-after"]), left))
+            remaining = max(0.0, self.end - time.monotonic())
+            await asyncio.sleep(min(float(headers["retry-after"]), remaining))
 
     @property
     def unexpected(self) -> int:
@@ -154,8 +154,8 @@ class Load:
         return sum(count for status, count in self.statuses.items() if status not in EXPECTED_STATUSES)
 
 
-async def during(load: Load, clients: int, *others: Coroutine[Any, Any, Any]) -> float:
-    """Run the load and other coroutines at the same time."""
+async def run_load_with(load: Load, clients: int, *others: Coroutine[Any, Any, Any]) -> float:
+    """Run the load and other coroutines at the same time. Return the seconds that the load took."""
     tasks = [asyncio.create_task(other) for other in others]
     seconds = await load.run(clients)
     for task in tasks:
@@ -165,8 +165,11 @@ async def during(load: Load, clients: int, *others: Coroutine[Any, Any, Any]) ->
     return seconds
 
 
-def under_load(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """64 clients for a minute: speed, latency of /health, memory, texts that differ from the library's."""
+def measure_load(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """Run 64 clients for a minute, and measure the speed, the latency of /health and the memory.
+
+    Also count the translations that differ from those of the library.
+    """
     health: list[float] = []
     memory: list[float] = [server.megabytes()]
 
@@ -184,10 +187,10 @@ def under_load(server: Server, expected: dict[str, str], options: argparse.Names
 
     speeds = [translate_speed(options.model, list(expected))]
     load = Load(server.port, expected, options.seconds or 60)
-    seconds = asyncio.run(during(load, 64, poll_health(), sample_memory()))
+    seconds = asyncio.run(run_load_with(load, 64, poll_health(), sample_memory()))
     speeds.append(translate_speed(options.model, list(expected)))
     print(f"statuses {dict(load.statuses)}; megabytes every 5 s: {[round(value) for value in memory]}")
-    seen = {
+    measures = {
         "sentences/s": load.translated_sentences / seconds,
         "/health p99, ms": 1000 * sorted(health)[int(0.99 * len(health))],
         "MB, start": memory[0],
@@ -197,7 +200,7 @@ def under_load(server: Server, expected: dict[str, str], options: argparse.Names
         "other statuses": load.unexpected,
         "texts that differ": load.wrong,
     }
-    return [("jumok serve", seen), ("jumok translate", {"sentences/s": statistics.mean(speeds)})]
+    return [("jumok serve", measures), ("jumok translate", {"sentences/s": statistics.mean(speeds)})]
 
 
 def translate_speed(model: str, texts: Sequence[str], times: int = 8) -> float:
@@ -209,12 +212,15 @@ def translate_speed(model: str, texts: Sequence[str], times: int = 8) -> float:
     return times * len(texts) / (time.monotonic() - begin)
 
 
-def crowd(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """512 clients: every accepted request is answered, every refused one gets a Retry-After."""
+def measure_crowd(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """Run 512 clients, and count the requests that were answered, refused or not answered.
+
+    The server should answer every accepted request, and send Retry-After with every refusal.
+    """
     load = Load(server.port, expected, options.seconds or 30)
     asyncio.run(load.run(512))
     refused = load.statuses[429] + load.statuses[503]
-    seen = {
+    measures = {
         "answered": load.statuses[200],
         "refused": refused,
         "unanswered": load.unanswered,
@@ -222,13 +228,13 @@ def crowd(server: Server, expected: dict[str, str], options: argparse.Namespace)
         "other statuses": load.unexpected,
         "texts that differ": load.wrong,
     }
-    return [("jumok serve", {name: float(value) for name, value in seen.items()})]
+    return [("jumok serve", {name: float(value) for name, value in measures.items()})]
 
 
-def single(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """One sentence per request and one client, compared with the same calls in this process.
+def measure_single(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """Measure the latency of one client with one sentence per request, and of the library in this process.
 
-    The sentences are those of the test set. Each is measured in every way before the next sentence.
+    A sentence is translated in all of these ways before the next sentence.
     """
     translator = jumok.load(options.model)
     persistent = socket.create_connection(("127.0.0.1", server.port))
@@ -274,8 +280,11 @@ def single(server: Server, expected: dict[str, str], options: argparse.Namespace
     ]
 
 
-def kill(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """kill -9 of a worker under load: the time until it is back, and the requests without a response."""
+def measure_kill(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """Kill a worker with SIGKILL under load, and measure the time until another worker is ready.
+
+    Also count the requests that are not answered.
+    """
     seconds_until_back = [float("inf")]
 
     async def kill_worker() -> None:
@@ -288,21 +297,21 @@ def kill(server: Server, expected: dict[str, str], options: argparse.Namespace) 
         seconds_until_back[0] = time.monotonic() - begin
 
     load = Load(server.port, expected, options.seconds or 12)
-    asyncio.run(during(load, 64, kill_worker()))
-    seen = {
+    asyncio.run(run_load_with(load, 64, kill_worker()))
+    measures = {
         "seconds until back": seconds_until_back[0],
         "answered": load.statuses[200],
         "refused": load.statuses[429] + load.statuses[503],
         "unanswered": load.unanswered,
         "other statuses": load.unexpected,
     }
-    return [("jumok serve", {name: float(value) for name, value in seen.items()})]
+    return [("jumok serve", {name: float(value) for name, value in measures.items()})]
 
 
-def restarts(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
-    """SIGTERM under load, twenty times: every request in the log must be answered.
+def measure_restarts(server: Server, expected: dict[str, str], options: argparse.Namespace) -> list[Row]:
+    """Send SIGTERM to a server under load, twenty times, and count accepted requests without a response.
 
-    The server logs the requests that it accepts.
+    The log of the server has the requests that it has accepted.
     """
     accepted = lost = unaccepted = 0
     for number in range(20):
@@ -313,54 +322,57 @@ def restarts(server: Server, expected: dict[str, str], options: argparse.Namespa
             await asyncio.sleep(1)
             running.process.terminate()
 
-        asyncio.run(during(load, 32, end()))
+        asyncio.run(run_load_with(load, 32, end()))
         failed = running.process.wait() != 0
         accepted_ids = {event["request"] for event in running.events() if event["event"] == "request"}
         accepted += len(accepted_ids)
         lost += len(accepted_ids - load.response_ids) + failed
         unaccepted += max(0, load.unanswered - len(accepted_ids - load.response_ids))
-    seen = {
+    measures = {
         "restarts": 20,
         "accepted": accepted,
         "accepted and lost": lost,
         "closed before accepted": unaccepted,
     }
-    return [("jumok serve", {name: float(value) for name, value in seen.items()})]
+    return [("jumok serve", {name: float(value) for name, value in measures.items()})]
 
 
 Part = tuple[str, str, "Callable[[Server, dict[str, str], argparse.Namespace], list[Row]]"]
 PARTS: dict[str, Part] = {
-    "load": ("64 clients, 32 sentences per request, 60 s", "sentences/s", under_load),
-    "crowd": ("512 clients, 32 sentences per request, 30 s", "answered", crowd),
-    "single": ("one sentence per request, one client", "ms", single),
-    "kill": ("a worker killed under 64 clients", "seconds until back", kill),
-    "restarts": ("SIGTERM under 32 clients, 20 times", "accepted", restarts),
+    "load": ("64 clients, 32 sentences per request, 60 s", "sentences/s", measure_load),
+    "crowd": ("512 clients, 32 sentences per request, 30 s", "answered", measure_crowd),
+    "single": ("one sentence per request, one client", "ms", measure_single),
+    "kill": ("a worker killed under 64 clients", "seconds until back", measure_kill),
+    "restarts": ("SIGTERM under 32 clients, 20 times", "accepted", measure_restarts),
 }
 
 
 def as_result(title: str, measure: str, rows: Sequence[Row]) -> dict[str, Any]:
-    """Return a result like those of the other topics: the first row's speed relative to each row."""
+    """Return a result in the format of the other topics.
+
+    The ratio of a row is the speed of the first row, divided by the speed of this row.
+    """
     reference = rows[0][1][measure]
 
     def ratio(value: float) -> float:
         return value / reference if measure == "ms" else reference / value
 
-    described = [
+    row_records = [
         {
             "name": name,
-            "measures": seen,
-            "rounds": [seen[measure]],
-            "ratio": ratio(seen[measure]) if index else None,
+            "measures": measures,
+            "rounds": [measures[measure]],
+            "ratio": ratio(measures[measure]) if index else None,
         }
-        for index, (name, seen) in enumerate(rows)
+        for index, (name, measures) in enumerate(rows)
     ]
-    return {"title": title, "measure": measure, "rows": described}
+    return {"title": title, "measure": measure, "rows": row_records}
 
 
 def write(
     results: Sequence[dict[str, Any]], share: float, anyway: bool, path: Path = RESULT
 ) -> dict[str, Any]:
-    """Replace the stored results of these parts; those of the other parts stay."""
+    """Store these results in place of earlier results of the same parts. Keep results of other parts."""
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"results": []}
     by_title = {result["title"]: result for result in results}
     unchanged = {old["title"]: old for old in before["results"] if old["title"] not in by_title}
@@ -413,8 +425,8 @@ def main() -> None:
             Server(options.model, Path(folder)) as server,
         ):
             rows = run(server, expected, options)
-        for row, seen in rows:
-            print(f"{name}: {row}: " + ", ".join(f"{what} {value:,.4g}" for what, value in seen.items()))
+        for row, measures in rows:
+            print(f"{name}: {row}: " + ", ".join(f"{key} {value:,.4g}" for key, value in measures.items()))
         results.append(as_result(title, measure, rows))
     if not options.keep_nothing and options.seconds is None:  # the titles name the default durations
         print(as_text(write(results, share, options.anyway)))

@@ -16,7 +16,7 @@ __all__ = ["Workbench", "prepare_run", "write_eole_corpus"]
 
 @dataclass(frozen=True)
 class Workbench:
-    """The data and the working folder of a topic, and how long its systems may take."""
+    """The data and the working folder of a topic, and whether its measurements are short (`quick`)."""
 
     data_folder: Path | None  # --data: Multi30k, or Tatoeba for fine-tuning
     work: Path
@@ -30,12 +30,12 @@ class Workbench:
         return self.data_folder
 
     def seconds(self, full: float) -> float:
-        """Return how long to measure: a tenth of `full` for a quick run."""
+        """Return the seconds of a measurement: `full`, or a tenth of it in a quick run."""
         return full / 10 if self.quick else full
 
 
 def prepare_run(bench: Workbench, family: str) -> Path:
-    """Prepare a run of jumok up to its first update: all settings are derived and stored in its folder."""
+    """Start a run of jumok, and stop it before its first update. Its folder then has settings and data."""
     from jumok.training.events import Started
     from jumok.training.run.training_run import training_events
 

@@ -1,6 +1,7 @@
-"""CTranslate2 itself on token ids, with one setting of workers, threads and batch size.
+"""Translate token ids with CTranslate2 alone, with one setting of workers, threads and batch size.
 
-`vectors` is 1 for the vector instructions that jumok requests, 0 for the default of CTranslate2.
+If the option `vectors` is 1, CTranslate2 uses the vector instructions that jumok requests. If it is 0,
+CTranslate2 chooses them itself.
 """
 
 from __future__ import annotations

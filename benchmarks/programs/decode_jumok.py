@@ -1,4 +1,4 @@
-"""Translate a file as `jumok translate` does, from text to text; all translations have the same length."""
+"""Translate a file as `jumok translate` does, from text to text. All translations have the same length."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def main() -> None:
 
     options = parse(model=Path, source=Path, engine=str, beam=int, length=int, seconds=float)
     translator = load(options.model, engine=options.engine)
-    # No setting of jumok forces a length; everything else is as a user runs it.
+    # jumok has no setting that forces a length, so a private method is replaced. All else is unchanged.
     setattr(translator, "_plan", force_length(translator._plan, options.length))  # noqa: B010
     written = options.source.with_suffix(f".{options.engine}.{options.beam}.out")
 

@@ -31,7 +31,7 @@ def _files(split: Path, role: str) -> list[Path]:
 
 
 def _train(system: str, split: Path, out: Path, *, seed: int, quick: bool) -> Path:
-    """Return the model folder of a system, trained if it is not there yet."""
+    """Train a system, unless its run is finished, and return its model folder."""
     from jumok.training.run.training_run import train
 
     suffix = f"{seed}-quick" if quick else str(seed)

@@ -1,4 +1,7 @@
-"""The peak speed of a matrix product on this machine: single precision, all cores, the best of some sizes."""
+"""Measure the peak speed of matrix products on this machine: in single precision, on all cores.
+
+The result is the speed of the fastest of some sizes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The time of one more sentence, in a process that has already translated one."""
+"""Measure the time of single sentences in a process that has already translated a sentence."""
 
 from __future__ import annotations
 

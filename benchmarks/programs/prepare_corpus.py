@@ -1,4 +1,4 @@
-"""Train on a file of pairs as a user does: speed of reading, encoding, training, checking; peak memory."""
+"""Train on a file of pairs as a user does, and measure reading, encoding, training, checking and memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def main() -> None:
         if isinstance(event, StageDone):
             stages[event.name] = event.seconds
     train_for(events, options.seconds)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # MB; the check below does not count
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # MB, without the check below
     started = time.perf_counter()
     check_corpora([open_corpus([options.pairs])])
     checking = time.perf_counter() - started

@@ -15,7 +15,10 @@ __all__ = ["parse", "repeat", "report"]
 
 
 def parse(**kinds: Callable[[str], object]) -> argparse.Namespace:
-    """`parse(run=Path, seconds=float)` reads `--run FOLDER --seconds 5`; all of them are required."""
+    """Parse the command line. All options are required.
+
+    For example, `parse(run=Path, seconds=float)` reads `--run FOLDER --seconds 5`.
+    """
     parser = argparse.ArgumentParser()
     for name, kind in kinds.items():
         parser.add_argument(f"--{name}", type=kind, required=True)
@@ -23,13 +26,13 @@ def parse(**kinds: Callable[[str], object]) -> argparse.Namespace:
 
 
 def report(**measures: float) -> None:
-    """Print the measures; in their names `_per_` becomes a slash, any other underscore a space."""
+    """Print the measures as JSON. In their names, `_per_` becomes a slash, and other underscores spaces."""
     named = {name.replace("_per_", "/").replace("_", " "): value for name, value in measures.items()}
     print(json.dumps(named), flush=True)
 
 
 def repeat(work: Callable[[], object], seconds: float) -> float:
-    """Return the median time of `work()`, which is repeated for this many seconds, at least once."""
+    """Run `work()` repeatedly for this many seconds, at least once. Return the median time of a run."""
     times: list[float] = []
     while not times or sum(times) < seconds:
         started = time.perf_counter()

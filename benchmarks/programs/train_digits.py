@@ -1,4 +1,7 @@
-"""Train on four fifths of scikit-learn's 1,797 handwritten digits, 8 × 8 pixels; score on the other fifth."""
+"""Train a classifier on four fifths of scikit-learn's 1,797 handwritten digits, and score it on the rest.
+
+A digit has 8 × 8 pixels.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def main() -> None:
 
 
 def write_digits(folder: Path, seed: int) -> None:
-    """Write the digits as one folder per class; a fifth, drawn with the seed, is for testing."""
+    """Write the digits as one folder per class. A fifth is the test set; the seed selects which."""
     import numpy as np
     from sklearn.datasets import load_digits
 

@@ -1,4 +1,4 @@
-"""Run `eole train` on the tokens of jumok's run; its log gives the speed."""
+"""Run `eole train` on the tokens of jumok's run, and read the speed from eole's log."""
 
 from __future__ import annotations
 
@@ -82,18 +82,21 @@ def model(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def follow(process: subprocess.Popen[str], seconds: float) -> float:
-    """Return target tokens per second after the warm-up: counts from the log, times from our own clock."""
+    """Return target tokens per second after the warm-up.
+
+    The number of tokens comes from eole's log. The time is measured here, when a line of the log arrives.
+    """
     log: list[str] = []
     first = started = None
     tokens = 0.0
     for line in process.stdout or ():
         log.append(line)
-        if (found := STEP.search(line)) is None:
+        if (match := STEP.search(line)) is None:
             continue
         now = time.perf_counter()
         first = first or now
         if started is not None:
-            tokens += REPORT_EVERY * int(found[1])
+            tokens += REPORT_EVERY * int(match[1])
             if now - first > seconds:
                 return tokens / (now - started)
         elif now - first > WARM_UP * seconds:

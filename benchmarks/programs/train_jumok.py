@@ -1,4 +1,4 @@
-"""Train with jumok as a user does, in a prepared run folder; its metrics give the speed."""
+"""Train with jumok as a user does, in a prepared run folder, and read the speed from the run's metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIN_REPORTS = 3  # after the first
 
 
 def steady_rate(metrics: Path, warm_up_seconds: float) -> float:
-    """Return target tokens per second after the warm-up; each report is weighted by the time it covers."""
+    """Return target tokens per second after the warm-up. Each report is weighted by the time it covers."""
     lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     reports = [(line["seconds"], line["tokens_per_second"]) for line in lines if line["kind"] == "train"]
     begin = reports[0][0] + warm_up_seconds
@@ -35,7 +35,7 @@ def steady_rate(metrics: Path, warm_up_seconds: float) -> float:
 
 
 def train_for(events: Iterator[Event], seconds: float) -> None:
-    """Let training run this many seconds after its first report, then abandon it."""
+    """Train for this many seconds after the first report, then abandon the training."""
     from jumok.training.events import Progress
 
     first, reports = None, 0

@@ -1,4 +1,4 @@
-"""Train on drawn pictures as `jumok train` does, and score on unseen ones.
+"""Train on drawn pictures as `jumok train` does, and score the model on unseen pictures.
 
 `task` is `classes` for a classifier, or the language of the captions: `en` or `ko`. A finished run is not
 trained again.
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def train_on_pictures(out: Path, task: str, seed: int, *, minutes: float, quick: bool = False) -> Path:
-    """Return the model folder of a task and a seed; the pictures are drawn if they are not there yet."""
+    """Train a model for a task with a seed, and return its folder. Draw the pictures if they are missing."""
     from jumok.datasets.drawn_pictures import write_split
     from jumok.training.run.training_run import train
 

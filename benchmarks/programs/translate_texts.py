@@ -1,6 +1,7 @@
-"""Translate a file with the jumok of one source tree, by beam search and greedily: sentences/s of both.
+"""Translate a file with the jumok of one source tree, by beam search and by greedy search.
 
-It imports only `jumok` itself, so it also runs on trees whose modules have other names.
+The program reports sentences per second of both. It imports only `jumok` itself, so that it also runs on
+trees whose modules have other names.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def main() -> None:
             translations = translator.translate(texts, beam=beam)
             seconds.append(time.perf_counter() - started)
         measures[f"{name}_sentences_per_s"] = len(texts) / median(seconds)
-        # Both trees must produce the same text, else their speeds cannot be compared.
+        # The speeds of two trees can be compared only if both trees produce the same text.
         measures[f"{name}_checksum"] = zlib.crc32("\n".join(one.text for one in translations).encode())
     report(**measures)
 

@@ -1,4 +1,4 @@
-"""The wall-clock time of a command in a new process."""
+"""Measure the wall-clock time of a command in a new process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """The topics. Each has `comparisons(bench)` and `remarks(bench, results)`.
 
-A topic may have a number of `ROUNDS` of its own, and `NEEDS_IDLE_MACHINE = False`.
+A topic may also define `ROUNDS`, its number of rounds, and `NEEDS_IDLE_MACHINE = False`.
 """

@@ -1,7 +1,7 @@
 """A million generated pairs compared with ten thousand: reading, checking, encoding, training.
 
-Reading is what `jumok train` does first: read the file, check every pair, skip faults and duplicates, count
-words, hold out a validation set.
+In its first stage, called reading, `jumok train` reads the file, checks every pair, skips faults and
+duplicates, counts words and holds out a validation set.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Decoding 1,000 sentences of Multi30k to forced equal lengths, with random weights.
 
-jumok reads and writes text; the others read and write token ids. CTranslate2 runs the same weights in int8.
-First, a grid search chooses CTranslate2's settings and Hugging Face's batch size.
+jumok reads and writes text; the other systems read and write token ids. CTranslate2 runs the same weights in
+int8. First, a grid search chooses CTranslate2's settings and Hugging Face's batch size.
 """
 
 from __future__ import annotations
@@ -69,7 +69,10 @@ def learn_vocabulary(bench: Workbench) -> Tokenizer:
 
 
 def write_models(folder: Path, size: str, tokenizer: Tokenizer) -> tuple[Path, Path]:
-    """Write a model with random weights as a model folder, whose card allows int8, and for CTranslate2."""
+    """Write a model with random weights twice: as a model folder of jumok, and for CTranslate2 in int8.
+
+    The card of the model folder says that int8 costs no quality, so that jumok uses int8 too.
+    """
     from jumok.config.recipe import make_recipe
     from jumok.inference.engines.ctranslate2_export import export
     from jumok.inference.loading import INT8_COSTS, max_positions_for
@@ -86,25 +89,25 @@ def write_models(folder: Path, size: str, tokenizer: Tokenizer) -> tuple[Path, P
         target_vocab_size=tokenizer.vocab_size,
         shared=True,
     )
-    own, converted = folder / "jumok", folder / "ctranslate2"
+    model_folder, converted = folder / "jumok", folder / "ctranslate2"
     converted.mkdir(parents=True)
     card = ModelCard(recipe, facts={INT8_COSTS: 0.0})
-    save_model(own, card, module_weights(model), {"pieces.model": tokenizer.to_bytes()})
+    save_model(model_folder, card, module_weights(model), {"pieces.model": tokenizer.to_bytes()})
     for name, data in export(model, max_positions=max_positions_for(recipe), quantization="int8").items():
         (converted / name).write_bytes(data)
-    return own, converted
+    return model_folder, converted
 
 
 def comparison(
     bench: Workbench, size: str, folders: tuple[Path, Path], source: Path, tokens: Path, beam: int
 ) -> Comparison:
-    own, converted = folders
+    model_folder, converted = folders
     common = {"beam": beam, "length": LENGTH, "seconds": bench.seconds(SECONDS)}
     jumok = [
         System(
             f"jumok, engine {engine}",
             "decode_jumok",
-            {"model": own, "source": source, "engine": engine, **common},
+            {"model": model_folder, "source": source, "engine": engine, **common},
         )
         for engine in ("ctranslate2", "torch")
     ]
@@ -125,7 +128,7 @@ def comparison(
 def tune_ctranslate2(bench: Workbench, options: dict[str, Any]) -> list[System]:
     """Return the best settings of a grid over workers × threads and batch sizes.
 
-    The fastest is returned once more, with the vector instructions that jumok requests.
+    The last system has the fastest of these settings, and the vector instructions that jumok requests.
     """
     cores = available_cores()
     shares = [(workers, cores // workers) for workers in range(1, cores + 1) if cores % workers == 0]

@@ -1,8 +1,8 @@
-"""Fine-tuning on Tatoeba English–French: what is gained on long sentences, and what is kept of short ones.
+"""Fine-tuning on Tatoeba English–French, from short to long sentences.
 
-The start model is trained on pairs of at most 8 English words. The new domain is 2,000 pairs of at least 12
-words; 500 others are its test set. What should be kept is measured on the test pairs of at most 8 words. A
-round is a seed.
+The start model is trained on pairs of at most 8 English words. It is fine-tuned on a new domain: 2,000 pairs
+of at least 12 words. The gain is measured on 500 other pairs of the new domain, and the loss on test pairs of
+at most 8 words. Each round uses another seed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
 
 
 def write_split(data: Path, out: Path) -> None:
-    """Write the pairs of each role as two parallel files; no source of a test set is trained on."""
+    """Write the pairs of each role as two parallel files. The training sets have no source of a test set."""
     from jumok.data.hold_out import sentence_key
 
     pairs = {
@@ -73,13 +73,14 @@ def write_split(data: Path, out: Path) -> None:
         for part in ("train", "dev", "test")
     }
     short = {
-        part: [pair for pair in rows if 0 < _words(pair) <= MAX_OLD_WORDS] for part, rows in pairs.items()
+        part: [pair for pair in rows if 0 < _count_words(pair) <= MAX_OLD_WORDS]
+        for part, rows in pairs.items()
     }
-    distinct = {sentence_key(pair[0]): pair for pair in pairs["train"] if _words(pair) >= MIN_NEW_WORDS}
+    distinct = {sentence_key(pair[0]): pair for pair in pairs["train"] if _count_words(pair) >= MIN_NEW_WORDS}
     long = list(distinct.values())
     stride = len(long) // (NEW_PAIRS + NEW_VALIDATION_PAIRS + NEW_TEST_PAIRS)
     long = long[::stride]  # the file is sorted by length
-    # Shuffled, in the same way every time, so that all sets have sentences of all lengths.
+    # A fixed permutation, so that all sets have sentences of all lengths.
     order = sorted(range(len(long)), key=lambda index: (index * 7919) % len(long))
     mixed = [long[index] for index in order]
     held_out = NEW_TEST_PAIRS + NEW_VALIDATION_PAIRS
@@ -99,7 +100,7 @@ def write_split(data: Path, out: Path) -> None:
             (out / f"{role}.{side}").write_text(text, encoding="utf-8")
 
 
-def _words(pair: Sequence[str]) -> int:
+def _count_words(pair: Sequence[str]) -> int:
     return len(pair[0].split())
 
 

@@ -1,4 +1,4 @@
-"""Quality after 45 minutes of training on Multi30k, with no setting but the size and the time."""
+"""Quality after 45 minutes of training on Multi30k. Only the size and the time are set."""
 
 from __future__ import annotations
 

@@ -83,5 +83,5 @@ def train_model(bench: Workbench) -> tuple[Path, Path]:
     source.write_text("".join(sentences), encoding="utf-8")
     budget = {"steps": 2} if bench.quick else {"minutes": TRAINING_MINUTES}
     model = train(pairs, out=bench.work / "run", **budget)
-    load(model)  # converts it for CTranslate2
+    load(model)  # converts the model for CTranslate2, so that no measured command converts it
     return model, source

@@ -24,13 +24,13 @@ SECONDS, GEMM_SECONDS = 40.0, 6.0
 
 def comparisons(bench: Workbench) -> list[Comparison]:
     seconds = bench.seconds(SECONDS)
-    listed = []
+    result = []
     for family, title in (
         ("transformer", "Transformer-Tiny (4+4 layers, d 128)"),
         ("recurrent", "bi-GRU 256, GRU 256 with Bahdanau's attention"),
     ):
         run = prepare_run(bench, family)
-        own = {
+        jumok = {
             "run": run,
             "data": bench.data,
             "family": family,
@@ -38,7 +38,7 @@ def comparisons(bench: Workbench) -> list[Comparison]:
             "seconds": seconds,
         }
         eole = {"tokens": write_eole_corpus(run), "family": family, "seconds": seconds}
-        systems = [System("jumok", "train_jumok", own)]
+        systems = [System("jumok", "train_jumok", jumok)]
         if family == "transformer":
             systems.append(
                 System("Hugging Face MarianMT", "train_marianmt", {"run": run, "seconds": seconds})
@@ -49,8 +49,8 @@ def comparisons(bench: Workbench) -> list[Comparison]:
             bench.log("eole is not installed: it is left out")
         systems.append(System("matrix product", "gemm", {"seconds": bench.seconds(GEMM_SECONDS)}))
         sizes = f"{VOCAB_SIZE:,} joint tokens, batches of {BATCH_TOKENS:,}"
-        listed.append(Comparison(f"{title}, {sizes}", MEASURE, systems))
-    return listed
+        result.append(Comparison(f"{title}, {sizes}", MEASURE, systems))
+    return result
 
 
 def remarks(bench: Workbench, results: Sequence[Result]) -> list[str]:

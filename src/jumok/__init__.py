@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Name → the module that defines it; after a colon, its name there if it differs.
+# Public name → module. If the name in the module differs, it follows after a colon.
 _MODULES = {
     "Alignment": "types",
     "AttentionMap": "types",

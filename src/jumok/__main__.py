@@ -11,7 +11,7 @@ INTERRUPTED, BROKEN_PIPE = 130, 141  # exit codes, as a shell reports Ctrl-C and
 
 
 def main() -> None:
-    """Run the command line. Its import takes a tenth of a second, during which Ctrl-C may come."""
+    """Run the command line. Ctrl-C is also handled during its import, which takes a tenth of a second."""
     try:
         from jumok.cli import main as run  # start-up
 
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _interruption_message() -> str:
-    language = sys.modules.get("jumok.cli.language")  # importing it now could be interrupted as well
+    language = sys.modules.get("jumok.cli.language")  # not imported here: Ctrl-C could interrupt this too
     localise = getattr(language, "localise", str)
     return str(localise("jumok: interrupted.\n"))
 

@@ -3,7 +3,7 @@
     JumokError
     ├── DataError           the input: a missing file, unequal lines, a damaged document, an empty sentence
     ├── RecipeError         the settings: an unknown name, a value out of range, a contradiction
-    │   └── UnsupportedError    valid settings that do not go together, or not with this model or machine
+    │   └── UnsupportedError    valid settings that this combination, model or machine does not support
     ├── ModelFolderError    a model folder that is damaged, not jumok's, or from another version
     ├── RunFolderError      a run folder that belongs to another run, or cannot be continued as requested
     ├── StorageError        files: a full or read-only disk, a folder in the way, damaged encoded pairs
@@ -44,7 +44,10 @@ class DataError(JumokError):
 
 
 class RecipeError(JumokError):
-    """Something is wrong with the settings. `faults` says what, by the name of the setting, if known."""
+    """Something is wrong with the settings. `faults` maps names of settings to what is wrong with them.
+
+    `faults` is empty if no single setting can be named.
+    """
 
     def __init__(self, message: str, faults: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -64,7 +67,7 @@ class RunFolderError(JumokError):
 
 
 class StorageError(JumokError):
-    """Files cannot be written, or stored ones cannot be used."""
+    """Files cannot be written, or stored files cannot be used."""
 
 
 class TrainingError(JumokError):

@@ -76,7 +76,7 @@ class Pair:
 
     @property
     def source_identity(self) -> str:
-        """What tells this source from others: its text, or the content of its picture."""
+        """A string that identifies this source: its text, or the sha256 of its picture."""
         return self.source if self.picture is None else self.picture.digest
 
 
@@ -97,9 +97,10 @@ class Batch:
     """Sentences as token ids, padded with `PAD` to the longest.
 
     A source row is `x₁ … xₙ </s>`; a target row is `<s> y₁ … yₘ </s>`. Lengths count these special tokens.
-    The target is None if only the source is known, as in decoding. A token of a picture is a patch, a row of
-    pixel values instead of one id, and a picture has no `</s>`. A batch is made on the CPU. A batch on
-    another device keeps a copy of its source lengths on the CPU: copying them back would wait for the device.
+    The target is None if only the source is known, as in decoding. A token of a picture is a patch: it is a
+    row of pixel values instead of one id. A picture has no `</s>`. A batch is made on the CPU. A batch on
+    another device has a copy of its source lengths on the CPU, because copying them back from the device
+    would wait until the device has finished its work.
     """
 
     source: Tensor  # (batch, source) int64; of pictures (batch, patch, value) uint8
@@ -114,7 +115,7 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         """Return the batch with all tensors on `device`; this batch itself if they are there already."""
         tensors = (self.source, self.source_lengths, self.target, self.target_lengths)
-        moved = [None if tensor is None else _moved(tensor, device) for tensor in tensors]
+        moved = [None if tensor is None else _move(tensor, device) for tensor in tensors]
         if all(new is old for new, old in zip(moved, tensors, strict=True)):
             return self
         source, source_lengths, target, target_lengths = moved
@@ -128,7 +129,7 @@ class Batch:
         return self.source_lengths.cpu() if self.source_lengths_copy is None else self.source_lengths_copy
 
 
-def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
+def _move(tensor: Tensor, device: torch.device | str) -> Tensor:
     """Return the tensor on a device. It is copied to CUDA from pinned memory, so the CPU does not wait."""
     if tensor.device.type == "cpu" and str(device).startswith("cuda"):
         return tensor.pin_memory().to(device, non_blocking=True)
@@ -137,9 +138,9 @@ def _moved(tensor: Tensor, device: torch.device | str) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class LogProbs:
-    """Log-probabilities of the next token, and which token each column is.
+    """Log-probabilities of the next token, and the token id of each column.
 
-    `ids` is None if column c is token c; with a shortlist it holds the token id of each column.
+    `ids` is None if column c belongs to token c. With a shortlist, `ids` has the token id of each column.
     """
 
     values: Tensor  # (row, column) float
@@ -162,10 +163,11 @@ class Hypothesis:
 class ReadOut:
     """How word alignments are read from a model's cross-attention; chosen on the validation set.
 
-    The maps of `heads`, (layer index, head index) pairs, are averaged. With `shift` 1 the row of a target
-    token is the step that consumes it instead of the step that produces it. Each target word is linked to
-    the source word that it attends to most; with `min_source_weight`, each source word also to the target
-    word that attends to it most, if the weight between them is larger than `min_source_weight`.
+    The maps of `heads`, which are (layer index, head index) pairs, are averaged. With `shift` 1, the row of a
+    target token is that of the step that consumes the token; with 0, of the step that produces it. Each
+    target word is linked to the source word that it attends to most. If `min_source_weight` is given, each
+    source word is also linked to the target word that attends to it most, provided that the weight between
+    the two words is larger than `min_source_weight`.
     """
 
     heads: tuple[tuple[int, int], ...]

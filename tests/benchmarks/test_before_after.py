@@ -1,4 +1,4 @@
-"""The comparison of two source trees. The trees are fake ones, except in the slow test."""
+"""The comparison of two source trees. The tests use fake trees, except the slow test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks import before_after
-from benchmarks.before_after import HELP, FigureComparison, NotMeasuredError, Part, main, startup, steady_rate
+from benchmarks.before_after import (
+    HELP,
+    FigureComparison,
+    Measurement,
+    NotMeasuredError,
+    main,
+    startup,
+    steady_rate,
+)
 from benchmarks.measure import ROOT
 
 if TYPE_CHECKING:
@@ -27,7 +35,7 @@ with open(os.environ["TURNS"], "a") as file:
 
 @pytest.fixture
 def trees(tmp_path: Path) -> list[str]:
-    """Two trees whose program only writes which of them ran, and with which cache."""
+    """Two source trees. The program of each only writes the name of its tree and of its cache folder."""
     for name in ("before", "after"):
         package = tmp_path / name / "src" / "jumok"
         package.mkdir(parents=True)
@@ -36,17 +44,17 @@ def trees(tmp_path: Path) -> list[str]:
     return [str(tmp_path / name) for name in ("before", "after")]
 
 
-def measure_only(monkeypatch: pytest.MonkeyPatch, *parts: Part) -> None:
-    monkeypatch.setattr(before_after, "TOPICS", {"startup": list(parts)})
+def measure_only(monkeypatch: pytest.MonkeyPatch, *measurements: Measurement) -> None:
+    monkeypatch.setattr(before_after, "TOPICS", {"startup": list(measurements)})
 
 
-def fake_part(**figures: tuple[float, float]) -> Part:
-    """A part that measures the first number in the old tree and the second in the new one."""
+def fake_measurement(**figures: tuple[float, float]) -> Measurement:
+    """Return a measurement: for each figure, the first number in the old tree, the second in the new."""
 
     def run(bench: Bench, tree: Tree) -> dict[str, float]:
         return {name: both[tree.name == "new"] for name, both in figures.items()}
 
-    return Part(run)
+    return Measurement(run)
 
 
 def test_ratios_are_taken_round_by_round_and_best_against_best() -> None:
@@ -89,22 +97,22 @@ def test_the_warm_up_of_a_training_is_not_counted() -> None:
 def test_the_trees_take_turns_and_have_separate_caches(
     trees: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = tmp_path / "turns"
-    monkeypatch.setenv("TURNS", str(ran))
+    turns_file = tmp_path / "turns"
+    monkeypatch.setenv("TURNS", str(turns_file))
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))  # both trees would use this cache
     monkeypatch.setattr(before_after, "QUICK", replace(before_after.QUICK, starts=1))
     measure_only(monkeypatch, startup("greeting, s", "-m", "jumok"))
     environment = dict(os.environ)
     assert main([*trees, "--quick", "--anyway", "--rounds", "2", "--limit", "100000"]) == 0
     old, new = "before cache-old", "after cache-new"
-    assert ran.read_text(encoding="utf-8").splitlines() == [old, new, new, old]
+    assert turns_file.read_text(encoding="utf-8").splitlines() == [old, new, new, old]
     assert dict(os.environ) == environment
 
 
 def test_the_exit_code_and_the_table_say_that_something_is_slower(
     trees: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    measure_only(monkeypatch, fake_part(**{"a, s": (1.0, 1.5), "b/s": (3.0, 3.0)}))
+    measure_only(monkeypatch, fake_measurement(**{"a, s": (1.0, 1.5), "b/s": (3.0, 3.0)}))
     assert main([*trees, "--anyway", "--rounds", "1"]) == 1
     _, slower, same, remark = capsys.readouterr().out.splitlines()
     slower, same = (" ".join(line.split()) for line in (slower, same))
@@ -122,7 +130,7 @@ def test_a_remark_says_if_the_trees_do_different_work(
         bench.check_same("loss", 1.0)
         return {"b/s": 1.0}
 
-    measure_only(monkeypatch, Part(run))
+    measure_only(monkeypatch, Measurement(run))
     assert main([*trees, "--anyway", "--json"]) == 0
     assert [remark.split(":")[0] for remark in json.loads(capsys.readouterr().out)["remarks"]] == [
         "translations",
@@ -135,13 +143,13 @@ def test_a_jumok_from_another_folder_is_refused(
 ) -> None:
     for file in (tmp_path / "after" / "src" / "jumok").iterdir():
         file.unlink()
-    measure_only(monkeypatch, fake_part(**{"b/s": (1.0, 1.0)}))
+    measure_only(monkeypatch, fake_measurement(**{"b/s": (1.0, 1.0)}))
     assert main([*trees, "--anyway"]) == 2
     assert f"not from {tmp_path / 'after' / 'src'}" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_every_part_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_measurement_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(ROOT), str(ROOT), "--quick", "--anyway", "--rounds", "1", "--json"]) != 2
     report = json.loads(capsys.readouterr().out)
     assert len(report["figures"]) == 12

@@ -59,7 +59,7 @@ def test_model_flops_are_those_that_torch_counts_in_a_training_step() -> None:
     )
     model = build_model(settings, source_vocab_size=vocab_size, target_vocab_size=vocab_size, shared=True)
     batch = padded_batch([[9] * (source - 1)] * rows, [[9] * (target - 1)] * rows)
-    # Torch does not count the FLOPs of its fused attention, so the plain one is used here.
+    # Torch does not count the FLOPs of its fused attention, so plain attention is used here.
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         states = model(batch)
         torch.nn.functional.linear(states, model.output.weight).sum().backward()
@@ -94,7 +94,7 @@ def test_the_page_shows_the_results_and_says_which_are_missing(tmp_path: Path) -
     (tmp_path / "training.json").write_text(json.dumps(stored_results()), encoding="utf-8")
     page = fill_page(PAGE.read_text(encoding="utf-8"), tmp_path)
     assert "| tortoise | 45 | 2.00 × | – |" in page
-    assert page.count(NOT_MEASURED) == 6  # every topic but training
+    assert page.count(NOT_MEASURED) == 6  # the sections of all other topics
     assert fill_page(page, tmp_path) == page
 
 

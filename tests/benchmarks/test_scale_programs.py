@@ -1,4 +1,4 @@
-"""The programs of `python -m benchmarks` that measure scale run with small numbers."""
+"""The programs `scale`, `device` and `large_corpus` of `python -m benchmarks`, with small numbers."""
 
 from __future__ import annotations
 
@@ -48,15 +48,16 @@ def test_the_speed_of_a_device_counts_no_padding(monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.slow
 def test_a_large_corpus_is_measured(tmp_path: Path) -> None:
-    found = json.loads(run("large_corpus", "--pairs", "1200000", "--work", str(tmp_path)))
-    assert found["encode"]["pairs"] + found["encode"]["held out"] == 1_200_000
-    assert found["encode"]["skipped"] == {}
-    assert 100 < found["encode"]["peak MB"] < 1500  # of all processes together
-    assert found["encode"]["peak MB on disk"] > 2 * found["make"]["bytes"] / 2**20  # the corpus and its spool
-    assert found["resume"]["batches per epoch"] > 1000
+    report = json.loads(run("large_corpus", "--pairs", "1200000", "--work", str(tmp_path)))
+    encode = report["encode"]
+    assert encode["pairs"] + encode["held out"] == 1_200_000
+    assert encode["skipped"] == {}
+    assert 100 < encode["peak MB"] < 1500  # of all processes together
+    assert encode["peak MB on disk"] > 2 * report["make"]["bytes"] / 2**20  # the corpus and its spool
+    assert report["resume"]["batches per epoch"] > 1000
 
 
 @pytest.mark.slow
 def test_every_family_agrees_with_itself_on_the_cpu() -> None:
-    found = json.loads(run("device", "--device", "cpu", "--seconds", "0.1"))
-    assert all(family["agrees"] for family in found["families"].values()), found["families"]
+    report = json.loads(run("device", "--device", "cpu", "--seconds", "0.1"))
+    assert all(family["agrees"] for family in report["families"].values()), report["families"]

@@ -87,7 +87,9 @@ def test_evaluate_by_workers_gives_the_same_scores(
 
 def test_mistakes_are_explained(model: Path, call: Call, tmp_path: Path) -> None:
     text = write_lines(tmp_path / "in.txt", 10)
-    assert "Name both" in call("translate", model, text, "--workers", "2").error_of("translate")
+    assert "Name the input and the output" in call("translate", model, text, "--workers", "2").error_of(
+        "translate"
+    )
     out = tmp_path / "out.txt"
     wrong = call("translate", model, text, "--out", out, "--shard", "5/4")
     assert "--shard takes I/N" in wrong.error_of("translate")

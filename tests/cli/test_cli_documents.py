@@ -425,7 +425,7 @@ class TestResuming:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
         stopped = call("translate", MODEL, source, "--out", out)
         assert stopped.code == 130
-        assert f"{part}; the same command continues" in " ".join(stopped.err.split())
+        assert f"{part}. The same command continues" in " ".join(stopped.err.split())
         assert (out.exists(), part.exists()) == (False, True)
         part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as a kill during a write leaves the file
         assert call("translate", MODEL, source, "--out", out).code == 0

@@ -52,7 +52,7 @@ def cells(root: ElementTree.Element) -> list[ElementTree.Element]:
     return group(root, "cells").findall(f"{SVG}rect")
 
 
-def tip(cell: ElementTree.Element) -> str:
+def tooltip(cell: ElementTree.Element) -> str:
     title = cell.find(f"{SVG}title")
     assert title is not None
     return title.text or ""
@@ -67,9 +67,9 @@ def test_labels_are_in_order() -> None:
 def test_each_pair_of_words_has_a_cell_with_its_weight() -> None:
     drawn = cells(parse(draw_alignment(small_map())))
     assert len(drawn) == 16
-    shown = [float(tip(cell).rsplit(" ", 1)[1]) for cell in drawn]
+    shown = [float(tooltip(cell).rsplit(" ", 1)[1]) for cell in drawn]
     assert shown == [round(float(weight), 4) for weight in WEIGHTS.ravel()]
-    assert tip(drawn[6]) == "집에 → home: 0.7000"
+    assert tooltip(drawn[6]) == "집에 → home: 0.7000"
 
 
 def test_white_is_one_and_black_is_zero() -> None:
@@ -160,7 +160,7 @@ def corners_of(text: ElementTree.Element, size: float, *, anchored_at_end: bool)
     return [(origin_x + x * cosine - y * sine, origin_y + x * sine + y * cosine) for x, y in box]
 
 
-def test_links_are_ringed_and_explained() -> None:
+def test_links_are_drawn_as_rings_and_the_legend_explains_them() -> None:
     links = Alignment(frozenset({(0, 0), (2, 1)}), frozenset({(3, 3)}))
     root = parse(draw_alignment(small_map(), links=links))
     rings = group(root, "links").findall(f"{SVG}rect")
@@ -173,7 +173,7 @@ def test_links_outside_the_map_are_left_out() -> None:
     assert len(group(root, "links").findall(f"{SVG}rect")) == 1
 
 
-def test_without_links_no_ring_is_explained() -> None:
+def test_without_links_the_legend_has_only_the_scale() -> None:
     assert labels(parse(draw_alignment(small_map())), "legend") == ["0", "1"]
 
 
@@ -186,7 +186,7 @@ def test_the_scale_reaches_the_largest_weight() -> None:
 def test_a_nan_weight_has_its_own_colour() -> None:
     first, second = cells(parse(draw_alignment(alignment_map([[np.nan, 1]], source="ab", target="c"))))
     assert first.get("fill") not in {"#101010", "#ffffff"}
-    assert tip(first).endswith("nan")
+    assert tooltip(first).endswith("nan")
     assert second.get("fill") == "#ffffff"
 
 
@@ -195,7 +195,7 @@ def test_layers_and_heads_are_averaged_and_the_drawing_says_so() -> None:
     attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
     svg = draw_alignment(attention)
     assert "mean of 2 layers, mean of 3 heads" in " ".join(" ".join(parse(svg).itertext()).split())
-    shown = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
+    shown = [float(tooltip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
     assert shown == pytest.approx(weights.mean(axis=(0, 1)).ravel(), abs=1e-4)
 
 
@@ -204,7 +204,7 @@ def test_one_layer_and_head_can_be_selected() -> None:
     attention = AttentionMap("cross", weights, ("x",), ("a", "b"))
     svg = draw_alignment(attention, layer=1, head=2)
     assert "layer 1, head 2" in svg
-    shown = [float(tip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
+    shown = [float(tooltip(cell).rsplit(" ", 1)[1]) for cell in cells(parse(svg))]
     assert shown == pytest.approx(weights[1, 2].ravel(), abs=1e-4)
 
 

@@ -1,4 +1,4 @@
-"""Maps as files: JSON survives a round trip, and a wrong suffix is refused with the choices."""
+"""Maps as files: JSON survives a round trip, and the error for a wrong suffix lists the choices."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_json_has_the_title_and_the_links_of_the_picture(tmp_path: Path) -> None
     links = Alignment(frozenset({(0, 0)}), frozenset({(1, 0)}))
     save(small_map(), tmp_path / "map.json", title="간다", links=links)
     text = (tmp_path / "map.json").read_text(encoding="utf-8")
-    found = json.loads(text)
-    assert (found["title"], found["alignment"]) == ("간다", "0-0 1?0")
+    document = json.loads(text)
+    assert (document["title"], document["alignment"]) == ("간다", "0-0 1?0")
     assert to_json(from_json(text)) == to_json(small_map())
 
 
@@ -99,7 +99,9 @@ def test_the_suffix_selects_the_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "hint"), [("map.svgz", '".svg"'), ("map.jsn", '".json"'), ("map.gif", "")])
-def test_another_suffix_is_refused_with_the_choices(tmp_path: Path, name: str, hint: str) -> None:
+def test_an_unknown_suffix_is_refused_and_the_error_lists_the_choices(
+    tmp_path: Path, name: str, hint: str
+) -> None:
     with pytest.raises(UnsupportedError) as caught:
         save(small_map(), tmp_path / name)
     assert ".json, .png or .svg" in str(caught.value)
@@ -120,7 +122,7 @@ def test_a_png_is_written(tmp_path: Path) -> None:
 def test_a_png_shows_hangul_on_a_machine_without_fonts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without glyphs, the pictures of words of the same width would be identical."""
+    """Without glyphs for Hangul, all words of one width would give the same picture."""
     resvg = pytest.importorskip("resvg_py", reason="missing optional part: jumok[png]")
     monkeypatch.setattr(resvg, "svg_to_bytes", partial(resvg.svg_to_bytes, skip_system_fonts=True))
     pictures = set()

@@ -57,7 +57,10 @@ def test_by_default_the_current_axes_are_used_and_heads_averaged(ax: Axes) -> No
 
 
 def test_hangul_is_not_drawn_as_boxes(ax: Axes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even without system fonts: matplotlib would warn of a missing glyph, and warnings are errors."""
+    """The shipped font is used if there are no system fonts.
+
+    matplotlib would warn of a missing glyph, and in the tests a warning is an error.
+    """
     monkeypatch.setattr("jumok.plots.axes.SYSTEM_FONTS", ())
     plot_attention(MAP, ax)
     assert fonts.FAMILY in ax.get_yticklabels()[0].get_fontfamily()
@@ -87,7 +90,7 @@ def test_a_warning_names_characters_that_no_tried_font_has(ax: Axes, monkeypatch
     with pytest.warns(UserWarning, match=r"None of the fonts .* has all of 字; .*Install a font"):
         plot_attention(AttentionMap("cross", WEIGHTS[:, :, :2], ("字", "간다"), ("I", "go")), ax)
     ax.set_yticklabels(["", "간다"])
-    rendered_pixels(ax)  # without the missing character matplotlib warns of nothing
+    rendered_pixels(ax)  # no character is missing any more, so matplotlib does not warn
 
 
 def test_latin_words_need_no_other_font(ax: Axes) -> None:

@@ -1,4 +1,4 @@
-"""The map in a terminal: cells are under their word, whatever the widths of the words."""
+"""The map in a terminal: cells are under their word, also if words have different widths."""
 
 from __future__ import annotations
 

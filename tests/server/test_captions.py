@@ -103,7 +103,7 @@ def test_a_server_without_a_captioner_says_so(served: Served) -> None:
 
 def test_models_that_cannot_be_served_together_are_refused(captioner: Path, model: Path) -> None:
     assert read_language_pairs([captioner, model]).captions["de"].model_index == 0
-    with pytest.raises(UnsupportedError, match="at least one that translates text"):
+    with pytest.raises(UnsupportedError, match="at least one model that translates text"):
         read_language_pairs([captioner])
     with pytest.raises(ModelFolderError, match="both write captions in de"):
         read_language_pairs([model, captioner, captioner])

@@ -45,7 +45,7 @@ from jumok.server.workers.pending import (
 from jumok.server.workers.pool import Heartbeats, WorkerHandle
 from jumok.server.workers.queue import MAX_BATCH_SENTENCES, WorkQueue
 from jumok.server.workers.speed import SENTENCE_SIZE, WorkSpeed
-from jumok.server.workers.worker import ServerGoneError, work
+from jumok.server.workers.worker import ServerGoneError, run_worker
 from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import Glossary, TermMatch
@@ -158,7 +158,7 @@ def test_a_document_of_a_client_with_much_work_is_refused_before_it_is_read() ->
         with pytest.raises(BusyError):
             pipeline.check_room("greedy", 20_000)
         pipeline.check_room("modest", 20_000)
-        assert queue.open_requests == 1
+        assert queue.num_open_requests == 1
 
     asyncio.run(run())
 
@@ -182,7 +182,7 @@ def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
         assert queue.seconds_behind == pytest.approx(10)
         queue.close(other)
         assert queue.seconds_behind == pytest.approx(0)
-        assert queue.open_requests == 0
+        assert queue.num_open_requests == 0
 
     asyncio.run(run())
 
@@ -317,7 +317,7 @@ def test_a_long_request_is_queued_in_slices() -> None:
         worker.cancel()
         assert [translation.text() for translation in request.result()] == texts
         assert MAX_BATCH_SENTENCES < longest <= MAX_AHEAD
-        assert queue.open_requests == len(queue) == 0
+        assert queue.num_open_requests == len(queue) == 0
 
     asyncio.run(run())
 
@@ -359,7 +359,7 @@ def test_a_failed_path_ends_the_other_paths_of_its_request() -> None:
         resolve([by_model[1]])
         for _ in range(20):
             await asyncio.sleep(0)
-        assert len(queue) == queue.open_requests == 0
+        assert len(queue) == queue.num_open_requests == 0
 
     asyncio.run(run())
 
@@ -514,7 +514,7 @@ def test_a_worker_is_left_for_others_until_a_long_request_ends() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
         greedy = open_request(queue, "greedy", seconds=6)
-        queue._settle(greedy, 5.8)
+        queue._subtract_work(greedy, 5.8)
         queue.add(pending(greedy, *[SENTENCE] * 20))
         open_request(queue, "modest", seconds=0.01)
         assert len(pending_items(await queue.take())) <= 2
@@ -725,7 +725,7 @@ def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
             resolve(batch)
         with pytest.raises(RequestTooLargeError, match=r"about \d\d seconds, and at most 7 are allowed"):
             await request
-        assert queue.seconds_behind == queue.open_requests == len(queue) == 0
+        assert queue.seconds_behind == queue.num_open_requests == len(queue) == 0
 
     asyncio.run(run())
 
@@ -775,7 +775,7 @@ def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str
         *({**defaults, "terms": terms, **message} for terms, message in zip(no_terms, messages, strict=True)),
     ]
     answers = io.BytesIO()
-    work(io.BytesIO(b"".join(map(pack_message, sent))), answers)
+    run_worker(io.BytesIO(b"".join(map(pack_message, sent))), answers)
     answers.seek(0)
     return list(iter(lambda: read_message(answers), None))
 
@@ -862,7 +862,7 @@ def test_a_worker_ends_when_the_server_reads_no_more_answers(model: Path) -> Non
         {"kind": "translate", "model": 0, "texts": ["one two three"], **options},
     ]
     with pytest.raises(ServerGoneError):
-        work(io.BytesIO(b"".join(map(pack_message, sent))), ClosedPipe())
+        run_worker(io.BytesIO(b"".join(map(pack_message, sent))), ClosedPipe())
 
 
 def test_a_worker_reports_why_a_model_cannot_be_loaded(tmp_path: Path) -> None:
@@ -1003,7 +1003,7 @@ def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run(
             assert heartbeats.hang_reason() == "endless batch"
         assert not heartbeats.hang_reason()  # a worker without a batch may use no CPU time, or much
         heartbeats._last_beat -= 10
-        heartbeats.excuse()
+        heartbeats.restart_timers()
         assert not heartbeats.hang_reason()
 
     asyncio.run(run())

@@ -62,14 +62,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     choose_language(os.environ)
     output_was_closed = _reopen_closed_streams()
     _use_utf8()
-    given = complete_ray_option(list(sys.argv[1:] if arguments is None else arguments))
-    command = next((argument for argument in given if not argument.startswith("-")), "")
+    argv = complete_ray_option(list(sys.argv[1:] if arguments is None else arguments))
+    command = next((argument for argument in argv if not argument.startswith("-")), "")
     try:
         with warnings.catch_warnings():
             warnings.showwarning = partial(_show_warning, command, warnings.showwarning)
-            _run(command, rename_options(given))
+            _run(command, rename_options(argv))
     except JumokError as error:
-        _exit_with_error(command, _message(error, given))
+        _exit_with_error(command, _message(error, argv))
     except BrokenPipeError:
         _discard(sys.stdout, sys.stderr)  # the reader, such as `head`, has ended
         sys.exit(141)  # as a shell reports SIGPIPE
@@ -88,7 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _message(error: JumokError, arguments: list[str]) -> str:
-    """Return what to print: faults of settings that were given as options are named as options."""
+    """Return the message to print.
+
+    If each setting with a fault was given as an option, the message names the options, not the settings.
+    """
     faults = error.faults if isinstance(error, RecipeError) else {}
     options = {argument.partition("=")[0] for argument in arguments}
     options |= {RENAMED_OPTIONS[option] for option in options & RENAMED_OPTIONS.keys()}
@@ -112,10 +115,10 @@ def _run(command: str, arguments: list[str]) -> None:
 
 
 def _reopen_closed_streams() -> bool:
-    """Replace closed standard streams (`>&-`) by /dev/null; return whether standard output was closed.
+    """Replace closed standard streams (`>&-`) by /dev/null. Return whether standard output was closed.
 
-    Python sets such a stream to None, on which printing fails, and the next file that is opened gets its
-    descriptor: output for the terminal would be written into that file.
+    Python sets a closed stream to None, so that printing fails. Besides, the next file that is opened gets
+    the descriptor of the closed stream, and output for the terminal would be written into this file.
     """
     while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:
         pass
@@ -130,7 +133,7 @@ def _reopen_closed_streams() -> bool:
 
 
 def _use_utf8() -> None:
-    """Write UTF-8 whatever the locale says, as input is read as UTF-8.
+    """Write UTF-8 in every locale, because input is read as UTF-8 in every locale.
 
     A file name that is not UTF-8 is printed as its original bytes.
     """

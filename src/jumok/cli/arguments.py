@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from jumok.inference.engines.protocol import Engine
 
 MAX_NOTES = 10
-"""The number of notes that are printed; a file of a million lines may have one per line."""
+"""Maximum number of notes that are printed. A file of a million lines may have a million notes."""
 FILE_OPTIONS = ("--valid", "--test", "--keep", "--replay")
-"""Options that take one file or two parallel ones, in commands where the option may be repeated."""
+"""Options that take one file or two parallel files, in commands where the option may be repeated."""
 _SIDES = ("src", "trg", "tgt", "ref", "source", "target")  # in names of parallel files
 RENAMED_OPTIONS = {
     "--contender": "--system",
@@ -108,14 +108,17 @@ class Hardware(TypedDict):
 
 
 def report_fallback(engine: Engine) -> None:
-    """Print on standard error why another engine than the preferred one runs, if it does."""
+    """If the preferred engine cannot run the model, print the reason on standard error."""
     if engine.fallback_reason:
         reason = localise_text(engine.fallback_reason)
         typer.echo(localise("engine {name}: {reason}", name=engine.name, reason=reason), err=True)
 
 
 def report_notes(notes: Sequence[str], *, total: int | None = None) -> None:
-    """Print the first notes to standard error; `total` is the number of all, if `notes` has only some."""
+    """Print the first notes to standard error.
+
+    `total` is the number of all notes, if `notes` has only some of them.
+    """
     for note in notes[:MAX_NOTES]:
         typer.echo(localise("note: {note}", note=localise_text(note)), err=True)
     more = (len(notes) if total is None else total) - MAX_NOTES
@@ -128,8 +131,9 @@ def repeat_file_options(
 ) -> list[str]:
     """`--valid a.en a.de` → `--valid a.en --valid a.de`; a file that contains both sides stays single.
 
-    Before the first positional argument, a second file must have a parallel name: the other files of
-    `--valid v.txt a.txt b.txt` are those to train on. `with_value`: the options that take a value.
+    Before the first positional argument, the second file belongs to the option only if its name is parallel:
+    in `--valid v.txt a.txt b.txt`, the files to train on are `a.txt` and `b.txt`.
+    `with_value` has the options that take a value.
 
     >>> repeat_file_options(["t.en", "t.de", "--valid", "v.en", "v.de", "--out", "runs/x"])[2:6]
     ['--valid', 'v.en', '--valid', 'v.de']
@@ -140,7 +144,7 @@ def repeat_file_options(
     while rest:
         argument = rest.pop(0)
         repeated.append(argument)
-        if argument == "--":  # only positional arguments follow, whatever they look like
+        if argument == "--":  # only positional arguments follow, even if they begin with a hyphen
             return repeated + rest
         option, equals, first = argument.partition("=")
         if option not in options:
@@ -196,7 +200,10 @@ def complete_ray_option(arguments: list[str]) -> list[str]:
 
 
 def rename_options(arguments: list[str]) -> list[str]:
-    """Replace the old names of options by the new ones, with a warning; refuse both names of one option."""
+    """Replace old names of options by their new names, with a warning.
+
+    Raise a RecipeError if an option is given under its old and its new name.
+    """
     end = arguments.index("--") if "--" in arguments else len(arguments)
     names = [argument.partition("=")[0] for argument in arguments[:end]]
     renamed = list(arguments)
@@ -243,22 +250,22 @@ def format_noun(*, pictures: bool, plain: bool) -> str:
 
 
 def sampling_options(sample: bool, **options: Any) -> dict[str, Any]:
-    """Return the options that are not None; refuse them without --sample."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if given and not sample:
-        listed = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    """Return the options that are not None. Raise an error if there are any, but --sample is not set."""
+    given_options = {name: value for name, value in options.items() if value is not None}
+    if given_options and not sample:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given_options)
         raise RecipeError(
             localise(
                 "{listed} would be ignored: only --sample draws at random. Add --sample, or leave {listed} "
                 "out.",
-                listed=listed,
+                listed=names,
             )
         )
-    return given
+    return given_options
 
 
 def require_utf8(text: str | None) -> str | None:
-    """Return a sentence from the command line; refuse bytes that are not UTF-8, which file names may have."""
+    """Return a sentence from the command line. Refuse a sentence whose bytes are not UTF-8."""
     if (
         text is not None
         and not text.isascii()

@@ -104,31 +104,31 @@ def _format_table(table: Table) -> list[str]:
         "{wide[scaled][largest]:.2f}.",
         **values,
     )
-    return [*above.split("\n"), "", *_aligned([*headings, *body]), "", *below.split("\n")]
+    return [*above.split("\n"), "", *_align_columns([*headings, *body]), "", *below.split("\n")]
 
 
 def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
     """Return the cells of a layer; `reference`: the seconds of self-attention at this length."""
     return [
         name,
-        f"{row.operations.order} {_abbreviated(row.operations.counted[length])}",
+        f"{row.operations.order} {_format_large_number(row.operations.counted[length])}",
         row.sequential.order,
         f"{row.path.order}: {row.path.layers}",
         f"{row.time_exponent:.2f}",
         f"{row.memory_exponent:.2f}",
-        _rounded(1000 * row.seconds[length]),
-        _rounded(row.peak_bytes[length] / 1e6),
-        f"×{_rounded(reference / row.seconds[length])}",
+        _format_figure(1000 * row.seconds[length]),
+        _format_figure(row.peak_bytes[length] / 1e6),
+        f"×{_format_figure(reference / row.seconds[length])}",
     ]
 
 
-def _rounded(number: float) -> str:
+def _format_figure(number: float) -> str:
     """Return about three significant digits: 0.12, 1.23, 12.3, 1,234."""
     decimals = 0 if number >= 100 else 1 if number >= 10 else 2
     return f"{number:,.{decimals}f}"
 
 
-def _abbreviated(number: int) -> str:
+def _format_large_number(number: int) -> str:
     """Return 1,234,567,890 as '1.2G'."""
     for size, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if number >= size:
@@ -136,7 +136,7 @@ def _abbreviated(number: int) -> str:
     return f"{number:,}"
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def _align_columns(rows: list[list[str]]) -> list[str]:
     """Pad the cells: the first four columns are left-aligned, the others right-aligned."""
     columns = max(len(row) for row in rows)
     full = [row + [""] * (columns - len(row)) for row in rows]

@@ -46,7 +46,8 @@ WorkersOption = Annotated[
 ShardOption = Annotated[
     str | None,
     typer.Option(
-        metavar="I/N", help="Translate only shard I of N; the shard that ends last joins the parts of all."
+        metavar="I/N",
+        help="Translate only shard I of N; the shard that ends last joins the parts of all shards.",
     ),
 ]
 RayOption = Annotated[
@@ -61,7 +62,7 @@ RayOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class BulkOptions:
-    """How bulk work is divided. False if none of the options is set: then there is no bulk work."""
+    """The options for bulk work. An instance is false if none of them is set."""
 
     command: str
     workers: int | None = None
@@ -74,11 +75,15 @@ class BulkOptions:
     @property
     def names(self) -> str:
         """The options that were given, for messages."""
-        given = {"--workers": self.workers, "--shard": self.shard, "--ray": self.ray}
-        return ", ".join(name for name, value in given.items() if value is not None)
+        values = {"--workers": self.workers, "--shard": self.shard, "--ray": self.ray}
+        return ", ".join(name for name, value in values.items() if value is not None)
 
     def refuse_pictures(self) -> None:
-        """Raise: a part belongs to lines of the input, and for pictures a line is only a path."""
+        """Raise an error, because pictures cannot be translated in parts.
+
+        A finished part is reused if its lines are unchanged. A line with the path of a picture may be
+        unchanged although the picture was changed.
+        """
         raise UnsupportedError(
             localise(
                 "Pictures are not translated in parts, because a picture may change while its path stays. "
@@ -88,9 +93,10 @@ class BulkOptions:
         )
 
     def start(self, settings: BulkSettings) -> BulkWorkers:
-        """Return the workers that the options ask for.
+        """Return the workers that the options request.
 
-        Without a number: one process on all cores, or with --ray one actor per free core.
+        If the number of workers is not given, there is one process on all cores, or with --ray one actor per
+        free core.
         """
         if self.ray is not None:
             from jumok.inference.bulk.ray_workers import RayWorkers  # start-up
@@ -104,12 +110,12 @@ class BulkOptions:
 def plan_outputs(
     sources: Sequence[Path], out: Path | None, options: BulkOptions, *, overwrite: bool
 ) -> list[tuple[Path, Path]]:
-    """Return each input with its output: the file --out, or one of the same name in the folder --out."""
+    """Return each input with its output: the file --out, or a file of the same name in the folder --out."""
     if not sources or out is None:
         raise RecipeError(
             localise(
-                "{options}: the work is kept in parts beside the output. Name both: jumok {command} MODEL "
-                "in.txt --out out.txt.",
+                "{options}: finished parts are stored beside the output file. Name the input and the output: "
+                "jumok {command} MODEL in.txt --out out.txt.",
                 options=options.names,
                 command=options.command,
             )
@@ -140,7 +146,10 @@ def plan_outputs(
 
 
 def check_replaceable(files: Sequence[tuple[Path, Path]], settings: BulkSettings, *, overwrite: bool) -> None:
-    """Raise if an output exists, unless these settings wrote it and it is unchanged since."""
+    """Raise an error if an output exists and must not be replaced.
+
+    It may be replaced if these settings wrote it and it was not changed since.
+    """
     from jumok.inference.bulk.parts import PartFolder  # start-up
 
     for _, target in files:
@@ -167,7 +176,7 @@ def translate_files(
     *,
     overwrite: bool,
 ) -> None:
-    """Translate files line by line, and write each output whose parts are all there."""
+    """Translate files line by line. Write an output when all of its parts exist."""
     check_replaceable(files, settings, overwrite=overwrite)
     jobs = [_job(_lines(source, open_lines), out, settings, options) for source, out in files]
     total = sum(count_lines(source) for source, _ in files)
@@ -192,7 +201,7 @@ def translate_files(
 
 
 def report_incomplete_lists(num_incomplete: int, num_lines: int, n_best: int, advice: str = "") -> None:
-    """Say on standard error how many lines have fewer than `n_best` translations."""
+    """Print on standard error how many lines have fewer than `n_best` translations."""
     message = localise(
         "{num_incomplete:,} of {num_lines:,} lines have fewer than {n_best} translations: no other text was "
         "found.",
@@ -204,7 +213,7 @@ def report_incomplete_lists(num_incomplete: int, num_lines: int, n_best: int, ad
 
 
 def format_line_note(line: int, note: str) -> str:
-    """Return a note with the line that it is on."""
+    """Return a note with its line number."""
     return localise("line {line:,}: {note}", line=line, note=localise_text(note))
 
 
@@ -244,7 +253,10 @@ def _run(jobs: Sequence[BulkJob], settings: BulkSettings, options: BulkOptions, 
 
 
 class _Progress:
-    """Shows the progress of all workers: on a terminal in a line that changes, else every ten seconds."""
+    """Shows the progress of all workers.
+
+    On a terminal, one line is updated all the time. Otherwise a line is printed every ten seconds.
+    """
 
     def __init__(self, total: int, workers: int, options: BulkOptions, show: Callable[[str], None]) -> None:
         self._total, self._workers, self._options, self._show = total, workers, options, show
@@ -274,7 +286,7 @@ class _Progress:
 
 
 def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
-    """Whether all parts of a job exist; if not, say on standard error how many are missing."""
+    """Return whether all parts of a job exist. If not, print on standard error how many are missing."""
     found, needed = job.num_parts()
     if found < needed:
         message = localise(

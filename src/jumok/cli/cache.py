@@ -45,12 +45,12 @@ def cache(
     removed = [] if limit is None else _models_to_remove(models, limit)
     for model in removed:
         remove_cached(model)
-    kept = [model for model in models if model not in removed]
+    remaining = [model for model in models if model not in removed]
     if limit is not None:
         remove_half_written()
         typer.echo(localise("removed {models}", models=_describe(removed)))
-    typer.echo(f"{private_folder('engines')}: {_describe(kept)}")
-    for model in kept:
+    typer.echo(f"{private_folder('engines')}: {_describe(remaining)}")
+    for model in remaining:
         used = datetime.fromtimestamp(model.last_used).astimezone()
         name = model.model or localise("an unknown model")
         last_used = localise("used {time:%Y-%m-%d %H:%M}", time=used)

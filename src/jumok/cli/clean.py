@@ -109,7 +109,7 @@ def _parse_share(keep: str | None, threshold: float | None) -> float:
 
 
 def _refuse_unwritable(*paths: Path) -> None:
-    """Raise, before anything is scored, if a file exists or its folder does not."""
+    """Raise an error if an output file exists already, or if its folder does not exist."""
     for path in paths:
         if path.exists():
             raise DataError(
@@ -140,7 +140,7 @@ def _score(
 def _lowest_kept_score(scores: Sequence[PairScore], share: float) -> float:
     """Return the lowest score among the best pairs, if this share of the pairs is kept.
 
-    Pairs that are too long for a model all score 0. Unless every pair is kept, none of them is.
+    A pair that is too long for a model has the score 0, and is kept only if all pairs are kept.
     """
     ranked = sorted((scored.score for scored in scores), reverse=True)
     lowest = ranked[max(round(share * len(ranked)), 1) - 1]
@@ -161,7 +161,7 @@ def _write(
     dropped: Path,
     languages: tuple[str, str],
 ) -> None:
-    """Write the pairs that are kept, with their alignments, and the dropped ones, with their scores."""
+    """Write the kept pairs with their alignments, and the dropped pairs with their scores."""
     from jumok.storage.folders import write_file  # start-up
 
     source, target = (code or side for code, side in zip(languages, ("source", "target"), strict=True))
@@ -198,21 +198,23 @@ def _report(
     if reasons := _describe_skipped(skipped):
         typer.echo(localise("left out first, as in training: {reasons}", reasons=reasons))
     ranked = sorted(_pairs_with_scores(corpora, scores), key=lambda scored: scored[1].score)
-    dropped = [scored for scored in ranked if scored[1].score < limit]
-    kept = ranked[len(dropped) :]
+    dropped_pairs = [scored for scored in ranked if scored[1].score < limit]
+    kept_pairs = ranked[len(dropped_pairs) :]
     message = localise(
         "kept {kept:,} of {pairs:,} pairs ({share:.0%}), with a score of at least {limit:.4f}; dropped "
         "{dropped:,}",
-        kept=len(kept),
+        kept=len(kept_pairs),
         pairs=len(ranked),
-        share=len(kept) / len(ranked),
+        share=len(kept_pairs) / len(ranked),
         limit=limit,
-        dropped=len(dropped),
+        dropped=len(dropped_pairs),
     )
     typer.echo(message)
-    _show_examples(localise("dropped, lowest scores"), dropped[:examples])
-    _show_examples(localise("dropped, highest scores"), dropped[examples:][-examples:] if examples else [])
-    _show_examples(localise("kept, lowest scores"), kept[:examples])
+    _show_examples(localise("dropped, lowest scores"), dropped_pairs[:examples])
+    _show_examples(
+        localise("dropped, highest scores"), dropped_pairs[examples:][-examples:] if examples else []
+    )
+    _show_examples(localise("kept, lowest scores"), kept_pairs[:examples])
 
 
 def _show_examples(title: str, scored: Sequence[ScoredPair]) -> None:

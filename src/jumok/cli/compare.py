@@ -99,15 +99,15 @@ def compare(
         "training.seed": seed,
         "model.size": size,
     }
-    given = {name: value for name, value in options.items() if value is not None}
+    option_settings = {name: value for name, value in options.items() if value is not None}
     systems = make_systems(
         [*(system or []), *_families_and_mechanisms(model, attention)],
         recipes=recipe or [],
-        settings={**parse_assignments(settings or []), **given},
+        settings={**parse_assignments(settings or []), **option_settings},
     )
     if any(map(holds_pictures, pairs)):
-        for one in systems:
-            check_reads_pictures(one.overrides.family, one.overrides.get("model.task"), pictures=True)
+        for each in systems:
+            check_reads_pictures(each.overrides.family, each.overrides.get("model.task"), pictures=True)
     languages = systems[0].overrides.with_defaults().languages
     split = split_pairs(
         pairs,

@@ -36,12 +36,12 @@ def complete(
 
     For an empty line the model writes a whole text.
     """
-    given = sampling_options(sample, temperature=temperature, seed=seed)
+    sampling_settings = sampling_options(sample, temperature=temperature, seed=seed)
     from jumok.inference.loading import load_text_model  # start-up
     from jumok.inference.search.plan import Sampling  # start-up
 
     text_model = load_text_model(model, device=device, precision=precision)
-    sampling = Sampling(**given) if sample else None
+    sampling = Sampling(**sampling_settings) if sample else None
     with closing(InputLines(source)) as texts:
         # Samples depend on the lines in the same batch, so batches must not depend on timing.
         ready = texts.ready if texts.is_terminal or not sample else None

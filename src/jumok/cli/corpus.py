@@ -34,13 +34,13 @@ def corpus(
     out: Annotated[Path | None, typer.Option(help="Folder for pictures; text is printed.")] = None,
 ) -> None:
     """Print a built-in corpus as TSV: source, target, word alignment. Pictures are written to --out."""
-    if name not in (known := (*NAMES, PICTURES)):
+    if name not in (names := (*NAMES, PICTURES)):
         raise DataError(
             localise(
                 "There is no built-in corpus {name!r}.{suggestion} Available: {known}.",
                 name=name,
-                suggestion=localise_text(suggest(name, known)),
-                known=", ".join(known),
+                suggestion=localise_text(suggest(name, names)),
+                known=", ".join(names),
             )
         )
     if (name == PICTURES) != (out is not None):

@@ -90,13 +90,13 @@ def _refuse_other_runs(out: Path, pairs: int) -> None:
                 file=train,
             )
         )
-    if folder.record() is not None and (found := _count_lines(train)) != pairs:
+    if folder.record() is not None and (num_pairs := _count_lines(train)) != pairs:
         raise RunFolderError(
             localise(
                 "{folder} contains a demo with {found:,} pairs. Received: --pairs {pairs}. Give the same "
                 "number to continue it, or choose another folder with --out.",
                 folder=out,
-                found=found,
+                found=num_pairs,
                 pairs=pairs,
             )
         )

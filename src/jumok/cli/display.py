@@ -37,7 +37,7 @@ def format_duration(seconds: float | None) -> str:
 
 
 class TrainingDisplay:
-    """Shows training events. Use it as a context manager, so that the bar is removed also after an error."""
+    """Shows training events. Use it as a context manager, so that the bar is removed even after an error."""
 
     def __init__(self, console: Console, *, max_samples: int = 2) -> None:
         self.console = console
@@ -127,7 +127,7 @@ class TrainingDisplay:
             self.print_line(" · ".join([_format_step(event.step, event.steps), *facts]))
 
     def _show_progress(self, step: int, steps: int | None, facts: list[str]) -> None:
-        """Show the step, the bar, and those facts, most important first, that the line has room for."""
+        """Show the step, the bar, and as many of the first facts as fit into the line."""
         description = _format_step(step, steps)
         room = self.console.width - terminal_columns(description) - BAR_WIDTH - 3
         shown = facts
@@ -159,7 +159,7 @@ class TrainingDisplay:
 
     @show.register
     def _(self, event: events.Saved) -> None:
-        del event  # expected; only a failure to save deserves a line
+        del event  # nothing is printed if a checkpoint was saved
 
     @show.register
     def _(self, event: events.Warned) -> None:
@@ -188,7 +188,7 @@ class TrainingDisplay:
             self.print_line(localise("model: {folder}", folder=event.model_folder), style="bold green")
 
     def _show_interruption(self, event: events.Finished, scores: str) -> None:
-        """Say what an interrupted run has: a model, a checkpoint, or neither."""
+        """Print what an interrupted run has saved: a model, only a checkpoint, or only the encoded pairs."""
         if event.model_folder is not None:
             duration = format_duration(event.seconds)
             stopped = localise("stopped at step {step:,} · {duration}", step=event.steps, duration=duration)

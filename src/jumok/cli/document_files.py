@@ -37,7 +37,7 @@ def make_job(
     encoding: str,
     **load_options: object,
 ) -> DocumentJob:
-    """Return the job that documents are translated with. `load_options`: how the model was loaded."""
+    """Return the job for `translate_plan`. `load_options` are the options that the model was loaded with."""
     remembered = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
     other_options = {name: value for name, value in options.items() if name != "glossary"}
@@ -47,11 +47,12 @@ def make_job(
 
 
 def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:
-    """Read a translation memory: any file of pairs. Of several translations of a text, the last is used.
+    """Read a translation memory, which is a file of pairs in any format.
 
-    The last is the newest: tools append. Pairs without a translation are left out: tools store them for what
-    is still to be translated. Pairs whose translation has lost a placeholder are left out too. A memory need
-    not have the encoding of the documents.
+    If a text occurs several times, its last translation is used: tools append to a memory, so the last is the
+    newest. A pair is left out if its translation is empty, because tools store texts that are not translated
+    yet in this way. A pair is also left out if its translation lacks a placeholder of the source. The
+    encoding of the memory may differ from that of the documents.
     """
     from jumok.data.corpora import open_further_corpora  # start-up
 
@@ -63,24 +64,24 @@ def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str,
     )
     memory: dict[str, str] = {}
     replaced: dict[str, str] = {}  # source → an earlier translation
-    lacking: dict[str, str] = {}  # source → a translation without its placeholders
+    incomplete: dict[str, str] = {}  # source → a translation that lacks placeholders
     for pair in (pair for corpus in corpora for pair in corpus.pairs()):
         source, target = memory_key(pair.source), pair.target.replace("\0", " ").strip()
         if not target:
             continue
         if not has_all_placeholders(source, target):
-            lacking[source] = target
+            incomplete[source] = target
             continue
         if memory.get(source, target) != target:
             replaced[source] = memory[source]
         memory[source] = target
     _report_replaced(path, memory, replaced)
-    _report_lacking(path, lacking)
+    _report_incomplete(path, incomplete)
     return memory
 
 
 def _report_replaced(path: Path, memory: Mapping[str, str], replaced: Mapping[str, str]) -> None:
-    """Say which texts have several translations, and which one is used."""
+    """Print how many texts have several translations, with an example and the translation that is used."""
     if replaced:
         source, earlier = next(iter(replaced.items()))
         note = localise(
@@ -96,15 +97,15 @@ def _report_replaced(path: Path, memory: Mapping[str, str], replaced: Mapping[st
         typer.echo(localise("note: {note}", note=note), err=True)
 
 
-def _report_lacking(path: Path, lacking: Mapping[str, str]) -> None:
-    """Say which translations are not used, because they have lost a placeholder."""
-    if lacking:
-        source, target = next(iter(lacking.items()))
+def _report_incomplete(path: Path, incomplete: Mapping[str, str]) -> None:
+    """Print how many translations are not used because they lack a placeholder, with an example."""
+    if incomplete:
+        source, target = next(iter(incomplete.items()))
         note = localise(
             "{name} has {count:,} translations that lack a placeholder of their source, which are not used: "
             "{source!r} → {target!r}.",
             name=path.name,
-            count=len(lacking),
+            count=len(incomplete),
             source=source,
             target=target,
         )
@@ -120,7 +121,7 @@ def translate_plan(
     to_files: bool,
     overwrite: bool,
 ) -> None:
-    """Translate documents to files, or the one document to standard output."""
+    """Translate documents to files, or a single document to standard output."""
     if save_memory is not None:
         _check_memory_file(save_memory, translator, overwrite=overwrite)
     failures: list[str] = []
@@ -135,7 +136,7 @@ def translate_plan(
 
 
 def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataError:
-    """Return the error that names every failure. The memory is written when the command is run again."""
+    """Return an error that lists all failures. Because of them, the translation memory is not written yet."""
     one = localise("1 document could not be translated.")
     several = localise("{count:,} documents could not be translated.", count=len(failures))
     sentences = [one if len(failures) == 1 else several, *failures]
@@ -150,7 +151,7 @@ def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataErr
 
 
 def _check_memory_file(path: Path, translator: Translator, *, overwrite: bool) -> None:
-    """Raise, before anything is translated, if the translation memory could not be written."""
+    """Before anything is translated, raise an error if the translation memory could not be written."""
     if path.suffix.lower() != ".tmx":
         raise RecipeError(
             localise(
@@ -187,10 +188,10 @@ def _write_memory(path: Path, translator: Translator, translated: Mapping[str, s
 def _translate_files(
     translator: Translator, plan: FilePlan, job: DocumentJob, *, overwrite: bool
 ) -> tuple[dict[str, str], list[str]]:
-    """Translate the files of a plan, and say what was left out.
+    """Translate the files of a plan, and print which files were left out.
 
-    Return all sentences with their translations, and why files could not be translated. Of a folder, the
-    files that an interrupted command has translated are not translated again.
+    Return all sentences with their translations, and the reasons why files could not be translated. If the
+    input is a folder, files that an earlier, interrupted command has translated are not translated again.
     """
     if plan.folder is None:
         return _translate_in_order(translator, plan, job, None, overwrite=overwrite)
@@ -216,7 +217,7 @@ def _translate_in_order(
             num_done_before += 1
             translated |= done["translated"]
             continue
-        if refusal := _refusal(path, target, overwrite=overwrite):
+        if refusal := _refusal_reason(path, target, overwrite=overwrite):
             failures.append(refusal)
             continue
         try:
@@ -231,7 +232,7 @@ def _translate_in_order(
         if progress is not None:
             progress.add(str(target), {"source": digest, "translated": segment_translator.translated})
     if progress is not None and not failures:
-        progress.remove()  # with failures, the same command continues after they are repaired
+        progress.remove()  # after failures the file is kept, so that the same command can continue
     if job.memory:
         message = localise(
             "{count:,} segments and sentences were taken from the translation memory.", count=num_from_memory
@@ -241,7 +242,7 @@ def _translate_in_order(
     return translated, failures
 
 
-def _refusal(source: Path, target: Path, *, overwrite: bool) -> str:
+def _refusal_reason(source: Path, target: Path, *, overwrite: bool) -> str:
     """Return why a translation may not be written; "" if it may.
 
     A target that an interrupted command has written is refused if its source has changed since.
@@ -261,7 +262,7 @@ def _digest(path: Path) -> str:
 
 
 def _report_folder(plan: FilePlan, num_failures: int, num_done_before: int) -> None:
-    """Say how many documents were translated, and which files were left out."""
+    """Print how many documents were translated, and which files were left out."""
     counts = {"count": len(plan.files) - num_failures, "before": num_done_before}
     if len(plan.files) > 1:
         if counts["count"] == 1:
@@ -307,7 +308,7 @@ def _translate_one(
         except KeyboardInterrupt:
             if segment_translator.part is not None and segment_translator.part.done:
                 message = localise(
-                    "What is translated so far is in {file}; the same command continues.",
+                    "The finished part of the translation is in {file}. The same command continues.",
                     file=segment_translator.part.path,
                 )
                 typer.echo(message, err=True)

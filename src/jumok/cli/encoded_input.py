@@ -30,7 +30,7 @@ def read_text_file(path: Path, encoding: str) -> bytes:
 
 
 def transcode_to_utf8(data: bytes, name: str, encoding: str) -> bytes:
-    """Return a text in this encoding as UTF-8; messages call it `name`."""
+    """Convert a text from this encoding to UTF-8. `name` is used in error messages."""
     _refuse_utf8(data, name, check_encoding(encoding))
     try:
         return data.decode(encoding).encode("utf-8", "surrogatepass")
@@ -55,7 +55,7 @@ def read_document_file(path: Path, encoding: str) -> bytes:
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        if (found := find_utf16(data[:_HEAD_BYTES])) is not None and found.codec == "utf-16":
+        if (utf16 := find_utf16(data[:_HEAD_BYTES])) is not None and utf16.codec == "utf-16":
             return data  # UTF-16 by its byte order mark; the translation is UTF-16 too
         lines, number = data.split(b"\n"), data.count(b"\n", 0, error.start)
         others = lines[:number] + lines[number + 1 :]
@@ -72,18 +72,18 @@ def read_document_file(path: Path, encoding: str) -> bytes:
 
 
 def refuse_unmarked_utf16(head: bytes, name: str) -> None:
-    """Raise if a text looks like UTF-16 without a byte order mark.
+    """Raise an error if a text looks like UTF-16 without a byte order mark.
 
     UTF-16 of Latin letters is also valid UTF-8, in which every second byte is zero. A text with only a few
     zeros may be UTF-8.
     """
-    found = find_utf16(head) if 4 * head.count(0) > len(head) else None
-    if found is not None and found.codec != "utf-16":
+    utf16 = find_utf16(head) if 4 * head.count(0) > len(head) else None
+    if utf16 is not None and utf16.codec != "utf-16":
         raise DataError(
             localise(
                 "{name} looks like UTF-16 without a byte order mark. If it is UTF-16, {advice}",
                 name=name,
-                advice=_add_encoding_option(found),
+                advice=_add_encoding_option(utf16),
             )
         )
 
@@ -93,13 +93,13 @@ def _add_encoding_option(encoding: Encoding) -> str:
 
 
 def _refuse_utf8(data: bytes, name: str, encoding: str) -> None:
-    """Raise if a text is UTF-8 already: in another encoding it would be read as other characters."""
+    """Raise an error if a text is UTF-8. In another encoding it would be read as wrong characters."""
     if not is_utf8_instead(data, encoding):
         return
     raise DataError(
         localise(
-            "{name} is UTF-8 text. Received: --encoding {encoding}. Leave it out; if only other files have "
-            "that encoding, convert them to UTF-8.",
+            "{name} is UTF-8 text. Received: --encoding {encoding}. Leave the option out. If other files "
+            "have that encoding, convert those files to UTF-8.",
             name=name,
             encoding=encoding,
         )

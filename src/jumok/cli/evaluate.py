@@ -237,7 +237,7 @@ def _direction(translator: Translator) -> str:
 
 
 def _refuse_other_languages(translator: Translator, baseline: Translator, against: Path | None) -> None:
-    """Raise if two models translate between different languages: their scores cannot be compared."""
+    """Raise an error if the languages of two models differ, because their scores cannot be compared."""
     from jumok.text.languages import find_language  # start-up
 
     def code(model: Translator, side: str) -> str:
@@ -249,8 +249,9 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
         if len({code(translator, side), code(baseline, side)} - {""}) > 1:
             raise RecipeError(
                 localise(
-                    "The two models translate between different languages: this one {direction}, {against} "
-                    "{other_direction}. Compare models of the same direction.",
+                    "The two models translate between different languages: this model translates "
+                    "{direction}, and {against} translates {other_direction}. Compare models of the same "
+                    "direction.",
                     direction=_direction(translator),
                     against=against,
                     other_direction=_direction(baseline),
@@ -259,15 +260,15 @@ def _refuse_other_languages(translator: Translator, baseline: Translator, agains
 
 
 def _refuse_options(options: dict[str, Any]) -> None:
-    given = ", ".join(name for name, value in options.items() if value is not None)
-    if given:
+    names = ", ".join(name for name, value in options.items() if value is not None)
+    if names:
         raise RecipeError(
-            localise("{given} would be ignored: this model does not translate. Leave it out.", given=given)
+            localise("{given} would be ignored: this model does not translate. Leave it out.", given=names)
         )
 
 
 def _refuse_single_text(files: list[str]) -> None:
-    """Raise if there is only one text: a translator is scored on sentences with their translations."""
+    """Raise an error if there is only one text, because a translator is scored on pairs."""
     from jumok.data.input_files import InputFile  # start-up
     from jumok.data.readers import find_pair_format  # start-up
 
@@ -283,16 +284,16 @@ def _refuse_single_text(files: list[str]) -> None:
 
 
 def _check_source(model: Path, corpora: Sequence[Corpus], *, pictures: bool) -> None:
-    """Raise if the corpora are text and the model reads pictures, or the reverse."""
-    wrong = [corpus.name for corpus in corpora if corpus.pictures != pictures]
-    if wrong:
-        wanted = localise("pictures with captions (.tsv)") if pictures else localise("sentence pairs")
+    """Raise an error if the corpora are text and the model reads pictures, or the reverse."""
+    wrong_corpora = [corpus.name for corpus in corpora if corpus.pictures != pictures]
+    if wrong_corpora:
+        expected = localise("pictures with captions (.tsv)") if pictures else localise("sentence pairs")
         raise DataError(
             localise(
                 "The model in {model} is scored on {wanted}. Received: {received}.",
                 model=model,
-                wanted=wanted,
-                received=", ".join(wrong),
+                wanted=expected,
+                received=", ".join(wrong_corpora),
             )
         )
 

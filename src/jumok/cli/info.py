@@ -1,4 +1,4 @@
-"""`jumok info MODEL`: what is in a model folder; verifies the checksum of every file but README.md."""
+"""`jumok info MODEL`: describe a model folder, and verify the checksum of every file except README.md."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _count_parameters(stored: StoredModel) -> int:
 
 
 def _foreign_facts(model: Path) -> dict[str, Any]:
-    """Return what an import would report, and the command for it."""
+    """Return the facts that an import would report, and the command for the import."""
     from jumok.interop.importing import describe_foreign_model  # start-up
 
     report = describe_foreign_model(model)

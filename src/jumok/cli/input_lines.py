@@ -23,7 +23,7 @@ BLOCK_BYTES = 2**16
 
 
 class InputLines(Iterator[str]):
-    """Yields lines split at \\n only, so that n input lines give n output lines whatever the text contains.
+    """Yields the lines of a text, split at \\n only, so that n input lines always give n output lines.
 
     A user who types, or a program that waits for each answer, sends the next line only after it has read
     the previous result. Standard output is therefore flushed before waiting for input.
@@ -44,7 +44,7 @@ class InputLines(Iterator[str]):
 
     @classmethod
     def of_text(cls, text: str) -> InputLines:
-        """Return lines that come from memory."""
+        """Return the lines of a string."""
         return cls(None, stream=io.BytesIO(text.encode("utf-8", "surrogateescape")))
 
     @property
@@ -72,7 +72,7 @@ class InputLines(Iterator[str]):
         except UnicodeDecodeError as error:
             from jumok.data.encodings import encoding_advice  # start-up
 
-            advice = encoding_advice(line, line, list(self._complete_lines), self._how_to_convert)
+            advice = encoding_advice(line, line, list(self._complete_lines), self._conversion_advice)
             message = localise(
                 "{name}, line {line:,}, byte {byte}: this is not UTF-8. {advice}",
                 name=self._name,
@@ -82,7 +82,7 @@ class InputLines(Iterator[str]):
             )
             raise DataError(message) from None
 
-    def _how_to_convert(self, encoding: Encoding) -> str:
+    def _conversion_advice(self, encoding: Encoding) -> str:
         file = "" if self._path is None else f" {self._path}"
         return localise(
             "convert it: iconv -f {codec} -t utf-8{file} | jumok …", codec=encoding.codec, file=file

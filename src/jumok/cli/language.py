@@ -1,8 +1,8 @@
-"""The language of the command line: English, or Korean where the locale is Korean.
+"""The language of the command line: Korean if the locale is Korean, else English.
 
-The English text is the id of a message; the PO files in `korean/` have the translations, and are read only if
-the language is Korean. The other packages write English texts: the command line translates those that they
-return, such as notes and reasons, but prints the errors that they raise in English.
+The English text is the id of a message. The PO files in `korean/` have the translations; they are read only
+if the language is Korean. The other packages contain English texts only. The command line translates texts
+that their functions return, such as notes and reasons. It prints the errors that they raise in English.
 """
 
 from __future__ import annotations
@@ -24,30 +24,33 @@ _PLACEHOLDER = r"\{(\w+)\}"
 _LETTER = "[A-Za-z]"
 _QUOTED = r"""(?<!\w)(?:"[^"]*"|'[^']*'|`[^`]*`)(?!\w)"""
 _OPEN_QUOTE = r"""(?<!\w)["'`](?=\w)"""
-_WORD = r"(?<![^\s(])[a-z]{2,}(?![^\s,;:.)])"  # as in prose; names and commands stand in quotes
+_WORD = r"(?<![^\s(])[a-z]{2,}(?![^\s,;:.)])"  # a word of prose; names and commands are quoted
 _HANGUL = "[가-힣]"
-_NOTHING: Mapping[str, str] = {}
+_NO_TRANSLATIONS: Mapping[str, str] = {}
 
-_messages = _NOTHING  # of the command line: id → translation
-_texts = _NOTHING  # of the library and typer: what they write, with {placeholders} → translation
+_messages = _NO_TRANSLATIONS  # of the command line: id → translation
+_texts = _NO_TRANSLATIONS  # of the library and typer: template → translation
 
 
 def choose_language(environment: Mapping[str, str]) -> None:
-    """Choose the language by JUMOK_LANG (ko or en), or else by the locale, which need not be installed."""
+    """Choose the language by JUMOK_LANG (ko or en), or else by the name of the locale.
+
+    The locale does not have to be installed.
+    """
     global _messages, _texts
-    _messages = _texts = _NOTHING
+    _messages = _texts = _NO_TRANSLATIONS
     locale = next(filter(None, (environment.get(name) for name in _LOCALE_VARIABLES)), "")
     override = environment.get("JUMOK_LANG", "")
     language = override if override in ("ko", "en") else re.split("[_.@]", locale)[0]
     if language == "ko":
         _messages = read_translations("messages")
         texts = read_translations("library") | read_translations("typer")
-        # A template with more words of its own is more specific, and comes first.
+        # Templates with more characters outside of placeholders are more specific. They are tried first.
         _texts = dict(sorted(texts.items(), key=lambda text: -len(re.sub(_PLACEHOLDER, "", text[0]))))
 
 
 def use_english() -> None:
-    """Choose English, for JSON, which programs read."""
+    """Choose English. It is used for JSON, because programs read JSON."""
     choose_language({})
 
 
@@ -64,8 +67,8 @@ def read_translations(name: str) -> dict[str, str]:
 
 
 def is_english() -> bool:
-    """Whether texts are shown as they are written in the code."""
-    return _messages is _NOTHING
+    """Return whether the language is English, so that no text is translated."""
+    return _messages is _NO_TRANSLATIONS
 
 
 def localise(message: str, /, **values: object) -> str:
@@ -87,7 +90,7 @@ def localise_help(text: str) -> str:
 def localise_text(text: str) -> str:
     """Return a text of the library, or of typer, in the language of the user.
 
-    A text that is not known completely stays as it is: one language is better than a mixture.
+    If a part of the text has no translation, the whole text stays in English, to avoid a mixture.
     """
     if is_english() or not text:
         return text
@@ -95,22 +98,22 @@ def localise_text(text: str) -> str:
 
 
 def _localise_completely(text: str) -> str | None:
-    """Return a text of which every part is a known text or data; None if a part is neither.
+    """Return the translation of a text; None if a part of it is English prose without a translation.
 
-    Splitting at separators is tried before a template whose placeholder would swallow a separator: in "60% of
-    the way from the start model to X, scored with beam 4", {weights} must match X only.
+    Splitting at separators is tried before a template whose placeholder would also match a separator: in "60%
+    of the way from the start model to X, scored with beam 4", {weights} must match X only.
     """
     if text in _texts:
         return _texts[text]
     if not re.search(_LETTER, text):
         return text
     matches = [(match, target) for source, target in _texts.items() if (match := _match(source, text))]
-    ways = chain(
+    attempts = chain(
         (_fill(match, target) for match, target in matches if not _has_list(match)),
         (_localise_list(text, separator) for separator in _SEPARATORS),
         (_fill(match, target) for match, target in matches if _has_list(match)),
     )
-    return next(filter(None, ways), text if _is_data(text) else None)
+    return next(filter(None, attempts), text if _is_data(text) else None)
 
 
 def _match(template: str, text: str) -> re.Match[str] | None:
@@ -118,7 +121,10 @@ def _match(template: str, text: str) -> re.Match[str] | None:
 
 
 def _fill(match: re.Match[str], translation: str) -> str | None:
-    """Return the translation of a template with the values of its match; None if one of them is not known."""
+    """Return the translation of a template with the values of its match.
+
+    Return None if one of the values cannot be translated.
+    """
     values = {name: _localise_value(name, value) for name, value in match.groupdict().items()}
     return None if None in values.values() else translation.format(**values)
 
@@ -135,8 +141,8 @@ def _localise_list(text: str, separator: str) -> str | None:
     if len(parts) == 1:
         return None
     localised = [_localise_completely(part) if part else part for part in parts]
-    known = [part for part in localised if part is not None]
-    return separator.join(known) if len(known) == len(parts) else None
+    translated = [part for part in localised if part is not None]
+    return separator.join(translated) if len(translated) == len(parts) else None
 
 
 def _has_list(match: re.Match[str]) -> bool:
@@ -144,7 +150,7 @@ def _has_list(match: re.Match[str]) -> bool:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Return the parts of a list; a separator inside of brackets or quotation marks is no separator."""
+    """Return the parts of a list. Do not split at separators inside brackets or quotation marks."""
     parts: list[str] = []
     is_open = False
     for part in text.split(separator):
@@ -171,9 +177,10 @@ def _kind(name: str) -> str:
 def _pattern(template: str) -> re.Pattern[str]:
     """Return a pattern for the texts of a template: `as in {folder}` → `as\\ in\\ (?P<folder>.*?)`.
 
-    The name of a placeholder begins with what it stands for: "count" for a number, "share" for a percentage,
-    "noun" for a text that has its own entry in the PO files, "text" for a text of the user or of another
-    program, which is not translated; any other name for data, or for a text that is itself known.
+    The beginning of a placeholder's name says what it matches. "count" matches a number, and "share" a
+    percentage. "noun" matches a text that has its own entry in the PO files. "text" matches a text of the
+    user or of another program, which is not translated. Any other name matches data, or a text that
+    `localise_text` can translate.
     """
     literals_and_names = re.split(_PLACEHOLDER, template)
     parts = [re.escape(literal) for literal in literals_and_names]

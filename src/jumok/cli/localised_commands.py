@@ -1,7 +1,7 @@
 """Commands of typer whose help and usage errors are in the language of the user.
 
-typer has English texts of its own, and counts characters where Hangul needs two columns. In English, nothing
-here changes what typer prints.
+typer has English texts of its own, and assumes that every character takes one column of the terminal, but a
+Hangul syllable takes two. In English, this module does not change what typer prints.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer does not export it
 _WORDS = r"(?m)^(?:Usage|Options|Arguments|Commands):|(?<=[\[ ])default:|(?<=[\[ ])required(?=\])"
-"""What typer itself writes into a page of help."""
+"""The words that typer itself writes into a page of help."""
 
 
 class _LocalisedHelp:

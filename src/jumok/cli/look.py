@@ -165,9 +165,11 @@ def _look(
     if explanation is not None and len(models) > 1:
         others = (explain(_load(model, sentences, hardware), sentence, target=target) for model in models[1:])
         named = zip(_names(models), (explanation, *others), strict=True)
-        write_file(out, explanation_page([_named(explanation, name) for name, explanation in named]).encode())
+        write_file(
+            out, explanation_page([_with_name(explanation, name) for name, explanation in named]).encode()
+        )
     elif explanation is not None:
-        save_explanation(_named(complete_explanation(explanation), _names(models)[0]), out)
+        save_explanation(_with_name(complete_explanation(explanation), _names(models)[0]), out)
     else:
         save(attention, out, title=translation, links=translator.align(sentence, translation))
     _report_written(out)
@@ -178,7 +180,7 @@ def _report_written(out: Path) -> None:
 
 
 def _load(folder: str | Path, sentences: str | None, hardware: Hardware) -> Translator:
-    """Return a translator that attention can be read from, and that splits texts as requested."""
+    """Load a translator, which splits texts as the option --sentences says."""
     from jumok.inference.loading import load  # start-up
     from jumok.text.sentences import check_sentences  # start-up
 
@@ -197,8 +199,8 @@ def _look_at_sentences(translator: Translator, text: str, out: Path | None) -> N
         raise DataError(
             localise(
                 "A file shows one short sentence. Received: a text that is translated in {count} parts. Give "
-                "one of its sentences, or add --sentences keep to translate them as one; without --out, all "
-                "are shown in the terminal.",
+                "one sentence of the text, or add --sentences keep to translate the whole text as one "
+                "sentence. Without --out, all sentences are shown in the terminal.",
                 count=len(translation.parts),
             )
         )
@@ -265,8 +267,8 @@ def _load_picture_model(folder: str | Path, hardware: Hardware) -> Translator | 
     if recipe.source.kind != "pictures":
         raise UnsupportedError(
             localise(
-                "The model in {folder} reads text, and the first one pictures. Give models that read the "
-                "same.",
+                "The model in {folder} reads text, but the first model reads pictures. Give models that "
+                "read the same.",
                 folder=folder,
             )
         )
@@ -294,7 +296,7 @@ def _save_picture_explanations(
         else explain(model, path, target=caption)
         for model in models
     ]
-    named = [_named(explanation, name) for name, explanation in zip(names, explanations, strict=True)]
+    named = [_with_name(explanation, name) for name, explanation in zip(names, explanations, strict=True)]
     if len(named) == 1:
         save_explanation(named[0], out)
         return
@@ -400,13 +402,13 @@ def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:
     return SENTENCE if language == "en" else ""
 
 
-def _named(explanation: Explanation, name: str) -> Explanation:
-    """Return the explanation with the name of its model, with which the page labels maps and figures."""
+def _with_name(explanation: Explanation, name: str) -> Explanation:
+    """Return the explanation with the name of its model. The page labels maps and figures with this name."""
     return replace(explanation, facts={**explanation.facts, "name": name})
 
 
 def _names(folders: Sequence[str]) -> list[str]:
-    """Return a name per model for the page: the shortest end of its path that no other path has."""
+    """Return a name per model for the page: the shortest end of its path that differs from other paths."""
     paths = [Path(folder).resolve() for folder in folders]
     # A model is named after its run folder, unless that folder is in the list as well.
     paths = [path.parent if path.name == "model" and path.parent not in paths else path for path in paths]
@@ -424,18 +426,18 @@ def _name(path: Path, others: set[Path]) -> str:
 
 
 def _suffix(out: Path | None) -> str:
-    """Return the suffix of the output file; refuse an unknown one before anything is loaded."""
+    """Return the suffix of the output file. Refuse an unknown suffix before anything is loaded."""
     if out is None:
         return ""
-    suffix, known = out.suffix.lower(), sorted(MAP_SUFFIXES + EXPLANATION_SUFFIXES)
-    if suffix not in known:
+    suffix, suffixes = out.suffix.lower(), sorted(MAP_SUFFIXES + EXPLANATION_SUFFIXES)
+    if suffix not in suffixes:
         raise UnsupportedError(
             localise(
                 "--out takes a file that ends in {known} or {last}. Received: {out}.{suggestion}",
-                known=", ".join(known[:-1]),
-                last=known[-1],
+                known=", ".join(suffixes[:-1]),
+                last=suffixes[-1],
                 out=out,
-                suggestion=localise_text(suggest(suffix, known)),
+                suggestion=localise_text(suggest(suffix, suffixes)),
             )
         )
     return suffix

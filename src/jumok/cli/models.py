@@ -68,7 +68,7 @@ def _facts() -> dict[str, Any]:
 
     mechanisms: dict[str, Any] = {
         NO_ATTENTION: {
-            **_described("no attention: the decoder gets only the last state of the encoder"),
+            **_description_fields("no attention: the decoder gets only the last state of the encoder"),
             "sites": ["recurrent"],
             "places": ["recurrent"],  # the old name of "sites", until 1.0
             "options": {},
@@ -83,10 +83,15 @@ def _facts() -> dict[str, Any]:
             if not missing(*needs)
         ]
         options = {field: setting_help(entry.settings, field) for field in entry.settings.model_fields}
-        mechanisms[name] = {**_described(entry.paper), "sites": sites, "places": sites, "options": options}
+        mechanisms[name] = {
+            **_description_fields(entry.paper),
+            "sites": sites,
+            "places": sites,
+            "options": options,
+        }
     positions = {
         name: {
-            **_described(kind.reference),
+            **_description_fields(kind.reference),
             "mechanisms": [
                 mechanism for mechanism, entry in CATALOGUE.items() if not entry.supports.missing(*kind.needs)
             ],
@@ -94,15 +99,15 @@ def _facts() -> dict[str, Any]:
         for name, kind in POSITIONS.items()
     }
     return {
-        "families": {name: _described(PAPERS[name]) for name in MODEL_BUILDERS},
+        "families": {name: _description_fields(PAPERS[name]) for name in MODEL_BUILDERS},
         "mechanisms": mechanisms,
         "positions": positions,
-        "norms": {name: _described(kind.paper) for name, kind in NORMS.items()},
-        "recipes": {name: _described(_first_line(file)) for name, file in named_recipes().items()},
+        "norms": {name: _description_fields(kind.paper) for name, kind in NORMS.items()},
+        "recipes": {name: _description_fields(_first_line(file)) for name, file in named_recipes().items()},
     }
 
 
-def _described(text: str) -> dict[str, str]:
+def _description_fields(text: str) -> dict[str, str]:
     """Return a description, usually a paper, under its key and under the old key, which works until 1.0."""
     return {"description": text, "paper": text}
 

@@ -1,7 +1,8 @@
-"""Segments of documents in, their translations with word links out: sentence by sentence, block by block.
+"""Translates the segments of documents sentence by sentence, with word links.
 
-The blocks of a long document are stored in a part file, so that the same command continues after a kill. The
-document alone decides what is in a block, so the translation is the same with and without kills.
+A long document is translated in blocks of sentences. Finished blocks are stored in a part file. If the
+process is killed, the same command continues after the last stored block. Which sentences form a block
+depends only on the document, so an interruption does not change the translation.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ def _no_options() -> TextOptions:
 class DocumentJob:
     """How documents are translated.
 
-    `options` say how texts are split and searched, and with which glossary. `memory` has translations of
-    segments and sentences by their `memory_key`, which are used as they are. `key` identifies model, options
-    and memory.
+    `options` has the options for splitting and search, and the glossary. `memory` has translations of
+    segments and sentences, which are used unchanged; its keys come from `memory_key`. `key` identifies model,
+    options and memory.
     """
 
     options: TextOptions = field(default_factory=_no_options)
@@ -83,33 +84,37 @@ class SegmentTranslator:
         self.part: PartFile | None = None
         """The stored blocks, if the document has several and is written to a file."""
         self.translated: dict[str, str] = {}
-        """Sentences, and segments that the memory had, with their translations."""
+        """The translations of sentences, and of segments that were taken from the memory as a whole."""
         self.num_from_memory = 0
         """Segments and sentences that were taken from the memory."""
         self.notes: list[str] = []
         """What a reader should know about the translation, such as a term that could not be placed."""
 
     def __call__(self, segments: Sequence[str]) -> list[SegmentTranslation]:
-        known = {
+        memory_translations = {
             text.with_codes: translation
             for text in segments
             if isinstance(text, SegmentText) and (translation := self._take_over(text)) is not None
         }
-        self.num_from_memory += len(known)
+        self.num_from_memory += len(memory_translations)
         from_memory = [
-            known.get(text.with_codes) if isinstance(text, SegmentText) else None for text in segments
+            memory_translations.get(text.with_codes) if isinstance(text, SegmentText) else None
+            for text in segments
         ]
         new = iter(
             self._translate_segments(
-                [text for text, found in zip(segments, from_memory, strict=True) if found is None]
+                [text for text, stored in zip(segments, from_memory, strict=True) if stored is None]
             )
         )
-        for source in known:
+        for source in memory_translations:
             self.translated[source.strip()] = self._memory[memory_key(source)]
-        return [next(new) if found is None else found for found in from_memory]
+        return [next(new) if stored is None else stored for stored in from_memory]
 
     def _take_over(self, segment: SegmentText) -> SegmentTranslation | None:
-        """Return the memory's translation of a segment with placeholders, if it has all placeholders."""
+        """Return the memory's translation of a segment with placeholders.
+
+        Return None if the memory has no translation, or if the translation lacks a placeholder.
+        """
         source = segment.with_codes
         target = self._memory.get(memory_key(source))
         pieces = None if target is None else take_over(segment, target)
@@ -122,7 +127,7 @@ class SegmentTranslator:
         return SegmentTranslation(text, pieces=[around[0], *pieces, around[1]])
 
     def _translate_segments(self, segments: Sequence[str]) -> list[SegmentTranslation]:
-        # What a document repeats is translated once.
+        # A sentence that occurs several times in a document is translated once.
         spans = {text: self._spans(text) for text in segments}
         sentences = list(dict.fromkeys(text[start:end] for text in spans for start, end in spans[text]))
         candidates = self._translate(sentences)
@@ -139,7 +144,7 @@ class SegmentTranslator:
         return [translated[text] for text in segments]
 
     def _translate(self, sentences: Sequence[str]) -> dict[str, Candidate]:
-        """Translate sentences block by block; blocks that an earlier process has stored are read."""
+        """Translate sentences block by block. Blocks that an earlier process has stored are only read."""
         self._num_sentences = len(sentences)
         self.num_from_memory += sum(memory_key(sentence) in self._memory for sentence in sentences)
         if self._target is not None and len(sentences) > BLOCK_SENTENCES:
@@ -166,7 +171,7 @@ class SegmentTranslator:
         return candidates
 
     def _spans(self, text: str) -> tuple[Span, ...]:
-        """Return the whole text if the memory has it, or else its sentences."""
+        """Return one span for the whole text if the memory has the text, else the spans of its sentences."""
         stripped = text.strip()
         if memory_key(stripped) not in self._memory:
             return tuple(text_spans(text, self._handling.sentences))
@@ -174,13 +179,13 @@ class SegmentTranslator:
         return ((start, start + len(stripped)),)
 
     def _candidates(self, sentences: Sequence[str]) -> dict[str, Candidate]:
-        known = [
+        memory_pairs = [
             Pair(sentence, self._memory[key])
             for sentence in sentences
             if (key := memory_key(sentence)) in self._memory
         ]
-        known_sources = {pair.source for pair in known}
-        new = [sentence for sentence in sentences if sentence not in known_sources]
+        memory_sources = {pair.source for pair in memory_pairs}
+        new = [sentence for sentence in sentences if sentence not in memory_sources]
         translations = self._translator.translate(
             new,
             scores=False,
@@ -189,15 +194,14 @@ class SegmentTranslator:
             **self._search,
         )
         self.notes += [note for translation in translations for note in translation.notes]
-        whole = [
+        unsplit = [
             Pair(translation.source, translation.text)
             for translation in translations
             if len(translation.parts) <= 1
         ]
-        links = dict(
-            zip([pair.source for pair in (*known, *whole)], self._links([*known, *whole]), strict=True)
-        )
-        texts = {pair.source: pair.target for pair in known}
+        pairs = [*memory_pairs, *unsplit]
+        links = dict(zip([pair.source for pair in pairs], self._links(pairs), strict=True))
+        texts = {pair.source: pair.target for pair in memory_pairs}
         for translation in translations:
             texts[translation.source] = translation.text
             if translation.source not in links:
@@ -208,18 +212,21 @@ class SegmentTranslator:
         return candidates | self._with_terms({source: texts[source] for source in new})
 
     def _with_terms(self, texts: Mapping[str, str]) -> dict[str, Candidate]:
-        """Place the terms that translations lack, and return these translations; `texts` is source → text."""
-        found = [(source, text, find_terms(source, self._handling)) for source, text in texts.items()]
-        lacking = [
+        """Place missing terms in translations. Return the translations that this has changed, by source.
+
+        `texts` has the translations by source.
+        """
+        rows = [(source, text, find_terms(source, self._handling)) for source, text in texts.items()]
+        incomplete = [
             PairMissingTerms(Pair(source, text), matches)
-            for source, text, matches in found
+            for source, text, matches in rows
             if not has_all_terms(text, matches)
         ]
-        placed = place_in_pairs(lacking, self._translator, self._retranslate)
+        placed = place_in_pairs(incomplete, self._translator, self._retranslate)
         self.notes += [note for terms in placed for note in term_notes(terms)]
         return {
             missing.pair.source: Candidate(terms.text, score=0.0, links=terms.links)
-            for missing, terms in zip(lacking, placed, strict=True)
+            for missing, terms in zip(incomplete, placed, strict=True)
         }
 
     def _retranslate(self, sentences: Sequence[str], prefixes: Sequence[str]) -> list[Translation]:

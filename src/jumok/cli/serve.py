@@ -86,7 +86,7 @@ def serve(
         allowed_hosts=tuple(allow_host or ()),
         allowed_origins=tuple(allow_origin or ()),
         proxies=tuple(proxy or ()),
-        glossaries=tuple(map(_named_file, glossary or ())),
+        glossaries=tuple(map(_parse_named_file, glossary or ())),
         limits=Limits(
             max_characters=characters, max_request_seconds=seconds, requests_per_minute=requests_per_minute
         ),
@@ -103,7 +103,7 @@ def serve(
     sys.stdout.flush()
 
 
-def _named_file(argument: str) -> tuple[str, Path]:
+def _parse_named_file(argument: str) -> tuple[str, Path]:
     name, equals, path = argument.partition("=")
     if not equals or not name or not path:
         raise RecipeError(

@@ -109,13 +109,15 @@ def shortlist(
 
 
 def _refuse_training_pairs(num_held_out: int, *, is_recorded: bool) -> None:
-    """Refuse to measure on pairs that the model may have been trained on: the cost would look too small.
+    """Raise the error for validation pairs on which the model may have been trained.
 
-    `is_recorded`: the model card says which pairs training held out.
+    Measured on such pairs, the cost of the shortlist would look too small. `is_recorded` says whether the
+    model card has a fingerprint of the pairs that training held out.
     """
     reason = (
         localise(
-            "They are not the pairs that training held out: training got a validation set, or other pairs."
+            "These pairs are not the pairs that training held out: training had a validation set, or other "
+            "training pairs."
         )
         if is_recorded
         else localise(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def status_line(text: str) -> Iterator[Callable[[str], None]]:
-    """Show a line on standard error within this block, if it is a terminal; yield a function to change it."""
+    """If standard error is a terminal, show a line on it within this block. Yield a function to change it."""
     if not sys.stderr.isatty():
         yield lambda text: None
         return

@@ -96,8 +96,8 @@ def train(
     `--model encoder-only` a masked language model. On pairs, `decoder-only` trains a translator; on a folder
     of pictures, `encoder-only` trains a classifier.
 
-    `--start-from` fine-tunes a model that `jumok train` or `jumok import` wrote, and says what was gained and
-    what was kept.
+    `--start-from` fine-tunes a model that `jumok train` or `jumok import` wrote, and reports how the scores
+    have changed.
 
     From the first validation on, OUT/model has the best model so far: `jumok translate OUT` uses it. Ctrl-C
     saves and exits with code 130; the same command continues, and `jumok finish OUT` ends the run. Larger
@@ -119,9 +119,9 @@ def train(
         "training.device": None if device == "auto" else device,
         "training.precision": None if precision == "auto" else precision,
     }
-    given = {name: value for name, value in options.items() if value not in (None, [])}
+    option_settings = {name: value for name, value in options.items() if value not in (None, [])}
     from_file = read_recipe(recipe) if recipe else None
-    overrides = Overrides.from_settings(from_file, **{**parse_assignments(settings or []), **given})
+    overrides = Overrides.from_settings(from_file, **{**parse_assignments(settings or []), **option_settings})
     if encoder_from is not None:
         if overrides.family != "transformer":
             raise UnsupportedError(

@@ -1,8 +1,8 @@
-"""`jumok translate MODEL < in.txt > out.txt`: one line in, one line out, in order. Documents stay documents.
+"""`jumok translate MODEL < in.txt > out.txt`: translate lines, or documents with their formatting.
 
 jumok translate MODEL report.docx --out report.ko.docx
 
-With a model of pictures a line is the path of a picture, and its caption or class comes out.
+A model of pictures reads the path of a picture from each line, and writes its caption or class.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def translate(
         )
     if align and not as_json:
         raise RecipeError(localise("--align adds a field to each result. Add --json."))
-    given = sampling_options(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
+    sampling_settings = sampling_options(sample, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
     from jumok.inference.loading import load  # start-up
     from jumok.inference.search.plan import Sampling  # start-up
     from jumok.storage.model_folder import read_card  # start-up
@@ -197,7 +197,7 @@ def translate(
     hardware: Hardware = {"device": device, "precision": precision}
     recipe = read_card(model).recipe
     if recipe.model.task == "classify":
-        for_texts = {
+        text_options = {
             "--workers": workers,
             "--shard": shard,
             "--ray": ray,
@@ -209,9 +209,9 @@ def translate(
             "--glossary": glossary,
             "--sentences": sentences,
         }
-        _classify(model, source, for_texts, hardware, as_json=as_json)
+        _classify(model, source, text_options, hardware, as_json=as_json)
         return
-    sampling = Sampling(**given) if sample else None
+    sampling = Sampling(**sampling_settings) if sample else None
     options = cast("TextOptions", {**search, "sentences": sentences})
     if glossary is not None:
         options["glossary"] = _read_glossary(glossary, recipe.languages, encoding)
@@ -282,7 +282,7 @@ def _only_file(files: list[Path] | None) -> Path | None:
 
 
 def _refuse_swapped(model: Path, source: Path | None) -> None:
-    """Raise if the file comes before the model."""
+    """Raise an error if the file comes before the model on the command line."""
     if source is not None and model.is_file() and (source / "jumok.json").is_file():
         raise RecipeError(
             localise("The model comes first: jumok translate {model} {file}", model=source, file=model)
@@ -318,7 +318,7 @@ class _PrintedLines:
 
 
 def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> InputLines:
-    """Return the lines of a file; if it is itself a picture, its path is the only line."""
+    """Return the lines of a file. If `pictures` is set and the file is a picture, return its path."""
     if pictures and source is not None:
         from jumok.pictures.reading import PICTURE_SUFFIXES  # start-up: numpy
 
@@ -335,14 +335,14 @@ def _input_lines(source: Path | None, encoding: str, *, pictures: bool) -> Input
 
 
 def _classify(
-    folder: Path, source: Path | None, for_texts: dict[str, Any], hardware: Hardware, *, as_json: bool
+    folder: Path, source: Path | None, text_options: dict[str, Any], hardware: Hardware, *, as_json: bool
 ) -> None:
-    """Print the class of each picture; refuse options `for_texts` that are not None."""
+    """Print the class of each picture. Raise an error if one of the `text_options` is not None."""
     from jumok.inference.loading import load_picture_classifier  # start-up
 
-    if given := ", ".join(name for name, value in for_texts.items() if value is not None):
+    if names := ", ".join(name for name, value in text_options.items() if value is not None):
         raise RecipeError(
-            localise("{given} would be ignored: a classifier names a class. Leave it out.", given=given)
+            localise("{given} would be ignored: a classifier names a class. Leave it out.", given=names)
         )
     classifier = load_picture_classifier(folder, **hardware)
     with closing(_input_lines(source, "", pictures=True)) as paths:
@@ -357,7 +357,10 @@ def _classify(
 
 
 def _plan_documents(source: Path | None, out: Path | None, *, overwrite: bool) -> FilePlan | None:
-    """Return the documents to translate; None if the input is lines. Refuse wrong options before loading."""
+    """Return the documents to translate; None if the input is lines.
+
+    Wrong options are refused here, before the model is loaded.
+    """
     if out is None and overwrite:
         raise RecipeError(localise("--overwrite replaces the file that --out names. Add --out FILE."))
     if source is None:
@@ -408,7 +411,10 @@ def _advice(sample: bool) -> str:
 
 @contextmanager
 def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
-    """Show a progress bar on standard error, unless translations go to the terminal; yield its `advance`."""
+    """Show a progress bar on standard error, unless translations go to the terminal.
+
+    Yield a function that counts one more line.
+    """
     if not sys.stderr.isatty() or sys.stdout.isatty():
         yield lambda: None
         return
@@ -432,7 +438,10 @@ def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
 
 
 def _time_left(elapsed: float, done: int, total: int | None) -> str:
-    """Return the time left, by the mean time per line so far: lines come in bursts, block by block."""
+    """Estimate the remaining time from the mean time per line so far.
+
+    The time of the last few lines would be no measure, because lines arrive in blocks.
+    """
     if total is None or done > total:
         return ""
     minutes, seconds = divmod(round(elapsed / done * (total - done)), 60)

@@ -34,7 +34,10 @@ def join_patches(patches: NDArray[np.uint8], grid: PatchGrid, *, channels: int) 
 
 
 def patches_in_region(region: Region, grid: PatchGrid, *, overlapping: bool = False) -> NDArray[np.bool_]:
-    """Return which patches have their centre in the region, (patch,); if `overlapping`, which overlap it."""
+    """Return which patches, (patch,), have their centre in the region.
+
+    If `overlapping`, return which patches overlap the region.
+    """
     if overlapping:
         tops, lefts = np.arange(grid.rows) / grid.rows, np.arange(grid.columns) / grid.columns
         rows = (tops < region.bottom) & (tops + 1 / grid.rows > region.top)

@@ -1,8 +1,8 @@
-"""Read a picture file as pixels, without trusting it; write pixels as a file.
+"""Read picture files that are not trusted, and write pixels as a file.
 
-A file may be cut off, lie about its size, be an animation, be rotated by its EXIF data or have any of
-Pillow's modes. It becomes (size, size, channel) bytes or a DataError that names it. Only formats that Pillow
-decodes by itself are accepted: EPS, for example, would start Ghostscript.
+A file may be incomplete, state a wrong size, be an animation, be rotated by its EXIF data or have any of
+Pillow's modes. The result is an array (size, size, channel) of bytes, or a DataError that names the file.
+Only formats that Pillow decodes by itself are accepted: EPS, for example, would start Ghostscript.
 
 Instead of a path, a picture can be given as a data: URL in base64 (RFC 2397), as web pages and requests send
 it.
@@ -50,7 +50,7 @@ _DECODING_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class PictureFacts:
-    """What the header of a picture file says."""
+    """Facts in the header of a picture file."""
 
     width: int
     height: int
@@ -59,7 +59,7 @@ class PictureFacts:
 
 def measure_picture(path: str | Path) -> PictureFacts:
     """Return the size of a picture and whether it is grey, without decoding its pixels."""
-    with _opened(path) as image:
+    with _open_picture(path) as image:
         width, height = image.size
         return PictureFacts(width, height, grey=image.mode in _GREY_MODES)
 
@@ -70,8 +70,8 @@ def picture_name(path: str | Path) -> str:
 
 
 def picture_data_url(path: str | Path) -> str:
-    """Return the file of a picture as a data: URL, once its size and format are known to be acceptable."""
-    with _opened(path) as image:
+    """Check the size and the format of a picture, and return its file as a data: URL."""
+    with _open_picture(path) as image:
         media_type = str(image.get_format_mimetype())
     return f"data:{media_type};base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
 
@@ -79,10 +79,10 @@ def picture_data_url(path: str | Path) -> str:
 def read_picture(path: str | Path, *, size: int, channels: int) -> NDArray[np.uint8]:
     """Return the pixels (size, size, channels): 3 channels are RGB, 1 is grey.
 
-    The picture is rotated as its EXIF data say and stretched to a square. What is transparent becomes white.
-    Of an animation the first frame is read.
+    The picture is rotated as its EXIF data say and stretched to a square. Transparent pixels become white. If
+    the file is an animation, its first frame is read.
     """
-    with _opened(path) as image:
+    with _open_picture(path) as image:
         from PIL import Image, ImageOps  # optional
 
         upright = ImageOps.exif_transpose(image)
@@ -112,7 +112,7 @@ def _pillow() -> Any:
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[Any]:
+def _open_picture(path: str | Path) -> Iterator[Any]:
     """Open a picture and check its size; every error while it is used becomes a DataError."""
     image_module = _pillow()
     label = _label(path)
@@ -143,7 +143,7 @@ def _is_data_url(path: str | Path) -> bool:
 
 
 def _label(path: str | Path) -> str:
-    """What a message calls a picture: no data: URL is quoted, which may have millions of characters."""
+    """Return how messages name a picture. They do not quote a data: URL, which may be megabytes long."""
     return "in a data: URL" if _is_data_url(path) else str(path)
 
 

@@ -37,7 +37,7 @@ def plot_attention(
 
     0 is black; white is 1, or the largest weight if that is more. Without `ax`, the map is drawn on
     the current axes. `layer` and `head` select one of each, counted from 0; None averages over them. Labels
-    in Hangul use the shipped font if the configured one lacks it.
+    in Hangul use the shipped font if the configured font has no Hangul.
     """
     grid = flat_grid(attention, layer=layer, head=head)
     try:
@@ -62,9 +62,10 @@ def plot_attention(
 
 
 def _families(characters: set[str]) -> list[str]:
-    """Return the configured font families and, if they lack characters, one that has all the missing ones.
+    """Return the configured font families, and one more family if they lack some of the characters.
 
-    The shipped font and `SYSTEM_FONTS` are tried. Warns if none of them has all the characters.
+    The added family has all missing characters. The shipped font and `SYSTEM_FONTS` are tried. If none of
+    them has all missing characters, a warning is given and the shipped font is added.
     """
     from matplotlib import rcParams  # optional
 
@@ -72,9 +73,9 @@ def _families(characters: set[str]) -> list[str]:
     missing = _missing(characters, families)
     if not missing:
         return families
-    known = _known_families()
+    available = _known_families()
     for name in (fonts.FAMILY, *SYSTEM_FONTS):
-        if name in known and not _missing(missing, [name]):
+        if name in available and not _missing(missing, [name]):
             return [*families, name]
     missing = _missing(missing, [fonts.FAMILY])
     warnings.warn(
@@ -88,7 +89,7 @@ def _families(characters: set[str]) -> list[str]:
 
 
 def _known_families() -> set[str]:
-    """Return the families that matplotlib finds by name; the shipped font is added once."""
+    """Return the families that matplotlib knows. The first call adds the shipped font to them."""
     from matplotlib.font_manager import fontManager  # optional
 
     if fonts.FAMILY not in {font.name for font in fontManager.ttflist}:

@@ -107,7 +107,7 @@ def _vertical_axis(vertical: _Axis, ticks: Sequence[float]) -> Iterator[str]:
 
 
 def _document(lines: Sequence[str], title: str, series: Sequence[Series]) -> str:
-    """Return the chart with its legend below, on as many lines as the names need."""
+    """Return the chart as an SVG element. The legend below the chart has as many lines as it needs."""
     legend, x, y = [], float(LEFT), float(HEIGHT + 12)
     for series_index, entry in enumerate(series):
         name = printable(entry.name)

@@ -27,7 +27,7 @@ class Grid:
     queries: tuple[str, ...]
     keys: tuple[str, ...]
     layer_and_head: str
-    """Where the weights come from, as text; empty if there was only one layer and one head."""
+    """The layer and the head that were selected or averaged, as text; "" if the map has one of each."""
 
     @cached_property
     def max_weight(self) -> float:
@@ -54,7 +54,10 @@ def map_weights(attention: AttentionMap) -> NDArray[Any]:
 
 
 def flat_grid(attention: AttentionMap, *, layer: int | None = None, head: int | None = None) -> Grid:
-    """Return one layer and head of a map, counted from 0; None averages over all of them."""
+    """Return the weights of one layer and head of a map, counted from 0.
+
+    If `layer` is None, the weights are averaged over all layers; if `head` is None, over all heads.
+    """
     weights = map_weights(attention).astype(np.float64)
     weights, layer_name = _choose(weights, layer, "layer")
     weights, head_name = _choose(weights, head, "head")

@@ -45,9 +45,9 @@ def draw_alignment(
 ) -> str:
     """Return the map as an SVG document.
 
-    `links` are word links, annotated or read from a model: a ring if sure, a dashed ring if only possible. A
-    map of several layers or heads is drawn as their mean unless one is selected; the caption says which. The
-    tooltip of a cell shows its two words and its weight.
+    `links` are word links, annotated or read from a model. A sure link is drawn as a ring. A link that is
+    only possible is drawn as a dashed ring. If no layer or head is selected, the mean over layers or heads is
+    drawn, and the caption says so. The tooltip of a cell shows its two words and its weight.
     """
     grid = flat_grid(attention, layer=layer, head=head)
     picture = _Picture.lay_out(grid, title=printable(title), caption=_caption(attention, grid), links=links)
@@ -66,7 +66,7 @@ class _Picture:
 
     grid: Grid
     links: Alignment | None
-    cell: int  # from one cell to the next
+    cell: int  # distance from the edge of a cell to the same edge of the next cell
     font_size: int
     left: int  # of the grid
     top: int  # of the grid
@@ -140,7 +140,7 @@ class _Picture:
         yield "</g>"
 
     def _cells(self) -> Iterator[str]:
-        """A cell is drawn one pixel smaller than its pitch; the gaps are the grid lines."""
+        """Yield the cells. A cell is one pixel smaller than its pitch, and the gaps are the grid lines."""
         across, down = len(self.grid.keys) * self.cell, len(self.grid.queries) * self.cell
         yield (
             f'<rect x="{self.left - 1}" y="{self.top - 1}" width="{across + 1}" height="{down + 1}" '
@@ -162,7 +162,7 @@ class _Picture:
         yield "</g>"
 
     def _links(self) -> Iterator[str]:
-        """Rings leave the cell's shade visible and let pointer events through to its tooltip."""
+        """Yield a ring for each link. The shade and the tooltip of the cell stay accessible inside a ring."""
         if self.links is None:
             return
         yield f'<g class="links" fill="none" stroke="{LINK}" stroke-width="2" pointer-events="none">'

@@ -45,7 +45,7 @@ def save(
 
 
 def render_png(svg: str) -> bytes:
-    """Render the picture with resvg, in the system's fonts and, for letters they lack, in the shipped one."""
+    """Render the picture with resvg. Letters that the system's fonts lack are drawn in the shipped font."""
     try:
         import resvg_py  # optional
     except ImportError as error:
@@ -71,7 +71,7 @@ def to_json(attention: AttentionMap, *, title: str = "", links: Alignment | None
         "site": attention.site,
         "keys": list(attention.keys),
         "queries": list(attention.queries),
-        "weights": _rounded(map_weights(attention).tolist()),
+        "weights": _round_weights(map_weights(attention).tolist()),
         "facts": dict(attention.facts),
         **({} if links is None else {"alignment": str(links)}),
     }
@@ -99,7 +99,7 @@ def from_json(text: str) -> AttentionMap:
     return attention
 
 
-def _rounded(values: Any) -> Any:
+def _round_weights(values: Any) -> Any:
     if isinstance(values, list):
-        return [_rounded(value) for value in values]
+        return [_round_weights(value) for value in values]
     return round(values, _DECIMALS) if math.isfinite(values) else None

@@ -1,9 +1,9 @@
 """The page that shows attention: one self-contained HTML file, which can be mailed.
 
-`page.html` is built from `web/` and stored ready to use, and so is `engine.js`, which runs a model in the
-browser and is part of live files only. Data are embedded as JSON or base64, which no browser runs. The policy
-in the page allows its own script and style; only a page that a server delivers may send requests, and only to
-that server.
+`page.html` and `engine.js` are built from `web/` and stored ready to use. `engine.js` runs a model in the
+browser, and is embedded in live files only. Data are embedded as JSON or base64, which a browser does not
+execute. The content security policy in the page allows only the page's own script and style. A page that a
+server delivers may send requests to that server; a page in a file may not send any requests.
 
 If the environment has JUMOK_DOCS, the address of the documentation as `make docs` builds it, the panels and
 terms of the page link to it.
@@ -38,7 +38,7 @@ def static_page(explanations: Sequence[str]) -> str:
 
 
 def served_page(data: dict[str, Any]) -> str:
-    """Return the page that a server delivers; `data` has what it needs to send requests to that server."""
+    """Return the page that a server delivers. `data` has the facts that its requests to the server need."""
     return _fill_template(_data_element(_with_docs(data)), _SERVED_POLICY)
 
 
@@ -82,7 +82,10 @@ def _data_element(data: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return JSON that cannot end its script element early: "<" occurs in its strings only."""
+    """Escape "<" in JSON, so that it cannot end its script element early.
+
+    In JSON, "<" occurs only in strings, where an escape has the same meaning.
+    """
     return text.replace("<", "\\u003c")
 
 

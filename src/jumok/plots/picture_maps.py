@@ -56,7 +56,10 @@ def draw_picture_maps(
 
 
 def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
-    """Return the maps as blocks of characters, one per query, side by side; two columns per patch."""
+    """Return the maps as blocks of characters, side by side. Each query has a block.
+
+    A patch is two columns of the terminal wide.
+    """
     maps = _maps(attention, grid)
     queries = [printable(word) for word in flat_grid(attention).queries]
     width = max([2 * grid.columns, *(terminal_columns(word) for word in queries)]) + 2
@@ -64,10 +67,10 @@ def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
     lines: list[str] = []
     for start in range(0, len(maps), per_row):
         group = range(start, min(start + per_row, len(maps)))
-        lines.append("".join(_padded(queries[i], width) for i in group).rstrip())
+        lines.append("".join(_pad(queries[i], width) for i in group).rstrip())
         for row in range(grid.rows):
             map_rows = ("".join(_shade(share) * 2 for share in maps[i][row]) for i in group)
-            lines.append("".join(_padded(map_row, width) for map_row in map_rows).rstrip())
+            lines.append("".join(_pad(map_row, width) for map_row in map_rows).rstrip())
         lines.append("")
     steps = "  ".join(f"{shade} ≥ {minimum:.0%}" for minimum, shade in reversed(_SHADES))
     return "\n".join([*lines, f"{steps} of each word's greatest weight"]) + "\n"
@@ -167,7 +170,7 @@ def _shade(share: float) -> str:
     return next((shade for minimum, shade in _SHADES if share >= minimum), "·")
 
 
-def _padded(text: str, width: int) -> str:
+def _pad(text: str, width: int) -> str:
     return text + " " * max(0, width - terminal_columns(text))
 
 

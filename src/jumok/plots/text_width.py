@@ -40,7 +40,10 @@ def _printable_character(character: str) -> str:
 
 
 def terminal_columns(text: str) -> int:
-    """Return the terminal columns of a text: two for Hangul, Han and emoji, none for a combining accent."""
+    """Return the number of terminal columns of a text.
+
+    Hangul, Han and emoji take two columns, and a combining accent takes none.
+    """
     return sum(2 if wide else 1 for _, wide in _glyphs(text))
 
 
@@ -62,9 +65,9 @@ def wrap(text: str, limit: float) -> list[str]:
 
 
 def _glyphs(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield the characters that have a width, each with whether it is wide.
+    """Yield the characters of a text that have a width, each with a flag that says whether it is wide.
 
-    Accents, joiners and the later parts of a composed emoji or Hangul syllable have none.
+    Accents, joiners and the later parts of a composed emoji or Hangul syllable have no width.
     """
     previous, joined = "", False
     for index, character in enumerate(text):

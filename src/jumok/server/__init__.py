@@ -1,1 +1,1 @@
-"""A translation server with the API of LibreTranslate, batching, scores, alignments and explanations."""
+"""A translation server: LibreTranslate's HTTP API, and routes for scores, alignments and explanations."""

@@ -1,7 +1,7 @@
 """Examples of the routes in the OpenAPI document: for curl, Python and JavaScript, ready to be copied.
 
-They are made from the document, with this server's address and languages. Each runs as it is, except that the
-user fills in the API key if the server requires one.
+They are made from the document, with this server's address and languages. If the server requires an API key,
+the user fills in the key. Otherwise an example can be run unchanged.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def _example(
     source, target = languages
     schema = request_schema(operation)
     sentence = SENTENCES.get(source, "1 2 3")
-    known = {"q": sentence, "file": sentence, "source": source, "target": target, **OPTIONS}
-    fields = {name: value for name, value in known.items() if name in schema.get("properties", {})}
+    values = {"q": sentence, "file": sentence, "source": source, "target": target, **OPTIONS}
+    fields = {name: value for name, value in values.items() if name in schema.get("properties", {})}
     answers = operation["responses"]["200"]["content"]
     return ExampleRequest(method, url, fields, "file" in fields, "text/event-stream" in answers, key)
 
@@ -155,7 +155,7 @@ def request_schema(operation: Schema) -> Schema:
 
 
 def describe_values(schema: Schema) -> str:
-    """Return what a field may be, in a few words."""
+    """Describe the values that a field may have, in a few words."""
     choices = [choice for choice in schema.get("anyOf", ()) if choice.get("type") != "null"]
     if choices:
         return " | ".join(dict.fromkeys(filter(None, map(describe_values, choices))))

@@ -48,12 +48,12 @@ class Application(HttpApplication):
         return self.service.host_origin_policy.check(headers)
 
     async def error_response(self, request: Request, error: Exception) -> Response:
-        """Return the error as JSON, or as the page that the route shows."""
+        """Return the error as JSON, or as an HTML page if the endpoint has an `error_page`."""
         if isinstance(error, BusyError):
             http_error = retry_later(503, str(error), error.retry_seconds)
         else:
             http_error = error if isinstance(error, HTTPException) else HTTPException(413, str(error))
-        # Every endpoint stores an `ApiRequest` in the scope: if it is missing, no endpoint was called.
+        # Every endpoint stores an `ApiRequest` in the scope. If the scope has none, no endpoint was called.
         api_request = request.scope.get("api_request")
         if api_request is None and http_error.status_code in (404, 405):
             http_error = _routing_error(request.scope)
@@ -77,7 +77,10 @@ class Application(HttpApplication):
 
 
 def _routing_error(scope: Scope) -> HTTPException:
-    """Return a 405 that names the methods of all routes of a path (Starlette: of the first), or a 404."""
+    """Return the error for a request that no route accepts: 404 for an unknown path, else 405.
+
+    The 405 lists the methods of all routes of the path. Starlette would list only those of the first route.
+    """
     matching = (route for route in ROUTES if route.matches(scope)[0] is not Match.NONE)
     allowed = sorted({method for route in matching for method in route.methods or ()})
     if not allowed:

@@ -21,9 +21,10 @@ _JSON = json.JSONEncoder(ensure_ascii=False)
 
 class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        """Return our fields as JSON; of a library's record only the first line of the message template.
+        """Return a record as JSON.
 
-        Arguments, tracebacks and the further lines of asyncio's messages can contain text of a client.
+        A record of this package has `fields`. From a record of a library, only the first line of the message
+        template is used: arguments, tracebacks and later lines can contain text of a client.
         """
         first_line, *_ = str(record.msg).split("\n")
         fields = getattr(record, "fields", None) or {"from": record.name, "event": first_line}

@@ -1,4 +1,4 @@
-"""Garbage collection at moments when nobody waits.
+"""Garbage collection while the server is idle.
 
 Python's cyclic garbage collector stops all threads of a process. After a large document was read, one
 collection takes tens of milliseconds, in which no request is answered. Reference counts free most memory
@@ -21,9 +21,10 @@ MAX_SECONDS = 15.0
 
 
 async def collect_when_idle(server_is_idle: Callable[[], bool]) -> None:
-    """Replace the automatic collections of this process, until cancelled, by collections between requests.
+    """Until cancelled, replace the automatic collections of this process by collections between requests.
 
-    What exists now is taken for permanent and is never examined again.
+    Objects that exist when this coroutine starts are not examined in these collections (`gc.freeze`), because
+    most of them stay until the process ends.
     """
     gc.collect()
     gc.freeze()

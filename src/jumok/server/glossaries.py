@@ -24,7 +24,7 @@ class NamedGlossaries:
         self._by_name: dict[str, dict[Languages, Glossary]] = {}
         for name, path in files:
             if name in self._by_name:
-                raise RecipeError(f"Two glossaries have the name {name!r}. Give each its own.")
+                raise RecipeError(f"Two glossaries have the name {name!r}. Give each glossary its own name.")
             self._by_name[name] = _read(path, pairs)
 
     @property
@@ -34,13 +34,13 @@ class NamedGlossaries:
     def check(self, name: str) -> None:
         """Raise a DataError if there is no glossary of this name."""
         if name not in self._by_name:
-            known = ", ".join(self._by_name) or "none"
+            available = ", ".join(self._by_name) or "none"
             raise DataError(
-                f"there is no glossary {name[:40]!r}.{suggest(name, self.names)} The server has: {known}"
+                f"there is no glossary {name[:40]!r}.{suggest(name, self.names)} The server has: {available}"
             )
 
     def get(self, name: str, source: str, target: str) -> Glossary:
-        """Return the glossary of this name between two languages; a DataError says why there is none."""
+        """Return the glossary of this name between two languages. Raise a DataError if there is none."""
         self.check(name)
         glossary = self._by_name[name].get((source, target))
         if glossary is None:
@@ -49,16 +49,21 @@ class NamedGlossaries:
 
 
 def _read(path: Path, pairs: LanguagePairs) -> dict[Languages, Glossary]:
-    """Read a file once for each direction of the server that the file has terms for."""
-    read: dict[Languages, Glossary] = {}
+    """Return the glossaries of a file for all directions in which the server translates.
+
+    A direction for which the file has no terms is left out.
+    """
+    glossaries: dict[Languages, Glossary] = {}
     errors: list[DataError] = []
     languages = [(source, target) for source in pairs.codes for target in pairs.targets(source)]
     for source, target in languages:
         if source != target:
             try:
-                read[source, target] = read_glossary(path, source_language=source, target_language=target)
+                glossaries[source, target] = read_glossary(
+                    path, source_language=source, target_language=target
+                )
             except DataError as error:
                 errors.append(error)
-    if errors and not read:
+    if errors and not glossaries:
         raise errors[0]
-    return read
+    return glossaries

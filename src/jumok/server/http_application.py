@@ -40,9 +40,9 @@ class HttpApplication:
     """Middleware around an ASGI application. A subclass says who may send requests and how errors look."""
 
     headers: Mapping[bytes, bytes]
-    """Headers of every response; a route's own headers win."""
+    """Headers of every response. A header that the response already has is not replaced."""
     error_types: tuple[type[Exception], ...] = (HTTPException,)
-    """Errors that `error_response` answers; others are logged and answered with 500."""
+    """Errors that `error_response` answers. Any other exception is logged and answered with 500."""
 
     def __init__(self, application: ASGIApp) -> None:
         self._application = application
@@ -50,7 +50,7 @@ class HttpApplication:
     def check_sender(self, headers: Headers) -> str:
         """Raise an HTTPException if Host or Origin is not allowed.
 
-        Return the origin if it is an allowed one of another site, else "".
+        Return the origin if it belongs to another site that is allowed, else "".
         """
         raise NotImplementedError
 

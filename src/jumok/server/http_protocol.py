@@ -22,7 +22,7 @@ MAX_HEAD_BYTES = 32 * 2**10
 _HEAD_TOO_LONG = f"its head is longer than {MAX_HEAD_BYTES // 2**10} KiB"
 HEADER_OVERHEAD = 64  # bytes of memory per header, besides its name and value
 MAX_PIPELINED = 16
-"""Parsed requests that wait for the current one to be answered."""
+"""Maximum number of parsed requests that wait until the current request is answered."""
 
 
 class BoundedHttpProtocol(HttpToolsProtocol):
@@ -45,8 +45,9 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._head_bytes = 0  # of the head, or trailer, that is being read
         self._silent_bytes = 0  # fed to the parser since its last callback
         self._bad_request_reason = "not HTTP/1.1"
-        # With a high-water mark of 0, writing counts as paused, and is timed, while any byte is unsent.
-        # Otherwise a connection that we closed would stay open until its client had read the rest.
+        # With a high-water mark of 0, asyncio calls `pause_writing` as soon as a byte cannot be sent at once,
+        # and the response timer starts. Without the timer, a connection that the server has closed would stay
+        # open until the client had read the rest of the response.
         transport.set_write_buffer_limits(high=0)
         self.waiting_since = self.loop.time()
         if len(self.connections) > self.max_connections and not self.make_room():
@@ -58,7 +59,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def make_room(self) -> bool:
-        """Close another connection in favour of this one; return whether there was one to close."""
+        """Close another connection to make room for this one. Return whether one was closed."""
         return False
 
     def data_received(self, data: bytes) -> None:
@@ -78,7 +79,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         if not self.is_idle:
             self._stop_header_timer()
         elif self.timeout_keep_alive_task is None:
-            # Part of the next request, or the body of a request that was refused by its headers.
+            # The data is a part of the next request, or of the body of a request that was refused because of
+            # its headers.
             self._start_header_timer()
 
     def _parse(self, data: bytes) -> None:
@@ -140,9 +142,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         raise ValueError(reason)
 
     def _head_without_upgrade(self) -> bytes:
-        """Return the head that was just read without its Upgrade header.
+        """Return the head that was just read, but leave out its Upgrade header.
 
-        Java clients offer HTTP/2 with every request, and the parser would read the body as HTTP/2.
+        Java clients offer HTTP/2 with every request. With this header, the parser would read the body of the
+        request as HTTP/2.
         """
         version = self.parser.get_http_version().encode()
         lines = [b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, version)]
@@ -150,7 +153,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"", b""])
 
     def send_400_response(self, msg: str) -> None:
-        """Answer in JSON like every other error, unless a response has been sent in part."""
+        """Send the error as JSON, as all errors are sent, unless a part of a response was sent before."""
         cycle = self._current_cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(_bad_request(self._bad_request_reason))
@@ -161,7 +164,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         self._stop_response_timer()
         self._coalescing.drop()
         super().connection_lost(exc)
-        # The base class notifies the last request of the pipeline; the one being answered may be another.
+        # The base class notifies only the last request of the pipeline. The request that is being answered
+        # may be an earlier request.
         if self._current_cycle is not None and not self._current_cycle.response_complete:
             self._current_cycle.disconnected = True
             self._current_cycle.message_event.set()
@@ -193,7 +197,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being answered. The head of the next one may have arrived in part."""
+        """Whether no request is being answered. A part of the next request may have arrived."""
         return self.cycle is None or self.cycle.response_complete
 
     def _close_if_idle(self) -> None:

@@ -1,6 +1,6 @@
-"""The language pairs of the loaded models, and paths between languages through pivots.
+"""The language pairs of the loaded models, and paths between languages through pivot languages.
 
-A model that writes captions has no source language and is on no path: it is found by its target.
+A model that writes captions has no source language, so no path contains it. It is looked up by its target.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LanguagePair:
     source: str
     target: str
     sentences: Sentences = "split"
-    """Whether texts are split into sentences for this model, or their lines kept whole."""
+    """How texts are divided for this model: "split" into sentences, or "keep" each line as one part."""
 
     @property
     def name(self) -> str:
@@ -77,11 +77,14 @@ class LanguagePairs:
         return paths.get(target)
 
     def targets(self, source: str) -> list[str]:
-        """Return the languages that a language can be translated into, itself included, as clients expect."""
+        """Return the languages into which `source` can be translated.
+
+        `source` is one of them, because clients of LibreTranslate expect this.
+        """
         return [code for code in self.codes if self.pivot_path(source, code) is not None]
 
     def sources(self, target: str) -> list[str]:
-        """Return the languages that can be translated into a language."""
+        """Return the languages that can be translated into `target`. `target` is one of them."""
         return [code for code in self.codes if self.pivot_path(code, target) is not None]
 
     def to_json(self) -> list[dict[str, object]]:
@@ -106,8 +109,9 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
     pairs = LanguagePairs(model_pairs)
     if not pairs.text_pairs:
         raise UnsupportedError(
-            "All of these models read pictures. A server needs at least one that translates text, and can "
-            "then also serve `/v1/caption`. `jumok translate MODEL picture.png` runs the others."
+            "All of these models read pictures. A server needs at least one model that translates text; then "
+            "it can also serve `/v1/caption`. To caption a picture without a server, run `jumok translate "
+            "MODEL picture.png`."
         )
     return pairs
 

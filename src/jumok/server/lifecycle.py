@@ -1,8 +1,9 @@
 """The lifecycle of a server: it answers once all models are loaded, and ends once all requests are answered.
 
-SIGTERM and Ctrl-C: no new connections; accepted requests are answered; then the workers end.
-SIGHUP: models, API keys and glossaries are reloaded while the old workers continue.
-Outside the main thread there are no signals; `on_listening` receives a function that drains the server.
+After SIGTERM or Ctrl-C, the server accepts no new connections, answers the accepted requests, and ends the
+workers. SIGHUP reloads models, API keys and glossaries while the old workers continue.
+Outside the main thread, Python cannot handle signals. There, the caller drains the server with the function
+that `on_listening` receives.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Result = TypeVar("Result")
 SWITCH_SECONDS = 0.0005
 """A thread that reads a document lets the event loop run after this time; the default is ten times longer."""
 RESERVED_FILES = 128
-"""Open files that are not connections: pipes to workers, also during a reload, and others."""
+"""Number of open files besides connections, such as pipes to the old and new workers during a reload."""
 
 
 def run_server(settings: ServerSettings, *, on_listening: OnListening) -> None:
@@ -87,7 +88,8 @@ async def _run(settings: ServerSettings, listener: socket.socket, on_listening: 
 async def _start_service(settings: ServerSettings) -> Service:
     log_event("loading", models=len(settings.models))
     service = Service(settings, await asyncio.to_thread(read_language_pairs, settings.models))
-    # The first detection loads the detector, which would hold up the requests of all clients.
+    # The language detector is loaded by its first call. Without this call, the first request that detects a
+    # language would load the detector, and the requests of all clients would have to wait.
     await asyncio.gather(service.pool.start(), asyncio.to_thread(detect_languages, "", ()))
     return service
 
@@ -118,7 +120,7 @@ def allow_connections(wanted: int) -> int:
 
 class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept pending connections first: closing the port would reset them."""
+        """Accept pending connections before the port is closed, because closing it would reset them."""
         loop = asyncio.get_running_loop()
         protocol: Any = self.config.http_protocol_class
         protocol.closing = True
@@ -143,13 +145,14 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Install no handlers: `_SignalHandlers` does, so that a drained server ends with exit code 0."""
+        """Install no handlers. With uvicorn's handlers, a drained server would not end with exit code 0."""
         yield
 
 
 class _SignalHandlers:
-    """Handles SIGTERM, SIGINT and SIGHUP also while models are loaded: by default SIGHUP would end the
-    process, and the first process of a container would ignore SIGTERM.
+    """Handles SIGTERM, SIGINT and SIGHUP from the start, even while models are being loaded.
+
+    By default SIGHUP would end the process, and the first process of a container would ignore SIGTERM.
     """
 
     def __init__(self) -> None:

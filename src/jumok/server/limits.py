@@ -1,6 +1,7 @@
 """The size limits and timeouts of the server. All are on by default.
 
-Limits of single fields are where they are checked: `api/fields.py`, `api/attention.py`, `request_body.py`.
+Limits of single fields are in the modules that check them: `api/fields.py`, `api/attention.py` and
+`request_body.py`.
 """
 
 from __future__ import annotations
@@ -18,38 +19,42 @@ class Limits:
     """Texts per array."""
     max_alternatives: int = 10
     max_request_seconds: float = 7.0
-    """A request is refused if an idle server would need longer for it, by estimate."""
+    """A request is refused if an idle server is estimated to need more time than this for it."""
     max_body_bytes: int = 2 * 2**20
     """Checked while the body arrives, before it is parsed."""
     max_total_body_bytes: int = 128 * 2**20
-    """Bytes of all bodies together whose requests are being read or answered."""
+    """Total size of the bodies of all requests that are being read or answered."""
     max_file_syntax_characters: int = 100_000
     """Tags, entities and line ends of a file, counted before it is parsed: each costs microseconds."""
     max_file_parsed_bytes: int = 16 * 2**20
     """Bytes of the parts of a file that are parsed, after they are decompressed."""
     header_timeout: float = 10.0
-    """For a client to send the headers of a request."""
+    """Time that a client has to send the headers of a request."""
     body_timeout: float = 20.0
-    """For a client to send the body of a request."""
+    """Time that a client has to send the body of a request."""
     response_timeout: float = 60.0
-    """For a client to read the response."""
+    """Time that a client has to read the response."""
     max_connections: int = 2_000
     max_queued_sentences: int = 12_288
     max_queued_characters: int = 1_500_000
     """The queue is full with this many sentences or characters; one client may fill two thirds of it."""
     request_timeout: float = 60.0
-    """A request that cannot be answered in this time is refused at once, or ends with 503."""
+    """Time for answering a request. A request that needs more is refused at once, or ends with 503."""
     thread_timeout: float = 15.0
-    """For a large request to wait for the thread that reads and writes documents."""
+    """Time that a large request may wait for the thread that reads and writes documents."""
     batch_timeout: float = 30.0
-    """For a worker to answer a batch: half the time for a request, so that another worker can still try."""
+    """Time that a worker has to answer a batch: half of `request_timeout`, which leaves time for a retry."""
     question_timeout: float = 20.0
-    """For a worker to answer a question (explanation, candidate words, caption), which is not tried again."""
+    """Time that a worker has to answer a question (explanation, candidate words, caption).
+
+    A question is not tried again."""
     requests_per_minute: int = 3_000
-    """Per key; if the server has no keys, per IPv4 address or IPv6 /64 network. 0: no limit."""
+    """Limit for each key. If the server has no keys, the limit for each IPv4 address or IPv6 /64 network.
+
+    0 means no limit."""
     max_cached_files: int = 100
     max_cached_file_bytes: int = 64 * 2**20
-    """Bytes of all translated files together that wait in memory to be downloaded."""
+    """Total size of the translated files that wait in memory to be downloaded."""
     cached_file_lifetime: float = 1_200.0
     drain_timeout: float = 90.0
-    """For accepted requests to be answered after SIGTERM."""
+    """Time that accepted requests have to be answered after SIGTERM."""

@@ -21,9 +21,10 @@ BACKLOG = 2048
 
 
 def listen(host: str, port: int, *, advice: str) -> socket.socket:
-    """Return a socket that listens; if it cannot, raise a DataError with this advice.
+    """Return a socket that listens. If that fails, raise a DataError whose message ends with `advice`.
 
-    Two servers that are started together could both bind the port; only one of them can listen.
+    `bind` alone would not detect that a second server is being started on the same port: both servers could
+    bind the port, and only `listen` would fail.
     """
     with contextlib.ExitStack() as on_error:
         try:

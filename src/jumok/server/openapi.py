@@ -41,7 +41,7 @@ _RETRY_AFTER = {"Retry-After": {"schema": STRING, "required": True}}
 
 
 def openapi_document(service: Service) -> Schema:
-    """Return the document for this server. It takes 15 ms to make, so it is made once until a reload."""
+    """Return the document for this server. Making it takes 15 ms, so it is cached until the next reload."""
     if service.openapi_document is None:
         service.openapi_document = _make_document(service)
     return service.openapi_document

@@ -1,8 +1,8 @@
 """The page at `/`, the live attention page, the page about the API at `/docs`, and the OpenAPI document.
 
 The page at `/` is a plain form, which also works without JavaScript. Script and style of the pages at `/` and
-`/docs` are built from `web/` (`page.js`, `page.css`). Text of a user or a model is escaped, and the content
-security policy names the digests of the one script and the one style: no other script runs.
+`/docs` are built from `web/` (`page.js`, `page.css`). Text of a user or a model is escaped. The content
+security policy has the digests of the page's own script and style, so that no other script can run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from jumok.documents.registry import DOCUMENT_FORMATS
 from jumok.plots.page import served_page
-from jumok.server.api.attention import named_pair
+from jumok.server.api.attention import pair_from_url
 from jumok.server.api.fields import AUTO, ApiModel, Language, Source, Tags, Text
 from jumok.server.api.libretranslate import FRONTEND_TIMEOUT
 from jumok.server.api.parameters import check_size, check_tags, find_pivot_paths
@@ -93,7 +93,7 @@ async def show_attention_page(request: ApiRequest) -> Response:
         raise HTTPException(
             404, "A server that requires API keys has no live page. Use POST /v1/explain instead."
         )
-    pair = named_pair(request)
+    pair = pair_from_url(request)
     question = Question("explain", {"operation": "page", "body": ""})
     data = json.loads(await request.service.pipeline.ask(pair, question, request.client_id))
     sentence = request.fields.get("q", "")
@@ -104,7 +104,7 @@ async def show_attention_page(request: ApiRequest) -> Response:
 
 
 def _with_back_link(html: str, label: str) -> str:
-    """Return the attention page with a link back to the translation; its policy allows the link's style."""
+    """Add a link back to the translation to the attention page, and allow the link's style in its policy."""
     link = f'<style>{BACK_LINK_STYLE}</style><nav class="back-link"><a href="/">{escape(label)}</a></nav>'
     allowed = html.replace("style-src ", f"style-src '{_digest(BACK_LINK_STYLE)}' ", 1)
     return allowed.replace('<div id="page">', f'{link}<div id="page">', 1)
@@ -113,8 +113,8 @@ def _with_back_link(html: str, label: str) -> str:
 def show_error(request: ApiRequest, error: HTTPException) -> Response:
     """Show the page with the error, and with the entered text if it was read."""
     messages = ERROR_MESSAGES[_ui_language(request)]
-    known = (text for part, text in messages.items() if isinstance(part, str) and part in error.detail)
-    template = next(known, messages.get(error.status_code, "{message}"))
+    matches = (text for part, text in messages.items() if isinstance(part, str) and part in error.detail)
+    template = next(matches, messages.get(error.status_code, "{message}"))
     headers = error.headers or {}
     message = template.format(message=error.detail, seconds=headers.get("Retry-After"))
     response = _render_translation_page(request, message=message)
@@ -131,7 +131,7 @@ def _render_translation_page(
     request: ApiRequest, *, result: str = "", notice: str = "", message: str = ""
 ) -> Response:
     service, fields, ui_language = request.service, request.fields, _ui_language(request)
-    sources, targets = _translatable(service.language_pairs)
+    sources, targets = _translatable_languages(service.language_pairs)
     text, target = fields.get("q", ""), fields.get("target")
     tags = service.all_tags
     return _render_template(
@@ -155,15 +155,19 @@ def _render_translation_page(
     )
 
 
-def _translatable(pairs: LanguagePairs) -> tuple[list[str], list[str]]:
-    """Return the languages that can be translated from, and into: not only from and into themselves."""
+def _translatable_languages(pairs: LanguagePairs) -> tuple[list[str], list[str]]:
+    """Return the source languages and the target languages of the server.
+
+    A language is left out of the sources if it has no other target, and out of the targets if it has no other
+    source.
+    """
     sources = [code for code in pairs.codes if set(pairs.targets(code)) - {code}]
     targets = [code for code in pairs.codes if set(pairs.sources(code)) - {code}]
     return sources, targets
 
 
 def _page_settings(service: Service) -> dict[str, Any]:
-    """Return what the page's script needs to know of the server."""
+    """Return the facts about the server that the page's script needs."""
     pairs = service.language_pairs
     return {
         "limit": service.limits.max_characters,
@@ -214,7 +218,7 @@ def _options(codes: list[str], selected: object, ui_language: str) -> str:
 
 
 def _tag_switches(tags: list[str], field: object, ui_language: str) -> str:
-    """Return a check box per tag; `field` is what the form had sent: a tag, several, or anything else."""
+    """Return a check box per tag. `field` is the value of `tags` in the request, which is not validated."""
     selected = field if isinstance(field, list) else [field]
     names = {tag: STRINGS[ui_language].get(f"tag-{tag[1:-1].lower()}", tag) for tag in tags}
     return "".join(
@@ -270,7 +274,7 @@ def _route_html(
     pairs: LanguagePairs,
 ) -> str:
     schema, strings = request_schema(operation), STRINGS[ui_language]
-    fields = _with_translatable(schema.get("properties", {}), pairs)
+    fields = _only_translatable(schema.get("properties", {}), pairs)
     rows = "".join(
         f"<tr><td><code>{escape(name)}</code>"
         f"<td>{escape(strings['required']) if name in schema.get('required', ()) else ''}"
@@ -290,14 +294,14 @@ def _route_html(
     )
 
 
-def _with_translatable(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
-    """Return the fields of a request without languages that are translated only from or into themselves."""
+def _only_translatable(fields: dict[str, Any], pairs: LanguagePairs) -> dict[str, Any]:
+    """Return the fields. Leave out languages that are translated only from or into themselves."""
     if not {"source", "target"} <= fields.keys():
         return fields
     useful = {
         name: fields[name]
         | {"enum": [code for code in fields[name]["enum"] if code == AUTO or code in codes]}
-        for name, codes in zip(("source", "target"), _translatable(pairs), strict=True)
+        for name, codes in zip(("source", "target"), _translatable_languages(pairs), strict=True)
         if "enum" in fields[name]
     }
     return fields | useful

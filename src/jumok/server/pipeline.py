@@ -65,7 +65,8 @@ __all__ = ["Candidate", "TranslatedText", "TranslationPipeline", "to_candidates"
 MARKUP_FACTOR = 4
 """A document has at most about this many characters per character of its text."""
 MAX_AHEAD = 1_024
-"""Sentences of one request that may be in the queue: 100,000 of one file would slow down all clients."""
+"""Maximum number of sentences of one request in the queue. With more, a large file would slow down all
+clients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Candidate:
     text: str
     score: float
     links: tuple[WordLink, ...] | None = None
-    """Word links; None if the worker has sent none."""
+    """Word links; None if the worker sent no links."""
     notes: tuple[str, ...] = ()
     """What a reader should know: the translation was cut or repeats itself, or a term is missing."""
     probabilities: tuple[float, ...] | None = None
@@ -125,11 +126,11 @@ class TranslatedText:
 
     def words(self, rank: int = 0) -> list[tuple[Span, float | None]]:
         """Return the span of each word of the translation and the model's probability of it, if known."""
-        found: list[tuple[Span, float | None]] = []
+        words: list[tuple[Span, float | None]] = []
         for target_start, candidate in zip(self._target_starts(rank), self._candidates(rank), strict=True):
             spans = [_shift(span, target_start) for span in word_spans(candidate.text)]
-            found.extend(zip(spans, candidate.probabilities or [None] * len(spans), strict=True))
-        return found
+            words.extend(zip(spans, candidate.probabilities or [None] * len(spans), strict=True))
+        return words
 
     def segment_translation(self, rank: int = 0) -> SegmentTranslation:
         return SegmentTranslation(self.text(rank), self.links(rank))
@@ -157,7 +158,7 @@ class TranslationPipeline:
 
     @contextmanager
     def open_request(self, client: str) -> Iterator[OpenRequest]:
-        """Open a request of a client; at the end, its items that still wait leave the queue."""
+        """Open a request of a client. At the end, items of the request that still wait are removed."""
         deadline = asyncio.get_running_loop().time() + self._limits.request_timeout
         request = self._queue.open(client, deadline)
         try:
@@ -175,7 +176,7 @@ class TranslationPipeline:
         options: TranslateOptions,
         glossaries: Glossaries = MappingProxyType({}),
     ) -> None:
-        """Accept the work of a request, or raise before the work begins if it cannot be done in time."""
+        """Accept the work of a request. If it cannot be done in time, raise an error before it begins."""
         seconds, characters = 0.0, 0
         by_path = _group_by_path(pivot_paths)
         for path, indices in by_path.items():
@@ -197,8 +198,8 @@ class TranslationPipeline:
     def _estimate(self, texts: Sequence[str], keys: Sequence[BatchKey], has_glossary: bool) -> float:
         """Return the seconds of work of texts that are translated along one pivot path.
 
-        A text with terms takes longer: attention is computed to find the words that they replace, and a
-        sentence that has lost an address is translated again.
+        A text with terms takes longer. Attention is computed to find the words that the terms replace, and a
+        sentence is translated again if its translation lacks an address.
         """
         by_terms: dict[bool, list[str]] = {}
         for text in texts:
@@ -210,7 +211,7 @@ class TranslationPipeline:
         )
 
     def check_room(self, client: str, num_characters: int) -> None:
-        """Refuse a document before it is read if its client has too much work waiting already."""
+        """Refuse a document, before it is read, if its client already has too much work in the queue."""
         key = BatchKey(0, TranslateOptions(align=True))
         min_seconds = self._queue.speed.seconds_of_texts(key, ["x" * (num_characters // MARKUP_FACTOR)])
         with self.open_request(client) as request:
@@ -228,8 +229,10 @@ class TranslationPipeline:
     ) -> list[TranslatedText]:
         """Translate each text along its own pivot path; texts with the same path are queued together.
 
-        `glossaries` has the terms for the texts of a path. Addresses and placeholders always survive.
+        `glossaries` has the terms for the texts of each path. Addresses and placeholders in a text are kept
+        unchanged even without a glossary.
         If all texts have the same path, `on_progress(done, total)` counts each sentence once per model.
+        Otherwise `on_progress` is not called.
         """
         by_path = _group_by_path(pivot_paths)
         with self.open_request(client) as request:
@@ -247,7 +250,7 @@ class TranslationPipeline:
             try:
                 groups = await asyncio.gather(*tasks)
             finally:
-                for task in tasks:  # if one path fails, gather lets the others go on
+                for task in tasks:  # if a task fails, `gather` does not cancel the other tasks
                     task.cancel()
         translated = {
             index: translation
@@ -334,9 +337,10 @@ class TranslationPipeline:
         *,
         on_progress: OnProgress | None = None,
     ) -> list[tuple[Candidate, ...]]:
-        """Return the candidates of each sentence. All models but the last give one candidate.
+        """Return the candidates of each sentence. Every model before the last gives one candidate.
 
-        A single model places terms itself; through a pivot language, the composed word links place them.
+        If there is one model, its worker places the terms. If there are several models, the terms are placed
+        here, by the composed word links.
         """
         originals = sentences
         best: list[Candidate] = []
@@ -363,7 +367,7 @@ class TranslationPipeline:
     async def _stream_path(
         self, sentences: list[str], keys: Sequence[BatchKey], request: OpenRequest, terms: Terms
     ) -> AsyncGenerator[str | tuple[Candidate, ...]]:
-        """Yield the candidates of one sentence after another, and its partial texts before them."""
+        """For each sentence in order, yield its partial texts, and then its candidates."""
         *pivot_keys, key = keys
         best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request, {})]
         texts = [candidate.text for candidate in best] if pivot_keys else sentences
@@ -415,7 +419,7 @@ def _group_by_path(pivot_paths: Sequence[PivotPath]) -> dict[PivotPath, list[int
 
 
 def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
-    """Return the key of each model on a path: all but the last give one candidate, which is not streamed."""
+    """Return the key of each model on a path. Models before the last give one candidate and do not stream."""
     last = options.without_tags()
     if len(path) == 1:
         return [BatchKey(path[0].model_index, last)]
@@ -426,7 +430,7 @@ def _batch_keys(path: PivotPath, options: TranslateOptions) -> list[BatchKey]:
 def _split(
     texts: Sequence[str], path: PivotPath, options: TranslateOptions, glossary: Glossary | None
 ) -> tuple[list[tuple[Span, ...]], list[str], Terms]:
-    """Return the spans of each text's sentences, all sentences as the model gets them, and their terms."""
+    """Return the spans of each text's sentences, all sentences with their tags, and the terms in them."""
     spans = [tuple(text_spans(text, path[0].sentences)) if path else () for text in texts]
     sentences = [
         _with_tags(text[start:end], options)
@@ -441,7 +445,7 @@ def _with_tags(sentence: str, options: TranslateOptions) -> str:
 
 
 def _without_tags(candidates: tuple[Candidate, ...], count: int) -> tuple[Candidate, ...]:
-    """Return the candidates with links to the sentence without its `count` tags: the next word is word 0."""
+    """Return the candidates with links to the sentence without its first `count` words, which are tags."""
     if not count:
         return candidates
     return tuple(
@@ -471,19 +475,19 @@ def _translated_text(
 
 
 def _find_terms(sentences: Sequence[str], glossary: Glossary | None) -> Terms:
-    """Return the terms of the sentences that have any, by the index of the sentence."""
-    found: Terms = {}
+    """Return the terms of each sentence, by the index of the sentence. Leave out sentences without terms."""
+    terms: Terms = {}
     for index, sentence in enumerate(sentences):
         matches: Sequence[TermMatch] = find_protected(sentence)
         if glossary is not None:
             matches = glossary.find(sentence, matches)
         if matches:
-            found[index] = matches
-    return found
+            terms[index] = matches
+    return terms
 
 
 def _with_links(options: TranslateOptions, path: PivotPath, terms: Terms) -> TranslateOptions:
-    """Return options that request word links if the links of several models place the terms."""
+    """Return options that request word links if `_run_path` needs them to place terms."""
     return options._replace(align=True) if terms and len(path) > 1 else options
 
 

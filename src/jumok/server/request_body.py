@@ -1,6 +1,6 @@
 """The fields of a request: from JSON, a form, a multipart form or, as LibreTranslate allows, the query.
 
-The bytes of a body are counted while they arrive: one that is too large or too slow is refused unparsed.
+The bytes of a body are counted while they arrive. A body that is too large or too slow is not parsed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ LARGE_FORM_BYTES = 64 * 2**10
 """Larger forms are decoded in a thread: 2 MB of `%41` take a third of a second."""
 MAX_FIELDS = 20
 MAX_VALUES = 10_000
-"""Strings, numbers, arrays and objects in a body, together."""
+"""Maximum number of values in a body: of strings, numbers, arrays and objects together."""
 MAX_EXTRA_CHARACTERS = 10_000
-"""Characters that field names, and values besides `q`, may have in addition to `Limits.max_characters`."""
+"""Field names, and values of fields other than `q`, may have this many characters in addition to
+`Limits.max_characters`."""
 BODY_TOO_LARGE = "the body has too many values, or too long ones"
 FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
@@ -78,7 +79,7 @@ async def parse_request(
     headers = Headers(scope=scope)
     content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     query = _parse_urlencoded(scope["query_string"])
-    query.pop("api_key", None)  # URLs end up in logs and histories; a key must not
+    query.pop("api_key", None)  # a key in a URL would be stored in logs, so it is not accepted
     fields = RequestFields()
     if content_type == "application/json":
         fields.by_name = _parse_json(body, limits)
@@ -94,7 +95,7 @@ async def parse_request(
         raise HTTPException(
             415, f"The content type is not supported. Send application/json, {FORM} or {MULTIPART}."
         )
-    # A body of at most MAX_EXTRA_CHARACTERS bytes can hold neither too many values nor too many characters.
+    # A body of at most MAX_EXTRA_CHARACTERS bytes cannot exceed these limits, so it is not checked.
     if len(body) + len(scope["query_string"]) > MAX_EXTRA_CHARACTERS and _is_too_large(
         fields.by_name, limits
     ):
@@ -111,7 +112,10 @@ async def parse_request(
 
 
 async def read_body(scope: Scope, receive: Receive, limits: Limits, budget: BodyMemoryBudget) -> bytes:
-    """Read the body and reserve its bytes in `budget`; the caller releases them, unless this raises."""
+    """Read the body and reserve its bytes in `budget`.
+
+    The caller releases the bytes. If this function raises an exception, it has released them itself.
+    """
     body = bytearray()
     try:
         await _read_into(body, Headers(scope=scope), receive, limits, budget)
@@ -217,7 +221,7 @@ def _parse_urlencoded(data: bytes) -> dict[str, Any]:
 
 
 def _fields_of_form(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the fields by name. `tags` may occur several times; of other repeated names the last is used."""
+    """Return the fields by name. If a name is repeated, its last value is used; of `tags`, all values."""
     fields: dict[str, Any] = dict(pairs)
     tags = [value for name, value in pairs if name == "tags"]
     return {**fields, "tags": tags} if len(tags) > 1 else fields
@@ -248,7 +252,7 @@ async def _parse_multipart(scope: Scope, body: bytes, limits: Limits) -> Request
 
 
 def _replace_surrogates(value: Any) -> Any:
-    """Replace unpaired surrogates, which JSON can spell and UTF-8 cannot encode, with U+FFFD."""
+    """Replace unpaired surrogates with U+FFFD. JSON can contain them as escapes; UTF-8 cannot encode them."""
     if isinstance(value, str):
         if value.isascii():
             return value

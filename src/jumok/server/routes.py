@@ -39,7 +39,7 @@ class ApiRequest(Request):
         self.body_bytes = 0
         """Bytes of the body, which are reserved until the response is sent."""
         self.client_id = client_network((scope.get("client") or ("", 0))[0])
-        """The IPv4 address or IPv6 /64 network; once a key has been checked, the id of its holder."""
+        """The IPv4 address or IPv6 /64 network of the client; after an API key was checked, the key's id."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -50,23 +50,24 @@ class ApiRequest(Request):
 class Endpoint:
     """The application behind one route, and what the OpenAPI document says about it.
 
-    The route's id in the document is the name of the handler, its summary the first line of the handler's
-    docstring.
+    In the document, the id of the route is the name of the handler, and the summary of the route is the first
+    line of the handler's docstring.
     """
 
     handler: Callable[[ApiRequest], Awaitable[Response]]
     answer: Any = None
-    """The type of the answer, as pydantic describes it; without one, the route is not in the document."""
+    """The type of the answer, which pydantic describes. If it is None, the document has no such route."""
     request: type[ApiModel] | None = None
     _: KW_ONLY
     body_types: tuple[str, ...] = (JSON_TYPE,)
     answer_types: tuple[str, ...] = (JSON_TYPE,)
     more_errors: tuple[str, ...] = ()
-    """Statuses besides those of every route with this method."""
+    """Error statuses in addition to those that every route with this method can return."""
     is_offered: Callable[[Service], bool] = lambda _: True
-    """Whether this server's document lists the route. Without the models it needs, requests are refused."""
+    """Whether this server has the models that the route needs. If not, the document does not list the route,
+    and requests to it are refused."""
     guarded: bool = True
-    """Whether requests need a key, if the server has keys, and count towards the client's rate limit."""
+    """Whether requests count towards the client's rate limit, and need a key if the server has keys."""
     error_page: Callable[[ApiRequest, HTTPException], Response] | None = None
     """Renders errors as a page; by default they are JSON."""
 
@@ -95,7 +96,10 @@ class Endpoint:
 
 
 def _check_key(request: ApiRequest) -> None:
-    """Find out whose key it is. Wrong keys count towards the rate limit of their address."""
+    """Check the API key, and use its id as the id of the client.
+
+    A wrong key counts towards the rate limit of the address that sent it.
+    """
     service = request.service
     try:
         request.client_id = service.api_keys.check(request.content.api_key)
@@ -104,7 +108,10 @@ def _check_key(request: ApiRequest) -> None:
 
 
 async def _send_stream(response: StreamingResponse, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send chunk by chunk; to an HTTP/1.0 client, which knows no chunked encoding, all at once."""
+    """Send a response chunk by chunk. For an HTTP/1.0 client, send the chunks as one body instead.
+
+    HTTP/1.0 has no chunked encoding.
+    """
     if scope["http_version"] != "1.0":
         await response.stream_response(send)
         return
@@ -119,7 +126,7 @@ async def unless_disconnected(receive: Receive, work: Awaitable[Result]) -> Resu
     watchers: list[asyncio.Task[None]] = []
 
     async def watch() -> None:
-        await receive()  # the body has been read, so this is the disconnect
+        await receive()  # the body has been read, so the next message is the disconnect
         timeout.reschedule(loop.time())
 
     # Most requests are answered before the timer, and never need a task.

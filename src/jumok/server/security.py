@@ -1,8 +1,9 @@
 """Access control: checks of the Host and Origin headers, API keys, and a rate limiter.
 
 Any web page that a user visits can send requests to the user's own machine. The Origin header identifies the
-page; the Host header reveals a foreign name that was made to point here (DNS rebinding). A page of another
-site that embeds images, scripts or frames sends no Origin: Sec-Fetch-Site says that it is another site.
+page. The Host header reveals a foreign name that was made to point here (DNS rebinding). If a page of another
+site embeds images, scripts or frames, their requests have no Origin header, but a Sec-Fetch-Site header that
+says that the page belongs to another site.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ class HostOriginPolicy:
         self._origins = {origin.rstrip("/").lower() for origin in origins}
 
     def check(self, headers: Headers) -> str:
-        """Return the Origin header if it is an allowed foreign origin, "" for the server's own or none.
+        """Return the Origin header if it is the origin of another site that is allowed.
 
+        Return "" if there is no Origin header, or if it is the origin of this server.
         Raise 403 if the host or the origin is not allowed.
         """
         hosts = headers.getlist("host")
@@ -75,10 +77,10 @@ class HostOriginPolicy:
         )
 
     def _check_site(self, headers: Headers) -> None:
-        """Refuse what a page of another site embeds. Only browsers send Sec-Fetch headers.
+        """Refuse requests for images, scripts or frames that a page of another site embeds.
 
-        Links from other sites are allowed. So are requests in mode "cors" without an Origin, which come from
-        extensions of the browser.
+        Only browsers send Sec-Fetch headers. Links from other sites are allowed. Requests in mode "cors"
+        without an Origin are also allowed, because they come from extensions of the browser.
         """
         if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
             return
@@ -108,7 +110,7 @@ def _host_name(header: str) -> str:
 
 
 class ApiKeys:
-    """Digests of the accepted keys. Without any, everyone may use the server."""
+    """Digests of the accepted keys. If there are no keys, everyone may use the server."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._digests = [_digest(key) for key in keys]
@@ -117,7 +119,7 @@ class ApiKeys:
         return bool(self._digests)
 
     def check(self, key: str) -> str:
-        """Return an id of the key's holder that does not reveal the key; raise 403 for a wrong key."""
+        """Return an id of the key that does not reveal the key; raise 403 for a wrong key."""
         received = _digest(key)
         # Every key is compared, in constant time.
         matches = [hmac.compare_digest(received, digest) for digest in self._digests]
@@ -128,7 +130,10 @@ class ApiKeys:
 
 @lru_cache(maxsize=256)
 def client_network(address: str) -> str:
-    """Return what identifies a client: its IPv4 address, or its IPv6 /64 network (one customer's)."""
+    """Return the IPv4 address or the IPv6 /64 network that identifies a client.
+
+    A provider usually gives each customer one /64 network.
+    """
     try:
         parsed = ip_address(address)
     except ValueError:
@@ -143,21 +148,22 @@ class RateLimiter:
 
     def __init__(self, requests_per_minute: int) -> None:
         self._per_minute = requests_per_minute
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # client → requests left, time
+        # client → (remaining requests, time of the last request)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def check(self, client: str) -> None:
         """Count a request; raise 429 if the client has sent too many."""
         if not self._per_minute:
             return
         now = time.monotonic()
-        left, updated = self._buckets.pop(client, (float(self._per_minute), now))
-        left = min(float(self._per_minute), left + (now - updated) * self._per_minute / 60)
+        remaining, last_time = self._buckets.pop(client, (float(self._per_minute), now))
+        remaining = min(float(self._per_minute), remaining + (now - last_time) * self._per_minute / 60)
         # Refused requests consume nothing; otherwise clients behind one NAT would starve each other.
-        self._buckets[client] = (left - (left >= 1), now)
+        self._buckets[client] = (remaining - (remaining >= 1), now)
         while len(self._buckets) > MAX_CLIENTS:
             self._buckets.popitem(last=False)
-        if left < 1:
-            seconds = 60 / self._per_minute * (1 - left)
+        if remaining < 1:
+            seconds = 60 / self._per_minute * (1 - remaining)
             raise retry_later(429, f"Slowdown: {self._per_minute} per 1 minute", seconds)
 
 

@@ -79,13 +79,15 @@ class Service:
             self.queue, load_message, workers=settings.workers, limits=limits, on_event=self._on_event
         )
         self.metrics.add_gauge("waiting_sentences", "Sentences in the queue", lambda: len(self.queue))
-        self.metrics.add_gauge("open_requests", "Requests being answered", lambda: self.queue.open_requests)
+        self.metrics.add_gauge(
+            "open_requests", "Requests being answered", lambda: self.queue.num_open_requests
+        )
         self.metrics.add_gauge("workers", "Workers that are ready", lambda: len(self.pool.pids))
         self._reload_lock = asyncio.Lock()
 
     def is_idle(self) -> bool:
         """Return whether no request is being answered and nothing runs in the thread."""
-        return not self.queue.open_requests and self.thread_slot.is_free
+        return not self.queue.num_open_requests and self.thread_slot.is_free
 
     def tags(self, pair: LanguagePair) -> tuple[str, ...]:
         """Return the tags that a source sentence of a model may begin with."""

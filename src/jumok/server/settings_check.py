@@ -1,4 +1,4 @@
-"""`jumok serve --check`: what a server would bind, load and allow, and what is unsafe about it."""
+"""`jumok serve --check`: describe the server that these settings would start, and list unsafe settings."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _security_warnings(settings: ServerSettings) -> Iterator[str]:
 def _is_accessible_to_others(path: Path) -> bool:
     """Return whether other users can read or write a file.
 
-    Credentials that systemd passes to one service have an access control list, whose mask is shown as the
-    permissions of the group; they are safe.
+    Credentials that systemd passes to one service are safe. They have an access control list, whose mask
+    looks like permissions of the group.
     """
     credentials = os.environ.get("CREDENTIALS_DIRECTORY")
     if credentials and path.parent == Path(credentials):

@@ -1,4 +1,4 @@
-"""Where work runs that would hold up the event loop: in a thread, one at a time."""
+"""A slot for one thread, in which work runs that would block the event loop."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 MAX_LOOP_CHARACTERS = 4_000
-"""Work on more text runs in a thread. Splitting this much into sentences takes about 1 ms, as starting a
-thread does."""
+"""Work on a longer text runs in a thread. Splitting a text of this length into sentences takes about 1 ms,
+which is about the time for starting a thread."""
 
 
 class ThreadSlot:

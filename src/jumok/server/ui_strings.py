@@ -1,5 +1,7 @@
-"""The strings of the server's pages in English and Korean. The server fills in one language; the script of a
-page can show the other."""
+"""The strings of the server's pages in English and Korean.
+
+The server inserts the strings of one language into a page. The script of the page can change the language.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +202,9 @@ ERROR_MESSAGES: dict[str, dict[int | str, str]] = {
         503: "서버가 지금 요청을 처리할 수 없습니다. {seconds}초 후에 다시 시도하세요.",
     },
 }
-"""What the page shows for an error, by a part of its message or by its status; 0: an error in a stream."""
+"""The messages that the page shows for errors. A key is a part of the error's message, or its HTTP status.
+
+The key 0 is for an error inside a stream."""
 
 _KOREAN_NAME_TABLE = """
 af 아프리칸스어, am 암하라어, ar 아랍어, as 아삼어, az 아제르바이잔어, be 벨라루스어, bg 불가리아어,

@@ -4,9 +4,9 @@ A folder is written under a temporary name beside its final one, flushed to the 
 that is killed while it writes leaves `name.tmp-NUMBER`, never half a `name`. The manifest lists the sha256
 and size of every other file and has a checksum of itself, so verification finds even a flipped bit.
 
-    write_folder(final, files, failure_note=…)  atomic; a full disk and the like raise a StorageError
+    write_folder(final, files, failure_note=…)  atomic; raises a StorageError if the disk is full, for example
     new_folder(final, failure_note=…)           the same as a context manager, for files that are appended to
-    verify_folder(folder) -> files              a ModelFolderError names a file that is not as listed
+    verify_folder(folder) -> files              raises a ModelFolderError if a file differs from the manifest
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-# Flags to open a file that others may have put there: no link, no waiting for a pipe, no text mode. Windows
-# lacks the first two, other systems the third.
+# Flags for opening a file that another user may have created: do not follow a symbolic link, do not wait for
+# a pipe, and do not convert line ends. Windows has only the third flag, other systems only the first two.
 UNTRUSTED_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 MAX_MANIFEST_BYTES = 16 * 2**20  # a manifest is small, and it is parsed before anything is verified
 
-# Errors of open(2) that say something about the path itself. All others (too many open files, an I/O error, a
-# missing permission …) say something about this moment or this process: the file may be undamaged.
+# Errors of open(2) that mean that the path itself is wrong. All other errors (too many open files, an I/O
+# error, a missing permission …) may be temporary, or concern only this process. The file may be undamaged.
 _PATH_ERRORS = {
     errno.ENOENT: "it is missing",
     errno.ENOTDIR: "it is missing",
@@ -117,7 +117,7 @@ def make_folder(folder: Path, *, mode: int = 0o777) -> None:
 
 
 def manifest_entry(data: bytes) -> dict[str, Any]:
-    """Return the entry in a manifest of a file with this content."""
+    """Return the manifest entry of a file with this content."""
     return {"sha256": hashlib.sha256(data).hexdigest(), "size": len(data)}
 
 
@@ -127,7 +127,7 @@ def write_file(
     *,
     failure_note: str = "The file that was there before is untouched.",
 ) -> None:
-    """Write or replace one file atomically. A large one may come in chunks."""
+    """Write or replace one file atomically. `data` may be an iterable of chunks, for large files."""
     with disk_errors(path, failure_note):
         temporary = _temporary(path)
         try:
@@ -148,8 +148,8 @@ def remove_folder(folder: Path) -> None:
 def _temporary(path: Path, kind: str = "") -> Path:
     """Return a random name beside a path.
 
-    A process id would not be unique: ids are reused, and two containers or machines with a shared folder have
-    processes of the same id. One could then write to the files of the other.
+    A process id would not be unique: ids are reused, and two containers or machines with a shared folder can
+    have processes with the same id. Then one process could write to the files of the other process.
     """
     return path.with_name(f"{path.name}.tmp-{kind}{secrets.randbits(32)}")
 
@@ -168,15 +168,15 @@ def _remove(path: Path) -> None:
 
 
 def is_leftover(name: str) -> bool:
-    """Return whether a name is that of a half-written or half-removed file or folder."""
+    """Return whether a name is that of a temporary file or folder, which a killed process has left behind."""
     return re.search(r"\.tmp-(removed-|replaced-)?\d+$", name) is not None
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left in a folder: `name.tmp-NUMBER` and `name.tmp-removed-NUMBER`.
+    """Remove the temporary files of killed processes: `name.tmp-NUMBER` and `name.tmp-removed-NUMBER`.
 
-    A `name.tmp-replaced-NUMBER` is complete: it gets its name back if the folder that should replace it has
-    not.
+    `name.tmp-replaced-NUMBER` is a complete old folder. If there is no folder `name`, because the process was
+    killed before the new folder got this name, the old folder is renamed back to `name`.
     """
     for path in folder.glob("*.tmp-*"):
         replaced = re.fullmatch(r"(.+)\.tmp-replaced-\d+", path.name)
@@ -196,10 +196,10 @@ def write_and_sync(path: Path, data: bytes | Iterable[bytes]) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk; file systems that cannot do this report EINVAL."""
+    """Flush the names in a folder to the disk. A file system that cannot do this reports EINVAL."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # a folder that may be written to and not read
+    except PermissionError:  # this user may write to the folder but not read it
         return
     try:
         os.fsync(descriptor)
@@ -211,7 +211,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _sync_new_name(path: Path, failure_note: str) -> None:
-    """Flush the new name of a file or folder, which is complete even if this fails."""
+    """Flush the new name of a file or folder to the disk. Its content is complete even if this fails."""
     try:
         _sync_folder(path.parent)
     except OSError as error:
@@ -251,14 +251,14 @@ def checksum(content: Mapping[str, Any]) -> str:
 
 
 def read_json_with_checksum(path: Path) -> dict[str, Any]:
-    """Read a file of `json_with_checksum`; refuse one that has been changed since."""
+    """Read a file that `json_with_checksum` has produced. Refuse it if its content was changed."""
     data = read_regular_file(path, max_bytes=MAX_MANIFEST_BYTES)
     try:
         content = json.loads(data, parse_constant=_refuse_constant)
         if not isinstance(content, dict):
             raise ModelFolderError(damage_message(path, "it is not a JSON object"))
         recorded = content.pop("checksum", None)
-        computed = checksum(content)  # a lone surrogate, which JSON can spell, raises here
+        computed = checksum(content)  # raises for a lone surrogate, which JSON can contain as an escape
     except (ValueError, RecursionError) as error:
         raise ModelFolderError(damage_message(path, f"it is not JSON ({error})")) from None
     if recorded != computed:
@@ -271,7 +271,7 @@ def _refuse_constant(name: str) -> None:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Read a file of `json_with_checksum` that lists files."""
+    """Read a file that `json_with_checksum` has produced and that has a list of files."""
     content = read_json_with_checksum(path)
     if not isinstance(content.get("files"), dict):
         raise ModelFolderError(damage_message(path, 'it has no list of "files"'))
@@ -331,10 +331,10 @@ def read_listed_file(folder: Path, name: str, entry: object) -> bytes:
 
 
 class OpenFile:
-    """A regular file that can be read again, also after its folder was replaced or removed.
+    """A regular file that can be read even after its folder was replaced or removed.
 
-    Unix keeps such a file until nobody has it open. Windows would refuse to replace a folder with an open
-    file, so on Windows the file is not opened, and `read` returns None.
+    Unix keeps an open file until the last process closes it. Windows would refuse to replace a folder with an
+    open file, so on Windows the file is not opened, and `read` returns None.
     """
 
     def __init__(self, path: Path) -> None:
@@ -368,7 +368,7 @@ def check_file_name(folder: Path, name: str) -> None:
 
 
 def verify_folder(folder: Path, *, manifest: str = "manifest.json") -> dict[str, bytes]:
-    """Return the bytes of every listed file; refuse one whose size or sha256 differs."""
+    """Return the bytes of every listed file. Refuse a file whose size or sha256 differs from the manifest."""
     content = read_manifest(folder / manifest)
     for name in content["files"]:
         check_file_name(folder, name)

@@ -10,7 +10,10 @@ _WEIGHTS = ("model.safetensors", "pytorch_model.bin")
 
 
 def foreign_format(path: Path) -> str:
-    """Return what a path holds, such as "a Marian model", judged by file names; "" if they do not say."""
+    """Describe the model at a path, such as "a Marian model", by its file names.
+
+    Return "" if the file names are not those of a known format.
+    """
     if path.is_file():
         if path.suffix == ".argosmodel":
             return "an Argos Translate package"
@@ -30,14 +33,14 @@ def foreign_format(path: Path) -> str:
 
 def foreign_model_hint(path: Path) -> str:
     """Return a sentence with the command that imports the model at a path, or ""."""
-    found = foreign_format(path)
-    if not found:
+    description = foreign_format(path)
+    if not description:
         return ""
-    return f" It looks like {found}: `jumok import {path} --out model` turns it into a model folder."
+    return f" It looks like {description}: `jumok import {path} --out model` turns it into a model folder."
 
 
 def hub_hint(path: Path) -> str:
-    """Return how to import the model that a missing path may name on the Hugging Face hub, or ""."""
+    """Return advice if a missing path looks like the name of a model on the Hugging Face hub, else ""."""
     name = str(path)
     if not _HUB_NAME.fullmatch(name) or Path(name.partition("/")[0]).exists():
         return ""

@@ -54,7 +54,8 @@ README = "README.md"
 RUN_RECORD, MODEL = "run.json", "model"
 """The record of a run, which makes a folder a run folder, and the model folder in it."""
 MAX_REPLACEMENTS, SECONDS_TO_REPLACE = 3, 0.02
-"""How often a run may replace a model while it is being read, and how long to wait for the replacement."""
+"""While a model is being read, a training run may replace its folder this many times. After a failed attempt,
+the reader waits SECONDS_TO_REPLACE seconds."""
 _VOCABULARIES = (SHARED_VOCABULARY, SEPARATE_VOCABULARIES, IMPORTED_VOCABULARY)
 _OPTIONAL_FILES = (SHORTLIST, README)
 
@@ -86,7 +87,7 @@ def jumok_version() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """What `jumok.json` says about a model. Its languages are in the recipe."""
+    """The content of `jumok.json`, which describes a model. The languages of the model are in the recipe."""
 
     recipe: Recipe
     scores: Mapping[str, ScoreRecord] = field(default_factory=dict)
@@ -111,9 +112,9 @@ def save_model(
 ) -> None:
     """Write a model folder. `tokenizers` is file name → bytes (`text/tokenizer_files.py`).
 
-    `README.md` describes the model to people; `readme` replaces the description that follows from the card.
-    `checked` puts the folder on the user's list of checked ones: this process has trained the model.
-    `replace` replaces a folder that exists.
+    `README.md` describes the model to people. `readme` is its text; by default the text is made from the
+    card. `checked` puts the folder on the user's list of checked models; it is set if this process has
+    trained the model. `replace` replaces a folder that exists.
     """
     _check_tokenizers(folder, tokenizers)
     if folder.exists() and not replace:
@@ -126,14 +127,14 @@ def save_model(
     metadata = card_to_json(card)
     write_folder(folder, files, metadata=metadata, manifest=CARD, failure_note=failure_note, replace=replace)
     if checked:
-        with suppress(JumokError):  # the model is stored, whatever happens when the card is read
+        with suppress(JumokError):  # the model is stored, even if its card cannot be read now
             _remember(checksum(read_manifest(folder / CARD)))
 
 
 def save_converted_model(
     folder: Path, card: ModelCard, files: Mapping[str, bytes], tokenizers: Mapping[str, bytes], *, readme: str
 ) -> None:
-    """Write the folder of a model that only CTranslate2 runs; `files` are CTranslate2's."""
+    """Write the folder of a model that only CTranslate2 runs. `files` are the files of CTranslate2."""
     _check_tokenizers(folder, tokenizers)
     if folder.exists():
         raise StorageError(f"{folder} exists already. Choose another name, or move the old model away.")
@@ -165,10 +166,11 @@ class StoredModel:
     converted: Mapping[str, bytes] | None = None
     """The files of a model that only CTranslate2 runs; such a model has no weights of its own."""
     weights_file: OpenFile | None = None
-    """The file of the weights, kept open if their bytes were dropped: a run may replace its model folder."""
+    """The open file of the weights, if their bytes were dropped. A run may replace its model folder, and then
+    the weights can still be read from the open file."""
 
     def weights(self) -> dict[str, Tensor]:
-        """Return the weights as tensors; if their bytes were dropped, read and verify the file again."""
+        """Return the weights as tensors. If their bytes were dropped, read and verify the file again."""
         if self.converted is not None:
             raise UnsupportedError(
                 f"The model in {self.folder} was imported from CTranslate2's files, which translate and do "
@@ -194,7 +196,10 @@ class StoredModel:
 
     @property
     def conversion_digest(self) -> str:
-        """The entry in the list of checked models after which CTranslate2 runs the model without a trial."""
+        """The digest of the model's conversion for CTranslate2 in the list of checked models.
+
+        If the list has this digest, CTranslate2 runs the model without a trial.
+        """
         return _conversion_digest(self.digest)
 
     def without_weights(self) -> StoredModel:
@@ -220,21 +225,24 @@ def read_card(folder: Path) -> ModelCard:
 
 
 def model_digest(folder: Path) -> str:
-    """Return the digest of a model folder's card, which has the sha256 of every file; reads only the card."""
+    """Return the digest of a model folder's card, which lists the sha256 of every file.
+
+    Only the card is read.
+    """
     return checksum(read_manifest(find_model_folder(folder) / CARD))
 
 
 def find_model_folder(folder: Path) -> Path:
-    """Return the model folder of a run folder; any other path as it is."""
+    """Return the model folder of a run folder. Return any other path unchanged."""
     is_run = (folder / RUN_RECORD).is_file() and not (folder / CARD).exists()
     return folder / MODEL if is_run else folder
 
 
 def read_stored_model(folder: Path) -> StoredModel:
-    """Read a model folder, or that of a run, and verify every file but README.md, which people may edit.
+    """Read a model folder, or the model folder of a run, and verify its files.
 
-    A training run replaces its model from time to time: if that happens during the reading, the new model is
-    read. Needs no torch.
+    README.md is not verified, because people may edit it. A training run replaces its model from time to
+    time. If this happens while the model is being read, the new model is read. torch is not needed.
     """
     folder = find_model_folder(folder)
     for _ in range(MAX_REPLACEMENTS):
@@ -249,7 +257,7 @@ def read_stored_model(folder: Path) -> StoredModel:
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """Return what tells this folder from another of the same name; None if there is no folder."""
+    """Return a value that changes when the folder is replaced by another; None if there is no folder."""
     try:
         status = folder.stat()
     except OSError:
@@ -262,31 +270,31 @@ def _read_stored_model(folder: Path) -> StoredModel:
         _refuse_path_without_card(folder)
     content = read_manifest(folder / CARD)
     _check_format(folder, content.get("format"))
-    listed = content["files"]
-    others = (WEIGHTS, *CONVERTED_FILES, *_OPTIONAL_FILES)
-    known = (*others, *(file for vocabulary in _VOCABULARIES for file in vocabulary))
-    for name in listed:
+    entries = content["files"]
+    other_names = (WEIGHTS, *CONVERTED_FILES, *_OPTIONAL_FILES)
+    allowed_names = (*other_names, *(file for vocabulary in _VOCABULARIES for file in vocabulary))
+    for name in entries:
         check_file_name(folder, name)
-        if name not in known:
+        if name not in allowed_names:
             raise ModelFolderError(
                 f"{folder} lists a file that a model of format {MODEL_FORMAT} does not have. "
-                f"Received: {name!r}. Known: {', '.join(known)}."
+                f"Received: {name!r}. Known: {', '.join(allowed_names)}."
             )
-    _check_tokenizers(folder, {name: b"" for name in listed if name not in others})
-    model_file = CONVERTED_MODEL if WEIGHTS not in listed and CONVERTED_MODEL in listed else WEIGHTS
-    if model_file not in listed:
+    _check_tokenizers(folder, {name: b"" for name in entries if name not in other_names})
+    model_file = CONVERTED_MODEL if WEIGHTS not in entries and CONVERTED_MODEL in entries else WEIGHTS
+    if model_file not in entries:
         raise ModelFolderError(damage_message(folder / WEIGHTS, "the card does not list it"))
     card = card_from_json(folder / CARD, content)
-    data = {name: read_listed_file(folder, name, listed[name]) for name in listed if name != README}
+    data = {name: read_listed_file(folder, name, entries[name]) for name in entries if name != README}
     weights, shortlist = data.pop(WEIGHTS, None), data.pop(SHORTLIST, None)
     converted = {name: data.pop(name) for name in CONVERTED_FILES if name in data} or None
     return StoredModel(
-        folder, card, checksum(content), data, listed[model_file], weights, shortlist, converted
+        folder, card, checksum(content), data, entries[model_file], weights, shortlist, converted
     )
 
 
 def store_shortlist(folder: Path, shortlist: bytes, facts: Mapping[str, float | str]) -> None:
-    """Add a shortlist to a model folder, or replace it; `facts` are the measurements with it.
+    """Add a shortlist to a model folder, or replace it. `facts` are its measured cost and speed.
 
     The card lists the shortlist only while the file is there. A process that is killed in between leaves a
     valid model folder, with the shortlist or without.
@@ -374,7 +382,7 @@ def card_to_json(card: ModelCard) -> dict[str, Any]:
 
 
 class _StoredCard(BaseModel):
-    """The types of a card's fields, checked once when it is read."""
+    """The types of the fields of a card. They are checked when the card is read."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 

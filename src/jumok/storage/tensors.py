@@ -1,4 +1,4 @@
-"""Weights to bytes and back, as safetensors: reading them runs no code, unlike pickle."""
+"""Weights to bytes and back, in the safetensors format. Unlike pickle, reading it runs no code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tensors_from_bytes(data: bytes, path: Path) -> dict[str, Tensor]:
 
 
 def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Raise if a number is NaN or infinite: such a model would give empty translations."""
+    """Raise an error if a number is NaN or infinite. Such a model would give empty translations."""
     wrong = [name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())]
     if wrong:
         names = ", ".join(wrong[:3])
@@ -43,9 +43,10 @@ def check_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
 
 
 def module_weights(module: nn.Module) -> dict[str, Tensor]:
-    """Return the parameters and persistent buffers of a module; a tied one once, under its first name.
+    """Return the parameters and persistent buffers of a module.
 
-    The tensors share the module's memory: clone them before the next update.
+    A tied parameter is returned once, under its first name. The tensors share the module's memory: clone them
+    before the next update.
     """
     stored = {id(tensor) for tensor in module.state_dict(keep_vars=True).values()}
     named = [*module.named_parameters(), *module.named_buffers()]
@@ -63,7 +64,7 @@ def load_module_weights(module: nn.Module, weights: Mapping[str, Tensor]) -> Non
 
 
 def check_weights_fit(module: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """Raise if names, shapes or types differ from those of the module. Copies nothing."""
+    """Raise an error if names, shapes or types differ from those of the module. Nothing is copied."""
     expected = module_weights(module)
     mismatched = [name for name in {*expected, *weights} if not _fits(expected.get(name), weights.get(name))]
     if mismatched:

@@ -4,8 +4,9 @@
       engines/        converted models (`inference/engines/cache.py`)
       checked/        one empty file per checked model folder or converted model, named by its digest
 
-It may be deleted at any time. A user who can write to it can replace the models that jumok runs. As ssh does
-with its keys, jumok therefore refuses a folder that belongs to another user, or that others may write to.
+The cache folder may be deleted at any time. Anyone who can write to it can replace the models that jumok
+runs. Like ssh with its keys, jumok therefore refuses a folder that belongs to another user, or to which other
+users may write.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ def cache_folder() -> Path:
 
 
 def private_folder(name: str, *, make: bool = False) -> Path:
-    """Return a folder in the cache folder. Raise a StorageError if others may write to one of the two.
+    """Return a folder in the cache folder. Raise a StorageError if others may write to either folder.
 
-    `make` creates what is missing, for this user alone; otherwise the returned folder may not exist.
+    `make` creates missing folders, which only this user can access. Without `make`, the returned folder may
+    not exist.
     """
     folder = cache_folder() / name
     with disk_errors(folder, f"{ADVICE}."):
@@ -59,11 +61,12 @@ def private_folder(name: str, *, make: bool = False) -> Path:
 
 
 def _check_private(path: Path, status: os.stat_result, *, sticky_allowed: bool = False) -> None:
-    """Raise if a path is a link, or if another user owns it or may write to it.
+    """Raise an error if a path is a link, or if another user owns it or may write to it.
 
-    Root may own it. A group may write to it if its id is that of the owner: many systems give each user such
-    a private group, and let it write to all that the user creates. In a sticky folder, such as /tmp or a
-    tmpfs of a container, others can add files but not replace those of this user.
+    Root may own the path. A group may write to the path if the id of the group is that of the owner: many
+    systems give each user such a private group, with write permission for everything that the user creates.
+    In a sticky folder, such as /tmp or a tmpfs of a container, others can add files, but they cannot replace
+    the files of this user.
     """
     if stat.S_ISLNK(status.st_mode):
         raise StorageError(

@@ -37,7 +37,10 @@ print(json.dumps({"speed_up": rate(torch.bfloat16) / rate(torch.float32), "error
 
 @dataclass(frozen=True, slots=True)
 class Bf16Probe:
-    """What the child found: whether products in bf16 are right, and how much faster than in fp32."""
+    """The result of the child process.
+
+    `works` says whether products in bf16 are correct. `speed_up` is their speed divided by that of fp32.
+    """
 
     works: bool
     speed_up: float

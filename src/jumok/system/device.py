@@ -23,13 +23,13 @@ Device = Literal["auto", "cpu", "cuda", "mps", "xpu"]
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 DEVICES: tuple[Device, ...] = ("auto", "cpu", "cuda", "mps", "xpu")
 PRECISIONS: tuple[Precision, ...] = ("auto", "fp32", "bf16", "fp16")
-ACCELERATORS = ("cuda", "xpu", "mps")  # "auto" takes the first that is there
-MIN_MINUTES_TO_PROBE = 60.0  # of training: a probe takes about two seconds
+ACCELERATORS = ("cuda", "xpu", "mps")  # "auto" takes the first available device
+MIN_MINUTES_TO_PROBE = 60.0  # of planned training; a probe takes about two seconds
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceConfig:
-    """A device as torch names it, such as "cpu" or "cuda:1", the precision of products, and why."""
+    """A device as torch names it, such as "cpu" or "cuda:1", the precision of products, and the reason."""
 
     device: str
     precision: str
@@ -39,11 +39,11 @@ class DeviceConfig:
         return f"{self.device}, {self.precision}" + (f" ({self.reason})" if self.reason else "")
 
     def place(self, model: PlacedModel) -> PlacedModel:
-        """Move the model to the device, and set its precision; return it."""
+        """Move the model to the device, set its precision, and return the model."""
         import torch  # start-up
 
         if any(parameter.device != torch.device(self.device) for parameter in model.parameters()):
-            # Parameters are swapped in place, so that tied ones stay one parameter on every kind of device.
+            # Parameters are swapped in place, so that tied parameters stay tied on every kind of device.
             before = torch.__future__.get_swap_module_params_on_conversion()
             torch.__future__.set_swap_module_params_on_conversion(True)
             try:
@@ -68,10 +68,10 @@ class DeviceConfig:
 def choose_device(
     device: str = "auto", precision: str = "auto", *, index: int | None = None, minutes: float = 0.0
 ) -> DeviceConfig:
-    """Return the device and the precision; raise if this machine does not have what was requested.
+    """Return the device and the precision. Raise an error if this machine does not support the request.
 
-    `index` is that of the accelerator, if there are several. `minutes` is the planned training time: before
-    a long training on the CPU, a probe measures whether bf16 is faster.
+    `index` is the index of the accelerator, if there are several. `minutes` is the planned training time. If
+    a long training on the CPU is planned, a probe measures whether bf16 is faster.
     """
     if device not in DEVICES or precision not in PRECISIONS:
         raise UnsupportedError(
@@ -80,20 +80,21 @@ def choose_device(
         )
     if device == "cpu" and precision == "fp32":
         return DeviceConfig("cpu", "fp32")
-    found = [name for name in ACCELERATORS if _is_available(name)]
+    accelerators = [name for name in ACCELERATORS if _is_available(name)]
     reason = ""
     if device == "auto":
-        device = found[0] if found else "cpu"
-        reason = "the first accelerator" if found else "no accelerator was found"
+        device = accelerators[0] if accelerators else "cpu"
+        reason = "the first accelerator" if accelerators else "no accelerator was found"
     if device == "cpu":
-        return _cpu(precision, minutes, reason)
-    if device not in found:
+        return _cpu_config(precision, minutes, reason)
+    if device not in accelerators:
         raise UnsupportedError(
             f"torch finds no {device} on this machine. Received: device {device}; found: "
-            f"{', '.join(['cpu', *found])}. Choose one of these, or install a torch that supports {device}."
+            f"{', '.join(['cpu', *accelerators])}. Choose one of these, or install a torch that supports "
+            f"{device}."
         )
     name = device if index is None or device == "mps" else f"{device}:{index}"
-    return _accelerator(name, precision, reason)
+    return _accelerator_config(name, precision, reason)
 
 
 def _is_available(name: str) -> bool:
@@ -102,7 +103,7 @@ def _is_available(name: str) -> bool:
     return bool(getattr(torch, name).is_available())
 
 
-def _accelerator(device: str, precision: str, reason: str) -> DeviceConfig:
+def _accelerator_config(device: str, precision: str, reason: str) -> DeviceConfig:
     import torch  # start-up
 
     if precision != "auto":
@@ -113,7 +114,7 @@ def _accelerator(device: str, precision: str, reason: str) -> DeviceConfig:
     return DeviceConfig(device, "bf16" if has_bf16 else "fp32", "; ".join(filter(None, [reason, why])))
 
 
-def _cpu(precision: str, minutes: float, reason: str) -> DeviceConfig:
+def _cpu_config(precision: str, minutes: float, reason: str) -> DeviceConfig:
     if precision == "fp16":
         raise UnsupportedError(
             "fp16 is for accelerators: few processors have it. Received: precision fp16 on the CPU. Choose "

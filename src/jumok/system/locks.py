@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from filelock import BaseFileLock
 
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-"""Errors of a file system that has no locks."""
+"""The errno values of a file system that does not support locks."""
 
 
 def acquire_lock(path: Path, *, wait: bool) -> BaseFileLock:
     """Lock a file for this process until `release()`. A missing file is created; its content never changes.
 
-    Raises a BlockingIOError if another process holds the lock and this one is not to wait, and any other
-    OSError if the file cannot be locked: it is a symbolic link, or its disk has no locks.
+    Raise a BlockingIOError if another process holds the lock and `wait` is False. Raise another OSError if
+    the file cannot be locked, because it is a symbolic link or its file system does not support locks.
     """
     from filelock import FileLock, Timeout  # start-up
 

@@ -18,7 +18,7 @@ TOP_PAD = 64 * 2**20  # bytes that glibc requests from the kernel beyond what it
 
 
 def reuse_freed_memory() -> bool:
-    """Tell glibc to keep freed memory for this process; return whether there is a glibc that accepts this."""
+    """Tell glibc to keep freed memory for this process. Return False if there is no glibc or it refuses."""
     if not sys.platform.startswith("linux"):
         return False
     try:

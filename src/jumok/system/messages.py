@@ -20,8 +20,8 @@ Message = dict[str, Any]
 
 
 def pack_message(message: Message) -> bytes:
-    """Return the bytes of a message, its length first."""
-    # "surrogatepass", as json.loads decodes: a file name that is not UTF-8 has lone surrogates.
+    """Return a message as bytes, preceded by its length."""
+    # A file name that is not UTF-8 has lone surrogates, which only "surrogatepass" can encode.
     data = _COMPACT.encode(message).encode("utf-8", "surrogatepass")
     return _LENGTH.pack(len(data)) + data
 

@@ -30,7 +30,7 @@ def available_cores(root: Path = ROOT) -> int:
 
 @cache
 def _cgroup_limits(root: Path) -> tuple[int, ...]:
-    """Return the limit, in cores, of every control group around this process that has one.
+    """Return the CPU limits, in cores, of the control groups that contain this process.
 
     A container limited to one core of a large machine still sees all cores; it only gets part of their time.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StopFlag:
-    """Set when a signal asks the run to stop. Calling it returns whether it is set."""
+    """A flag that a signal sets to stop the run. Calling the flag returns whether it is set."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -29,7 +29,7 @@ class StopFlag:
 
 @contextmanager
 def stop_on_signals() -> Iterator[StopFlag]:
-    """Within this block the first SIGINT or SIGTERM sets the flag; a second one acts as it would outside.
+    """Within this block, the first SIGINT or SIGTERM sets the flag. A second signal has its usual effect.
 
     A signal that was already ignored when the program started (`nohup`, a background job) stays ignored.
     """

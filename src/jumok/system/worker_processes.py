@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
 
 MAX_ATTEMPTS = 3
-"""A message is given up after this many workers have died on it: it may be the cause."""
+"""After this many workers have died on a message, it is not sent again: the message may be the cause."""
 
 Item = TypeVar("Item")
 
 
 class WorkerProcesses(Generic[Item]):
-    """`count` processes of `cores` threads each. A process gets `first` when it starts, and must answer it.
+    """`count` processes of `cores` threads each. When a process starts, it must answer the message `first`.
 
-    `advice` ends the message of the error if workers die: what to do if memory is short, and what is kept.
+    If workers die, the error message ends with `advice`. It says what to do if there is too little memory.
     """
 
     def __init__(self, code: str, *, count: int, first: Message, advice: str, cores: int = 1) -> None:
         self.count = count
         self.first_answer: Message = {}
-        """What a worker answered to `first`."""
+        """The answer of a worker to `first`."""
         self._code, self._first, self._advice, self._cores = code, first, advice, cores
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
@@ -92,7 +92,7 @@ class WorkerProcesses(Generic[Item]):
                     worker = None
                 if self._stopped:
                     return
-                done.put((item, self._checked(answer, item)))
+                done.put((item, self._check_answer(answer, item)))
         except BaseException as error:
             done.put(error)
         finally:
@@ -128,7 +128,7 @@ class WorkerProcesses(Generic[Item]):
         self.first_answer = answer
         return worker
 
-    def _checked(self, answer: Message | None, item: Item) -> Message:
+    def _check_answer(self, answer: Message | None, item: Item) -> Message:
         if answer is None:
             raise StorageError(
                 f"{MAX_ATTEMPTS} worker processes died one after the other on {item}. {self._advice}"
@@ -156,7 +156,7 @@ class WorkerProcesses(Generic[Item]):
 
 
 def _ask(worker: subprocess.Popen[bytes], message: Message) -> Message | None:
-    """Return a worker's answer; None if it has died."""
+    """Send a message to a worker and return its answer; None if the worker has died."""
     if worker.stdin is None or worker.stdout is None:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Explanations, and the requests of the live attention page: attention, and the effect of changing it.
+"""`/v1/explain`, and the routes that the live attention page uses.
 
-The requests and answers are those of `jumok.server.viewer`, which runs in the workers.
+A worker computes each answer with `jumok.server.viewer`, which defines the format of requests and answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from jumok.server.api.fields import (
     Language,
     check_string,
     described_service,
-    invalid,
+    field_error,
 )
 from jumok.server.api.parameters import check_size
 from jumok.server.http_errors import NOT_FOUND, bad_request
@@ -35,19 +35,26 @@ if TYPE_CHECKING:
     from jumok.server.routes import ApiRequest
     from jumok.server.service import Service
 
-__all__ = ["NO_SINGLE_MODEL", "ROUTES", "ShortText", "named_pair", "require_single_model", "single_model"]
+__all__ = [
+    "NO_SINGLE_MODEL",
+    "ROUTES",
+    "ShortText",
+    "pair_from_url",
+    "require_single_model",
+    "single_model_pair",
+]
 
 NO_SINGLE_MODEL = "No single model translates in this direction, so there is no attention to see."
 PAGE_OPERATIONS = ("explain", "rank-heads", "steps", "measures", "layers")
 MAX_CHARACTERS = 1_000
 MAX_REQUEST_BYTES = 64 * 1024
-"""The largest request to a worker. One with as many changes as `ChangeList` allows is smaller."""
+"""Maximum size of a request to a worker. The longest `ChangeList` that is allowed fits into it."""
 
 
 def _check_short_text(value: Any, service: Service) -> str:
     text = check_string(value, service)
     if len(text) > MAX_CHARACTERS:
-        raise invalid(f"has {len(text)} characters, at most {MAX_CHARACTERS} are allowed")
+        raise field_error(f"has {len(text)} characters, at most {MAX_CHARACTERS} are allowed")
     return text
 
 
@@ -87,7 +94,7 @@ async def explain(request: ApiRequest) -> Response:
     One model explains one sentence; the answer is what `explanation_to_json` writes.
     """
     fields = ExplainRequest.read(request)
-    pair = single_model(request, fields.source, fields.target)
+    pair = single_model_pair(request, fields.source, fields.target)
     changes = [change_to_json(change) for change in fields.changes]
     body = {"sentence": fields.q, "changes": changes, "index": fields.index}
     if fields.translation is not None:
@@ -99,13 +106,13 @@ async def explain(request: ApiRequest) -> Response:
         raise HTTPException(409, str(error)) from None
 
 
-async def answer_page(request: ApiRequest) -> Response:
+async def answer_live_page(request: ApiRequest) -> Response:
     """Answer a request of the live page."""
     operation = request.path_params["operation"]
     if operation not in PAGE_OPERATIONS:
         raise HTTPException(404, NOT_FOUND)
     try:
-        return await _send_to_model(request, named_pair(request), operation, request.fields)
+        return await _send_to_model(request, pair_from_url(request), operation, request.fields)
     except DataError as error:
         raise bad_request(str(error)) from None
 
@@ -129,7 +136,7 @@ async def _send_to_model(
     return Response(answer, media_type="application/json")
 
 
-def named_pair(request: ApiRequest) -> LanguagePair:
+def pair_from_url(request: ApiRequest) -> LanguagePair:
     """Return the language pair that the URL names."""
     for pair in request.service.language_pairs.text_pairs:
         if pair.name == request.path_params["direction"]:
@@ -137,8 +144,11 @@ def named_pair(request: ApiRequest) -> LanguagePair:
     raise HTTPException(400, NO_SINGLE_MODEL)
 
 
-def single_model(request: ApiRequest, source: str, target: str) -> LanguagePair:
-    """Return the language pair of the model that translates directly; refuse if none does."""
+def single_model_pair(request: ApiRequest, source: str, target: str) -> LanguagePair:
+    """Return the language pair of the one model that translates from `source` to `target`.
+
+    Raise a 400 error if no model translates directly between the two languages.
+    """
     path = request.service.language_pairs.pivot_path(source, target)
     if path is None or len(path) != 1:
         raise bad_request(f"no single model translates from {source[:40]} to {target[:40]}")
@@ -149,5 +159,5 @@ ROUTES = [
     Route(
         "/v1/explain", Endpoint(explain, ExplainAnswer, ExplainRequest, more_errors=("409",)), methods=POST
     ),
-    Route("/attention/{direction}/{operation}", Endpoint(answer_page), methods=POST),
+    Route("/attention/{direction}/{operation}", Endpoint(answer_live_page), methods=POST),
 ]

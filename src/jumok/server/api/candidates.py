@@ -1,4 +1,4 @@
-"""`/v1/candidates`: other words for one place in a translation, each with the whole translation it gives."""
+"""`/v1/candidates`: alternatives for one word of a translation, each with the translation that results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.routing import Route
 from typing_extensions import TypedDict
 
 from jumok.errors import DataError
-from jumok.server.api.attention import ShortText, require_single_model, single_model
+from jumok.server.api.attention import ShortText, require_single_model, single_model_pair
 from jumok.server.api.fields import ApiModel, Language, Tags, bounded_integer
 from jumok.server.api.parameters import check_size, check_tags
 from jumok.server.api.v1 import ScoredText, ScoredWord, SpanLink, translation_json
@@ -54,10 +54,11 @@ class CandidatesAnswer(TypedDict):
 async def find_candidates(request: ApiRequest) -> Response:
     """Find other words at a position of a translation.
 
-    For each of the most probable words after `prefix`, the answer has the translation that begins with both.
+    The answer has the most probable words after `prefix`. With each word comes the best translation that
+    begins with the prefix and this word.
     """
     fields, service = CandidatesRequest.read(request), request.service
-    pair = single_model(request, fields.source, fields.target)
+    pair = single_model_pair(request, fields.source, fields.target)
     check_size([fields.q, fields.prefix], service)
     check_tags(fields.tags, [(pair,)], service)
     num_sentences = len(text_spans(fields.q, pair.sentences))

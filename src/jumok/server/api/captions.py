@@ -1,6 +1,6 @@
 """Captions of pictures, by models that were trained on pictures.
 
-A worker decodes the picture: a damaged or hostile one cannot harm the server.
+The picture is decoded in a worker process, so that a damaged or malicious picture cannot crash the server.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from jumok.errors import DataError
-from jumok.server.api.fields import STRING, ApiModel, Checked, check_string, invalid
+from jumok.server.api.fields import STRING, ApiModel, Checked, check_string, field_error
 from jumok.server.api.v1 import ScoredText, scored_json
 from jumok.server.http_errors import bad_request
 from jumok.server.request_body import MULTIPART
@@ -30,10 +30,10 @@ PICTURE_SCHEMA = {"description": "A picture: PNG, JPEG, GIF, BMP, WebP, TIFF or 
 
 
 def _check_target(value: Any, service: Service) -> str:
-    target, known = check_string(value, service), service.language_pairs.captions
-    if target not in known:
-        listed = ", ".join(known) or "none"
-        raise invalid(f"names {target[:40]}, in which no model writes captions; known: {listed}")
+    target, languages = check_string(value, service), service.language_pairs.captions
+    if target not in languages:
+        listed = ", ".join(languages) or "none"
+        raise field_error(f"names {target[:40]}, in which no model writes captions; known: {listed}")
     return target
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EVENT_STREAM = "text/event-stream"
 
 
-def event(name: str, data: dict[str, Any]) -> str:
+def format_event(name: str, data: dict[str, Any]) -> str:
     # JSON contains no line break, so nothing that a model generates can end the event.
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=True)}\n\n"
 
@@ -33,4 +33,4 @@ async def _prepend(first: str, events: AsyncIterator[str]) -> AsyncIterator[str]
         async for each in events:
             yield each
     except (BusyError, RequestTooLargeError) as error:
-        yield event("error", {"error": str(error)})
+        yield format_event("error", {"error": str(error)})

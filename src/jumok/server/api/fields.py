@@ -1,7 +1,8 @@
 """The fields of requests as pydantic models, which check them and describe them in the OpenAPI document.
 
-The messages and their order are LibreTranslate's: a request is refused for the first invalid field. Null is
-the same as a missing field, as several clients send it. Handlers check what fields require of each other.
+The error messages are those of LibreTranslate. A request is refused for its first invalid field, in the same
+order as in LibreTranslate. A field that is null counts as missing, because several clients send null.
+Conditions that involve several fields are checked by the handlers.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ __all__ = [
     "Text",
     "TextOrTexts",
 ]
-__all__ += ["allow_known_pairs", "bounded_integer", "check_string", "described_service", "invalid"]
+__all__ += ["allow_known_pairs", "bounded_integer", "check_string", "described_service", "field_error"]
 
 AUTO = "auto"
 STRING: Schema = {"type": "string"}
@@ -68,7 +69,7 @@ class Checked:
 
 
 class ApiModel(BaseModel):
-    """The fields of a route; others are ignored, unless the subclass forbids them."""
+    """The fields of a request to one route. Unknown fields are ignored, unless the subclass forbids them."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
@@ -76,9 +77,9 @@ class ApiModel(BaseModel):
     def read(cls, request: ApiRequest, **more_fields: Any) -> Self:
         """Return the checked fields; raise a 400 for the first that is invalid."""
         fields = {**request.fields, **more_fields}
-        given = {name: value for name, value in fields.items() if value is not None}
+        non_null_fields = {name: value for name, value in fields.items() if value is not None}
         try:
-            return cls.model_validate(given, context=request.service)
+            return cls.model_validate(non_null_fields, context=request.service)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             if first["type"] == "missing":
@@ -88,7 +89,7 @@ class ApiModel(BaseModel):
             raise bad_request(first_error(error)) from None
 
 
-def invalid(reason: str) -> PydanticCustomError:
+def field_error(reason: str) -> PydanticCustomError:
     """Return the error of an invalid field; `ApiModel.read` puts the name of the field before the reason."""
     return PydanticCustomError("invalid", "{reason}", {"reason": reason})
 
@@ -97,7 +98,7 @@ def check_string(value: Any, service: Service) -> str:
     if not value and not isinstance(value, int | float):
         raise PydanticCustomError("missing", "missing")
     if not isinstance(value, str):
-        raise invalid("is not a string")
+        raise field_error("is not a string")
     return value
 
 
@@ -109,18 +110,18 @@ def _check_texts(value: Any, service: Service) -> str | list[str]:
     except PydanticCustomError as error:
         if error.type == "missing":
             raise
-        raise invalid("is not a string or an array of strings") from None
+        raise field_error("is not a string or an array of strings") from None
 
 
 def _check_flag(value: Any, service: Service) -> bool:
-    """Return a boolean; a form sends it as a string."""
+    """Return a boolean. A form sends a boolean as the string "true" or "false"."""
     if not isinstance(value, bool) and value not in ("true", "false"):
-        raise invalid("is not true or false")
+        raise field_error("is not true or false")
     return value in (True, "true")
 
 
 def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
-    """Return the check of an integer; a form sends it as a string."""
+    """Return the check of an integer field. A form sends an integer as a string of digits."""
 
     def check(value: Any, service: Service) -> int:
         if isinstance(value, str) and re.fullmatch(r"0|-?[1-9][0-9]{0,8}", value):
@@ -128,9 +129,9 @@ def bounded_integer(minimum: int, maximum: Callable[[Limits], int]) -> Checked:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise invalid("is not a number")
+            raise field_error("is not a number")
         if not minimum <= value <= maximum(service.limits):
-            raise invalid(f"must be from {minimum} to {maximum(service.limits)}")
+            raise field_error(f"must be from {minimum} to {maximum(service.limits)}")
         return value
 
     def describe(service: Service) -> Schema:
@@ -159,22 +160,24 @@ MAX_TAGS = 8
 
 
 def _check_tags(value: Any, service: Service) -> list[str]:
-    """Return a list of tags. A form sends a single tag as a string, or an empty string for none."""
+    """Return a list of tags. A form sends a single tag as a string, and no tag as an empty string."""
     if isinstance(value, str):
         return [value] if value else []
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value) or len(value) > MAX_TAGS:
-        raise invalid(f"is not an array of at most {MAX_TAGS} tags")
+        raise field_error(f"is not an array of at most {MAX_TAGS} tags")
     return value
 
 
 def _describe_tags(service: Service) -> Schema:
-    known = service.all_tags
-    items = {"items": {"enum": known}, "maxItems": MAX_TAGS} if known else {"maxItems": 0}
-    return {"anyOf": [{"type": "array", **items}, {"enum": ["", *known]}]}
+    tags = service.all_tags
+    items = {"items": {"enum": tags}, "maxItems": MAX_TAGS} if tags else {"maxItems": 0}
+    return {"anyOf": [{"type": "array", **items}, {"enum": ["", *tags]}]}
 
 
 Tags = Annotated[Sequence[str], Checked(_check_tags, _describe_tags)]
-"""Tags such as `<polite>` before every sentence; `parameters.check_tags` refuses those the model lacks."""
+"""Tags such as `<polite>`, which are put before every sentence.
+
+`parameters.check_tags` refuses a tag that the model does not have."""
 Source = Annotated[
     str, Checked(check_string, lambda service: {"enum": [AUTO, *service.language_pairs.codes]})
 ]
@@ -182,7 +185,7 @@ Language = Annotated[str, Checked(check_string, lambda service: {"enum": service
 
 
 MAX_TERMS, MAX_TERM_CHARACTERS = 1_000, 200
-"""Limits of the glossary in a request: all of its terms are looked for in each text."""
+"""Limits of the glossary in a request. Each of its terms is searched for in each text."""
 
 
 def _describe_glossary(service: Service) -> Schema:
@@ -198,7 +201,7 @@ def _describe_glossary(service: Service) -> Schema:
 
 
 GlossaryField = Annotated[Any, Checked(lambda value, _: value, _describe_glossary)]
-"""`parameters.find_pivot_paths` checks it later, when the pivot paths of the texts are known."""
+"""`parameters.find_pivot_paths` checks the glossary, because the check needs the pivot paths of the texts."""
 
 
 def allow_known_pairs(schema: Schema) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
-from jumok.server.api.event_stream import EVENT_STREAM, event, stream_events
+from jumok.server.api.event_stream import EVENT_STREAM, format_event, stream_events
 from jumok.server.api.libretranslate import TranslateFileRequest, read_file
 from jumok.server.request_body import MULTIPART
 from jumok.server.routes import POST, Endpoint
@@ -26,7 +26,8 @@ PROGRESS_SECONDS = 0.1  # between two events
 async def translate_file_as_stream(request: ApiRequest) -> Response:
     """Translate a file, and report the progress as server-sent events.
 
-    `progress` has the sentences that are done and their total; finally `file` has the address.
+    Each `progress` event has the number of translated sentences and the number of all sentences. The last
+    event, `file`, has the address of the translated file.
     """
     return await stream_events(_events(await read_file(request)))
 
@@ -47,13 +48,13 @@ async def _events(file: FileToTranslate) -> AsyncIterator[str]:
             await changed.wait()
             changed.clear()
             if not task.done():
-                yield event("progress", {"done": done, "total": total})
+                yield format_event("progress", {"done": done, "total": total})
                 await asyncio.sleep(PROGRESS_SECONDS)
         answer = await task
     finally:
         task.cancel()
     detected = file.plan.detected
-    yield event(
+    yield format_event(
         "file",
         {
             **answer,

@@ -1,4 +1,7 @@
-"""The API of LibreTranslate: its routes, fields, messages and their order. Its clients work unchanged."""
+"""The API of LibreTranslate, so that clients of LibreTranslate work unchanged.
+
+Routes, fields, error messages and the order of the checks are the same as in LibreTranslate.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class TranslateRequest(ApiModel):
     target: Language
     alternatives: Annotated[int, bounded_integer(0, lambda limits: limits.max_alternatives)] = 0
     format: Annotated[Any, WithJsonSchema({"enum": [*TEXT_FORMATS, ""]})] = ""
-    """`translate` checks it after the languages, as LibreTranslate does."""
+    """`translate` checks the format after the languages, as LibreTranslate does."""
     glossary: GlossaryField = ""
 
 

@@ -1,4 +1,7 @@
-"""What several routes check after the fields: sizes, languages, tags, and pivot paths with glossaries."""
+"""Checks that several routes share: sizes, languages, tags, and pivot paths with their glossaries.
+
+They run after the checks of the single fields.
+"""
 
 from __future__ import annotations
 
@@ -62,20 +65,20 @@ def check_languages(source: str, target: str, service: Service) -> None:
 
 
 def check_tags(tags: Sequence[str], pivot_paths: Sequence[PivotPath], service: Service) -> None:
-    """Refuse a tag that the first model of a path does not have: it would be translated as text.
+    """Refuse a tag that the first model of a pivot path does not have.
 
-    A text that is not translated may have the tags of any model.
+    The model would translate an unknown tag as text. If the path is empty, the text is not translated, and
+    the tags of all models are allowed.
     """
     if not tags:
         return
     for path in set(pivot_paths):
-        known = service.tags(path[0]) if path else service.all_tags
+        allowed_tags = service.tags(path[0]) if path else service.all_tags
         for tag in tags:
-            if tag not in known:
+            if tag not in allowed_tags:
                 model = f"the model from {path[0].source} to {path[0].target}" if path else "this server"
-                raise bad_request(
-                    f"tags parameter: {model} has no tag {tag[:40]!r}. It has {', '.join(known) or 'no tags'}"
-                )
+                listed = ", ".join(allowed_tags) or "no tags"
+                raise bad_request(f"tags parameter: {model} has no tag {tag[:40]!r}. It has {listed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +135,10 @@ def _pivot_path(pairs: LanguagePairs, source: str, target: str) -> PivotPath:
 
 
 def _read_glossaries(value: Any, pivot_paths: set[PivotPath], service: Service) -> dict[PivotPath, Glossary]:
-    """Return the glossary for each pivot path. `value` is the name of a glossary, or has terms of its own.
+    """Return the glossary for each pivot path. `value` is the name of a glossary, or the terms themselves.
 
-    Terms are an object, term → translation, or a list of {"source": …, "target": …}; a form has them as JSON.
+    Terms are an object, term → translation, or a list of {"source": …, "target": …}. A form sends terms as
+    the text of such an object or list in JSON.
     """
     if value == "":
         return {}

@@ -1,4 +1,4 @@
-"""What LibreTranslate's API lacks, under /v1/: scores, n-best lists, alignments and streams.
+"""Routes under /v1/ that LibreTranslate does not have: scores, n-best lists, alignments and streams.
 
 `/v1/explain` is in `attention.py`, `/v1/candidates` in `candidates.py`, `/v1/caption` in `captions.py`,
 `/v1/translate_file/stream` in `file_stream.py`.
@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from typing_extensions import TypedDict
 
-from jumok.server.api.event_stream import EVENT_STREAM, event, stream_events
+from jumok.server.api.event_stream import EVENT_STREAM, format_event, stream_events
 from jumok.server.api.fields import (
     ApiModel,
     Flag,
@@ -138,7 +138,7 @@ async def _events(
     def text_events(end: int) -> list[str]:
         """Return the `text` events of the texts from `num_done` to `end`."""
         return [
-            event(
+            format_event(
                 "text",
                 {"index": index, "text": streamed.pop(index).text(), **_plan_json(plan, index, target)},
             )
@@ -147,7 +147,8 @@ async def _events(
 
     with pipeline.open_request(request.client_id) as opened:
         await pipeline.admit(opened, texts, plan.pivot_paths, options, plan.glossaries)
-        # Adjacent texts with the same path are queued together: with one source language, all of them.
+        # Adjacent texts with the same pivot path are queued together. Usually all texts have the same source
+        # language, and therefore the same path.
         for path, group in groupby(range(len(texts)), key=lambda index: plan.pivot_paths[index]):
             indices = list(group)
             results = pipeline.stream_sentences(
@@ -160,14 +161,14 @@ async def _events(
                 num_done = text_index
                 location = {"index": text_index, "sentence": sentence_index}
                 if isinstance(result, str):
-                    yield event("partial", {**location, "text": result})
+                    yield format_event("partial", {**location, "text": result})
                 else:
                     location |= streamed[text_index].add(result.text())
-                    yield event("sentence", {**location, **translation_json(result, options)})
+                    yield format_event("sentence", {**location, **translation_json(result, options)})
             for each in text_events(indices[-1] + 1):
                 yield each
             num_done = indices[-1] + 1
-    yield event("done", {"texts": len(texts)})
+    yield format_event("done", {"texts": len(texts)})
 
 
 class _StreamedText:
@@ -207,7 +208,7 @@ async def _read_request(request: ApiRequest) -> tuple[list[str], LanguagePlan, T
 
 
 def _plan_json(plan: LanguagePlan, index: int, target: str) -> dict[str, Any]:
-    """Return the source language, the detected one and the pivot languages of a text."""
+    """Return the source language, the detected language and the pivot languages of a text."""
     path = plan.pivot_paths[index]
     detected = {} if plan.detected is None else {"detectedLanguage": plan.detected[index]}
     return {

@@ -1,10 +1,12 @@
 """The live page for one user on one computer: an ASGI application, and the server that runs it.
 
-The server listens on loopback only, and its address contains a secret, so that other users and other pages on
-the same computer get errors only: 404 without the secret, 421 or 403 for another Host or Origin. Both
-headers are checked against DNS rebinding: a page whose own name resolves to this computer sends that name.
+The server listens on loopback only, and its address contains a secret. Other users of the computer do not
+know the secret and get 404. Pages of other sites get 421 because of their Host header, or 403 because of
+their Origin header. The Host header is checked because of DNS rebinding: the owner of a site can make its
+name resolve to this computer, but the Host header then has the name of the site.
 
-The number of connections is limited: a new one replaces the one that has been idle longest.
+The number of connections is limited. If there are too many, the connection that has been idle longest is
+closed.
 """
 
 from __future__ import annotations
@@ -85,7 +87,7 @@ class ViewerServer:
 
 
 class ViewerProtocol(BoundedHttpProtocol):
-    """A connection that may be closed for a new one while it waits for a request."""
+    """A connection that may be closed, while it waits for a request, to make room for a new connection."""
 
     grace_seconds = 0.0
 

@@ -1,4 +1,4 @@
-"""A training run, read while it trains: its metrics, and the model of each checkpoint."""
+"""Reads the folder of a run, even while the run trains: its metrics, and the model of each checkpoint."""
 
 from __future__ import annotations
 
@@ -63,12 +63,18 @@ class RunMonitor:
 
     @property
     def settings(self) -> ModelSettings | None:
-        """The settings of the model that the run trains; None if that is no translator, or not known yet."""
+        """The settings of the model that the run trains.
+
+        None if this model does not translate text, or if the run has not written its record yet.
+        """
         record = self._record()
         return None if record is None else record.recipe.model
 
     def curves(self) -> dict[str, Any]:
-        """Return the run's name and its metrics without lists and objects, to draw it beside another run."""
+        """Return the run's name and its metrics, to draw them beside another run.
+
+        Metrics that are lists or objects are left out.
+        """
         lines = read_metrics(self.folder.metrics)
         scalars = [
             {name: value for name, value in line.items() if isinstance(value, int | float | str)}
@@ -77,7 +83,10 @@ class RunMonitor:
         return {"name": self.name, "metrics": scalars}
 
     def newest(self) -> RunModel | None:
-        """Return the finished model or that of the newest checkpoint; None if there is no translator yet."""
+        """Return the finished model, or the model of the newest checkpoint if the run is not finished.
+
+        Return None if there is no checkpoint yet, or if the run trains no translator of text.
+        """
         steps = self._checkpoint_steps()
         if steps and self.folder.is_finished(self._record()):
             return RunModel(load(self.folder.model, engine="torch"), None)
@@ -89,7 +98,7 @@ class RunMonitor:
         return RunModel(self.translator(steps[-2]), steps[-2]) if len(steps) > 1 else None
 
     def validation_pairs(self, count: int) -> tuple[list[Pair], int]:
-        """Return at most `count` validation pairs, evenly spaced, and how many there are in all."""
+        """Return at most `count` evenly spaced validation pairs, and the number of all validation pairs."""
         pairs = self.folder.read_validation_pairs()
         return evenly_spaced(pairs, count), len(pairs)
 

@@ -54,7 +54,7 @@ CACHE_SIZE = 16
 
 
 class Request(BaseModel):
-    """Fields of exactly these names and types: neither 1.0 nor "1" is an index."""
+    """A request with exactly these names and types of fields. For example, 1.0 or "1" is no index."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -73,9 +73,9 @@ class CellIndex(Request):
 class ExplainRequest(Request):
     """A text or a picture for a model, the changes, and a prefix or a whole translation.
 
-    Of a text that is translated in several segments (sentences, or parts of one that is too long for the
-    model), the one with this `index` is explained.
-    Without `beam`, the search is that of the model's recipe; 1 is greedy.
+    A long text is translated in several segments: sentences, or parts of a sentence that is too long for the
+    model. The segment with this `index` is explained.
+    Without `beam`, the beam is that of the model's recipe. A beam of 1 is greedy search.
     A model of pictures reads `picture`, a data: URL, instead of the sentence. Only "steps" reads `cell`.
     """
 
@@ -124,7 +124,7 @@ class FileRequest(Request):
 class NamedTranslator:
     """A translator, or a classifier of pictures, and its name on the page.
 
-    `settings` are those of the recipe's `model`; without them, the page cannot be saved with the model in it.
+    `settings` is the `model` section of the recipe. Without it, the model cannot be saved in a live file.
     """
 
     name: str
@@ -155,10 +155,12 @@ class NamedTranslator:
 
 
 class ExplanationService:
-    """Answers a page's requests about models and a run, one at a time; long requests yield to waiting ones.
+    """Answers a page's requests about models and a run, one at a time.
 
-    The last `cache_size` explanations are cached, or fewer large ones: the page requests steps and effects
-    of the explanation that it shows. A request beyond `limits` is refused before a model computes anything.
+    A long request lets waiting requests go first, between two parts of its work. Explanations are cached,
+    because the page requests steps and effects of the explanation that it shows. The cache holds the last
+    `cache_size` explanations, or fewer if they are large. A request whose cost exceeds `limits` is refused
+    before a model computes anything.
     """
 
     def __init__(
@@ -202,7 +204,7 @@ class ExplanationService:
 
     @property
     def max_picture_characters(self) -> int:
-        """How long the picture in a request can be: 0 without a model that reads pictures."""
+        """The maximum length of the picture in a request: 0 if no model reads pictures."""
         return MAX_PICTURE_CHARACTERS * any(one.reads_pictures for one in self._models)
 
     def supports(self, operation: str) -> bool:
@@ -230,7 +232,10 @@ class ExplanationService:
         return answer
 
     def _progress_callback(self, on_partial: OnPartial | None) -> OnProgress:
-        """Return what long work calls between its parts: it reports progress and yields to other requests."""
+        """Return the function that long operations call regularly.
+
+        It reports the progress, and lets waiting requests go first.
+        """
 
         def on_progress(done: int, total: int) -> None:
             if on_partial is not None:
@@ -246,7 +251,7 @@ class ExplanationService:
         return document | self._whole_text(request)
 
     def _whole_text(self, request: ExplainRequest) -> dict[str, Any]:
-        """Return the translations of the whole text and of each segment; {} if it is only one segment."""
+        """Return the translations of the whole text and of its segments; {} if it has only one segment."""
         translator = self._models[request.model].translator
         if isinstance(translator, PictureClassifier) or translator.reads_pictures:
             return {}
@@ -344,7 +349,7 @@ class ExplanationService:
     def _explain_checkpoint(self, body: bytes) -> dict[str, Any]:
         request = _parse(CheckpointRequest, body)
         run = cast("RunMonitor", self._run)
-        explanation = self._cached(
+        explanation = self._get_or_compute(
             request.model_dump_json(),
             lambda: _explain_first(run.translator(request.step), request.sentence, self._limits),
         )
@@ -355,10 +360,10 @@ class ExplanationService:
     ) -> Explanation:
         key = hashlib.sha256(request.model_dump_json(exclude={"cell"}).encode()).hexdigest()
         if on_partial is not None and key in self._cache:
-            self._replay(request, self._cache[key], on_partial)
-        return self._cached(key, lambda: self._compute(request, on_partial))
+            self._report_prefixes(request, self._cache[key], on_partial)
+        return self._get_or_compute(key, lambda: self._compute(request, on_partial))
 
-    def _replay(
+    def _report_prefixes(
         self, request: ExplainRequest, cached: Explanation, on_partial: Callable[[str], None]
     ) -> None:
         """Report every prefix of a cached translation, so that the page shows it grow."""
@@ -369,7 +374,7 @@ class ExplanationService:
         for length in range(1, len(cached.target.ids) + 1):
             on_partial(tokenizer.decode(cached.target.ids[:length]))
 
-    def _cached(self, key: str, compute: Callable[[], Explanation]) -> Explanation:
+    def _get_or_compute(self, key: str, compute: Callable[[], Explanation]) -> Explanation:
         if key not in self._cache:
             self._cache[key] = compute()
         self._cache.move_to_end(key)

@@ -1,4 +1,4 @@
-"""What waits in the queue: sentences and questions. Each belongs to a request, each request to a client."""
+"""The items of the queue: sentences and questions. An item belongs to a request, a request to a client."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ class TranslateOptions(NamedTuple):
     stream: bool = False
     """Report the translation while it is being generated."""
     tags: tuple[str, ...] = ()
-    """Words such as `<polite>` before each source sentence; the worker gets them as part of the sentence."""
+    """Tags such as `<polite>`, which are put before each source sentence before a worker receives it."""
 
     def without_tags(self) -> TranslateOptions:
-        """Return the options for a worker: sentences with different tags may be in one batch."""
+        """Return the options for a batch, which may contain sentences with different tags."""
         return self._replace(tags=())
 
 
 class BatchKey(NamedTuple):
-    """What sentences must have in common to be translated in one batch."""
+    """The properties that all sentences of a batch have in common."""
 
     model_index: int
     options: TranslateOptions = TranslateOptions()
@@ -75,14 +75,16 @@ class BatchKey(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Client:
-    """One holder of a key; if the server has no keys, one IPv4 address or IPv6 /64 network."""
+    """The holder of an API key. If the server has no keys, an IPv4 address or an IPv6 /64 network."""
 
     last_seen: float
     virtual_time: float
-    """Seconds of work received, as fair queueing counts them: the client that has received least is next."""
-    open_requests: int = 0
+    """Seconds of work that the client has received, as fair queueing counts them.
+
+    The client with the smallest virtual time is next."""
+    num_open_requests: int = 0
     seconds: float = 0.0
-    """Estimated seconds that one worker needs for what is left of the client's open requests."""
+    """Estimated seconds that one worker needs for the remaining work of the client's open requests."""
     long_seconds: float = 0.0
     """The part of `seconds` that belongs to long requests."""
     waiting_items: int = 0
@@ -91,21 +93,21 @@ class Client:
 
 @dataclass(eq=False, slots=True)
 class OpenRequest:
-    """A request that is being answered: how much of its work is left, and what of it is in the queue."""
+    """A request that is being answered: its remaining work, and its items in the queue."""
 
     client: Client
     turn: float
-    """Orders the requests of a client: the smallest is next. It begins as the time at which the request was
-    opened, and grows with the work that the request receives."""
+    """The request of a client with the smallest `turn` is next. `turn` begins as the time at which the
+    request was opened, and grows with the work that the request receives."""
     deadline: float
     seconds: float = 0.0
-    """Estimated seconds that one worker needs for what is left of the request."""
+    """Estimated seconds that one worker needs for the remaining work of the request."""
     received: float = 0.0
     """Seconds of work that workers have done for the request."""
     is_long: bool = False
-    """Whether its work was estimated to take longer than `LONG_SECONDS` of `queue.py`."""
+    """Whether the request was estimated to take longer than `LONG_SECONDS` of `queue.py`."""
     slowness: float = 1.0
-    """How many times longer its sentences take than estimated."""
+    """Measured seconds of the request's sentences, divided by their estimated seconds; smoothed."""
     waiting: dict[Pending, None] = field(default_factory=dict)  # an ordered set
 
 
@@ -128,12 +130,14 @@ class PendingSentence:
     charged: float = 0.0
     """The seconds that its client was charged for it: fewer if its request was urgent."""
     in_long_batch: bool = False
-    """Whether it was last taken in a batch of a client with much work, while others shared the workers."""
+    """Whether the last batch with this sentence was a long batch: a batch of a client with much work, while
+    the client shared the workers with other clients."""
     failed: bool = False
-    """Whether a worker has failed with it once; the second time it is given up."""
+    """Whether a worker has failed on this sentence once. After a second failure it is not tried again."""
     partial: str = ""
+    """The translation so far, if it is streamed."""
     updated: asyncio.Event = field(default_factory=asyncio.Event)
-    """The translation so far, and an event that is set when it grows, if it is streamed."""
+    """Set when `partial` has grown."""
 
     def update(self, partial: str) -> None:
         self.partial = partial
@@ -142,7 +146,7 @@ class PendingSentence:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a worker is asked apart from translations. It answers one question at a time, as JSON."""
+    """A request to a worker that is not a translation. A worker answers one question at a time, in JSON."""
 
     kind: Literal["explain", "candidates", "caption"]
     fields: Mapping[str, Any]
@@ -157,7 +161,7 @@ class Question:
 
     @property
     def noun(self) -> str:
-        """What messages call its answer."""
+        """The noun for its answer in messages to the user."""
         return {"explain": "explanation", "candidates": "list of words", "caption": "caption"}[self.kind]
 
 
@@ -179,7 +183,7 @@ class PendingQuestion:
 
 Pending = PendingSentence | PendingQuestion
 Work = list[PendingSentence] | PendingQuestion
-"""What a worker takes at a time: a batch of sentences with one key, or one question."""
+"""The work that a worker takes at a time: a batch of sentences with one key, or one question."""
 
 
 def pending_items(work: Work) -> Sequence[Pending]:

@@ -1,13 +1,13 @@
-"""The worker processes, each fed from the queue, and replaced when it dies or hangs.
+"""The worker processes. Each receives work from the queue, and is replaced if it dies or hangs.
 
     pool = WorkerPool(queue, load_message, workers=2, …)
     await pool.start()          # raises a ModelFolderError if a model cannot be loaded
     await pool.reload()         # new workers take over; the old ones finish their batch
     await pool.stop()
 
-If a worker fails or is lost, the sentences of its batch are tried once more; the second time they are given
-up. A question (for an explanation, candidate words or a caption) is not tried again: it may be what made the
-worker fail.
+If a worker fails or is lost, the sentences of its batch are tried once more. After the second failure their
+requests get an error. A question (for an explanation, candidate words or a caption) is not tried again,
+because the question itself may have made the worker fail.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Heartbeats", "WorkerHandle", "WorkerPool"]
 
 WORKER_CODE = "from jumok.server.workers.worker import main; main()"
-# Seconds for a worker to load its models, and to end.
+# Seconds that a worker has to load its models, and to end.
 START_TIMEOUT = 120.0
 STOP_TIMEOUT = 5.0
 CHECK_SECONDS = 0.25
@@ -53,8 +53,9 @@ MAX_CPU_SECONDS, MAX_SLOWNESS = 10.0, 20.0
 """A worker is replaced if its batch uses more than MAX_CPU_SECONDS of CPU time and more than MAX_SLOWNESS
 times the estimate."""
 MIN_RESTART_DELAY, MAX_RESTART_DELAY = 1.0, 30.0
-"""Seconds before the second restart and later ones, doubled each time until a batch succeeds, because a start
-takes seconds of CPU time. The first restart is immediate."""
+"""The first restart is immediate. Before the second restart the server waits MIN_RESTART_DELAY seconds, and
+before each later restart twice as long as before, until a batch succeeds. A start takes seconds of CPU
+time, so a worker that fails again and again must not be restarted all the time."""
 
 
 class WorkerPool:
@@ -169,7 +170,7 @@ class WorkerHandle:
             self._is_working = False
 
     async def _next_work(self) -> Work | None:
-        """Wait for work; None if the process has died or dies meanwhile."""
+        """Wait for work. Return None if the process has died, or dies while waiting."""
         if self._exit is None or self._exit.done():
             return None
         self._waits_for_work = True
@@ -188,13 +189,13 @@ class WorkerHandle:
             self._task.cancel()
 
     async def _watch(self) -> None:
-        """Kill the process if it hangs; `_run` then replaces it like one that has died."""
+        """Kill the process if it hangs. `_run` then replaces the process."""
         loop = asyncio.get_running_loop()
         while True:
             checked = loop.time()
             await asyncio.sleep(CHECK_SECONDS)
             if loop.time() - checked > MAX_SILENCE / 2:
-                self._heartbeats.excuse()  # the server's process did not run either
+                self._heartbeats.restart_timers()  # this process did not run either, so it read no heartbeats
             if self.pid and (reason := self._heartbeats.hang_reason()):
                 self._hang_reason, self.pid = reason, 0
                 if self._process is not None:
@@ -224,7 +225,7 @@ class WorkerHandle:
             return
         _resolve(work, answer)
         if not len(self._queue):
-            await asyncio.sleep(0)  # nothing is waiting for this worker: respond before the bookkeeping
+            await asyncio.sleep(0)  # no work is waiting: let the responses be sent before the bookkeeping
         self._restart_delay = 0.0
         self._has_torch |= needs_torch
         self._queue.complete(work, answer["cpu_seconds"], answer.get("seconds", seconds))
@@ -239,7 +240,7 @@ class WorkerHandle:
         return answer
 
     def _try_again(self, work: Work) -> None:
-        """Return sentences to the queue, unless they have failed twice. A question is given up."""
+        """Return sentences to the queue, unless they have failed twice. A question ends with an error."""
         if isinstance(work, PendingQuestion):
             self._queue.release_question()
             less = "smaller picture" if work.question.kind == "caption" else "shorter text"
@@ -298,7 +299,7 @@ class WorkerHandle:
             raise ModelFolderError(answer["message"])
         self._queue.speed.set_first(answer["speeds"], answer["alphabets"])
         self.tags = [tuple(tags) for tags in answer["tags"]]
-        self._heartbeats.excuse()
+        self._heartbeats.restart_timers()
         self.pid = self._heartbeats.pid = answer["pid"]
         self._on_event("worker_ready", pid=self.pid)
 
@@ -334,7 +335,7 @@ class WorkerHandle:
 
 
 class Heartbeats(asyncio.Protocol):
-    """The reading end of a worker's heartbeats, and what they say about its batch."""
+    """Receives the heartbeats of a worker, and finds out whether the worker hangs."""
 
     def __init__(self) -> None:
         self.pid = 0
@@ -344,7 +345,7 @@ class Heartbeats(asyncio.Protocol):
         self._may_load = False
         self._deadline = 0.0
         self._max_cpu_seconds = 0.0
-        self._progress: tuple[float, float] = (0.0, 0.0)  # CPU seconds at the last progress, and when it was
+        self._progress: tuple[float, float] = (0.0, 0.0)  # CPU seconds and time of the last progress
         self._transport: asyncio.BaseTransport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -360,16 +361,17 @@ class Heartbeats(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    def excuse(self) -> None:
-        """Count silence and standstill from now on."""
+    def restart_timers(self) -> None:
+        """Measure the time without heartbeats, and without progress, from now on."""
         self._last_beat = _now()
         self._progress = self._cpu_seconds, self._last_beat
 
     def working(self, estimated_seconds: float, *, timeout: float = math.inf, may_load: bool = False) -> Self:
-        """Expect progress, and an end within `timeout` seconds, while a `with` block waits for an answer.
+        """Use the result in a `with` statement while the worker computes an answer.
 
-        If the worker may load torch first, no progress is expected: an import can hold Python's global lock
-        (GIL) for seconds, and waits for the disk.
+        During the block, `hang_reason` expects progress, and an answer within `timeout` seconds.
+        `may_load` says that the worker may have to load torch first. Then no progress is expected: an import
+        waits for the disk, and can hold Python's global lock (GIL) for seconds.
         """
         now = _now()
         self._progress = self._cpu_seconds, now
@@ -383,7 +385,7 @@ class Heartbeats(asyncio.Protocol):
 
     def __exit__(self, *_: object) -> None:
         if self._may_load:
-            self.excuse()
+            self.restart_timers()
         self._is_working = self._may_load = False
 
     def hang_reason(self) -> str:

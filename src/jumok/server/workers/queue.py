@@ -1,15 +1,15 @@
 """The work queue: sentences of all requests wait in it, and leave it in batches of similar length.
 
-A free worker takes a batch at once, with one exception: if there are more short requests than workers and few
-waiting sentences, it waits a moment (`GATHER_SECONDS`) for more, because a large batch costs little more than
-a small one. Questions (explanations, captions, …) wait in the same queue. A worker takes one at a time; of
-several workers, one is always left for sentences.
+A free worker takes a batch at once, with one exception. If there are more short requests than workers, and
+few sentences are waiting, the worker waits a moment (`GATHER_SECONDS`) for more sentences, because a large
+batch costs little more than a small batch. Questions (explanations, captions, …) wait in the same queue. A
+worker takes one question at a time. If there are several workers, one of them is reserved for sentences.
 
 Clients take turns: the next batch begins with a sentence of the client that has received the least work, and
 is filled with similar sentences of all clients. A client that sends nothing for a while does not catch up
 later (weighted fair queueing: Demers, Keshav & Shenker 1989). The requests of one client take turns too.
-While a client with much work shares the workers with others, its batches are short, and of several workers
-one is left for the others, so that nobody waits long.
+While a client with much work shares the workers with other clients, its batches are short. If there are
+several workers, one of them is then reserved for the other clients, so that nobody waits long.
 """
 
 from __future__ import annotations
@@ -37,44 +37,51 @@ if TYPE_CHECKING:
 
 GATHER_SECONDS = 0.003
 FEW_SENTENCES = 16
-"""A free worker waits for more sentences if fewer are waiting. Speed is measured on batches of at least this
-many, and on batches that take long."""
+"""If fewer sentences than this are waiting, a free worker waits for more. Speed is measured on batches with
+at least this many sentences, and on batches that take long."""
 MAX_BATCH_SENTENCES = 128
 MAX_BATCH_CHARACTERS = 12_000
 MAX_CANDIDATES = 512
-"""Sentences among which a batch is chosen: looking at all of a long queue would take longer than a batch."""
+"""Number of sentences from which a batch is chosen. Comparing all sentences of a long queue would take longer
+than translating a batch."""
 BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
 """A batch of at least MIN_BATCH_SENTENCES gets no more sentences once its estimate exceeds BATCH_SECONDS."""
 MAX_TIMEOUT_SHARE = 0.25
-"""A batch gets no more sentences, however few it has, once it may take this share of `batch_timeout`."""
+"""A batch gets no more sentences if it is estimated to take this share of `batch_timeout`. This limit is
+stronger than MIN_BATCH_SENTENCES."""
 SHORT_BATCH_SECONDS, MIN_SHORT_BATCH_SENTENCES = 0.01, 2
 """BATCH_SECONDS and MIN_BATCH_SENTENCES while a client with much work shares the workers with others."""
 LONG_SECONDS = 0.5
-"""A request, or a client, with more work than this makes others wait."""
+"""A request is long, and a client has much work, if the estimated work is more than this."""
 RECENT_SECONDS = 5.0
-"""A client counts as present this long after its last request: its next may come during a batch."""
+"""A client counts as present until this long after its last request, because its next request may arrive
+while a batch of another client is being translated."""
 URGENT_SHARE, URGENT_FACTOR = 0.7, 3.0
-"""A request that needs more than this share of its remaining time gets more turns, by this factor."""
+"""A request is urgent if its work takes more than URGENT_SHARE of the time until its deadline. It then gets
+turns URGENT_FACTOR times as often."""
 TURN_FACTOR = 4.0
-"""Each second of work puts the next turn of a request this many seconds back, behind newer requests."""
+"""Each second of work delays the next turn of a request by this many seconds, so that newer requests can come
+first."""
 TOO_LARGE_FACTOR = 1.25
-"""A request is given up if it will take this many times `max_request_seconds`: estimates are not exact."""
+"""A running request is ended with an error if it turns out to need this many times `max_request_seconds`. The
+factor is above 1, because estimates are not exact."""
 MAX_CROWDING = 20.0
-"""The maximum of a measurement of `_crowding`."""
+"""A measurement of `_crowding` counts at most this much."""
 USABLE_SHARE = 0.9
-"""Work is accepted up to this share of what fits into `request_timeout`: estimates are not exact."""
+"""Work is accepted up to this share of the work that fits into `request_timeout`. The share is below 1,
+because estimates are not exact."""
 
 
 class WorkQueue:
-    """Bounded by sentences, by characters, and by what the workers can do in the time for a request."""
+    """A queue with limits on its sentences, its characters, and the time that the workers need for them."""
 
     def __init__(self, limits: Limits, *, workers: int) -> None:
         self._limits = limits
         self.num_workers = workers
         self._clients: dict[str, Client] = {}  # with open requests, or seen recently
         self._requests: dict[OpenRequest, None] = {}  # with waiting items, in the order of arrival
-        self._virtual_time = 0.0  # where clients begin that have received nothing yet
-        self._virtual_time_advanced = 0.0  # when `_virtual_time` was last advanced
+        self._virtual_time = 0.0  # the virtual time of a new client
+        self._virtual_time_updated_at = 0.0
         self._num_long_requests = 0
         self._last_short_request = -RECENT_SECONDS
         self._waiting_items = 0
@@ -86,14 +93,14 @@ class WorkQueue:
         self._num_free_workers = 0
         self._idle: list[asyncio.Future[None]] = []  # one per free worker; the last has worked most recently
         self.speed = WorkSpeed()
-        self.open_requests = 0
+        self.num_open_requests = 0
 
     def __len__(self) -> int:
         return self._waiting_items
 
     @property
     def seconds_behind(self) -> float:
-        """Seconds that the workers need for all open requests, by estimate."""
+        """Estimated seconds that the workers need for all open requests."""
         return self._seconds * self._crowding / self.num_workers
 
     # --- Requests -------------------------------------------------------------------------------------------
@@ -108,26 +115,29 @@ class WorkQueue:
         if not client.waiting_items:
             client.virtual_time = max(client.virtual_time, self._virtual_time)
         client.last_seen = now
-        client.open_requests += 1
-        self.open_requests += 1
+        client.num_open_requests += 1
+        self.num_open_requests += 1
         return OpenRequest(client, turn=now, deadline=deadline)
 
     def _advance_virtual_time(self, now: float) -> None:
-        """Virtual time passes as if all clients that wait were served at the same time, at equal speed."""
+        """Update the virtual time.
+
+        It passes as if all waiting clients were served at the same time, at equal speed.
+        """
         waiting = [client.virtual_time for client in self._clients.values() if client.waiting_items]
-        passed = (now - self._virtual_time_advanced) * self.num_workers / max(1, len(waiting))
+        passed = (now - self._virtual_time_updated_at) * self.num_workers / max(1, len(waiting))
         self._virtual_time = max(self._virtual_time, min([self._virtual_time + passed, *waiting]))
-        self._virtual_time_advanced = now
+        self._virtual_time_updated_at = now
 
     def check_size(self, seconds: float) -> None:
-        """Refuse a request that is too much work for one request, whatever else waits."""
+        """Refuse a request that would be too much work even if the queue were empty."""
         if seconds > self._limits.max_request_seconds * self.num_workers:
             raise RequestTooLargeError(seconds / self.num_workers, self._limits.max_request_seconds)
 
     def check_room(
         self, request: OpenRequest, seconds: float, *, sentences: int = 1, characters: int = 0
     ) -> None:
-        """Raise a BusyError if there is no room for so much work of this request's client.
+        """Raise a BusyError if the client of this request may not add so much work to the queue.
 
         A client may have at most twice as much as is still free (Choudhury & Hahne 1998), so that there is
         always room for another client.
@@ -135,9 +145,9 @@ class WorkQueue:
         limits, client = self._limits, request.client
         capacity = USABLE_SHARE * limits.request_timeout * self.num_workers / self._crowding
         fits = (
-            _fits(capacity, self._seconds, client.seconds, seconds)
-            and _fits(limits.max_queued_sentences, self._waiting_items, client.waiting_items, sentences)
-            and _fits(
+            _may_add(capacity, self._seconds, client.seconds, seconds)
+            and _may_add(limits.max_queued_sentences, self._waiting_items, client.waiting_items, sentences)
+            and _may_add(
                 limits.max_queued_characters, self._waiting_characters, client.waiting_characters, characters
             )
         )
@@ -160,19 +170,19 @@ class WorkQueue:
     def close(self, request: OpenRequest) -> None:
         """Forget a request, and its items that still wait."""
         self.withdraw(list(request.waiting))
-        self._settle(request, request.seconds)
+        self._subtract_work(request, request.seconds)
         self._num_long_requests -= request.is_long
         request.client.last_seen = _now()
-        request.client.open_requests -= 1
-        self.open_requests -= 1
-        # Sums of floats leave a residue, with which an empty queue would seem to have work.
-        if not request.client.open_requests:
+        request.client.num_open_requests -= 1
+        self.num_open_requests -= 1
+        # Rounding errors could leave a small rest, and an empty queue would seem to have work.
+        if not request.client.num_open_requests:
             request.client.seconds = request.client.long_seconds = 0.0
-        if not self.open_requests:
+        if not self.num_open_requests:
             self._seconds = 0.0
 
-    def _settle(self, request: OpenRequest, seconds: float) -> None:
-        """Subtract work that is done, or no longer needed."""
+    def _subtract_work(self, request: OpenRequest, seconds: float) -> None:
+        """Subtract work that is done, or that is no longer needed, from the remaining work."""
         seconds = min(seconds, request.seconds)
         request.seconds -= seconds
         request.client.seconds -= seconds
@@ -191,7 +201,7 @@ class WorkQueue:
         self._wake_workers()
 
     def requeue(self, pending: Sequence[PendingSentence]) -> None:
-        """Put items back before the others of their requests, except those that nobody waits for any more."""
+        """Put items back before the other items of their requests. Items that have ended are left out."""
         self._release_batch(pending)
         for item in reversed(pending):
             if item.future.done():
@@ -218,7 +228,7 @@ class WorkQueue:
                 if (
                     self._requests
                     and self._waiting_items < FEW_SENTENCES
-                    and self.open_requests - self._num_long_requests > self.num_workers
+                    and self.num_open_requests - self._num_long_requests > self.num_workers
                 ):
                     await asyncio.sleep(GATHER_SECONDS)
                 if work := self._next_work():
@@ -233,7 +243,7 @@ class WorkQueue:
         items = pending_items(work)
         estimated = sum(item.seconds for item in items)
         for item in items:
-            self._settle(item.request, item.seconds)
+            self._subtract_work(item.request, item.seconds)
             if estimated:
                 share = item.seconds / estimated
                 item.request.received += share * cpu_seconds
@@ -245,14 +255,14 @@ class WorkQueue:
             return
         self._release_batch(work)
         if estimated:
-            self._review(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)
+            self._correct_estimates(dict.fromkeys(item.request for item in items), cpu_seconds / estimated)
         if len(items) >= FEW_SENTENCES or cpu_seconds >= BATCH_SECONDS / 2:
             self.speed.measure_batch(work, cpu_seconds)
             crowding = min(max(elapsed_seconds / max(cpu_seconds, 1e-3), 1.0), MAX_CROWDING)
             self._crowding += SMOOTHING * (crowding - self._crowding)
 
-    def _review(self, requests: Iterable[OpenRequest], slowness: float) -> None:
-        """Correct the estimates of requests, and give up one that turns out to be far too large."""
+    def _correct_estimates(self, requests: Iterable[OpenRequest], slowness: float) -> None:
+        """Correct the estimates of requests. End a request that turns out to be far too large."""
         limit = self._limits.max_request_seconds * self.num_workers
         for request in requests:
             request.slowness += (min(max(slowness, 0.25), 100.0) - request.slowness) / 2
@@ -267,12 +277,12 @@ class WorkQueue:
                         )
 
     def release_question(self) -> None:
-        """Allow another question to be answered in place of one that has ended."""
+        """Record that a question has ended, so that a worker can take another question."""
         self._num_questions -= 1
         self._wake_workers()
 
     def _release_batch(self, batch: Sequence[PendingSentence]) -> None:
-        """Allow another batch of a client with much work in place of one that has ended."""
+        """Record that a batch has ended, so that a client with much work can get another batch."""
         if any(item.in_long_batch for item in batch):
             self._num_long_batches -= 1
             self._wake_workers()
@@ -311,9 +321,9 @@ class WorkQueue:
     def _next_request(self, is_shared: bool) -> OpenRequest | None:
         """Return the request whose turn it is.
 
-        Of several workers, one is left for sentences while others answer questions. If clients with much
-        work share the workers, that one is left for the sentences of the other clients, unless a request
-        needs all workers to be answered in time.
+        While all workers except one are busy with questions, the last worker takes only sentences. If the
+        workers are shared, batches of clients with much work count like questions, and the last worker takes
+        only sentences of the other clients. Urgent requests of clients with much work are an exception.
         """
         requests: Iterable[OpenRequest] = self._requests
         num_long = self._num_questions + (self._num_long_batches if is_shared else 0)
@@ -331,7 +341,7 @@ class WorkQueue:
         return request.seconds / self.num_workers > URGENT_SHARE * (request.deadline - now)
 
     def _charge(self, item: Pending, now: float) -> None:
-        """Charge the work of an item to its request and its client, so that others are next."""
+        """Charge the work of an item to its request and its client, so that others have their turn next."""
         request = item.request
         seconds = item.seconds / (URGENT_FACTOR if self._is_urgent(request, now) else 1.0)
         request.turn += TURN_FACTOR * seconds
@@ -369,7 +379,7 @@ class WorkQueue:
         return batch
 
     def _candidates(self, oldest: PendingSentence) -> list[PendingSentence]:
-        """Return sentences that may be in a batch with `oldest`, those of its own request first.
+        """Return sentences that may be in a batch with `oldest`, beginning with those of the same request.
 
         Sentences of a failed batch are retried apart from others and in small batches: if one of them makes
         its batch fail, few others fail with it.
@@ -390,7 +400,10 @@ class WorkQueue:
         return candidates
 
     def _is_shared(self) -> bool:
-        """Return whether others wait, or may come, while a client with much work uses the workers."""
+        """Return whether a client with much work shares the workers with other clients or short requests.
+
+        Clients that have sent a request recently count, because they may soon send another.
+        """
         if not self._num_long_requests and self._seconds <= LONG_SECONDS:
             return False  # nobody has much work
         now = _now()
@@ -414,8 +427,11 @@ class WorkQueue:
                 self._requests.pop(request, None)
 
 
-def _fits(limit: float, total: float, of_client: float, new: float) -> bool:
-    """Return whether a client may have more: all of an empty queue, else twice as much as stays free."""
+def _may_add(limit: float, total: float, of_client: float, new: float) -> bool:
+    """Return whether a client may add `new` to a total with this limit.
+
+    If the total is 0, it may. Otherwise the client may then have at most twice as much as is still free.
+    """
     return not total or of_client + new <= 2 * (limit - total - new)
 
 
@@ -426,7 +442,7 @@ def _makes_others_wait(request: OpenRequest) -> bool:
 
 
 def _is_gone(client: Client, now: float) -> bool:
-    return not client.open_requests and now - client.last_seen > RECENT_SECONDS
+    return not client.num_open_requests and now - client.last_seen > RECENT_SECONDS
 
 
 def _now() -> float:

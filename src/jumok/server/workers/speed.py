@@ -1,4 +1,6 @@
-"""How long sentences take: measured on batches, per model and options, with and without terms.
+"""Estimates how long sentences take. Speeds are measured on batches.
+
+Each model and each choice of options has its own speed, and so have sentences with and without terms.
 
 Seconds are CPU seconds of a worker, so that other work on the machine does not make texts seem slower.
 """
@@ -20,14 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["WorkSpeed", "text_size"]
 
 SENTENCE_SIZE = 16
-"""What a sentence costs besides its text, in letters: a text can have 50,000 lines of one letter.
+"""The fixed cost of a sentence, in letters. It matters in a text of 50,000 lines of one letter, for example.
 
-Measured with the demo's model: such a line takes 0.4 ms of a worker, a letter in a long sentence 0.03 ms."""
+Measured with the demo's model: a line of one letter takes 0.4 ms, a letter in a long sentence 0.03 ms."""
 UNKNOWN_BYTE_SIZE = 10
-"""What a byte of a character that the model's vocabulary lacks costs, in letters.
+"""The cost of each byte of a character that the model's vocabulary does not have, in letters.
 
-Such a byte is a token, and the model often answers with nonsense of the greatest length. Measured with the
-demo's model: 12 letters in a text of Chinese characters, 6 in combining marks, 7 in emoji."""
+Each such byte is a token, and the model often answers with a meaningless translation of maximum length.
+Measured with the demo's model: a byte of Chinese characters costs as much as 12 letters, a byte of combining
+marks 6, and a byte of emoji 7."""
 CHARACTERS_PER_SENTENCE = 100
 """A guess for texts that have not been split yet."""
 SMOOTHING = 0.2
@@ -35,22 +38,25 @@ FIRST_QUESTION_SECONDS = 1.0
 
 
 def text_size(text: str, alphabet: Set[str] | None = None) -> int:
-    """Return what a sentence costs, in letters: an estimate without the model's tokenizer.
+    """Return the estimated cost of a sentence, in letters. The model's tokenizer is not needed.
 
-    `alphabet` has the characters of the vocabulary beyond ASCII; without it, all are taken for known.
+    `alphabet` has the characters of the vocabulary beyond ASCII. Without it, the function assumes that the
+    vocabulary has all characters.
     """
     if text.isascii():
         return len(text) + SENTENCE_SIZE
     size = len(text.encode("utf-8", "surrogatepass")) + SENTENCE_SIZE
     unknown = set() if alphabet is None else set(text) - alphabet
     if unknown:
-        unknown_text = "".join(one for one in text if one in unknown and not one.isascii())
+        unknown_text = "".join(
+            character for character in text if character in unknown and not character.isascii()
+        )
         size += (UNKNOWN_BYTE_SIZE - 1) * len(unknown_text.encode("utf-8", "surrogatepass"))
     return size
 
 
 class WorkSpeed:
-    """Estimates the seconds that one worker needs: 0 for sentences until their model has been measured."""
+    """Estimates the seconds that one worker needs. The estimate is 0 for a model without measurements."""
 
     def __init__(self) -> None:
         self._of_kind: dict[WorkKind, float] = {}  # letters per second
@@ -59,7 +65,7 @@ class WorkSpeed:
         self._alphabets: dict[int, Set[str]] = {}  # of each model
 
     def set_first(self, speeds: Sequence[float], alphabets: Sequence[str] = ()) -> None:
-        """Set what a worker found at its start: alphabets, and speeds of models whose speed is not known."""
+        """Store the alphabets and speeds that a worker reports at its start. Keep speeds stored before."""
         for model_index, speed in enumerate(speeds):
             self._of_model.setdefault(model_index, speed)
         self._alphabets = {index: frozenset(alphabet) for index, alphabet in enumerate(alphabets)}
@@ -81,16 +87,16 @@ class WorkSpeed:
     def measure_batch(self, batch: Sequence[PendingSentence], seconds: float) -> None:
         key, num_with_terms = batch[0].key, sum(bool(item.terms) for item in batch)
         if 0 < num_with_terms < len(batch):
-            return  # how much of the time either kind took is not known
+            return  # it is not known how much of the time belongs to each kind
         kind = (key, num_with_terms > 0)
         speed = sum(self._size(key, item.text) for item in batch) / max(seconds, 1e-3)
-        self._of_kind[kind] = _smoothed(self._of_kind.get(kind), speed)
+        self._of_kind[kind] = _smooth(self._of_kind.get(kind), speed)
         of_model = speed * _relative_work(*kind)
-        self._of_model[key.model_index] = _smoothed(self._of_model.get(key.model_index), of_model)
+        self._of_model[key.model_index] = _smooth(self._of_model.get(key.model_index), of_model)
 
     def measure_question(self, operation: str, seconds: float) -> None:
         before = self._of_operation.get(operation, FIRST_QUESTION_SECONDS)
-        self._of_operation[operation] = _smoothed(before, seconds)
+        self._of_operation[operation] = _smooth(before, seconds)
 
     def _size(self, key: BatchKey, text: str) -> int:
         return text_size(text, self._alphabets.get(key.model_index))
@@ -103,19 +109,19 @@ class WorkSpeed:
 
 
 def _sentence_breaks(text: str) -> int:
-    """Return a guess of how often a text will be split: by its length, and at least at its line breaks."""
+    """Estimate how often a text will be split into sentences, from its length and its line breaks."""
     if len(text) < CHARACTERS_PER_SENTENCE and text.isprintable():
         return 0  # no line break is printable
     lines = sum(1 for line in text.splitlines() if not line.isspace() and line)
     return max(len(text) // CHARACTERS_PER_SENTENCE, lines - 1)
 
 
-def _smoothed(before: float | None, new: float) -> float:
+def _smooth(before: float | None, new: float) -> float:
     return new if before is None else before + SMOOTHING * (new - before)
 
 
 def _relative_work(key: BatchKey, terms: bool) -> float:
-    """Return a guess of the work of this kind, relative to the default options, until it is measured."""
+    """Estimate the work of this kind relative to the default options. Used until the kind is measured."""
     options = key.options
     work = 0.5 if options.greedy else (3 + options.n_best) / 4  # the beam has at least n_best hypotheses
     passes = (options.align or terms) + options.words  # each hypothesis is aligned, its words are scored

@@ -59,23 +59,24 @@ if TYPE_CHECKING:
 
     OnPartial = Callable[[int, str], None]
 
-__all__ = ["main", "work"]
+__all__ = ["main", "run_worker"]
 
 # 256 texts of 1 to 24 digits.
 WARM_UP_TEXTS = ["1 2 3 4 5 6 7 8 "[: 2 + 2 * (n % 8)] * (1 + n % 3) for n in range(256)]
 WARM_UP_SPEEDUP = 2.0
-"""How much faster later batches are than the first; a guess, until the server has measured some."""
+"""Estimate of the speed of later batches, divided by the speed of the first batch. The server uses it until
+it has measured batches."""
 MAX_PICTURE_PIXELS = 16_000_000
-"""Decoding a picture takes four bytes per pixel, twice, whatever the size of its file."""
+"""Decoding a picture takes eight bytes of memory per pixel, even if its file is small."""
 MAX_CACHED_EXPLANATIONS = 4
-"""The explanation that a user sees, and those before their latest changes."""
+"""The explanation that the user sees, and earlier explanations, to which the user may return."""
 
 
 class ServerGoneError(Exception):
     """The server no longer reads answers."""
 
 
-def work(requests: IO[bytes], answers: IO[bytes]) -> None:
+def run_worker(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Load the models that the first message names, then answer messages until there are no more."""
 
     def send(message: Message) -> None:
@@ -122,7 +123,7 @@ def _load_translators(message: Message) -> list[Translator]:
     _check_language_pairs(translators, message["language_pairs"])
     for translator in translators:
         if isinstance(source := translator.tokenizers.source, JointVocabularyTokenizer):
-            # One client's unknown language code must not fail the batch of the others.
+            # Otherwise an unknown language code in one client's text would fail a batch with other texts.
             translator.tokenizers = replace(translator.tokenizers, source=source.accepting_any_text())
     return translators
 
@@ -161,7 +162,10 @@ def _alphabet(translator: Translator) -> str:
 
 
 def _check_language_pairs(translators: Sequence[Translator], expected: list[str]) -> None:
-    """Refuse a folder that was replaced after the server read it: models are addressed by their index."""
+    """Raise an error if the languages of the loaded models are not those that the server expects.
+
+    A model folder may have been replaced after the server read its languages.
+    """
     loaded = [
         f"{'' if translator.reads_pictures else translator.source_language}_{translator.target_language}"
         for translator in translators
@@ -177,7 +181,7 @@ def _check_language_pairs(translators: Sequence[Translator], expected: list[str]
 
 
 def _translate_safely(translator: Translator, message: Message, send: Callable[[Message], None]) -> Message:
-    """Translate a batch. No text that a client sends may end a worker, which takes seconds to replace."""
+    """Translate a batch. An exception must not end the worker, because its replacement takes seconds."""
 
     def on_partial(index: int, text: str) -> None:
         send({"kind": "partial", "index": index, "text": text})
@@ -202,7 +206,7 @@ def _translate(
     def translate(
         texts: Sequence[str], prefixes: Sequence[str] | str = "", on_partial: OnPartial | None = None
     ) -> list[Translation]:
-        # Sentences are split by the server, terms are placed below (`_place_terms`), not by the translator.
+        # LINE_BY_LINE: the server has split the texts into sentences, and `_place_terms` places the terms.
         return translator.translate(
             texts, beam=beam, n_best=n_best, prefix=prefixes, on_partial=on_partial, **LINE_BY_LINE
         )
@@ -231,18 +235,18 @@ def _place_terms(
     retranslate: Retranslate,
 ) -> None:
     """Put the terms of each text into its candidates, with word links and notes on missing terms."""
-    lacking: list[tuple[dict[str, Any], PairMissingTerms]] = []
+    incomplete: list[tuple[dict[str, Any], PairMissingTerms]] = []
     for text, terms, text_candidates in zip(message["texts"], message["terms"], candidates, strict=True):
         matches = [TermMatch(tuple(term["span"]), term["target"], term["protected"]) for term in terms]
-        lacking += [
+        incomplete += [
             (candidate, PairMissingTerms(Pair(text, candidate["text"]), matches, rank=rank))
             for rank, candidate in enumerate(text_candidates)
             if not has_all_terms(candidate["text"], matches)
         ]
-    if not lacking:
+    if not incomplete:
         return
-    placed = place_in_pairs([pair for _, pair in lacking], translator, retranslate)
-    for (candidate, _), terms in zip(lacking, placed, strict=True):
+    placed = place_in_pairs([pair for _, pair in incomplete], translator, retranslate)
+    for (candidate, _), terms in zip(incomplete, placed, strict=True):
         earlier = candidate.pop("notes", ())
         notes = [*(earlier if terms.notes is None else terms.notes), *term_notes(terms)]
         candidate.pop("probabilities", None)  # the model has not written this text
@@ -253,7 +257,9 @@ def _add_links(
     translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> None:
     unsplit = [
-        (pair, candidate) for pair, candidate in _unsplit(translations, candidates) if pair.target.strip()
+        (pair, candidate)
+        for pair, candidate in _unsplit_pairs(translations, candidates)
+        if pair.target.strip()
     ]
     try:
         alignments = translator.align_all([pair for pair, _ in unsplit]) if unsplit else []
@@ -272,13 +278,13 @@ def _add_probabilities(
     """Add the probability of each word, except to a sentence that was too long and translated in parts."""
     from jumok.inference.word_candidates import word_probabilities  # start-up
 
-    unsplit = _unsplit(translations, candidates)
-    found = word_probabilities(translator, [pair for pair, _ in unsplit])
-    for (_, candidate), probabilities in zip(unsplit, found, strict=True):
+    unsplit = _unsplit_pairs(translations, candidates)
+    sentence_probabilities = word_probabilities(translator, [pair for pair, _ in unsplit])
+    for (_, candidate), probabilities in zip(unsplit, sentence_probabilities, strict=True):
         candidate["probabilities"] = probabilities
 
 
-def _unsplit(
+def _unsplit_pairs(
     translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> list[tuple[Pair, dict[str, Any]]]:
     """Return the candidates of each sentence that was not translated in parts, with their pairs."""
@@ -303,7 +309,7 @@ def _explanation_service(translator: Translator) -> ExplanationService:
 def _answer_safely(
     services: dict[int, ExplanationService], translator: Translator, message: Message
 ) -> Message:
-    """Answer a question, or refuse it with the reason. No request may end a worker."""
+    """Answer a question, or refuse it with the reason. An exception must not end the worker."""
     try:
         return {"kind": "answer", "answer": _answer(services, translator, message)}
     except JumokError as error:
@@ -326,16 +332,19 @@ def _answer(services: dict[int, ExplanationService], translator: Translator, mes
 
 
 def _find_candidates(translator: Translator, message: Message) -> list[dict[str, Any]]:
-    """Return other words at a place of a translation."""
+    """Return other words at a position of a translation."""
     from jumok.inference.word_candidates import word_candidates  # start-up
 
-    found = word_candidates(translator, message["sentence"], message["prefix"], count=message["count"])
-    pairs = [Pair(message["sentence"], candidate.text) for candidate in found]
-    links: list[list[tuple[int, int]] | None] = [None] * len(found)
+    word_alternatives = word_candidates(
+        translator, message["sentence"], message["prefix"], count=message["count"]
+    )
+    pairs = [Pair(message["sentence"], candidate.text) for candidate in word_alternatives]
+    links: list[list[tuple[int, int]] | None] = [None] * len(word_alternatives)
     with contextlib.suppress(UnsupportedError):  # a model without attention
         links = [sorted(alignment.sure) for alignment in translator.align_all(pairs)]
     return [
-        asdict(candidate) | {"links": word_links} for candidate, word_links in zip(found, links, strict=True)
+        asdict(candidate) | {"links": word_links}
+        for candidate, word_links in zip(word_alternatives, links, strict=True)
     ]
 
 
@@ -363,7 +372,7 @@ def main() -> None:
     os.dup2(2, 1)  # output of a library must not get between two answers
     configure_logging(sys.stderr)
     try:
-        work(sys.stdin.buffer, answers)
+        run_worker(sys.stdin.buffer, answers)
     except ServerGoneError:
         return
     except Exception as error:  # its message could contain a client's text
