@@ -127,7 +127,6 @@ class WorkerHandle:
         self._task: asyncio.Task[None] | None = None
         self._exit: asyncio.Task[int] | None = None
         self._is_working = False
-        self._waits_for_work = False
         self._is_stopping = False
         self._restart_delay = 0.0
         self._has_torch = False
@@ -153,11 +152,10 @@ class WorkerHandle:
 
     async def _run(self) -> None:
         while not self._is_stopping:
-            work = await self._next_work()
-            self._is_working = True
+            work: Work | None = None
             try:
-                if work is None:
-                    raise EOFError
+                work = await self._queue.take(self._has_ended)
+                self._is_working = True
                 await self._execute(work)
             except (OSError, EOFError, ValueError) as error:
                 reason = self._hang_reason or type(error).__name__
@@ -169,24 +167,8 @@ class WorkerHandle:
                 await self._restart()
             self._is_working = False
 
-    async def _next_work(self) -> Work | None:
-        """Wait for work. Return None if the process has died, or dies while waiting."""
-        if self._exit is None or self._exit.done():
-            return None
-        self._waits_for_work = True
-        try:
-            return await self._queue.take()
-        except asyncio.CancelledError:
-            if self._is_stopping or self._task is None or not self._exit.done():
-                raise
-            self._task.uncancel()
-            return None
-        finally:
-            self._waits_for_work = False
-
-    def _on_exit(self, process_exit: asyncio.Task[int]) -> None:
-        if self._waits_for_work and self._task is not None and process_exit is self._exit:
-            self._task.cancel()
+    def _has_ended(self) -> bool:
+        return self._exit is None or self._exit.done()
 
     async def _watch(self) -> None:
         """Kill the process if it hangs. `_run` then replaces the process."""
@@ -286,7 +268,7 @@ class WorkerHandle:
             lambda: self._heartbeats, os.fdopen(reader, "rb", buffering=0)
         )
         self._exit = asyncio.create_task(self._process.wait())
-        self._exit.add_done_callback(self._on_exit)
+        self._exit.add_done_callback(lambda _: self._queue.wake_workers())
         try:
             async with asyncio.timeout(START_TIMEOUT):
                 answer = await self._request(self._load_message)

@@ -30,7 +30,7 @@ from jumok.server.workers.pending import (
 from jumok.server.workers.speed import SMOOTHING, WorkSpeed
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from jumok.server.limits import Limits
     from jumok.server.workers.pending import Pending, Work
@@ -198,7 +198,7 @@ class WorkQueue:
             item.request.waiting[item] = None
             self._count(item, 1)
         self._requests.update(dict.fromkeys(item.request for item in pending))
-        self._wake_workers()
+        self.wake_workers()
 
     def requeue(self, pending: Sequence[PendingSentence]) -> None:
         """Put items back before the other items of their requests. Items that have ended are left out."""
@@ -211,7 +211,7 @@ class WorkQueue:
             request.waiting = {item: None, **request.waiting}
             self._requests[request] = None
             self._count(item, 1)
-        self._wake_workers()
+        self.wake_workers()
 
     def withdraw(self, pending: Collection[Pending]) -> None:
         """Remove items that no request waits for any more."""
@@ -220,8 +220,11 @@ class WorkQueue:
             if not item.future.cancel() and not item.future.cancelled():
                 item.future.exception()  # retrieve it, or asyncio logs that nobody did
 
-    async def take(self) -> Work:
-        """Wait for the next work for a free worker."""
+    async def take(self, has_ended: Callable[[], bool] = lambda: False) -> Work:
+        """Wait for the next work for a free worker.
+
+        Raises an EOFError if the worker's process has ended; waiting workers check again in `wake_workers`.
+        """
         self._num_free_workers += 1
         try:
             while True:
@@ -231,6 +234,8 @@ class WorkQueue:
                     and self.num_open_requests - self._num_long_requests > self.num_workers
                 ):
                     await asyncio.sleep(GATHER_SECONDS)
+                if has_ended():
+                    raise EOFError
                 if work := self._next_work():
                     return work
                 self._idle.append(asyncio.get_running_loop().create_future())
@@ -279,17 +284,17 @@ class WorkQueue:
     def release_question(self) -> None:
         """Record that a question has ended, so that a worker can take another question."""
         self._num_questions -= 1
-        self._wake_workers()
+        self.wake_workers()
 
     def _release_batch(self, batch: Sequence[PendingSentence]) -> None:
         """Record that a batch has ended, so that a client with much work can get another batch."""
         if any(item.in_long_batch for item in batch):
             self._num_long_batches -= 1
-            self._wake_workers()
+            self.wake_workers()
 
     # --- Turns ----------------------------------------------------------------------------------------------
 
-    def _wake_workers(self) -> None:
+    def wake_workers(self) -> None:
         """Wake idle workers, the most recently used first: a single sentence then finds warm caches."""
         while self._idle:
             worker = self._idle.pop()
