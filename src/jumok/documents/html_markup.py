@@ -5,9 +5,9 @@
     markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
 `segment.py` describes how tags move. The inline tags of a translated segment are always balanced, because
-they are written from a tree. Text without letters is copied. Inline tags nested deeper than MAX_DEPTH are dropped,
-and their text is translated. The values of attributes that people read are segments as well. They come after
-the segments of the text (`html_attributes.py`).
+they are written from a tree. Text without letters is copied. Inline tags nested deeper than MAX_DEPTH are
+dropped, and their text is translated. The values of attributes that people read are segments as well. They
+come after the segments of the text (`html_attributes.py`).
 """
 
 from __future__ import annotations

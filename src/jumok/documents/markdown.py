@@ -1,8 +1,8 @@
 """Markdown: paragraphs, headings, list items and table cells are segments.
 
 Emphasis and links move with their words. Code, formulas, front matter, link targets, images and the lines
-that begin or end a note (`> [!NOTE]`, `:::note`, `!!! note`) stay as they are. HTML blocks are read as HTML. A
-translated paragraph is written on one line.
+that begin or end a note (`> [!NOTE]`, `:::note`, `!!! note`) stay as they are. HTML blocks are read as HTML.
+A translated paragraph is written on one line.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Subtitles of SubRip (.srt) and WebVTT (.vtt): a cue is the text below a line with times.
 
 In WebVTT, an empty line ends a cue. Notes, styles and regions have no times, so they are copied. SubRip has
-no notes, styles or regions. There, lines after an empty line belong to the cue, up to the next number and times.
+no notes, styles or regions. There, lines after an empty line belong to the cue, up to the next number and
+times.
 """
 
 from __future__ import annotations
