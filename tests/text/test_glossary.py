@@ -1,4 +1,4 @@
-"""Terms are find_terms in sentences and put into their translations, with the right particles."""
+"""Terms are found in sentences and put into the translations, with the correct particles."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_glossary_refuses_empty_terms_and_contradicting_translations() -> None
 
 
 def place(source: str, translation: str, links: str, **words_for: list[str]) -> PlacedTerms:
-    """Place terms, given links such as "0-0 1-2" and the words of the model's translation of each term alone."""
+    """Place terms by links such as "0-0 1-2", and by the words of the translation of each term alone."""
     pairs = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
     matches = Glossary(TERMS).find(source, find_protected(source))
     evidence = evidence_of_links(pairs, len(split_words(source)), len(split_words(translation)))

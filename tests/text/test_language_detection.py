@@ -1,4 +1,4 @@
-"""Detection among the loaded languages: 20 languages × 5 short texts, and texts that fit several languages."""
+"""Language detection: 20 languages × 5 short texts, and texts that fit several languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text is split into words. Gold files and attention maps use word indices, so the results must not change."""
+"""Text is split into words. Gold files and attention maps use word indices, so results must not change."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Tokenizer(TokenTable):
 
     @cached_property
     def _splittable_texts(self) -> list[str | None]:
-        """The text of each token. Sampling leaves special tokens, bytes and tags unchanged: their text is None."""
+        """The text of each token. It is None for special tokens, bytes and tags, which sampling never changes."""
         return [
             None
             if id_ in _SPECIAL_TOKENS or self._processor.is_byte(id_) or token.startswith("▁<")
