@@ -430,7 +430,7 @@ def test_reading_long_hostile_documents_costs_linear_time(begin: str, unit: str,
 
 
 def test_a_word_for_two_words_is_inside_the_element_of_one_of_them() -> None:
-    """Korean has no article, so "학생은" is aligned with "The" and with the bold "student". It becomes bold."""
+    """Korean has no article, so "학생은" is aligned with "The" and with the bold "student", and is bold."""
     document = read_markup("<p>The <b>student</b> reads.</p>")
     links = (((0, 3), (0, 3)), ((4, 11), (0, 3)), ((12, 17), (4, 7)))
     translation = SegmentTranslation("학생은 읽는다.", links)

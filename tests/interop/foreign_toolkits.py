@@ -43,7 +43,7 @@ MAX_TOKENS = 30
 
 
 def learn_sentencepiece(lines: list[str], pieces: int, *, rule: str, marian: bool = False) -> bytes:
-    """Train a SentencePiece model like OPUS-MT's. If `marian` is true, use Marian's ids (`</s>` 0, `<unk>` 1)."""
+    """Train a SentencePiece model. If `marian` is true, it has Marian's ids (`</s>` 0, `<unk>` 1)."""
     import sentencepiece
 
     ids = {"unk_id": 1, "eos_id": 0, "bos_id": -1, "pad_id": -1} if marian else {}

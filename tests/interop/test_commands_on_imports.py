@@ -163,9 +163,7 @@ def test_an_imported_model_can_be_fine_tuned(model: Path, pairs: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["classic", "marian"])
-def test_the_error_of_loading_a_foreign_model_names_the_import_command(
-    name: str, tmp_path: Path
-) -> None:
+def test_the_error_of_loading_a_foreign_model_names_the_import_command(name: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(STORED / f"{name}.zip") as archive:
         archive.extractall(tmp_path)
     folder = tmp_path / name

@@ -57,9 +57,7 @@ def test_a_model_is_unchanged_after_export_to_hugging_face_and_import(imported: 
         export_model(folder, tmp_path / name, "huggingface")
         load_imported(tmp_path / name, tmp_path / f"{name}-model")
         assert is_same_model(folder, tmp_path / f"{name}-model")
-        card, imported_card = (
-            read_stored_model(path).card for path in (folder, tmp_path / f"{name}-model")
-        )
+        card, imported_card = (read_stored_model(path).card for path in (folder, tmp_path / f"{name}-model"))
         assert imported_card.scores == card.scores
         assert imported_card.read_out == card.read_out
         assert imported_card.corpora == card.corpora

@@ -67,7 +67,7 @@ def _decode(text: str) -> str:
     parts[::2] = [re.sub(r"\s+", " ", part) for part in parts[::2]]
     unescaped = _ESCAPE.sub(
         lambda match: chr(int(match[1], 16)) if match[1] else _CHARACTER_OF_ESCAPE.get(match[2], match[2]),
-        "".join(parts)
+        "".join(parts),
     )
     return join_surrogates(unescaped)
 

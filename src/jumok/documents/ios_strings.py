@@ -43,7 +43,7 @@ def _parse(text: str) -> CompositeTemplate:
 def _unescape(text: str) -> str:
     return _ESCAPE.sub(
         lambda match: chr(int(match[1], 16)) if match[1] else _CHARACTER_OF_ESCAPE.get(match[2], match[2]),
-        text
+        text,
     )
 
 

@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 POSITION_CHOICES = ("auto", "sinusoidal", "marian")
 NEVER_PRODUCED_BIAS = -1e4
-"""The output bias of a token that is never produced. It is finite so that the loss of fine-tuning is finite."""
+"""The output bias of tokens that are never produced. It is finite, so that the loss in fine-tuning remains
+finite."""
 
 
 @dataclass(frozen=True, slots=True)

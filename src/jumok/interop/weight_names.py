@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from jumok.config.recipe import TransformerSettings
 
 SECOND_BEGIN, RENAMED_SECOND_BEGIN = "<s>", "<unused:s>"
-"""The name of an ordinary token of some Marian models, and its new name in exports. There, `<s>` is special."""
+"""Some Marian models have an ordinary token `<s>`. Exports rename this token, because in an export `<s>` is a
+special token."""
 
 _ATTENTION = (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj"), ("out", "out_proj"))
 

@@ -292,7 +292,10 @@ class _Placer:
     def _belongs(
         self, word: int, run: Sequence[int], known: Sequence[str], source_words: Sequence[int]
     ) -> bool:
-        """Return whether a neighbour of a run also translates the term: 공공 도서관에 for "public library"."""
+        """Return whether a neighbour of a run also translates the term.
+
+        For example, 공공 도서관에 are two words for the term "public library".
+        """
         if known:
             stem = self._stem_of(word, known)
             return bool(stem) and stem not in [self._stem_of(j, known) for j in run]

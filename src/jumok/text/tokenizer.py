@@ -96,7 +96,10 @@ class Tokenizer(TokenTable):
 
     @cached_property
     def _splittable_texts(self) -> list[str | None]:
-        """The text of each token. It is None for special tokens, bytes and tags, which sampling never changes."""
+        """The text of each token.
+
+        The text is None for tokens that sampling never changes: special tokens, bytes and tags.
+        """
         return [
             None
             if id_ in _SPECIAL_TOKENS or self._processor.is_byte(id_) or token.startswith("▁<")
