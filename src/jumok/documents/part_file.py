@@ -143,8 +143,8 @@ class PartFile:
                 "other options. Run the command that began it to continue, or add --overwrite to begin again."
             )
         raise StorageError(
-            f"{self.path} would hold what is done of a translation, but it exists and is not from jumok. "
-            "Choose another name with --out, or add --overwrite to replace it."
+            f"{self.path} exists and is not from jumok. jumok needs this file name to store the progress of "
+            "the translation. Choose another name with --out, or add --overwrite to replace the file."
         )
 
 

@@ -148,7 +148,7 @@ def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
         raise does_not_fit("Argos", "each side has a SentencePiece model of its own", why, advice)
     tokenizer = exported.tokenizers.source
     if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.codes:
-        why = "Argos cannot put one before each text"
+        why = "Argos cannot put a code before each text"
         raise does_not_fit("Argos", f"its texts begin with a code such as {tokenizer.codes[0]}", why, advice)
     if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.normaliser != "none":
         why = "Argos gives texts to SentencePiece as they are"

@@ -80,7 +80,9 @@ def _check_architecture(config: SettingsTable) -> None:
     config.require("static_position_embeddings", True, True, "learned positions are not supported here")
     for name in ("attention_heads", "ffn_dim"):
         if config.integer(f"encoder_{name}", 1, 65536) != config.integer(f"decoder_{name}", 1, 65536):
-            raise config.wrong(f"decoder_{name}", f"that of the encoder, because jumok has one {name}")
+            raise config.wrong(
+                f"decoder_{name}", f"equal to encoder_{name}, because jumok has one value for both"
+            )
 
 
 def _model_settings(package: Package, config: SettingsTable) -> dict[str, Any]:
