@@ -53,8 +53,8 @@ class MarkedTemplate:
         return [mark.segment.source for mark in self._marks]
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
-        def expand(found: re.Match[str]) -> str:
-            index = int(found[1])
+        def expand(match: re.Match[str]) -> str:
+            index = int(match[1])
             return _MARK.sub(expand, _fill_mark(self._marks[index], translations[index]))
 
         return _MARK.sub(expand, self.markup)

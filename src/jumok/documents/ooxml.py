@@ -172,11 +172,11 @@ class _Paragraph:
 class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, text: str, kind: str, kept: KeptTexts, *, names_columns: bool = False) -> None:
+    def __init__(self, text: str, kind: str, kept_texts: KeptTexts, *, names_columns: bool = False) -> None:
         """If `names_columns` is true, table columns get the names of their translated header cells."""
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
-        self._kept = kept
+        self._kept_texts = kept_texts
         self._names_columns = names_columns
 
     def is_paragraph(self, node: XmlNode) -> bool:
@@ -198,7 +198,7 @@ class OoxmlReader(XmlReader):
 
     def keeps_value(self, node: XmlNode, value: str) -> bool:
         if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
-            return not self._kept.is_translated(value)
+            return not self._kept_texts.is_translated(value)
         return super().keeps_value(node, value)
 
     def read_content(self, node: XmlNode) -> str | None:
@@ -208,7 +208,7 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             return self._read_header(self.raw_content(node))
-        if node.name in _CELLS and self._kept.keeps(_cell_text(node)):
+        if node.name in _CELLS and self._kept_texts.keeps(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
@@ -216,7 +216,7 @@ class OoxmlReader(XmlReader):
 
     def _read_cell(self, node: XmlNode) -> str | None:
         value = node.find("x:v")
-        if value is None or self._kept.keeps(value.content()) or (mark := self.add_text(value)) is None:
+        if value is None or self._kept_texts.keeps(value.content()) or (mark := self.add_text(value)) is None:
             return None
         before = self.source.raw(node.content_start, value.content_start)
         return before + mark + self.source.raw(value.content_end, node.content_end)

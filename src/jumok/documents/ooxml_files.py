@@ -66,9 +66,9 @@ def _is_parsed(name: str, kind: str) -> bool:
 def _read(data: bytes, kind: str) -> ZipDocument:
     with open_archive(data) as archive:
         names = archive.namelist()
-        kept = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
-        parts = _read_parts(archive, kind, kept)
-        notes = kept.notes()
+        kept_texts = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
+        parts = _read_parts(archive, kind, kept_texts)
+        notes = kept_texts.notes()
         for name in _workbooks_of_charts(archive):
             workbook = _read_chart_workbook(read_part(archive, name))
             if workbook is None:
@@ -82,7 +82,7 @@ def _read(data: bytes, kind: str) -> ZipDocument:
 
 
 def _read_parts(
-    archive: ZipFile, kind: str, kept: KeptTexts, *, names_columns: bool = False
+    archive: ZipFile, kind: str, kept_texts: KeptTexts, *, names_columns: bool = False
 ) -> dict[str, PartWithText]:
     parts: dict[str, PartWithText] = {}
     for name in sorted(archive.namelist(), key=_natural_order):
@@ -92,7 +92,7 @@ def _read_parts(
         if name.lower().startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
             continue  # all its strings are in sharedStrings.xml
         text, encoding = decode_xml(raw)
-        template = OoxmlReader(text, kind, kept, names_columns=names_columns).read()
+        template = OoxmlReader(text, kind, kept_texts, names_columns=names_columns).read()
         if template.segments:
             parts[name] = ArchivePart(template, encoding)
     return parts
@@ -156,13 +156,13 @@ def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
     """
     try:
         with open_archive(data) as archive:
-            kept = read_kept_texts(archive)
+            kept_texts = read_kept_texts(archive)
             if not names_columns_in_formulas(archive):
-                renamed = replace(kept, columns=frozenset())
-                parts = _read_parts(archive, "xlsx", renamed, names_columns=True)
-                if all(map(renamed.is_translated, filter(has_letters, kept.columns))):
-                    return _ChartWorkbook(ZipDocument(data, parts), kept.columns)
-            return _ChartWorkbook(ZipDocument(data, _read_parts(archive, "xlsx", kept)), frozenset())
+                without_columns = replace(kept_texts, columns=frozenset())
+                parts = _read_parts(archive, "xlsx", without_columns, names_columns=True)
+                if all(map(without_columns.is_translated, filter(has_letters, kept_texts.columns))):
+                    return _ChartWorkbook(ZipDocument(data, parts), kept_texts.columns)
+            return _ChartWorkbook(ZipDocument(data, _read_parts(archive, "xlsx", kept_texts)), frozenset())
     except DataError:
         return None
 

@@ -197,12 +197,12 @@ def _formula_texts(archive: ZipFile) -> Iterator[FormulaText]:
     for name in [*workbook, *_sheet_parts(archive)]:
         sheet = sheets.get(name, name.rpartition("/")[2].removesuffix(".xml"))
         location = ""
-        for found in _FORMULA.finditer(decode_xml(read_part(archive, name))[0]):
-            if tag := found["cell"] or found["rule"] or found["name"]:
+        for match in _FORMULA.finditer(decode_xml(read_part(archive, name))[0]):
+            if tag := match["cell"] or match["rule"] or match["name"]:
                 place = _PLACE.search(tag)
                 location = unescape(place[1]) if place else ""
-                location = location if found["name"] else f"{sheet}!{location}"
-            formula = found["formula"] or found["constant"]
+                location = location if match["name"] else f"{sheet}!{location}"
+            formula = match["formula"] or match["constant"]
             if formula and ('"' in formula or "&quot;" in formula):
                 for text, is_part in _compared_texts(unescape(formula).strip()):
                     yield FormulaText(text, location, is_part)

@@ -120,19 +120,23 @@ class XmlReader(ABC):
     def _start_tag(self, node: XmlNode) -> str:
         tag = self.source.raw(node.start, node.content_start)
         names = self.text_attributes(node)
-        wanted = {
+        to_translate = {
             _key_of(name): value
             for name, value in node.attributes.items()
             if name in names and not self.keeps_value(node, value)
         }
-        return _ATTRIBUTE.sub(partial(self._mark_attribute, wanted=wanted), tag) if wanted else tag
+        return (
+            _ATTRIBUTE.sub(partial(self._mark_attribute, to_translate=to_translate), tag)
+            if to_translate
+            else tag
+        )
 
-    def _mark_attribute(self, attribute: re.Match[str], wanted: Mapping[_AttributeKey, str]) -> str:
+    def _mark_attribute(self, attribute: re.Match[str], to_translate: Mapping[_AttributeKey, str]) -> str:
         """Return an attribute with a mark for its value.
 
         Equal values share a mark, so that equal runs stay equal.
         """
-        text = wanted.get(_key_of(attribute[1]))
+        text = to_translate.get(_key_of(attribute[1]))
         if text is None:
             return attribute[0]
         group = 2 if attribute[3] is None else 3

@@ -379,7 +379,7 @@ def _settings(
     """Return the settings of the recipe. Settings of the section `model` are only information for people."""
     table = SettingsTable(package, ARGOS_METADATA, metadata)
     layers = {
-        side: {int(found[2]) for name in variables if (found := _LAYER.match(name)) and found[1] == side}
+        side: {int(match[2]) for name in variables if (match := _LAYER.match(name)) and match[1] == side}
         for side in ("encoder", "decoder")
     }
     embedding = variables["decoder/embeddings/weight"]

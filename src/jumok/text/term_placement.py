@@ -94,17 +94,17 @@ class _Edit:
 
 def has_all_terms(translation: str, matches: Sequence[TermMatch]) -> bool:
     """Return whether the translation has every term at least as often as the source."""
-    wanted = [match.target for match in matches]
-    return all(len(_occurrences(translation, term)) >= wanted.count(term) for term in set(wanted))
+    targets = [match.target for match in matches]
+    return all(len(_occurrences(translation, term)) >= targets.count(term) for term in set(targets))
 
 
 def term_notes(placed: PlacedTerms) -> list[str]:
     """Return the notes on terms that could not be placed, or not reliably."""
-    missing = "could not be placed: no word of the translation is linked to it"
-    guessed = "was placed by its position: without cross-attention, no word is known to translate it"
+    missing_note = "could not be placed: no word of the translation is linked to it"
+    guessed_note = "was placed by its position: without cross-attention, no word is known to translate it"
     return [
-        *(f'the term "{term}" {missing}' for term in placed.missing),
-        *(f'the term "{term}" {guessed}' for term in placed.guessed),
+        *(f'the term "{term}" {missing_note}' for term in placed.missing),
+        *(f'the term "{term}" {guessed_note}' for term in placed.guessed),
     ]
 
 
@@ -124,18 +124,18 @@ def place_terms_in_sentence(
     if has_all_terms(translation, matches):
         return PlacedTerms(translation, tuple(evidence.links))
     placer = _Placer(source, translation, evidence)
-    wanted = Counter(match.target for match in matches if not match.protected)
-    lacking = [
+    counts = Counter(match.target for match in matches if not match.protected)
+    to_place = [
         match
         for match in matches
-        if not match.protected and len(_occurrences(translation, match.target)) < wanted[match.target]
+        if not match.protected and len(_occurrences(translation, match.target)) < counts[match.target]
     ]
-    placed = {match: placer.place(match) for match in lacking}
-    missing = [match for match in lacking if not placed[match]]
+    placed = {match: placer.place(match) for match in to_place}
+    missing = [match for match in to_place if not placed[match]]
     for match in lost_protected(translation, matches):
         placer.insert(match)
     text, new_links = placer.result()
-    guessed = [match.target for match in lacking if placed[match] and evidence.by_position]
+    guessed = [match.target for match in to_place if placed[match] and evidence.by_position]
     return PlacedTerms(
         text,
         new_links,
@@ -162,19 +162,19 @@ def without_protected(source: str, matches: Sequence[TermMatch]) -> tuple[str, l
     Also return, for each word of the result, the index of the word in `source`. A model that has never seen
     such a string often translates the words around the string badly, or replaces the string.
     """
-    kept: list[int] = []  # indices of the characters that stay
+    indices: list[int] = []  # of the characters that stay
     for index, character in enumerate(source):
         if any(match.protected and match.span[0] <= index < match.span[1] for match in matches):
             continue
-        if character.isspace() and (not kept or source[kept[-1]].isspace()):
+        if character.isspace() and (not indices or source[indices[-1]].isspace()):
             continue
-        if kept and source[kept[-1]].isspace() and character in _CLOSING:
-            kept.pop()
-        kept.append(index)
-    text = "".join(source[index] for index in kept)
+        if indices and source[indices[-1]].isspace() and character in _CLOSING:
+            indices.pop()
+        indices.append(index)
+    text = "".join(source[index] for index in indices)
     words = word_spans(source)
     word_at = {index: number for number, (start, end) in enumerate(words) for index in range(start, end)}
-    return text, [word_at[kept[start]] for start, _ in word_spans(text)]
+    return text, [word_at[indices[start]] for start, _ in word_spans(text)]
 
 
 class _Placer:
@@ -232,25 +232,25 @@ class _Placer:
         pieces: list[str] = []
         # Unchanged spans of the new text. The number is the offset in the old text minus that in the new
         # text.
-        kept: list[tuple[Span, int]] = []
+        unchanged: list[tuple[Span, int]] = []
         placed: list[tuple[Span, tuple[int, ...]]] = []
         position = length = 0
         for edit in sorted(self._edits, key=lambda edit: edit.span):
             pieces += [self._translation[position : edit.span[0]], edit.text]
             start = length + edit.span[0] - position
-            kept.append(((length, start), position - length))
+            unchanged.append(((length, start), position - length))
             length = start + len(edit.text)
             placed.append(((start, length), edit.source_words))
             position = edit.span[1]
         pieces.append(self._translation[position:])
         text = "".join(pieces)
-        kept.append(((length, len(text)), position - length))
-        return text, self._new_links(text, kept, placed)
+        unchanged.append(((length, len(text)), position - length))
+        return text, self._new_links(text, unchanged, placed)
 
     def _new_links(
         self,
         text: str,
-        kept: Sequence[tuple[Span, int]],
+        unchanged: Sequence[tuple[Span, int]],
         placed: Sequence[tuple[Span, tuple[int, ...]]],
     ) -> tuple[Link, ...]:
         links: set[Link] = set()
@@ -258,7 +258,7 @@ class _Placer:
             for (low, high), source_words in placed:
                 if start < high and low < end:
                     links.update((i, new) for i in source_words)
-            for (low, high), to_old in kept:
+            for (low, high), to_old in unchanged:
                 if low <= start < high:
                     old = [j for j, (left, right) in enumerate(self._words) if left <= start + to_old < right]
                     links.update((i, new) for i, j in self._links if j in old)
@@ -270,57 +270,61 @@ class _Placer:
 
     def _translating_run(self, match: TermMatch, source_words: Sequence[int]) -> list[int]:
         """Return the word that translates a term, together with neighbouring words that also translate it."""
-        known = self._words_for(match)
+        words_for_term = self._words_for(match)
         weight_of = {
             j: sum(row[i] for i in source_words)
             for j, row in enumerate(self._evidence.weights)
             if j not in self._claimed and any(map(str.isalnum, self._word(j)))
         }
         candidates = {j: weight for j, weight in weight_of.items() if weight >= MIN_WEIGHT}
-        known_candidates = [j for j in candidates if self._stem_of(j, known)]
+        confirmed = [j for j in candidates if self._stem_of(j, words_for_term)]
         if not candidates:  # use the first word of the model's translation of the term alone
-            equal_words = [j for j in weight_of if self._stem_of(j, known[:1])]
+            equal_words = [j for j in weight_of if self._stem_of(j, words_for_term[:1])]
             return [max(equal_words, key=weight_of.__getitem__)] if equal_words else []
-        best = max(known_candidates or candidates, key=candidates.__getitem__)
+        best = max(confirmed or candidates, key=candidates.__getitem__)
         run = [best]
-        while (before := run[0] - 1) in candidates and self._belongs(before, run, known, source_words):
+        while (before := run[0] - 1) in candidates and self._belongs(
+            before, run, words_for_term, source_words
+        ):
             run.insert(0, before)
-        while (after := run[-1] + 1) in candidates and self._belongs(after, run, known, source_words):
+        while (after := run[-1] + 1) in candidates and self._belongs(
+            after, run, words_for_term, source_words
+        ):
             run.append(after)
         return run
 
     def _belongs(
-        self, word: int, run: Sequence[int], known: Sequence[str], source_words: Sequence[int]
+        self, word: int, run: Sequence[int], words_for_term: Sequence[str], source_words: Sequence[int]
     ) -> bool:
         """Return whether a neighbour of a run also translates the term.
 
         For example, 공공 도서관에 are two words for the term "public library".
         """
-        if known:
-            stem = self._stem_of(word, known)
-            return bool(stem) and stem not in [self._stem_of(j, known) for j in run]
+        if words_for_term:
+            stem = self._stem_of(word, words_for_term)
+            return bool(stem) and stem not in [self._stem_of(j, words_for_term) for j in run]
         linked = {i for i, j in self._links if j == word}
         return len(source_words) > 1 and bool(linked) and linked <= set(source_words)
 
     def _words_for(self, match: TermMatch) -> Sequence[str]:
         return self._evidence.words_for.get(self._source[slice(*match.span)].lower(), ())
 
-    def _stem_of(self, word: int, known: Sequence[str]) -> str:
-        """Return the stem that a Korean word shares with one of the known words, or "" if there is none.
+    def _stem_of(self, word: int, words_for_term: Sequence[str]) -> str:
+        """Return the stem that a Korean word shares with one of `words_for_term`, or "".
 
-        For a word in another script, return the whole word if it begins like a known word.
+        For a word in another script, return the whole word if it begins like one of `words_for_term`.
         """
         text = self._word(word)
         if _HANGUL.match(text[-1]):
-            stems = {split_particle(known_word)[0] for known_word in known}
+            stems = {split_particle(reference)[0] for reference in words_for_term}
             fitting = [
                 stem
                 for stem in stems
                 if text.startswith(stem) and (text == stem or is_particle(stem, text[len(stem) :]))
             ]
             return max(fitting, key=len, default="")
-        for known_word in known:
-            common, length = _common_length(text.lower(), known_word.lower()), len(known_word)
+        for reference in words_for_term:
+            common, length = _common_length(text.lower(), reference.lower()), len(reference)
             if common == length == len(text) or common >= max(_MIN_COMMON_LETTERS, 0.6 * length):
                 return text
         return ""
