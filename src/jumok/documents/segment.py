@@ -328,8 +328,8 @@ def _without_stray_punctuation(
 ) -> list[Ancestors]:
     """Remove punctuation from an element if the element encloses words elsewhere.
 
-    Otherwise, a full stop at the end of a sentence could become a second link. Punctuation next to the words
-    of an element stays inside the element. A word without a letter or a digit is punctuation.
+    Without this step, a full stop at the end of a sentence could become a second link. Punctuation next to
+    the words of an element stays inside the element. A word without a letter or a digit is punctuation.
     """
     around_words = {
         element

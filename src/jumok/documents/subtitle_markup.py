@@ -28,7 +28,7 @@ _LINE_BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
 # Codes: {\an8} of SubStation, {i} and {y:i} of older formats, karaoke times. Other words in braces are text.
 _CODE = r"\{(?:\\[^{}]*+|/?[bius]|[a-zA-Z]:[^{}]*+)\}|<\d++:[\d:.,]++>"
 _MUSIC_NOTE = r"[♩♪♫♬]"
-_DASH = r"[-‐–—]++(?!\d)"  # a dash before a digit is a minus sign
+_DASH = r"[-‐–—]++(?!\d)"  # not before a digit, where it is a minus sign
 _NOT_TEXT = re.compile(f"{_CODE}|{_MUSIC_NOTE}")
 _STYLE = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
 _HIDDEN = re.compile(rf"<[^<>]*+>|{_CODE}")
