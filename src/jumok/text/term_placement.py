@@ -230,8 +230,8 @@ class _Placer:
     def result(self) -> tuple[str, tuple[Link, ...]]:
         """Return the translation with all edits, and its word links."""
         pieces: list[str] = []
-        # Unchanged spans of the new text. The number is the offset in the old text minus that in the new
-        # text.
+        # Unchanged spans of the new text. Adding the number to an offset in the new text gives the offset in
+        # the old text.
         unchanged: list[tuple[Span, int]] = []
         placed: list[tuple[Span, tuple[int, ...]]] = []
         position = length = 0
