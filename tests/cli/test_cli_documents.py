@@ -162,7 +162,7 @@ def test_a_folder_with_hidden_documents_only_is_refused_with_a_hint(call: Call, 
     (tmp_path / "in" / ".draft.md").write_text("two", encoding="utf-8")
     message = call("translate", MODEL, tmp_path / "in", "--out", tmp_path / "out").error_of("translate")
     assert "no document of a known type" in message
-    assert "Hidden ones are left out: .draft.md" in message
+    assert "Hidden files are left out: .draft.md" in message
 
 
 def test_a_damaged_file_of_a_folder_does_not_stop_the_others(call: Call, page: Path, tmp_path: Path) -> None:
@@ -459,8 +459,7 @@ class TestResuming:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
         part.write_text("half a download", encoding="utf-8")
         message = call("translate", MODEL, source, "--out", out).error_of("translate")
-        assert "out.html.part would hold what is done" in message
-        assert "not from jumok" in message
+        assert "out.html.part exists and is not from jumok" in message
         assert part.read_text(encoding="utf-8") == "half a download"
         part.unlink()
         mine = tmp_path / "mine"

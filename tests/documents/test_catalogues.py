@@ -1,4 +1,4 @@
-"""XLIFF, Android strings, subtitles and PO files; other programs read what is written."""
+"""XLIFF, Android strings, subtitles and PO files are translated, and other programs can read the results."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_segment_of_xliff_2_gets_its_state(attributes: str, target: str) -> No
     assert "subState" not in written
     invented = document.write([SegmentTranslation(f"{segment} %d")]).decode()
     assert f'<segment{id_} state="initial" subState="jumok:needs-review">' in invented
-    # What is to be reviewed is not translated again.
+    # A segment that needs a review is not translated again.
     assert read_document("a.xlf", invented.encode())[1].segments == []
     ElementTree.fromstring(invented)
 
@@ -106,7 +106,7 @@ def test_a_finished_segment_of_xliff_2_stays(state: str, target: str) -> None:
     assert (document.segments, shout(document)) == ([], text)
 
 
-def test_translate_is_inherited_and_the_nearest_one_counts() -> None:
+def test_a_unit_inherits_translate_from_its_nearest_ancestor() -> None:
     unit = "<unit{}><segment><source>{}</source></segment></unit>"
     text = xliff_2(
         "<group translate='no'>"
@@ -256,7 +256,7 @@ def test_two_voices_in_one_cue_are_two_segments(cue: str, segments: list[str], e
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_webvtt_names_the_language_if_the_header_does(line_end: str) -> None:
+def test_the_language_in_the_header_of_webvtt_is_replaced(line_end: str) -> None:
     text = "WEBVTT\nKind: captions\nLanguage: en-US\n\nNOTE\nLanguage: en\n\n00:01.000 --> 00:02.000\nhello\n"
     _, document = read_document("a.vtt", text.replace("\n", line_end).encode())
     expected = text.replace("en-US", "ko").replace("hello", "HELLO")
@@ -305,7 +305,7 @@ def test_bold_lands_on_the_aligned_word_in_several_text_formats() -> None:
         assert expected in document.write([translation]).decode()
 
 
-def test_a_target_has_one_state_however_the_old_one_is_quoted() -> None:
+def test_the_old_state_of_a_target_is_replaced_with_either_kind_of_quotes() -> None:
     unit = "<target/></trans-unit>"
     for state in ("state='new'", 'state = "new"'):
         text = XLIFF_1.replace(unit, f"<target {state}/></trans-unit>")

@@ -68,7 +68,7 @@ def test_plain_text_is_one_segment() -> None:
 
 @pytest.mark.parametrize("name", ["README", "notes.d/readme", "notes.d\\readme", ""])
 def test_a_name_without_a_suffix_is_plain_text(name: str) -> None:
-    """The names of its folders may contain dots."""
+    """The names of the folders in the path may contain dots."""
     assert find_format(name).suffix == ".txt"
 
 
@@ -100,8 +100,8 @@ def cue(text: str) -> Document:
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
-def test_what_is_said_after_an_empty_line_is_translated(line_end: str) -> None:
-    """This holds for SubRip; an empty line of WebVTT ends the subtitle."""
+def test_subrip_text_after_an_empty_line_is_translated(line_end: str) -> None:
+    """In WebVTT, an empty line ends the subtitle, and the text after the empty line is not translated."""
     text = f"1\n{TIME}one\n\ntwo\nthree\n\n\n2\n{TIME}four\n\n3\n{TIME}\n\nfive\n\n4".replace("\n", line_end)
     _, document = read_document("a.srt", text.encode())
     assert document.segments == ["one", "two three", "four", "five"]
@@ -183,7 +183,7 @@ def test_tags_around_two_speakers_are_written_around_each(begin: str, end: str) 
 
 
 def test_end_tags_of_deeply_nested_codes_close_no_outer_code() -> None:
-    """Codes are nested deeper than is supported, and end before the second speaker does."""
+    """The codes are nested deeper than MAX_DEPTH, and they end before the words of the second speaker."""
     text = "<b>" + "<i>" * 40 + "Go." + "</i>" * 40 + "\n- I stay.</b>"
     assert shout(cue(text)).splitlines()[-1] == "<b>- I STAY.</b>"
     text = "<i>" * 40 + "Go." + "</i>" * 39 + "\n- I stay.</i>"
@@ -215,7 +215,7 @@ def test_po_catalogues_fill_empty_entries_only(between: str) -> None:
 
 
 def test_a_language_with_one_plural_form_gets_the_plural() -> None:
-    """Korean has one form: the translation of "one file" would be shown for every number of files."""
+    """Korean has one plural form. A translation of "One file" would be shown for every number of files."""
     catalogue = 'msgid "One file"\nmsgid_plural "%d files"\nmsgstr[0] ""\n'
     _, document = read_document("ko.po", catalogue.encode())
     expected = catalogue.replace('msgstr[0] ""', 'msgstr[0] "%d 파일"')
@@ -357,7 +357,7 @@ def test_an_unreadable_file_is_refused_with_a_reason(name: str, words: str) -> N
         ("a.txt", "words"),
     ],
 )
-def test_what_has_no_letters_is_not_translated(name: str, text: str) -> None:
+def test_text_without_letters_is_not_translated(name: str, text: str) -> None:
     _, document = read_document(name, text.encode())
     assert document.segments == ["words"]
     assert shout(document) == text.replace("words", "WORDS")

@@ -1,4 +1,4 @@
-"""Files made to harm: zip and XML bombs, damaged archives, external entities."""
+"""Malicious and damaged files: zip and XML bombs, damaged archives, external entities."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def test_parts_that_overlap_are_refused() -> None:
 
 
 def test_a_page_of_many_levels_takes_little_memory() -> None:
-    """Once, each level of a book's page had a copy of all that is inside it."""
+    """In an earlier version, each element of a page stored a copy of everything inside the element."""
     page = "<div>" * 150 + " " * 2**20 + "</div>" * 150
     data = make_epub(f"<html xmlns='http://www.w3.org/1999/xhtml'><body>{page}</body></html>")
     tracemalloc.start()
@@ -269,7 +269,7 @@ def test_a_page_of_many_levels_takes_little_memory() -> None:
     assert peak < 40 * 2**20
 
 
-def test_paragraphs_inside_each_other_are_limited() -> None:
+def test_the_depth_of_nested_paragraphs_is_limited() -> None:
     depth = 2 * MAX_PARAGRAPH_DEPTH + 2
     nested = "<w:p>" * depth + run("a") + "</w:p>" * depth
     with pytest.raises(DataError, match=f"nested more than {MAX_PARAGRAPH_DEPTH} deep"):
@@ -277,7 +277,7 @@ def test_paragraphs_inside_each_other_are_limited() -> None:
 
 
 @pytest.mark.parametrize("name", ["a.docx", "a.epub", "a.txt"])
-def test_what_is_parsed_is_limited(name: str) -> None:
+def test_the_uncompressed_size_of_the_parsed_text_is_limited(name: str) -> None:
     space = " " * (2**20 + 1)
     data = {
         "a.docx": make_docx(f"<w:p>{space}</w:p>"),

@@ -1,4 +1,4 @@
-"""Translated HTML: tags are balanced, and enclose the words aligned to the source words they enclosed."""
+"""Translated HTML: tags are balanced. A tag encloses the words aligned to the source words inside the tag."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from jumok.types import Pair
 
 
-class Balance(HTMLParser):
-    """The elements around each word of a document, and whether tags are balanced."""
+class BalanceChecker(HTMLParser):
+    """Records the elements around each word of a document, and whether the tags are balanced."""
 
     def __init__(self, document: str) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ def test_nested_tags_stay_balanced_and_around_the_aligned_words() -> None:
         source, target = word_spans(pair.source), word_spans(pair.target)
         links = [(source[i], target[j]) for i, j in sorted(pair.alignment.sure)]
         written = markup.fill([SegmentTranslation(pair.target, links)])
-        balance = Balance(written)
+        balance = BalanceChecker(written)
         assert balance.balanced, written
         assert set(balance.started) >= inside.keys(), written
         assert [word for word, _ in balance.words] == split_words(pair.target), written
@@ -209,7 +209,7 @@ def test_the_number_of_a_note_is_no_part_of_a_word(reference: str) -> None:
         "<span translate=no> <b>x</b></span>",
     ],
 )
-def test_a_space_at_an_edge_of_what_is_copied_still_separates_words(copied: str) -> None:
+def test_a_space_at_the_start_or_end_of_copied_markup_separates_words(copied: str) -> None:
     assert read_markup(f"<p>The cat{copied}sleeps.</p>").segments == ["The cat sleeps."]
     assert read_markup(f"<p>The cat {copied} sleeps.</p>").segments == ["The cat sleeps."]
     assert translate_into_itself(f"<p>The cat{copied} sleeps.</p>") == f"<p>The cat{copied} sleeps.</p>"
@@ -275,7 +275,7 @@ def test_sentences_that_meet_without_a_space_keep_their_words_apart(first: str, 
 def test_malformed_html_becomes_balanced() -> None:
     for document in ("<b>one <i>two</b> three</i>", "<p><b>one", "one</b></p>", "<b>one<p>two</b>three</p>"):
         written = translate_into_itself(document)
-        names = [name for name in Balance(written).started if name != "p"]
+        names = [name for name in BalanceChecker(written).started if name != "p"]
         assert written.count("<b>") == written.count("</b>"), written
         assert written.count("<i>") == written.count("</i>"), written
         assert len(names) <= 4
@@ -307,9 +307,9 @@ def test_inline_tags_that_are_nested_too_deeply_are_dropped() -> None:
     ],
 )
 def test_the_end_tag_of_a_dropped_tag_closes_no_outer_element(document: str) -> None:
-    written = Balance(translate_into_itself(document))
+    written = BalanceChecker(translate_into_itself(document))
     assert written.balanced
-    assert written.words == Balance(document).words
+    assert written.words == BalanceChecker(document).words
 
 
 def test_the_end_tag_of_an_element_also_closes_dropped_tags_inside_it() -> None:
@@ -430,7 +430,7 @@ def test_reading_long_hostile_documents_costs_linear_time(begin: str, unit: str,
 
 
 def test_a_word_for_two_words_is_inside_the_element_of_one_of_them() -> None:
-    """The article has no word of its own in Korean: its noun keeps the bold."""
+    """Korean has no article, so "학생은" is aligned with "The" and with the bold "student", and is bold."""
     document = read_markup("<p>The <b>student</b> reads.</p>")
     links = (((0, 3), (0, 3)), ((4, 11), (0, 3)), ((12, 17), (4, 7)))
     translation = SegmentTranslation("학생은 읽는다.", links)
@@ -509,7 +509,7 @@ def test_an_attribute_moves_with_its_tag_and_a_nul_does_no_harm() -> None:
         '<a href="x">one <b>two<br>three</b></a>',
     ],
 )
-def test_an_element_around_whole_segments_is_written_once_and_another_once_per_segment(document: str) -> None:
+def test_an_element_is_written_once_per_segment_unless_it_encloses_whole_segments(document: str) -> None:
     expected = document.replace("home<br>now", "home</b><b><br>now").replace(
         "two<br>three", "two</b><b><br>three"
     )

@@ -81,7 +81,7 @@ def test_every_place_with_text_is_translated_and_nothing_else() -> None:
 
 def test_code_targets_and_front_matter_stay() -> None:
     written = shout(read_document("a.md", TEXT.encode())[1]).decode()
-    for kept in (
+    for expected in (
         "---\ntitle: front matter\n---\n# A HEADING",
         "\nMY NAME **IS** MICHAEL AND I GO HOME.\n",
         "- FIRST *ITEM* GOES ON\n- [ ] SECOND ITEM WITH `code here`\n  1. THIRD\n",
@@ -94,7 +94,7 @@ def test_code_targets_and_front_matter_stay() -> None:
         "[ref]: https://example.org\n[^1]: THE NOTE\n",
         "LAST LINE\\\nWITH A HARD BREAK\n",
     ):
-        assert kept in written
+        assert expected in written
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_hard_breaks_and_template_codes_stay() -> None:
 
 @pytest.mark.parametrize("line_break", ["<br>", "<br />", " <BR/> "])
 def test_a_line_break_of_html_ends_a_sentence(line_break: str) -> None:
-    """As it does in HTML: the lines of a table cell or an address are not one sentence."""
+    """For example, the lines of a table cell or of an address are separate sentences."""
     text = f"| The *first* line{line_break}the second | `a<br>b` |\n| --- | --- |\n"
     _, document = read_document("a.md", text.encode())
     [segment, *_] = document.segments
@@ -276,7 +276,10 @@ def test_a_formula_stays_at_its_word() -> None:
     ],
 )
 def test_escaped_characters_and_entities_are_text(text: str, segment: str, expected: str) -> None:
-    """The model sees the characters; the written Markdown shows the same ones and begins no other block."""
+    """The model reads the characters without escapes. The written Markdown shows the same characters.
+
+    None of them begins a heading, a list item or another block.
+    """
     _, document = read_document("a.md", text.encode())
     assert document.segments == [segment]
     assert identity(document) == text.encode()

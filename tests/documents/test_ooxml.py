@@ -67,9 +67,9 @@ def document_of(data: bytes) -> str:
 
 
 def body(data: bytes) -> str:
-    found = re.search(r"<w:body>(.*)</w:body>", document_of(data), re.DOTALL)
-    assert found
-    return found[1]
+    match = re.search(r"<w:body>(.*)</w:body>", document_of(data), re.DOTALL)
+    assert match
+    return match[1]
 
 
 def canonical(data: bytes) -> str:
@@ -174,7 +174,7 @@ def test_links_and_notes_move_with_their_words() -> None:
     assert written == f"<w:p>{run('THREE TWO')}{note}{run(' ')}{link.format(run('ONE'))}</w:p>"
 
 
-def test_fields_are_whole_and_those_of_several_paragraphs_keep_their_place() -> None:
+def test_fields_stay_whole_and_fields_over_several_paragraphs_stay_in_place() -> None:
     link = FIELD.format(code=' HYPERLINK "x" ', result=run("a link"))
     begin, _, end = FIELD.format(code=" TOC ", result="|").partition("|")
     data = make_docx(
@@ -332,7 +332,7 @@ def test_strings_of_a_workbook_are_translated_but_no_formula_and_no_table_header
 
 
 def test_a_field_in_one_run_is_atomic() -> None:
-    """As a common recipe for python-docx writes page numbers."""
+    """A common recipe for python-docx writes page numbers in this form."""
     page = (
         '<w:r><w:fldChar w:fldCharType="begin"/><w:instrText>PAGE</w:instrText>'
         '<w:fldChar w:fldCharType="end"/></w:r>'
@@ -352,7 +352,7 @@ def test_a_field_in_one_run_is_atomic() -> None:
         ("<w:fldSimple w:instr=' HYPERLINK \"https://example.org\" '>", "</w:fldSimple>"),
     ],
 )
-def test_words_in_smart_tags_custom_xml_and_simple_links_move_with_them(opening: str, closing: str) -> None:
+def test_smart_tags_custom_xml_and_simple_links_move_with_their_words(opening: str, closing: str) -> None:
     paragraph = f"<w:p>{run('See ')}{opening}{run('Seoul')}{closing}{run(' now')}</w:p>"
     _, document = read_document("a.docx", make_docx(paragraph))
     assert document.segments == ["See Seoul now"]

@@ -1,4 +1,4 @@
-"""Codes of a segment, and their places in the target of a translation memory."""
+"""The codes of a segment, and their positions in a translation from a translation memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pickle
 import pytest
 
 from jumok.documents.message import Message, has_all_placeholders
-from jumok.documents.segment_codes import SegmentText, take_over
+from jumok.documents.segment_codes import SegmentText, split_at_codes
 
 
 def segment_of(message: str) -> SegmentText:
@@ -30,7 +30,7 @@ def segment_of(message: str) -> SegmentText:
 def test_a_segment_with_its_codes_is_the_message(message: str) -> None:
     segment = segment_of(message)
     assert segment.with_codes == message
-    pieces = take_over(segment, segment.with_codes)
+    pieces = split_at_codes(segment, segment.with_codes)
     assert pieces is not None
     written = [piece if isinstance(piece, str) else segment.codes[piece].text for piece in pieces]
     assert "".join(written) == segment.with_codes
@@ -50,10 +50,10 @@ def test_a_segment_with_its_codes_is_the_message(message: str) -> None:
         ("a <b>b <i>c</i></b>", "<b>가 <i>나</b></i>", None),
     ],
 )
-def test_codes_are_taken_over_if_the_target_has_all(
+def test_a_target_is_split_at_its_codes_if_it_has_all_codes_of_the_source(
     source: str, target: str, pieces: list[str | int] | None
 ) -> None:
-    assert take_over(segment_of(source), target) == pieces
+    assert split_at_codes(segment_of(source), target) == pieces
 
 
 def test_a_choice_is_no_code_and_a_segment_is_pickled_as_a_plain_string() -> None:

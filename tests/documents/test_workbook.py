@@ -1,4 +1,4 @@
-"""Workbooks: cells on which formulas depend stay as they are, and notes say which."""
+"""Workbooks: cells on which formulas depend are not translated, and notes name these cells."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_cell_with_which_a_formula_compares_stays(text: str) -> None:
         "IF('Open'!A1=2,1,0)",
     ],
 )
-def test_the_results_of_a_formula_keep_no_cell(text: str) -> None:
+def test_a_cell_that_equals_only_the_result_of_a_formula_is_translated(text: str) -> None:
     _, document = read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)}))
     assert document.segments[:3] == ["Open", "Closed", "Status"]
     assert document.notes == []
@@ -83,7 +83,7 @@ def test_a_formula_that_looks_for_a_word_in_longer_texts_is_named(text: str, wor
     assert read_document("a.xlsx", other)[1].notes == []
 
 
-def test_choices_rules_and_names_compare_with_cells_too() -> None:
+def test_texts_in_choices_rules_and_names_are_compared_with_cells() -> None:
     rules = sheet(
         '<conditionalFormatting sqref="B2:B9"><cfRule type="cellIs"><formula>"Closed"</formula></cfRule>'
         '</conditionalFormatting><dataValidations><dataValidation type="list" sqref="B2">'
@@ -123,7 +123,7 @@ def test_filters_and_totals_follow_their_cells() -> None:
         assert written[f"xl/{name}.xml"].decode() == expected
 
 
-def test_excel_computes_texts_again() -> None:
+def test_excel_recomputes_formulas_on_opening_if_their_results_are_texts() -> None:
     workbook = f'<workbook xmlns="{MAIN}"><calcPr calcId="191029"/></workbook>'
     result = sheet('<c r="A1" t="{}"><f>B1</f><v>Open</v></c>')
     parts = {"workbook": workbook, "worksheets/sheet1": result.format("str")}
@@ -154,7 +154,7 @@ def test_formulas_are_read_in_linear_time(content: str) -> None:
 
 
 def test_strings_that_are_written_as_results_are_translated() -> None:
-    """As SheetJS and some databases write them: t="str", without a formula."""
+    """SheetJS and some databases write a string as t="str", without a formula."""
     cells = (
         '<c r="A1" t="str"><v>one &amp; two</v></c><c r="A2" t="str"><f>A1</f><v>one</v></c>'
         '<c r="A3" t="str"><v>Open</v></c><c r="A4"><f>COUNTIF(A:A,"open")</f><v>1</v></c>'
@@ -243,7 +243,7 @@ def test_the_workbook_behind_a_chart_has_the_labels_of_the_chart(name: str, fold
 @pytest.mark.parametrize(
     "table", [TABLE.replace("</", '<tableColumn name="The pens"/></'), TABLE.replace("The b", "The_x000a_b")]
 )
-def test_columns_keep_names_that_would_be_equal_or_are_no_cells(table: str) -> None:
+def test_columns_keep_their_names_if_new_names_would_be_equal_or_a_name_is_no_cell(table: str) -> None:
     data = with_chart(make_xlsx(LABELS, **{"tables/table1": table}))
     _, document = read_document("a.pptx", data)
     written = document.write([SegmentTranslation("하나") for _ in document.segments])

@@ -1,14 +1,14 @@
-"""Make models with transformers and Marian, and ask them for the numbers that jumok must reproduce.
+"""Make models with transformers and Marian, and compute with them the numbers that jumok must reproduce.
 
-This program runs in an environment of its own, which has transformers, torch, sentencepiece, numpy,
-pymarian and, for `run`, ctranslate2. It needs no jumok:
+This program runs in a separate environment with transformers, torch, sentencepiece, numpy, pymarian and, for
+`run`, ctranslate2. The environment does not need jumok:
 
-    python foreign_toolkits.py make OUT PAIRS.tsv [--size tiny]     five models: folders, and zips of them
-    python foreign_toolkits.py answer OUT PAIRS.tsv                 what their own toolkits compute with them
-    python foreign_toolkits.py run OUT PAIRS.tsv                    what transformers computes with an export
+    python foreign_toolkits.py make OUT PAIRS.tsv [--size tiny]     write five models, as folders and as zips
+    python foreign_toolkits.py answer OUT PAIRS.tsv                 compute with the toolkit of each model
+    python foreign_toolkits.py run OUT PAIRS.tsv                    compute with transformers and an export
 
 The tiny models and their answers (--lines 20) are stored beside the tests. test_foreign_toolkits.py makes the
-full ones, if JUMOK_TOOLKITS is the path of the environment's Python.
+full models if JUMOK_TOOLKITS is the path of the environment's Python.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MAX_TOKENS = 30
 
 
 def learn_sentencepiece(lines: list[str], pieces: int, *, rule: str, marian: bool = False) -> bytes:
-    """A SentencePiece model as OPUS-MT has it, or with Marian's ids (`</s>` 0, `<unk>` 1)."""
+    """Train a SentencePiece model. If `marian` is true, it has Marian's ids (`</s>` 0, `<unk>` 1)."""
     import sentencepiece
 
     ids = {"unk_id": 1, "eos_id": 0, "bos_id": -1, "pad_id": -1} if marian else {}
@@ -65,7 +65,7 @@ def learn_sentencepiece(lines: list[str], pieces: int, *, rule: str, marian: boo
 def write_tokenizer(
     folder: Path, rows: list[list[str]], pieces: int, style: str, rule: str
 ) -> dict[str, int]:
-    """Write source.spm, target.spm and vocab.json, which lacks rare pieces, as in real models."""
+    """Write source.spm, target.spm and vocab.json. As in real models, vocab.json has no rare pieces."""
     import sentencepiece
 
     seen: collections.Counter[str] = collections.Counter()
@@ -74,9 +74,9 @@ def write_tokenizer(
         (folder / name).write_bytes(data)
         processor = sentencepiece.SentencePieceProcessor(model_proto=data)
         seen.update(piece for row in rows for piece in processor.encode(row[side], out_type=str))
-    kept = [piece for piece, count in seen.most_common() if count > 2 and piece != "<unk>"]
-    names = ["</s>", "<unk>", *kept, *CODES]
-    if style == "tc-big":  # has its own <s>, and another order, so that </s> is not 0
+    frequent = [piece for piece, count in seen.most_common() if count > 2 and piece != "<unk>"]
+    names = ["</s>", "<unk>", *frequent, *CODES]
+    if style == "tc-big":  # such models have an ordinary token <s>, and an order in which </s> is not 0
         names = sorted([*names, "<s>"], key=lambda piece: (piece.strip("▁<>/"), piece))
     vocabulary = {piece: id_ for id_, piece in enumerate([*names, "<pad>"])}
     (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False), encoding="utf-8")
@@ -92,7 +92,10 @@ def write_tokenizer(
 
 
 def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, rule: str, steps: int) -> Any:
-    """Write a MarianMT model, trained so that its searches end; return its weights, vocabulary and config."""
+    """Write a MarianMT model, and return its weights, vocabulary and config.
+
+    The model is trained a little, so that its searches end.
+    """
     import torch
     from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
@@ -139,7 +142,7 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
         optimiser.zero_grad()
         with torch.no_grad():
             model.model.shared.weight[pad] = 0  # decoding begins with a zero vector
-    model.eval().half().float()  # rounded to float16, so that every copy has the same numbers
+    model.eval().half().float()  # rounded to float16, so that all stored formats have the same numbers
     model.generation_config = GenerationConfig(
         bad_words_ids=[[pad]],
         num_beams=4,
@@ -152,11 +155,11 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
     )
     state = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     model.half().save_pretrained(folder)
-    if style == "tc-big":  # as PyTorch files are: a pickle, with a copy of the shared matrix
+    if style == "tc-big":  # such models are pickled PyTorch files, with a copy of the shared matrix
         (folder / "model.safetensors").unlink()
-        # Without the position tables: transformers would read them from this file in half precision.
-        kept = {name: tensor.half() for name, tensor in state.items() if "embed_" not in name}
-        torch.save(kept, folder / "pytorch_model.bin")
+        # The position tables are left out, because transformers would read them in half precision.
+        without_positions = {name: tensor.half() for name, tensor in state.items() if "embed_" not in name}
+        torch.save(without_positions, folder / "pytorch_model.bin")
     (folder / "README.md").write_text(
         "---\nlicense: cc-by-4.0\n---\n\n# A model of the tests\n", encoding="utf-8"
     )
@@ -228,7 +231,7 @@ def write_marian(
 def train_marian(
     folder: Path, rows: list[list[str]], size: str, rule: str, steps: int, *, built_in: bool
 ) -> None:
-    """Let Marian itself train a model, with a vocabulary file or with its built-in SentencePiece."""
+    """Train a model with Marian, either with its built-in SentencePiece or with a vocabulary file."""
     import sentencepiece
     from pymarian import Trainer
 
@@ -298,7 +301,7 @@ def make(out: Path, pairs: Path, size: str) -> None:
 
 
 def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any]:
-    """Tokens of every line, logits of a few pairs, and translations of the first 40 lines."""
+    """Return the tokens of every line, the logits of a few pairs, and translations of the first 40 lines."""
     import torch
     from transformers import AutoModelForSeq2SeqLM, MarianTokenizer
 
@@ -325,16 +328,19 @@ def answer_transformers(folder: Path, rows: list[list[str]], lines: int) -> dict
     }.items():
         with torch.inference_mode():
             batch = tokenizer(chosen, return_tensors="pt", padding=True)
-            found = model.generate(**batch, max_length=MAX_TOKENS + 2, **options).tolist()
+            generated = model.generate(**batch, max_length=MAX_TOKENS + 2, **options).tolist()
         special = {tokenizer.pad_token_id, tokenizer.eos_token_id}
         answers[name] = [
-            tokenizer.convert_ids_to_tokens([i for i in row if i not in special]) for row in found
+            tokenizer.convert_ids_to_tokens([i for i in row if i not in special]) for row in generated
         ]
     return answers
 
 
 def answer_marian(folder: Path, rows: list[list[str]], *, built_in: bool) -> dict[str, Any]:
-    """Marian's translations of 30 lines, in tokens if not `built_in`, and every token's log-probability."""
+    """Return Marian's translations of 30 lines, and the log-probability of each token.
+
+    The translations are tokens separated by spaces, unless `built_in` is true.
+    """
     import sentencepiece
     from pymarian import Translator
 
@@ -355,7 +361,7 @@ def answer_marian(folder: Path, rows: list[list[str]], *, built_in: bool) -> dic
 
 
 def run_export(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any]:
-    """What transformers computes with a folder, and what CTranslate2's converter makes of it."""
+    """Return the answers of transformers for a folder, and CTranslate2's translations after a conversion."""
     import tempfile
 
     import ctranslate2
@@ -375,10 +381,10 @@ def run_export(folder: Path, rows: list[list[str]], lines: int) -> dict[str, Any
 
 def answer(out: Path, pairs: Path, lines: int) -> dict[str, Any]:
     rows = [line.split("\t")[:2] for line in pairs.read_text(encoding="utf-8").splitlines()[2001:]]
-    found = {style: answer_transformers(out / style, rows, lines) for style in ("classic", "tc-big")}
-    found["marian-trained"] = answer_marian(out / "marian-trained", rows, built_in=False)
-    found["marian-built-in"] = answer_marian(out / "marian-built-in", rows, built_in=True)
-    return found
+    answers = {style: answer_transformers(out / style, rows, lines) for style in ("classic", "tc-big")}
+    answers["marian-trained"] = answer_marian(out / "marian-trained", rows, built_in=False)
+    answers["marian-built-in"] = answer_marian(out / "marian-built-in", rows, built_in=True)
+    return answers
 
 
 def main() -> None:
@@ -397,10 +403,10 @@ def main() -> None:
         return
     if options.task == "run":
         lines = options.pairs.read_text(encoding="utf-8").splitlines()[1:]
-        found = run_export(options.out, [line.split("\t")[:2] for line in lines], options.lines)
+        answers = run_export(options.out, [line.split("\t")[:2] for line in lines], options.lines)
     else:
-        found = answer(options.out, options.pairs, options.lines)
-    json.dump(found, sys.stdout, ensure_ascii=False)
+        answers = answer(options.out, options.pairs, options.lines)
+    json.dump(answers, sys.stdout, ensure_ascii=False)
 
 
 if __name__ == "__main__":

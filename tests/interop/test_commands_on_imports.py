@@ -1,4 +1,4 @@
-"""The commands that take a model (without `clean` and `serve`), given an imported or a foreign one."""
+"""The commands that take a model, except `clean` and `serve`, are called with imported and foreign models."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ def test_both_engines_translate_alike_with_the_positions_of_marian(
     fast, slow = jumok.load(model, engine="ctranslate2"), jumok.load(model, engine="torch")
     assert fast.engine.name == "ctranslate2"
     texts = [pair.source for pair in generate("test", 30)]
-    for one, other in zip(fast.translate(texts), slow.translate(texts), strict=True):
-        assert one.text == other.text
-        assert one.score == pytest.approx(other.score, abs=1e-4)
-    said = call(capsys, "translate", model, stdin="I go home.\n>>ja<< I go home.\n")
-    assert len(said.splitlines()) == 2
+    for translation, expected in zip(fast.translate(texts), slow.translate(texts), strict=True):
+        assert translation.text == expected.text
+        assert translation.score == pytest.approx(expected.score, abs=1e-4)
+    output = call(capsys, "translate", model, stdin="I go home.\n>>ja<< I go home.\n")
+    assert len(output.splitlines()) == 2
 
 
-def test_explain_attention_and_align(model: Path, tmp_path: Path) -> None:
+def test_explain_attention_and_align_work_with_an_imported_model(model: Path, tmp_path: Path) -> None:
     translator = jumok.load(model, engine="torch")
     source = "I go home."
     explanation = jumok.explain(translator, source)
@@ -81,7 +81,7 @@ def test_explain_attention_and_align(model: Path, tmp_path: Path) -> None:
     assert {link[0] for link in alignment.sure} <= set(range(4))
 
 
-def test_look_evaluate_shortlist_and_info(
+def test_look_evaluate_shortlist_and_info_work_with_an_imported_model(
     model: Path, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call(capsys, "look", model, "I go home.", "--out", tmp_path / "map.html")
@@ -131,7 +131,7 @@ def test_documents_are_translated_with_their_markup(
     assert "<p>" in translated
 
 
-def test_three_formats_of_export_are_written_or_refused_by_name(
+def test_exports_with_positions_of_marian_are_written_except_to_hugging_face(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call(capsys, "export", model, "--to", "safetensors", "--out", tmp_path / "weights")
@@ -145,8 +145,8 @@ def test_three_formats_of_export_are_written_or_refused_by_name(
 
 
 @pytest.mark.medium
-def test_an_imported_model_is_fine_tuned(model: Path, pairs: Path, tmp_path: Path) -> None:
-    """The loss on the validation pairs falls, and the tokenizers stay the same."""
+def test_an_imported_model_can_be_fine_tuned(model: Path, pairs: Path, tmp_path: Path) -> None:
+    """The loss on the validation pairs decreases, and the tokenizers stay the same."""
     training = tmp_path / "training.en-ko.tsv"
     rows = [f"{pair.source}\t{pair.target}\n" for pair in generate("train", 400)]
     training.write_text("".join(rows), encoding="utf-8")
@@ -156,16 +156,14 @@ def test_an_imported_model_is_fine_tuned(model: Path, pairs: Path, tmp_path: Pat
     before, after = (jumok.load(folder, engine="torch") for folder in (model, tuned))
     assert before.tokenizers.source.to_bytes() == after.tokenizers.source.to_bytes()
     validation = TranslationValidation(list(open_corpus(pairs).pairs()), before.tokenizers, card.recipe)
-    results = [validation.validate(one.model, beam=1) for one in (before, after)]
+    results = [validation.validate(translator.model, beam=1) for translator in (before, after)]
     losses = [result.loss for result in results if result is not None]
     assert losses[1] < losses[0]
     assert card.facts["start_from"] == "model"
 
 
 @pytest.mark.parametrize("name", ["classic", "marian"])
-def test_loading_a_model_that_is_not_imported_names_the_command_that_imports(
-    name: str, tmp_path: Path
-) -> None:
+def test_the_error_of_loading_a_foreign_model_names_the_import_command(name: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(STORED / f"{name}.zip") as archive:
         archive.extractall(tmp_path)
     folder = tmp_path / name

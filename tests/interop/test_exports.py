@@ -1,4 +1,4 @@
-"""Exports: re-imported to the bit, refused with the setting named, or run by the other toolkit itself."""
+"""Exports are re-imported without any change, or run by the other toolkit, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def same_model(one: Path, other: Path) -> bool:
-    """Whether two folders hold the same recipe, tokenizers and weights, to the bit."""
+def is_same_model(folder: Path, other: Path) -> bool:
+    """Return whether two model folders have exactly the same recipe, tokenizers and weights."""
     (card, weights, files), (other_card, other_weights, other_files) = map(
-        read_model_with_weights, (one, other)
+        read_model_with_weights, (folder, other)
     )
     return (
         card.recipe == other_card.recipe
@@ -52,16 +52,18 @@ def same_model(one: Path, other: Path) -> bool:
     )
 
 
-def test_a_model_comes_back_from_hugging_face_to_the_bit(imported: Path, tmp_path: Path) -> None:
+def test_a_model_is_unchanged_after_export_to_hugging_face_and_import(imported: Path, tmp_path: Path) -> None:
     for name, folder in {"trained": MODELS / "transformer", "imported": imported}.items():
         export_model(folder, tmp_path / name, "huggingface")
         load_imported(tmp_path / name, tmp_path / f"{name}-model")
-        assert same_model(folder, tmp_path / f"{name}-model")
-        card, again = read_stored_model(folder).card, read_stored_model(tmp_path / f"{name}-model").card
-        assert (again.scores, again.read_out, again.corpora) == (card.scores, card.read_out, card.corpora)
+        assert is_same_model(folder, tmp_path / f"{name}-model")
+        card, imported_card = (read_stored_model(path).card for path in (folder, tmp_path / f"{name}-model"))
+        assert imported_card.scores == card.scores
+        assert imported_card.read_out == card.read_out
+        assert imported_card.corpora == card.corpora
 
 
-def test_a_model_with_learned_positions_comes_back_and_says_how_many_it_has(tmp_path: Path) -> None:
+def test_a_model_with_learned_positions_is_unchanged_and_its_export_has_their_number(tmp_path: Path) -> None:
     folder = learned_positions_model(tmp_path / "model")
     export_model(folder, tmp_path / "out", "huggingface")
     config = json.loads((tmp_path / "out" / "config.json").read_text())
@@ -70,7 +72,7 @@ def test_a_model_with_learned_positions_comes_back_and_says_how_many_it_has(tmp_
     assert json.loads((tmp_path / "out" / "tokenizer_config.json").read_text())["model_max_length"] == 40
     assert json.loads((tmp_path / "out" / "generation_config.json").read_text())["max_length"] == 40
     load_imported(tmp_path / "out", tmp_path / "again")
-    assert same_model(folder, tmp_path / "again")
+    assert is_same_model(folder, tmp_path / "again")
 
 
 def test_an_export_that_was_trained_further_keeps_its_biases_and_loses_its_scores(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_an_export_that_was_trained_further_keeps_its_biases_and_loses_its_score
         ("language-model", "plain text"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name_and_nothing_is_written(
+def test_an_unsupported_setting_is_named_and_nothing_is_written(
     name: str, words: str, tmp_path: Path
 ) -> None:
     for to in ("huggingface", "onnx"):
@@ -128,7 +130,7 @@ def test_wrong_requests_are_refused(imported: Path, tmp_path: Path) -> None:
     ("added", "normaliser", "words"),
     [((">>ko<<",), "none", "a code such as >>ko<<"), ((), "opus-mt", "the normaliser opus-mt")],
 )
-def test_argos_gets_no_model_whose_texts_it_cannot_prepare(
+def test_a_model_whose_texts_argos_cannot_prepare_is_refused(
     added: tuple[str, ...], normaliser: str, words: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("ctranslate2")
@@ -148,7 +150,7 @@ def test_argos_gets_no_model_whose_texts_it_cannot_prepare(
         EXPORT_FORMATS["argos"](exported)
 
 
-def test_options_that_the_import_of_an_own_export_would_ignore_are_refused(tmp_path: Path) -> None:
+def test_importing_an_export_of_jumok_refuses_options_that_have_no_effect(tmp_path: Path) -> None:
     export_model(MODELS / "transformer", tmp_path / "out", "huggingface")
     for name, option in {
         "positions": "--positions",
@@ -229,18 +231,22 @@ def greedy_with_onnx(encoder: Any, decoder: Any, source: list[int]) -> list[int]
     ids = np.array([[*source, END]])
     mask = np.ones_like(ids)
     states = encoder.run(None, {"input_ids": ids, "attention_mask": mask})[0]
-    found = [PAD]
+    output_ids = [PAD]
     for _ in range(MAX_TOKENS):
         [logits] = decoder.run(
             None,
-            {"input_ids": np.array([found]), "encoder_hidden_states": states, "encoder_attention_mask": mask},
+            {
+                "input_ids": np.array([output_ids]),
+                "encoder_hidden_states": states,
+                "encoder_attention_mask": mask,
+            },
         )
         row = logits[0, -1].copy()
         row[[PAD, BEGIN]] = -np.inf
         if (token := int(row.argmax())) == END:
             break
-        found.append(token)
-    return found[1:]
+        output_ids.append(token)
+    return output_ids[1:]
 
 
 @pytest.mark.slow
@@ -268,10 +274,10 @@ def test_onnxruntime_computes_the_same_at_other_shapes(imported: Path, tmp_path:
         mask = (torch.arange(batch.source.shape[1]) < batch.source_lengths[:, None]).long().numpy()
         states = encoder.run(None, {"input_ids": batch.source.numpy(), "attention_mask": mask})[0]
         decoder_ids = torch.where(batch.target[:, :-1] == BEGIN, PAD, batch.target[:, :-1]).numpy()
-        [found] = decoder.run(
+        [onnx_logits] = decoder.run(
             None, {"input_ids": decoder_ids, "encoder_hidden_states": states, "encoder_attention_mask": mask}
         )
         expected = logits(translator, source, target).numpy()
-        assert np.abs(found[0] - expected).max() < 1e-4
+        assert np.abs(onnx_logits[0] - expected).max() < 1e-4
         greedy = greedy_with_onnx(encoder, decoder, source_ids)
         assert tokenizers.target.tokens(greedy) == search(translator, [source], beam=1)[0]

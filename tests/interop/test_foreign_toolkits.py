@@ -1,9 +1,9 @@
-"""The big comparison with transformers, CTranslate2, Marian and Argos, in an environment of their own.
+"""The full comparison with transformers, CTranslate2, Marian and Argos, which run in a separate environment.
 
     JUMOK_TOOLKITS=…/bin/python make test-all ARGS=tests/interop/test_foreign_toolkits.py
 
-The environment has torch, transformers, sentencepiece, numpy, ctranslate2 and pymarian; for the last test
-also argostranslate (installed without its dependencies, so its sentence splitter is replaced here).
+The environment has torch, transformers, sentencepiece, numpy, ctranslate2 and pymarian. The last test also
+needs argostranslate, installed without its dependencies. The test replaces its sentence splitter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ pytestmark = [
 ]
 
 
-def ask(*arguments: str | Path) -> str:
+def run_toolkits(*arguments: str | Path) -> str:
+    """Run foreign_toolkits.py in the environment of the toolkits, and return its output."""
     process = subprocess.run([PYTHON, PROGRAM, *arguments], capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stderr[-2000:]
     return process.stdout
@@ -58,8 +59,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def models(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("foreign") / "models"
-    ask("make", folder, pairs)
-    return folder, json.loads(ask("answer", folder, pairs))
+    run_toolkits("make", folder, pairs)
+    return folder, json.loads(run_toolkits("answer", folder, pairs))
 
 
 @pytest.mark.parametrize("name", ["classic", "tc-big"])
@@ -90,12 +91,12 @@ def test_transformers_and_ctranslate2_compute_the_same_with_an_export(
     if name == "learned":
         folder = learned_positions_model(tmp_path / "model")
     export_model(folder, tmp_path / "out", "huggingface")
-    answers = json.loads(ask("run", tmp_path / "out", lines, "--lines", "40"))
+    answers = json.loads(run_toolkits("run", tmp_path / "out", lines, "--lines", "40"))
     translator = jumok.load(folder, engine="torch")
     columns = token_ids(translator, answers["columns"])
     for source, target, expected in answers["logits"]:
-        found = logits(translator, source, target)[:, columns]
-        assert abs(found.numpy() - expected).max() < 1e-5
+        computed = logits(translator, source, target)[:, columns]
+        assert abs(computed.numpy() - expected).max() < 1e-5
     texts = answers["texts"][:40]
     tokenizer = translator.tokenizers.source
     assert [tokenizer.tokens(ids) for ids in tokenizer.encode_batch(texts)] == answers["tokens"][:40]

@@ -1,7 +1,7 @@
-"""Strangers' files: whatever is in them, an import ends with a whole model or a typed error.
+"""An import of an untrusted file ends with a complete model or a typed error.
 
-Most tests read in this process, where a crash or a foreign exception would show; the last ones use the child
-process as `jumok import` does.
+Most tests import in this process, so that a crash or an exception of another type makes the test fail. The
+last tests use the child process, like `jumok import`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def unpack(name: str, folder: Path) -> Path:
 
 
 def assert_refused(package: Path, words: str, error: type[JumokError] = ModelFolderError) -> None:
-    """The import fails with a typed error, and nothing is left."""
+    """Check that the import raises this error and leaves no files."""
     out = package.parent / "refused"
     with pytest.raises(error, match=words):
         import_package(open_package(package), package, out, ImportChoices())
@@ -95,7 +95,7 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
 @pytest.mark.medium
 @pytest.mark.parametrize("package", ["classic", "tc-big", "marian", "marian-built-in"])
 def test_damaged_files_give_a_model_or_a_typed_error(package: str, tmp_path: Path) -> None:
-    """Each file is missing, truncated, empty, or has flipped bits; no damage raises another error."""
+    """Each file is missing, truncated, empty, or has flipped bits. No other type of error is raised."""
     folder = unpack(package, tmp_path)
     generator = random.Random(package)
     failures = 0
@@ -148,7 +148,7 @@ def test_code_in_a_pickle_is_not_run(tmp_path: Path) -> None:
 
 
 def change_npz(folder: Path, change: Any) -> None:
-    """Replace the arrays of the only .npz file by what `change` makes of them."""
+    """Replace the arrays of the only .npz file by the result of `change(arrays)`."""
     [path] = folder.glob("*.npz")
     with np.load(path) as archive:
         arrays = {name: archive[name] for name in archive.files}
@@ -158,12 +158,12 @@ def change_npz(folder: Path, change: Any) -> None:
 
 
 def with_setting(line: str) -> Any:
-    """Return a change for `change_npz`: the settings of the model get this line."""
+    """Return a function for `change_npz` that sets this line in the settings of the model."""
 
     def change(arrays: dict[str, Any]) -> dict[str, Any]:
         text = arrays["special:model.yml"].tobytes().partition(b"\0")[0].decode()
-        kept = [old for old in text.split("\n") if old.partition(":")[0] != line.partition(":")[0]]
-        data = "\n".join([*kept, line]).encode() + b"\0" * 7
+        others = [old for old in text.split("\n") if old.partition(":")[0] != line.partition(":")[0]]
+        data = "\n".join([*others, line]).encode() + b"\0" * 7
         return {**arrays, "special:model.yml": np.frombuffer(data, dtype=np.int8)}
 
     return change
@@ -193,8 +193,8 @@ def test_a_marian_model_that_jumok_cannot_compute_is_refused_with_the_reason(
 
 
 @pytest.mark.parametrize("vocabularies", ["[opus.vocab.yml, /home/me/ko.yml]", "[ko.yml, ko.yml]"])
-def test_a_vocabulary_that_decoder_yml_names_must_be_there(vocabularies: str, tmp_path: Path) -> None:
-    """If a missing one were ignored, the other one would be taken for both sides."""
+def test_a_missing_vocabulary_that_decoder_yml_names_is_refused(vocabularies: str, tmp_path: Path) -> None:
+    """If a missing vocabulary were ignored, the vocabulary of one side would be used for both sides."""
     folder = unpack("marian", tmp_path)
     (folder / "decoder.yml").write_text(f"models: [opus.npz]\nvocabs: {vocabularies}\n")
     assert_refused(folder, r"decoder\.yml names the vocabulary ko\.yml, which is missing")
@@ -220,7 +220,7 @@ def test_unnamed_or_missing_weights_are_refused_with_the_reason(
     assert_refused(folder, words)
 
 
-def test_other_packages_are_refused_with_the_reason(tmp_path: Path) -> None:
+def test_packages_with_unsupported_or_unusable_files_are_refused_with_the_reason(tmp_path: Path) -> None:
     bpe = unpack("marian", tmp_path / "bpe")
     (bpe / "source.bpe").write_text("#version: 0.2\n")
     assert_refused(bpe, "BPE")
@@ -314,7 +314,7 @@ def test_the_character_map_of_real_models_is_accepted() -> None:
         minloglevel=2,
     )
     limit_character_map(model.getvalue())
-    # The longest text that one character becomes: the map was really among the accepted bytes.
+    # This is the longest replacement of a character. It shows that the accepted bytes contain the map.
     assert "صلى الله عليه وسلم\0".encode() in model.getvalue()
 
 
@@ -328,11 +328,11 @@ def test_a_readme_of_blanks_is_read_in_linear_time(tmp_path: Path) -> None:
         (tmp_path / "README.md").write_text(text)
         started = time.process_time()
         assert read_licence(open_package(tmp_path)) == licence
-        assert time.process_time() - started < 2  # in quadratic time: minutes
+        assert time.process_time() - started < 2  # quadratic time would be minutes
     assert read_readme(open_package(tmp_path)) == "Text"
 
 
-def test_a_stored_table_of_other_positions_is_refused(tmp_path: Path) -> None:
+def test_a_stored_position_table_that_is_not_sinusoidal_is_refused(tmp_path: Path) -> None:
     folder = unpack("tc-big", tmp_path)
     weights = torch.load(folder / "pytorch_model.bin", weights_only=True)
     name = "model.encoder.embed_positions.weight"
@@ -356,7 +356,7 @@ def test_a_changed_record_of_an_export_is_refused(values: dict[str, Any], words:
     assert_refused(tmp_path / "out", words, JumokError)
 
 
-def test_marians_vocabularies_and_settings_are_read_although_they_are_not_quite_yaml() -> None:
+def test_vocabularies_and_settings_of_marian_that_are_not_valid_yaml_are_read() -> None:
     text = '"</s>": 0\n<unk>: 1\n"a\x85b": 2\n\'it\'\'s\': 3\n"\\x84\\"\\u2028": 4\n? "long"\n: 5\n'
     text += '": ": 6\n"\\\\": 7\n'
     tokens = ["</s>", "<unk>", "a\x85b", "it's", '\x84"\u2028', "long", ": ", "\\"]

@@ -1,4 +1,4 @@
-"""Models of CTranslate2 and packages of Argos: they translate as before; what needs weights is refused."""
+"""Imported models of CTranslate2 and Argos translate as before. Uses that need the weights are refused."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def model(converted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def translations(folder: Path, **options: Any) -> list[str]:
-    return [found.text for found in jumok.load(folder).translate(TEXTS, **options)]
+    return [translation.text for translation in jumok.load(folder).translate(TEXTS, **options)]
 
 
 def test_a_folder_of_ctranslate2_translates_as_before(model: Path) -> None:
@@ -85,8 +85,11 @@ def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("quantization", ["float32", "int8"])
-def test_parameters_are_counted_once_and_biases_too(quantization: str, tmp_path: Path) -> None:
-    """CTranslate2 stores the embeddings under three names; the positions, which torch computes, under two."""
+def test_each_weight_and_bias_is_counted_once(quantization: str, tmp_path: Path) -> None:
+    """CTranslate2 stores the embeddings under three names, and the table of positions under two names.
+
+    torch computes the positions, so its weights do not contain them.
+    """
     jumok.export(MODEL, tmp_path / "converted", "ctranslate2", quantization=quantization)
     card = read_stored_model(imported(tmp_path / "converted", tmp_path / "model")).card
     weights = read_stored_model(MODEL).weights().values()
@@ -95,7 +98,7 @@ def test_parameters_are_counted_once_and_biases_too(quantization: str, tmp_path:
 
 
 def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> None:
-    """No other engine runs the model, so the longest translation that a search tries must have positions."""
+    """No other engine can run the model, so there must be enough positions for the longest translation."""
     learned = learned_positions_model(tmp_path / "learned", max_positions=40)
     jumok.export(learned, tmp_path / "converted", "ctranslate2")
     folder = imported(tmp_path / "converted", tmp_path / "model")
@@ -104,7 +107,7 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
 
 
 def test_a_vocabulary_of_an_old_release_is_read(converted: Path, tmp_path: Path) -> None:
-    """It is a `.txt` file, with `<blank>` for `<pad>`, as in OpenNMT."""
+    """The vocabulary is a `.txt` file and has `<blank>` in place of `<pad>`, as in OpenNMT."""
     folder = shutil.copytree(converted, tmp_path / "folder")
     tokens = json.loads((folder / "shared_vocabulary.json").read_text())
     renamed = ["<blank>" if token == "<pad>" else token for token in tokens]
@@ -114,7 +117,7 @@ def test_a_vocabulary_of_an_old_release_is_read(converted: Path, tmp_path: Path)
 
 
 @pytest.mark.medium
-def test_import_translate_evaluate_and_info_work(
+def test_import_translate_evaluate_and_info_work_with_a_model_of_ctranslate2(
     converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*arguments: object, stdin: str = "") -> str:
@@ -122,9 +125,9 @@ def test_import_translate_evaluate_and_info_work(
             patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode())))
             with pytest.raises(SystemExit) as end:
                 main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        assert end.value.code == 0, said.err
-        return said.out
+        output = capsys.readouterr()
+        assert end.value.code == 0, output.err
+        return output.out
 
     report = call("import", converted, "--out", tmp_path / "model", "--from", "en", "--to", "ko")
     assert "format       CTranslate2" in report
@@ -140,7 +143,7 @@ def test_import_translate_evaluate_and_info_work(
     assert described["format"] == "CTranslate2"
 
 
-def test_what_needs_the_weights_is_refused_with_the_reason(model: Path, tmp_path: Path) -> None:
+def test_functions_that_need_the_weights_are_refused_with_the_reason(model: Path, tmp_path: Path) -> None:
     translator = jumok.load(model)
     reason = "imported from CTranslate2's files.*translate, serve and evaluate only"
     with pytest.raises(UnsupportedError, match=reason):
@@ -205,7 +208,7 @@ def test_an_argos_package_with_a_target_prefix_is_refused(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_damaged_files_give_a_model_or_a_typed_error(converted: Path, tmp_path: Path) -> None:
-    """A child process imports: CTranslate2 is C++, and a changed file may end the process that loads it."""
+    """The import runs in a child process, because a damaged file may crash CTranslate2, which is C++."""
     generator = random.Random(1)
     failures = 0
     for name in ("model.bin", "config.json", "shared_vocabulary.json", "source.spm"):

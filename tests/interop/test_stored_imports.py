@@ -1,6 +1,7 @@
-"""Stored models of transformers and Marian, and the numbers that these toolkits computed with them.
+"""Imports of stored models of transformers and Marian give the numbers that these toolkits computed.
 
-`foreign_toolkits.py` made both (`make … --size tiny`, `answer … --lines 20`); the tests need neither toolkit.
+`foreign_toolkits.py` made the models (`make … --size tiny`) and the numbers (`answer … --lines 20`). The
+tests do not need the toolkits.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def test_a_hugging_face_model_gives_the_numbers_of_transformers(
 
 
 @pytest.mark.parametrize("name", MARIAN)
-def test_a_marian_model_gives_the_scores_of_marian_with_its_own_positions_only(
+def test_a_marian_model_gives_the_scores_of_marian_only_with_the_positions_of_marian(
     name: str, answers: dict[str, Any], tmp_path: Path
 ) -> None:
     tokenized = name == "marian-trained"
@@ -48,7 +49,7 @@ def test_a_marian_model_gives_the_scores_of_marian_with_its_own_positions_only(
     assert largest_score_difference(other, answers[name], tokenized=tokenized) > 1e-3
 
 
-def test_one_model_in_both_layouts_gives_the_same_logits_with_the_same_positions(tmp_path: Path) -> None:
+def test_a_model_stored_in_both_formats_gives_the_same_logits_with_the_same_positions(tmp_path: Path) -> None:
     hugging_face = load_imported(STORED / "classic.zip", tmp_path / "a", positions="marian")
     marian = load_imported(STORED / "marian.zip", tmp_path / "b")
     pair = ("I go home.", "나는 집에 간다.")
@@ -75,7 +76,7 @@ def test_a_target_language_is_one_token_at_the_beginning(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
-def test_text_that_the_vocabulary_lacks_is_translated_without_a_crash(tmp_path: Path) -> None:
+def test_text_with_unknown_characters_is_translated_without_an_error(tmp_path: Path) -> None:
     translator = load_imported(STORED / "classic.zip", tmp_path / "model")
     assert UNKNOWN in translator.tokenizers.source.encode("—–|●" * 50)
     texts = ["—–|●" * 50, "\ud800", "", "​", "</s><pad><s>"]

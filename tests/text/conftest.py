@@ -1,4 +1,4 @@
-"""Tokenizers of each kind, trained once on a few thousand artificial sentences."""
+"""Fixtures: tokenizers of each kind, trained once on a few thousand artificial sentences."""
 
 from __future__ import annotations
 

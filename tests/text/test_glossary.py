@@ -1,4 +1,4 @@
-"""Terms are found in sentences and put into their translations, with the right particles."""
+"""Terms are found in sentences and put into the translations, with the correct particles."""
 
 from __future__ import annotations
 
@@ -29,19 +29,20 @@ TERMS = {
 }
 
 
-def found(sentence: str) -> list[tuple[str, str]]:
+def find_terms(sentence: str) -> list[tuple[str, str]]:
+    """Return the matched texts of a sentence, each with its term in the target language."""
     matches = Glossary(TERMS).find(sentence, find_protected(sentence))
     return [(sentence[slice(*match.span)], match.target) for match in matches]
 
 
-def test_terms_are_found_across_other_spaces_and_soft_hyphens() -> None:
-    assert found("A public\u00a0library.") == [("public\u00a0library", "공공 서재")]
-    assert found("A public \u202flibrary, {US}\u2009US") == [
+def test_terms_are_found_across_special_spaces_and_soft_hyphens() -> None:
+    assert find_terms("A public\u00a0library.") == [("public\u00a0library", "공공 서재")]
+    assert find_terms("A public \u202flibrary, {US}\u2009US") == [
         ("public \u202flibrary", "공공 서재"),
         ("{US}", "{US}"),
         ("US", "미국"),
     ]
-    assert found("Every stu\u00addent\u200b") == [("stu\u00addent", "수강생")]
+    assert find_terms("Every stu\u00addent\u200b") == [("stu\u00addent", "수강생")]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_terms_are_found_across_other_spaces_and_soft_hyphens() -> None:
     ],
 )
 def test_terms_are_found(sentence: str, terms: list[tuple[str, str]]) -> None:
-    assert found(sentence) == terms
+    assert find_terms(sentence) == terms
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_no_text_takes_more_than_linear_time(text: str) -> None:
     assert time.process_time() - start < 1
 
 
-def test_a_glossary_refuses_what_is_no_term() -> None:
+def test_a_glossary_refuses_empty_terms_and_contradicting_translations() -> None:
     for terms in ([("a", "")], [("", "b")], [("a", None)]):
         with pytest.raises(DataError):
             Glossary(terms)  # type: ignore[arg-type]
@@ -113,7 +114,7 @@ def test_a_glossary_refuses_what_is_no_term() -> None:
 
 
 def place(source: str, translation: str, links: str, **words_for: list[str]) -> PlacedTerms:
-    """Place terms by links such as "0-0 1-2", and by the words that a model writes for a term alone."""
+    """Place terms by links such as "0-0 1-2", and by the words of the translation of each term alone."""
     pairs = [(int(i), int(j)) for i, j in (link.split("-") for link in links.split())]
     matches = Glossary(TERMS).find(source, find_protected(source))
     evidence = evidence_of_links(pairs, len(split_words(source)), len(split_words(translation)))
@@ -123,7 +124,7 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
 @pytest.mark.parametrize(
     ("source", "translation", "links", "placed"),
     [
-        # 은 follows a consonant in 학생 and in 수강생; 에 has one form; 이 becomes 가.
+        # 은 is the form after a consonant, for both 학생 and 수강생. 에 has only one form. 이 becomes 가.
         ("The student reads.", "학생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
         ("I am in the library.", "나는 도서관에 있다.", "0-0 4-1 1-2", "나는 서재에 있다."),
         ("The library is big.", "도서관이 크다.", "1-0 3-1", "서재가 크다."),
@@ -131,7 +132,7 @@ def place(source: str, translation: str, links: str, **words_for: list[str]) -> 
         ("The student and the student.", "학생과 학생.", "1-0 4-1", "수강생과 수강생."),
         ("The students read.", "학생들은 읽는다.", "1-0 2-1", "학생들은 읽는다."),
         ("The student reads.", "수강생은 읽는다.", "1-0 2-1", "수강생은 읽는다."),
-        # A term that the translation has already is not placed again over a word linked by mistake.
+        # 서재 is already in the translation, so it does not replace the word with a wrong link (2-2).
         ("The student is in the library.", "학생은 서재에 있다.", "1-0 5-2 2-2", "수강생은 서재에 있다."),
         ("Mail {name} now.", "지금 보내라.", "0-1 4-0", "지금 보내라 {name}."),
     ],
@@ -142,9 +143,9 @@ def test_the_linked_stem_is_replaced(source: str, translation: str, links: str, 
 
 def test_a_term_without_a_link_is_reported_but_an_address_is_always_kept() -> None:
     assert place("The student reads.", "읽는다.", "2-0") == PlacedTerms("읽는다.", ((2, 0),), ("수강생",))
-    kept = place("I go to http://a.b now.", "나는 간다.", "0-0 1-1")
-    assert kept.text == "나는 간다 http://a.b."
-    assert kept.missing == ()
+    placed = place("I go to http://a.b now.", "나는 간다.", "0-0 1-1")
+    assert placed.text == "나는 간다 http://a.b."
+    assert placed.missing == ()
     assert place("http://a.b", "", "").text == "http://a.b"
 
 
@@ -163,12 +164,14 @@ def test_links_follow_the_words_of_the_new_text() -> None:
         ("학생은 왔다.", "The student's dog.", "0-1", "The pupil's dog."),
     ],
 )
-def test_other_languages_keep_their_endings(source: str, translation: str, links: str, placed: str) -> None:
+def test_english_terms_keep_capitals_and_possessives(
+    source: str, translation: str, links: str, placed: str
+) -> None:
     assert place(source, translation, links).text == placed
 
 
-def test_the_words_for_a_term_alone_say_which_word_translates_it_and_where_its_stem_ends() -> None:
-    # "this" is linked as well, and 고양이 could be 고양 with a particle.
+def test_the_translation_of_a_term_alone_identifies_its_word_and_the_end_of_the_stem() -> None:
+    # "cat" is also linked to 이 ("this"), and 고양이 could be read as 고양 with the particle 이.
     source = "This cat is here."
     terms = Glossary({"cat": "야옹이"})
     evidence = evidence_of_links([(0, 0), (1, 0), (1, 1), (2, 2)], 5, 4)
@@ -180,7 +183,7 @@ def test_the_words_for_a_term_alone_say_which_word_translates_it_and_where_its_s
     assert placed.text == "그 공공 서재가 크다."
 
 
-def test_a_word_without_attention_to_the_term_is_known_by_the_word_for_the_term_alone() -> None:
+def test_a_word_without_a_link_to_the_term_is_found_by_the_translation_of_the_term_alone() -> None:
     known = {"student": ["학생은", "읽는다"]}
     assert place("The student reads.", "그 학생이 읽는다.", "2-2", **known).text == "그 수강생이 읽는다."
     assert place("The student reads.", "그가 읽는다.", "2-1", **known).missing == ("수강생",)

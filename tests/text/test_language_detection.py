@@ -1,4 +1,4 @@
-"""Detection among the loaded languages: 20 languages × 5 short texts, and texts that could be in several."""
+"""Language detection: 20 languages × 5 short texts, and texts that fit several languages."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_loaded_languages_are_found_and_others_are_not_recognised(loaded: list[s
 
 
 @pytest.mark.parametrize("text", ["Apple", "Hello", "I", "go", "OK", "I go home."])
-def test_a_short_text_is_taken_for_the_loaded_language_that_it_may_be_in(text: str) -> None:
+def test_a_short_text_of_several_possible_languages_is_detected_as_the_loaded_one(text: str) -> None:
     assert detect_languages(text, ["ko", "en"])[0][0] == "en"
 
 

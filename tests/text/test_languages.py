@@ -1,4 +1,4 @@
-"""The table of languages is consistent; a language is found by its codes and its name."""
+"""The table of languages is consistent, and a language is found by its codes and its name."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_a_greeting_is_in_the_script_of_its_language(code: str) -> None:
     assert characters.count_letters(LANGUAGES[code].scripts) == characters.count_letters()
 
 
-def test_ascii_has_the_classes_that_it_has_beside_other_letters() -> None:
-    """Texts of ASCII alone are classified in a faster way."""
+def test_ascii_characters_have_the_same_classes_in_both_code_paths() -> None:
+    """A block with only ASCII characters is classified by a faster code path."""
     text = "".join(map(chr, range(128)))
-    beside = classify_characters([text, "é"]).classes[: len(text)]
-    assert classify_characters([text]).classes[: len(text)].tolist() == beside.tolist()
+    slow_path = classify_characters([text, "é"]).classes[: len(text)]
+    assert classify_characters([text]).classes[: len(text)].tolist() == slow_path.tolist()
 
 
 def test_scripts_do_not_overlap() -> None:

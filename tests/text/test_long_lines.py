@@ -1,4 +1,4 @@
-"""Lines that are too long are split without losing a letter."""
+"""Lines that are too long are split, and no letter is lost."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ def test_a_lone_surrogate_is_replaced() -> None:
 
 # --- runs of combining marks ---
 
-# Marks of several classes. Decomposed, U+0344 is two marks, ᾂ a letter and three marks, and U+0958 a letter
-# and one mark, which are never composed again.
+# Marks of several classes. The decomposition of U+0344 is two marks, and that of ᾂ is a letter and three
+# marks. The decomposition of U+0958 is a letter and a mark, which NFC does not compose again.
 MARKED = st.text(st.sampled_from("aᾂ\u0958가 -\u0300\u0316\u0344\u0f73\u05b0\u20d0"), max_size=200)
 
 
@@ -73,7 +73,7 @@ def test_runs_of_marks_are_bounded_and_nothing_is_lost(text: str) -> None:
 
 
 def test_the_assumptions_of_the_search_for_runs_hold_for_all_of_unicode() -> None:
-    """`_POSSIBLE_RUN` relies on these facts: see its comment."""
+    """The comment on `_POSSIBLE_RUN` states these assumptions."""
     for character in map(chr, range(sys.maxunicode + 1)):
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
         if all(classes):
@@ -91,7 +91,7 @@ def test_a_tokenizer_decodes_runs_of_marks_exactly(unigram: Tokenizer, text: str
 
 
 def assert_linear_time(function: Callable[[str], object], text: str) -> None:
-    """Eight times the text may take 24 times as long; in quadratic time it would be 64 times."""
+    """Check that eight times the text takes less than 24 times as long. Quadratic time would be 64 times."""
 
     def seconds(text: str) -> float:
         times = []
@@ -120,7 +120,7 @@ def test_a_line_of_marks_is_split_in_few_steps() -> None:
     line = "a" + "\u0300\u0316" * 20_000
     parts = split_line(line, count_tokens, 200)
     assert "".join(parts) == line
-    assert calls < 1000  # once 40,000 calls, each of which normalised the rest of the line
+    assert calls < 1000  # an earlier version made 40,000 calls, and each call normalised the rest of the line
 
 
 @given(st.text() | SPECIAL)

@@ -1,4 +1,4 @@
-"""Particles are found at the end of a word, and have the right form after every syllable."""
+"""Particles are split from the end of a word, and have the correct form after every syllable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SYLLABLES = [chr(code) for code in range(0xAC00, 0xD7A4)]
 
 
 def final(syllable: str) -> int:
-    """Return the number of the final consonant; 0: the syllable ends in a vowel."""
+    """Return the number of the final consonant, or 0 if the syllable ends in a vowel."""
     return (ord(syllable) - 0xAC00) % 28
 
 
@@ -28,7 +28,7 @@ def test_there_are_11172_syllables_and_their_last_sound_is_known() -> None:
 
 @pytest.mark.parametrize(("after_consonant", "after_vowel"), ALTERNATIONS)
 def test_a_particle_has_the_right_form_after_every_syllable(after_consonant: str, after_vowel: str) -> None:
-    copulas = ("이다", "이니", "이라", "이란", "이며", "이든")  # whose 이 may stay after a vowel
+    copulas = ("이다", "이니", "이라", "이란", "이며", "이든")  # the 이 of these may stay after a vowel
     for old_stem, tail in (("책", after_consonant), ("나무", after_vowel)):
         for syllable in SYLLABLES:
             expected = after_consonant if final(syllable) else after_vowel

@@ -1,4 +1,4 @@
-"""Round trips, sampled segmentations, and the words that tokens belong to."""
+"""Tokenizers: round trips, sampled segmentations, and the words that tokens belong to."""
 
 from __future__ import annotations
 
@@ -141,7 +141,8 @@ class TestSample:
         sampler = NBestSampler(lambda text, n: segmentations[:n], scores)
         generator = numpy.random.default_rng(1)
         counts = Counter(tuple(sampler.sample("text", [4], 1.0, generator)) for _ in range(20_000))
-        # The sums of the scores, smoothed by 0.2; the best segmentation is never drawn at strength 1.
+        # The sums of the scores times the smoothing of 0.2. At strength 1, the best segmentation is never
+        # drawn.
         expected = numpy.exp(0.2 * numpy.array([-5, -10, -17]))
         for ids, share in zip(segmentations[1:], expected / expected.sum(), strict=True):
             assert counts[tuple(ids)] / 20_000 == pytest.approx(share, abs=0.01)
@@ -280,7 +281,7 @@ class TestStorage:
             with contextlib.suppress(ModelFolderError):
                 Tokenizer.from_bytes(bytes(data)).encode("I go home.")
                 num_loaded += 1
-        assert 0 < num_loaded < 150  # a changed letter of a token is not detected; a broken format is
+        assert 0 < num_loaded < 150  # a broken format is detected, but not a changed letter of a token
 
 
 def test_spaces_without_a_token_become_plain_spaces(tokenizer: Tokenizer) -> None:

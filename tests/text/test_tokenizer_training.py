@@ -48,7 +48,7 @@ def test_an_empty_corpus_is_refused(corpus: list[str]) -> None:
         train_tokenizer(corpus, TextSettings(), vocab_size=300)
 
 
-def test_very_long_lines_are_used_too() -> None:
+def test_very_long_lines_are_used_for_training() -> None:
     tokenizer = train_tokenizer(["home " * 5000], TextSettings(), vocab_size=300)
     assert "▁home" in tokenizer.tokens(tokenizer.encode("home"))
 
@@ -84,7 +84,7 @@ def test_without_byte_fallback_an_unseen_character_is_unknown(sentences: list[st
     assert tokenizer.decode(tokenizer.encode("I ж")) == "I ⁇"
 
 
-def test_letters_become_tokens_but_rare_ideographs_do_not(sentences: list[str]) -> None:
+def test_all_letters_become_tokens_but_rare_ideographs_do_not(sentences: list[str]) -> None:
     assert _rare_characters(sentences, max_characters=200, byte_fallback=True) == set()
     ideographs = ["的" * 1_000_000 + "".join(chr(0x4E00 + i) for i in range(2000))]
     # With byte fallback, 0.05 % of the text may be rare characters.
@@ -111,7 +111,7 @@ def test_a_large_corpus_is_sampled_uniformly_and_deterministically() -> None:
     assert sum(map(int, sample)) / 1000 == pytest.approx(5000, rel=0.05)
 
 
-def test_sides_share_a_tokenizer_or_have_one_each() -> None:
+def test_source_and_target_have_one_tokenizer_if_shared_and_two_if_not() -> None:
     english, korean = ["I go home", "I read books"] * 3, ["집에 가요", "책을 읽어요"] * 3
     shared = train_tokenizers(english, korean, TextSettings(shared=True), 300)
     assert shared.shared

@@ -1,4 +1,4 @@
-"""Attention between words adds the weights of keys and averages those of queries."""
+"""For attention between words, the weights of keys are added, and the rows of queries are averaged."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_rows_still_sum_to_one(query_words: list[int], key_words: list[int]) -> 
         ([(0, 5)], [0]),  # overlaps the first word most
         ([(3, 6), (6, 8)], [0, 1]),  # equal overlaps: the first
         ([(4, 5), (5, 8)], [1, 1]),  # a space belongs to the word that follows
-        ([(8, 10)], [1]),  # or to the last one
+        ([(8, 10)], [1]),  # a token after the last word belongs to the last word
         ([(4, 4)], [1]),
     ],
 )

@@ -1,4 +1,4 @@
-"""Word splitting. Gold files and attention maps use word indices, so these results must not change."""
+"""Text is split into words. Gold files and attention maps use word indices, so results must not change."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jumok.documents.document import SegmentTranslation
 from jumok.documents.part_file import PartFile, make_key
-from jumok.documents.segment_codes import SegmentText, take_over
+from jumok.documents.segment_codes import SegmentText, split_at_codes
 from jumok.errors import UnsupportedError
 from jumok.inference.terminology import PairMissingTerms, find_terms, place_in_pairs
 from jumok.inference.text_options import LINE_BY_LINE, separate_options
@@ -117,7 +117,7 @@ class SegmentTranslator:
         """
         source = segment.with_codes
         target = self._memory.get(memory_key(source))
-        pieces = None if target is None else take_over(segment, target)
+        pieces = None if target is None else split_at_codes(segment, target)
         if pieces is None:
             return None
         stripped = source.strip()

@@ -24,7 +24,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SPACE = "\\u0020"
 _SPACE_AT_START = re.compile(r'"\s|\\u0020')
 _SPACE_AT_END = re.compile(r'(?:\s"|\\u0020)\Z')
-_ESCAPED = {"n": LINE_BREAK, "t": " "}
+_CHARACTER_OF_ESCAPE = {"n": LINE_BREAK, "t": " "}
 
 
 class _Reader(XmlReader):
@@ -62,18 +62,20 @@ class _Reader(XmlReader):
 
 
 def _decode(text: str) -> str:
-    """Resolve escapes. White space is collapsed, except between quotation marks, which disappear."""
+    """Resolve escapes and remove quotation marks. White space outside quotation marks is collapsed."""
     parts = re.split(r'(?<!\\)"', text)  # outside, inside, outside, …
     parts[::2] = [re.sub(r"\s+", " ", part) for part in parts[::2]]
     unescaped = _ESCAPE.sub(
-        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), "".join(parts)
+        lambda match: chr(int(match[1], 16)) if match[1] else _CHARACTER_OF_ESCAPE.get(match[2], match[2]),
+        "".join(parts),
     )
     return join_surrogates(unescaped)
 
 
 def _render(pieces: Sequence[str | Tag], raw: str) -> str:
-    """Write text and tags. If the source protects a space at its start or end, the translation does too:
-    Android removes spaces that are not protected.
+    """Write text and tags. A space at the start or end is protected if it is protected in the source.
+
+    Android removes spaces at the start and the end that are not protected.
     """
     text = render_tags(pieces, encode=_encode)
     if text.startswith(" ") and _SPACE_AT_START.match(raw):
@@ -86,7 +88,7 @@ def _render(pieces: Sequence[str | Tag], raw: str) -> str:
 def _encode(text: str) -> str:
     escapes = {"\\": "\\\\", "'": "\\'", '"': '\\"', LINE_BREAK: "\\n"}
     escaped = "".join(escapes.get(character, character) for character in text)
-    escaped = re.sub("(?<= ) ", lambda _: _SPACE, escaped)  # Android makes several spaces one
+    escaped = re.sub("(?<= ) ", lambda _: _SPACE, escaped)  # Android collapses consecutive spaces
     return escape_xml(re.sub(r"^(?=[@?])", r"\\", escaped))
 
 

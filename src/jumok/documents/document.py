@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 SpanLink = tuple["Span", "Span"]
-"""A character span of the source and the span of the translation it is aligned to."""
+"""A character span of the source, and the aligned character span of the translation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class SegmentTranslation:
     links: Sequence[SpanLink] = ()
     pieces: Sequence[Piece] | None = None
     """The translation in order: text, and indices of the segment's placeholders and tags (`segment_codes`).
-    None: the links place placeholders and tags."""
+    If None, placeholders and tags are placed by the links."""
 
 
 class Document(Protocol):
@@ -40,7 +40,7 @@ class Document(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What a reader should know about the translated file, such as text that stays as it is."""
+        """Remarks for the reader of the translated file, for example that some text was not translated."""
         ...
 
     def write(
@@ -48,8 +48,9 @@ class Document(Protocol):
     ) -> bytes:
         """Return the file with each segment replaced by its translation, in the order of `segments`.
 
-        A format that declares its language, direction or fonts declares those of `language` ("": unchanged).
-        PO and YAML may declare another language than that of their texts: they replace the declared language
+        If the format declares a language, a text direction or fonts, the new file declares those of
+        `language`. If `language` is empty, these declarations do not change. A PO or YAML file may declare
+        a language that is not the language of its texts. In these formats the declared language is replaced
         only if it is `source_language`.
         """
         ...
@@ -60,7 +61,7 @@ class DocumentFormat:
     """A file format: its suffixes, its parser, and the characters that make parsing expensive."""
 
     suffixes: tuple[str, ...]
-    """Lower case, with the dot. Translated files get the first one."""
+    """In lower case, with the dot. The server gives the first suffix to translated files."""
     media_type: str
     read: Callable[[bytes], Document]
     """Raises a DataError if the bytes are not of this format."""
@@ -70,14 +71,14 @@ class DocumentFormat:
     """
 
     unpack: Callable[[bytes], Iterable[bytes]] | None = None
-    """Yields the parts of an archive that are parsed; None: the file itself is parsed."""
+    """Yields the parts of an archive that are parsed. If None, the file itself is parsed."""
 
     @property
     def suffix(self) -> str:
         return self.suffixes[0]
 
     def parsed_parts(self, data: bytes) -> Iterable[bytes]:
-        """Return what is parsed of a file: the file itself, or parts of an archive."""
+        """Return the file itself, or the parts of an archive that are parsed."""
         return [data] if self.unpack is None else self.unpack(data)
 
     def count_syntax_characters(self, part: bytes) -> int:

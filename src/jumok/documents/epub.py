@@ -1,7 +1,7 @@
-"""EPUB books: the pages that the package lists, its title, and the table of contents.
+"""EPUB books: the title, the pages and the table of contents are translated.
 
-Pages are XHTML and translated like HTML (`html_markup`), but an empty element ends where it begins, as in
-`<a id="p1"/>`.
+The package file (.opf) lists the pages. Pages are XHTML and are translated like HTML (`html_markup`), except
+that a self-closing tag such as `<a id="p1"/>` is an empty element.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Translate files on disk: one file, or every document of a folder. Nothing is half-written.
+"""Translate files on disk: one file, or every document of a folder. Each file is written atomically.
 
 for source, target in plan.files:
     translate_file(source, target, translate, language="ko")
@@ -25,20 +25,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """The files to translate with their translations' paths, and the files of a folder that are left out."""
+    """The files to translate, and the files of the source folder that are not translated."""
 
     files: list[tuple[Path, Path]]
+    """The path of each document, and the path of its translation."""
     left_out: list[Path]
+    """Files that are not documents."""
     folder: Path | None = None
-    """The folder to write to, if the source is a folder."""
+    """The folder to write to if the source is a folder."""
     hidden: list[Path] = field(default_factory=list)
-    """Hidden files and folders of a folder, which are left out too."""
+    """Hidden files and folders of the source folder. They are not translated."""
 
 
 def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
-    """Return the files to translate and where to write each; refuse existing targets unless `overwrite`.
+    """Return the files to translate and the paths of their translations.
 
-    An interrupted translation of a folder has a part file: then existing targets are not refused here.
+    Raise an error if a target exists and `overwrite` is false. If an earlier translation of the folder was
+    interrupted, its part file exists, and existing targets are accepted.
     """
     if source.is_dir():
         plan = _plan_folder(source, out)
@@ -60,24 +63,24 @@ def plan_files(source: Path, out: Path, *, overwrite: bool = False) -> FilePlan:
 
 def _plan_folder(source: Path, out: Path) -> FilePlan:
     inside = sorted(path for path in source.rglob("*") if path.is_file() and not _is_inside(path, out))
-    found, hidden = [], []
+    visible, hidden = [], []
     for path in inside:
-        if (first := _first_hidden(path.relative_to(source))) is None:
-            found.append(path)
+        if (hidden_part := _first_hidden(path.relative_to(source))) is None:
+            visible.append(path)
         else:
-            hidden.append(source / first)
+            hidden.append(source / hidden_part)
     hidden = list(dict.fromkeys(hidden))
-    files = [(path, out / path.relative_to(source)) for path in found if is_document(path.name)]
+    files = [(path, out / path.relative_to(source)) for path in visible if is_document(path.name)]
     if not files:
-        also = f" Hidden ones are left out: {hidden[0].name}." if hidden else ""
-        raise DataError(f"{source} has no document of a known type, among {len(found):,} files.{also}")
-    return FilePlan(files, [path for path in found if not is_document(path.name)], out, hidden)
+        note = f" Hidden files are left out: {hidden[0].name}." if hidden else ""
+        raise DataError(f"{source} has no document of a known type, among {len(visible):,} files.{note}")
+    return FilePlan(files, [path for path in visible if not is_document(path.name)], out, hidden)
 
 
 def _first_hidden(path: Path) -> Path | None:
-    """Return the first file or folder on the path that is hidden, such as .git; None if there is none.
+    """Return the first file or folder on the path that is hidden, such as .git, or None.
 
-    Word hides the lock files that it puts beside open documents, ~$report.docx.
+    Names such as ~$report.docx are the lock files that Word creates beside open documents.
     """
     for index, part in enumerate(path.parts):
         if part.startswith((".", "~$")):
@@ -90,7 +93,7 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def check_target(source: Path, target: Path, *, overwrite: bool) -> None:
-    """Raise if the translation would replace its source or, without `overwrite`, any file."""
+    """Raise an error if the target is the source file, or if it exists and `overwrite` is false."""
     if target.exists() and target.samefile(source):
         raise DataError(f"{target} would replace its own source. Choose another name for the translation.")
     if target.exists() and not overwrite:
@@ -100,7 +103,7 @@ def check_target(source: Path, target: Path, *, overwrite: bool) -> None:
 
 
 def open_document(path: Path, read: Callable[[Path], bytes] = Path.read_bytes) -> Document:
-    """Read a document; the error names the file. `read` may convert its text to UTF-8."""
+    """Read a document. Errors name the file. `read` may convert the text of the file to UTF-8."""
     try:
         data = read(path)
     except FileNotFoundError:
@@ -123,9 +126,9 @@ def translate_file(
     read: Callable[[Path], bytes] = Path.read_bytes,
     overwrite: bool = False,
 ) -> Sequence[str]:
-    """Translate a document and write it atomically; refuse to replace a target unless `overwrite`.
+    """Translate a document, write the translation atomically, and return the notes on the document.
 
-    Return the notes on the document.
+    Raise an error if the target exists and `overwrite` is false.
     """
     document = open_document(source, read)
     data = document.write(translate(document.segments), language, source_language)

@@ -1,4 +1,4 @@
-"""HTML files: markup as in `html_markup`, a declaration of the encoding, and one of the language."""
+"""HTML files: the text is translated by `html_markup`, and the new encoding and language are declared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROOT = re.compile(r"<html(?=[\s>])[^<>]*+>", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class HtmlFile:
-    """Markup of a file: a segment whose translation is equal to it is written as it was."""
+    """The markup of a file. A segment that equals its translation is copied from the source file."""
 
     markup: HtmlMarkup
 
@@ -39,7 +39,10 @@ def _parse(text: str) -> HtmlFile:
 
 
 def set_html_language(text: str, language: str) -> str:
-    """Set `lang` of the root element, `xml:lang` if it has one, and `dir` if it has one or needs "rtl"."""
+    """Set the attributes `lang`, `xml:lang` and `dir` of the root element.
+
+    `xml:lang` is not added if it is missing. `dir` is added only for languages written from right to left.
+    """
     root = _ROOT.search(text)
     if root is None:
         return text
@@ -52,10 +55,10 @@ def set_html_language(text: str, language: str) -> str:
 
 
 def _set_attribute(tag: str, name: str, value: str) -> str:
-    found = re.search(rf"""\s{name}\s*=\s*("[^"]*"|'[^']*'|[^\s>"']+)""", tag, re.IGNORECASE)
-    if found is None:
+    attribute = re.search(rf"""\s{name}\s*=\s*("[^"]*"|'[^']*'|[^\s>"']+)""", tag, re.IGNORECASE)
+    if attribute is None:
         return re.sub(r"^<[^\s/>]+", rf'\g<0> {name}="{value}"', tag)
-    return tag[: found.start(1)] + f'"{value}"' + tag[found.end(1) :]
+    return tag[: attribute.start(1)] + f'"{value}"' + tag[attribute.end(1) :]
 
 
 HTML = DocumentFormat(

@@ -2,8 +2,8 @@
 
     <img src="a.png" alt="A red house">        the value of `alt` is translated, that of `src` is not
 
-These are the attributes that HTML calls translatable. While a document is read, a mark is put into the tag in
-place of each value, so that the value moves with its tag.
+The HTML standard calls these attributes translatable. The reader of a document replaces each value by a mark
+in the tag. When the tag moves, the mark moves with it.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ if TYPE_CHECKING:
 
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'<>=`]++))?+""")
 _MARK = re.compile("\0([0-9]+)\0")  # the document itself contains no NUL
-_OF_EVERY_ELEMENT = frozenset(["alt", "aria-label", "aria-description", "placeholder", "title"])
-_LABELLED = frozenset(["optgroup", "option", "track"])
-_BUTTONS = frozenset(["button", "reset", "submit"])
-_DESCRIPTIONS = frozenset(
+_ATTRIBUTES_OF_EVERY_ELEMENT = frozenset(["alt", "aria-label", "aria-description", "placeholder", "title"])
+_ELEMENTS_WITH_LABEL = frozenset(["optgroup", "option", "track"])
+_BUTTON_TYPES = frozenset(["button", "reset", "submit"])
+_DESCRIPTION_NAMES = frozenset(
     ["description", "og:description", "og:title", "twitter:description", "twitter:title"]
 )
-_WITHOUT_TEXT = frozenset(["link", "script", "style"])
-_KEEPS_LINES = frozenset(["placeholder", "title"])  # a tooltip shows its line breaks
+_ELEMENTS_WITHOUT_TEXT = frozenset(["link", "script", "style"])
+_ATTRIBUTES_WITH_LINE_BREAKS = frozenset(["placeholder", "title"])  # a tooltip shows its line breaks
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeValue:
-    """A value to translate, and how the document writes it, with its quotation marks."""
+    """The value of an attribute to translate."""
 
     text: str
     raw: str
+    """The value as it is written in the document, with its quotation marks."""
 
     def write(self, translation: str) -> str:
         if translation == self.text:
@@ -48,18 +49,18 @@ class AttributeValue:
 
 
 class AttributeMarks:
-    """The values to translate of the tags of a document, and the marks that stand for them."""
+    """Replaces attribute values in the tags of a document by marks, and stores the values."""
 
     def __init__(self) -> None:
         self.values: list[AttributeValue] = []
 
     def mark(self, tag: str, name: str, unescape: Callable[[str], str]) -> str:
-        """Return an opening tag with marks in place of the values to translate."""
+        """Return the opening tag with each value to translate replaced by a mark, and store the values."""
         pieces, position = [], 0
         for attribute, (start, end) in _attributes_to_translate(tag, name):
             raw = tag[start:end]
             value = raw[1:-1] if raw[0] in "\"'" else raw
-            if attribute not in _KEEPS_LINES:
+            if attribute not in _ATTRIBUTES_WITH_LINE_BREAKS:
                 value = re.sub(r"[ \t\r\n\f]+", " ", value)
             text = unescape(value)
             if has_letters(text) and not is_address(text):
@@ -70,7 +71,7 @@ class AttributeMarks:
 
 
 def fill_marks(markup: str, values: Sequence[AttributeValue], translations: Sequence[str]) -> str:
-    """Return the markup with the translations of attributes in place of their marks."""
+    """Return the markup with each mark replaced by the translation of its attribute value."""
 
     def write(mark: re.Match[str]) -> str:
         index = int(mark[1])
@@ -81,21 +82,21 @@ def fill_marks(markup: str, values: Sequence[AttributeValue], translations: Sequ
 
 def _attributes_to_translate(tag: str, name: str) -> list[tuple[str, Span]]:
     """Return the names of the attributes to translate, with the spans of their values, in order."""
-    if name in _WITHOUT_TEXT:
+    if name in _ELEMENTS_WITHOUT_TEXT:
         return []
-    spans: dict[str, Span] = {}  # of the first attribute of a name; browsers ignore the others
-    for found in _ATTRIBUTE.finditer(tag, len(name) + 1):
-        spans.setdefault(found[1].lower(), found.span(2))
+    spans: dict[str, Span] = {}  # if an attribute is repeated, its first value counts, as in browsers
+    for match in _ATTRIBUTE.finditer(tag, len(name) + 1):
+        spans.setdefault(match[1].lower(), match.span(2))
 
     def value_of(attribute: str) -> str:
         return tag[slice(*spans.get(attribute, (0, 0)))].strip("\"' ").lower()
 
-    names = set(_OF_EVERY_ELEMENT)
-    if name in _LABELLED:
+    names = set(_ATTRIBUTES_OF_EVERY_ELEMENT)
+    if name in _ELEMENTS_WITH_LABEL:
         names.add("label")
-    if name == "input" and value_of("type") in _BUTTONS:
+    if name == "input" and value_of("type") in _BUTTON_TYPES:
         names.add("value")
-    if name == "meta" and not _DESCRIPTIONS.isdisjoint((value_of("name"), value_of("property"))):
+    if name == "meta" and not _DESCRIPTION_NAMES.isdisjoint((value_of("name"), value_of("property"))):
         names.add("content")
     return [
         (attribute, span) for attribute, span in spans.items() if attribute in names and span[0] < span[1]

@@ -4,10 +4,10 @@
     markup.segments                                ["I go home."]
     markup.fill([SegmentTranslation(text, links)]) <p>나는 집에 <b>간다</b>.</p>
 
-`segment.py` describes how tags move. Inline tags of a translated segment are balanced even if those of the
-input are not, because they are written from a tree; text without letters stays as it was written. Inline tags
-nested deeper than MAX_DEPTH are dropped; their text is translated. Attributes that people read are segments
-too, after those of the text (`html_attributes.py`).
+`segment.py` describes how tags move. The inline tags of a translated segment are always balanced, because
+they are written from a tree. Text without letters is copied. Inline tags nested deeper than MAX_DEPTH are
+dropped, and their text is translated. The values of attributes that people read are segments as well. They
+come after the segments of the text (`html_attributes.py`).
 """
 
 from __future__ import annotations
@@ -71,13 +71,14 @@ VOID = (
     | VOID_INLINE
 )
 VERBATIM = frozenset(["code", "kbd", "samp", "var"])
-"""Inline elements with what a person types or a program prints."""
+"""Inline elements for code, keyboard input, program output and variables."""
 PROTECTED = VERBATIM | frozenset(
     ["script", "style", "pre", "textarea", "svg", "math", "noscript", "template"]
 )
-"""Elements whose content is copied, not translated, like that of translate="no" and class="notranslate"."""
+"""The content of these elements is copied and not translated. The same applies to any element with
+translate="no" or class="notranslate"."""
 FOREIGN = frozenset(["svg", "math"])
-"""Elements in which a "/" at the end of a tag makes an element empty; elsewhere HTML ignores the "/"."""
+"""Inside these elements, a tag that ends in "/>" is an empty element. Elsewhere, HTML ignores the "/"."""
 _TABLE_PARTS = frozenset(["td", "th", "tr", "tbody", "tfoot"])
 _HEADINGS = frozenset(["h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup"])
 _LISTS = frozenset(["ul", "ol", "menu", "dl", "li", "dt", "dd"])
@@ -95,7 +96,7 @@ IMPLICIT_END = {
     "tr": _TABLE_PARTS - {"td", "th"},
     "option": frozenset(["option", "optgroup"]),
 }
-"""Elements whose end tag may be omitted, and the start tags that then end them."""
+"""Elements whose end tag may be omitted, and the start tags that imply the omitted end tag."""
 _PROTECTED_ATTRIBUTE = re.compile(
     r"""\stranslate\s*=\s*["']?no["'\s>]|\sclass\s*=\s*(?:"[^"]*\bnotranslate\b|'[^']*\bnotranslate\b|notranslate\b)""",
     re.IGNORECASE,
@@ -122,7 +123,9 @@ class HtmlMarkup:
         are not balanced.
         """
         if self.attributes:  # a model can produce any byte; a NUL would look like a mark
-            translations = [replace(one, text=one.text.replace("\0", " ")) for one in translations]
+            translations = [
+                replace(translation, text=translation.text.replace("\0", " ")) for translation in translations
+            ]
         remaining = iter(translations)
         markup = "".join(
             part if isinstance(part, str) else _fill_segment(part, next(remaining), keep_unchanged)
@@ -137,9 +140,10 @@ def read_markup(document: str) -> HtmlMarkup:
 
 
 def read_tokens(tokens: Iterable[HtmlToken], *, with_attributes: bool = False) -> HtmlMarkup:
-    """Parse tokens, which may be tags of another syntax than HTML.
+    """Parse tokens. Their tags may have a syntax other than HTML.
 
-    `with_attributes` also finds attributes to translate; it is for tags of HTML, in a text without NUL.
+    If `with_attributes` is true, the values of attributes are segments as well. In this case all tags must be
+    HTML, and the text must not contain NUL characters.
     """
     reader = _Reader(AttributeMarks() if with_attributes else None)
     for token in tokens:
@@ -249,11 +253,11 @@ class _Reader:
             self._segment.add_atomic(raw, element.text)
 
     def _read_again(self, element: _PossibleNoteMark) -> None:
-        """Read an element that is no note mark as any other; one inside it may still be a note mark."""
+        """Read the tokens of an element that is not a note mark. Inner elements may still be note marks."""
         self._note_mark = None
-        known = element.known_others()
+        excluded = element.tokens_excluded_as_note_marks()
         for index, token in enumerate(element.tokens):
-            if index in known and token.kind is TokenKind.OPENING:
+            if index in excluded and token.kind is TokenKind.OPENING:
                 self._open(token)
             else:
                 self.add(token)
@@ -276,9 +280,9 @@ class _Reader:
 
 
 class OpenNames:
-    """The names of all open elements, outermost first, also of those deeper than MAX_DEPTH.
+    """The names of all open elements, outermost first. Elements deeper than MAX_DEPTH are included.
 
-    It counts each name, so that an end tag without a start tag needs no search through the open elements.
+    The names are counted. For an end tag without a start tag, the count is 0, and no search is needed.
     """
 
     def __init__(self) -> None:
@@ -299,7 +303,10 @@ class OpenNames:
         self._counts[name] += 1
 
     def close(self, name: str) -> bool:
-        """Close the innermost element of this name, and all inside it; return False if there is none."""
+        """Close the innermost element of this name and all elements inside it.
+
+        Return False if no open element has this name.
+        """
         if not self._counts[name]:
             return False
         closed = ""
@@ -345,12 +352,12 @@ class _SegmentBuilder:
             self._last_atomic = None
 
     def add_atomic(self, raw: str, text: str = "") -> None:
-        """Add something that is written as a whole. `text` is the text in it, which is not translated."""
+        """Add markup that is written as a whole. `text` is the text inside it, which is not translated."""
         self._markup.append(raw)
         self._last_atomic = Element(raw, "", self._length, self._length, atomic=True)
         self._elements.append((self._last_atomic, self.open))
         if text != text.strip() and self._text and not self._text[-1][-1].isspace():
-            # A space at an edge of it separates the words around it: "cat<sup>1 </sup>sleeps".
+            # A space at the start or end of `text` separates two words: "cat<sup>1 </sup>sleeps".
             self._text.append(" ")
             self._length += 1
             self._last_atomic = None
@@ -364,7 +371,10 @@ class _SegmentBuilder:
             self.open = (*self.open, element)
 
     def close_element(self, token: HtmlToken) -> bool:
-        """Close the innermost element of this name, and all inside it; return False if there is none."""
+        """Close the innermost element with the name of this end tag and all elements inside it.
+
+        Return False if no open element has this name.
+        """
         num_open = len(self.names)
         if not self.names.close(token.name):
             return False
@@ -376,7 +386,7 @@ class _SegmentBuilder:
         return True
 
     def drop(self, raw: str) -> None:
-        """Leave out an end tag without a start tag; a segment that is written back unchanged keeps it."""
+        """Leave out an end tag without a start tag, unless the segment is written back unchanged."""
         self._well_nested = False
         self._markup.append(raw)
 
@@ -411,8 +421,8 @@ class _SegmentBuilder:
         if not has_letters(text) and not self.names and (has_visible_text or self._well_nested):
             return ["".join(self._markup)]  # numbers, punctuation, link targets and icons stay as they are
         if has_visible_text or len(self._elements) > len(self.open):
-            # An element that is still open also encloses the next block: its tags are written twice, so the
-            # markup cannot be written as it was.
+            # An element that is still open also encloses the next block. Its tags are written once for each
+            # block, so the original markup cannot be copied.
             raw = None if self.names else "".join(self._markup)
             return [Segment(text, self._elements, raw, self._indent)]
         return ["".join(self._raw)]  # white space between blocks
@@ -432,14 +442,14 @@ def _is_protected(token: HtmlToken) -> bool:
 
 
 def _is_enclosing(first: Element, open_element: Element) -> bool:
-    """Whether an open element begins the segment: no element that has ended is before it."""
+    """Return whether an open element begins at the start of the segment, before all closed elements."""
     return first is open_element and first.start == 0
 
 
 class _PossibleNoteMark:
-    """The tokens of an element that is the number of a note, or an exponent, unless it has letters.
+    """The tokens of an element that may be a note mark: the number of a footnote, or an exponent.
 
-    A note mark is copied as it is written, so its tags are balanced.
+    An element with letters is not a note mark. A note mark is copied verbatim, so its tags must be balanced.
     """
 
     def __init__(self, opening: HtmlToken) -> None:
@@ -470,11 +480,12 @@ class _PossibleNoteMark:
         else:
             self.is_something_else = token.kind is not TokenKind.OTHER and token.name not in VOID_INLINE
 
-    def known_others(self) -> Container[int]:
-        """Return the indices of the start tags of elements that are no note marks either.
+    def tokens_excluded_as_note_marks(self) -> Container[int]:
+        """Return the indices of tokens whose elements are certainly not note marks.
 
-        These are the elements around the token that ruled this one out; if it has ended, without text, all
-        elements in it. So the tokens of nested elements are not read again once per element.
+        If the element has ended, it has no text, so no inner element is a note mark. Otherwise the last token
+        excludes all elements that are open at this token. Without this list, the tokens of nested elements
+        would be read again for each element.
         """
         return range(len(self.tokens)) if self.has_ended else frozenset(self._open)
 
@@ -485,7 +496,7 @@ class _ProtectedElement:
     def __init__(self, opening: HtmlToken) -> None:
         self.is_inline = opening.name in INLINE or opening.name in VERBATIM
         self._name = opening.name
-        self._open_names = OpenNames()  # of this element and those in it
+        self._open_names = OpenNames()  # this element and the open elements inside it
         self._open_names.push(opening.name)
         self._raw = [opening.raw]
         self._texts: list[str] = []
@@ -515,7 +526,7 @@ class _ProtectedElement:
         ending_tags = IMPLICIT_END.get(self._name)
         if ending_tags is None or not INLINE.issuperset(islice(self._outermost_names(), 1, None)):
             return False
-        if token.kind is TokenKind.CLOSING:  # of an element around this one
+        if token.kind is TokenKind.CLOSING:  # the end tag of an enclosing element
             return token.name not in INLINE and token.name not in VOID and token.name != self._name
         return token.kind is TokenKind.OPENING and token.name in ending_tags
 
@@ -523,12 +534,12 @@ class _ProtectedElement:
         return "".join([*self._raw, *(f"</{name}>" for name in reversed(self._open_names))])
 
     def _outermost_names(self) -> Iterator[str]:
-        """Yield at most MAX_DEPTH names, because every token is compared with them."""
+        """Yield at most MAX_DEPTH names. Every token is compared with these names, so they must be few."""
         return islice(self._open_names, MAX_DEPTH)
 
 
 def _unescape(raw: str) -> str:
-    """Unescape entities. Character references are cut to eight digits: `int` refuses thousands of digits."""
+    """Unescape entities. Character references are cut to eight digits, because `int` rejects longer ones."""
     return unescape(re.sub(r"&#(?=[0-9])0*+([0-9]*+)", lambda match: f"&#{match[1][:8] or 0}", raw))
 
 

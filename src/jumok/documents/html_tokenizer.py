@@ -1,8 +1,8 @@
-"""HTML as tags, text and the rest, in time linear in the document.
+"""Splits HTML into tags, text and other tokens, in time linear in the length of the document.
 
 The parser of the standard library searches again and again for the end of an unfinished tag: a hundred
 thousand characters of "<a " take minutes, so any client could keep a server busy. This tokenizer is lossless:
-its raw tokens, joined, are the document.
+the concatenation of the raw tokens is the document.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class TokenKind(Enum):
 class HtmlToken(NamedTuple):
     """A slice of a document. Tags have a name.
 
-    `epub.py` and `subtitle_markup.py` set `closing`, the end tag of a start tag; "": it is `</name>`.
+    In a start tag, `closing` is the matching end tag. If `closing` is empty, the end tag is `</name>`.
+    Only `epub.py` and `subtitle_markup.py` set `closing`.
     """
 
     kind: TokenKind
@@ -68,8 +69,8 @@ def tokenize(document: str) -> Iterator[HtmlToken]:
 def _read_tag(document: str, position: int) -> HtmlToken | None:
     match = _TAG.match(document, position, position + _MAX_TAG_CHARACTERS)
     if match is None:
-        # A very long tag, such as an image in a data URL, or one with an unpaired quotation mark: it is taken
-        # to end at the first ">".
+        # The tag is very long, such as an image in a data URL, or has an unpaired quotation mark. Such a tag
+        # ends at the first ">".
         next_tag = document.find("<", position + 1)
         match = _LONG_TAG.match(document, position, next_tag if next_tag >= 0 else len(document))
     if match is None:

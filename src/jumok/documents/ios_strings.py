@@ -20,7 +20,7 @@ _ENTRY = re.compile(
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(?:[Uu]([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+_CHARACTER_OF_ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
 
 def _parse(text: str) -> CompositeTemplate:
@@ -42,7 +42,8 @@ def _parse(text: str) -> CompositeTemplate:
 
 def _unescape(text: str) -> str:
     return _ESCAPE.sub(
-        lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPED.get(match[2], match[2]), text
+        lambda match: chr(int(match[1], 16)) if match[1] else _CHARACTER_OF_ESCAPE.get(match[2], match[2]),
+        text,
     )
 
 

@@ -1,6 +1,6 @@
 """Messages in JSON: i18n files, Flutter's ARB, and Xcode's string catalogues.
 
-Strings are replaced in place; order, indentation and everything else of the file stay as they are.
+Strings are replaced in place. The order, the indentation and the rest of the file do not change.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _load(text: str) -> Any:
 
 
 def _scan(text: str) -> Iterator[_JsonValue]:
-    """Yield string values, and objects at their start with the span of "{", in file order."""
+    """Yield string values and objects in file order. The span of an object covers only its "{"."""
     path: list[str] = []
     is_object: list[bool] = []
     expects_key = False
@@ -120,18 +120,21 @@ class _EmptyUnit(NamedTuple):
 
 
 class _CatalogueEntry(NamedTuple):
-    """A string of a catalogue, and where its localisation is inserted: at the start of an object."""
+    """A string of a catalogue, and the position at which its localisation is inserted.
+
+    The position is the start of a JSON object, just after the "{".
+    """
 
     message: Message
     languages: frozenset[str]
     position: int
     is_localizations: bool
-    """Whether the object is the string's "localizations"; otherwise it is the string's own object, which has
-    no "localizations" yet."""
+    """Whether this object is the value of "localizations". If not, the object is the string itself, which has
+    no key "localizations" yet."""
     is_empty: bool
-    """Whether the object is empty: then no comma follows what is inserted."""
+    """Whether this object is empty. If not, a comma is inserted after the localisation."""
     empty_units: Mapping[str, _EmptyUnit]
-    """By language, the localisations that have no text yet."""
+    """The localisations that have no text yet, by language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +163,9 @@ class StringCatalogue:
                 pieces += [self.text[position : entry.position], _localisation(entry, filled, language)]
                 position = entry.position
             elif unit := entry.empty_units.get(language):
-                new = {unit.state: _state_of(entry, filled), unit.value: filled}
-                for span in sorted(new):
-                    pieces += [self.text[position : span[0]], _encode(new[span])]
+                replacements = {unit.state: _state_of(entry, filled), unit.value: filled}
+                for span in sorted(replacements):
+                    pieces += [self.text[position : span[0]], _encode(replacements[span])]
                     position = span[1]
         return self.encoding.encode("".join([*pieces, self.text[position:]]))
 
@@ -172,7 +175,7 @@ def _state_of(entry: _CatalogueEntry, filled: str) -> str:
 
 
 def _localisation(entry: _CatalogueEntry, filled: str, language: str) -> str:
-    """Return what is inserted, indented as Xcode indents it."""
+    """Return the JSON to insert, indented as Xcode indents it."""
     unit = {"stringUnit": {"state": _state_of(entry, filled), "value": filled}}
     localisation = {language: unit} if entry.is_localizations else {"localizations": {language: unit}}
     lines = json.dumps(localisation, ensure_ascii=False, indent=2, separators=(",", " : ")).split("\n")[1:-1]
@@ -192,14 +195,14 @@ def _read_catalogue(data: bytes) -> StringCatalogue:
     for key, string in content["strings"].items():
         if not isinstance(string, dict) or string.get("shouldTranslate") is False:
             continue
-        found = string.get("localizations")
-        localizations = found if isinstance(found, dict) else {}
+        stored = string.get("localizations")
+        localizations = stored if isinstance(stored, dict) else {}
         if _has_variations(localizations.get(source_language)):
             continue
         message = Message(_source_text(localizations.get(source_language), key))
-        path = ("strings", key) if found is None else ("strings", key, "localizations")
+        path = ("strings", key) if stored is None else ("strings", key, "localizations")
         if message.segments and path in spans and text[spans[path][0]] == "{":
-            is_empty = not (string if found is None else localizations)
+            is_empty = not (string if stored is None else localizations)
             units = {
                 language: _EmptyUnit(spans[*path, language, *_STATE], spans[*path, language, *_VALUE])
                 for language, localization in localizations.items()
@@ -207,14 +210,14 @@ def _read_catalogue(data: bytes) -> StringCatalogue:
             }
             entries.append(
                 _CatalogueEntry(
-                    message, frozenset(localizations), spans[path][1], found is not None, is_empty, units
+                    message, frozenset(localizations), spans[path][1], stored is not None, is_empty, units
                 )
             )
     return StringCatalogue(text, encoding, sorted(entries, key=lambda entry: entry.position))
 
 
 def _is_empty_unit(localization: Any) -> bool:
-    """Return whether Xcode added a localisation to be filled in."""
+    """Return whether a localisation has the state "new" and an empty text, as Xcode adds it."""
     unit = localization.get("stringUnit") if isinstance(localization, dict) else None
     return isinstance(unit, dict) and unit.get("state") == "new" and unit.get("value") == ""
 
@@ -225,7 +228,7 @@ def _has_variations(localization: Any) -> bool:
 
 
 def _source_text(localization: Any, key: str) -> str:
-    """Return the text in the source language: that of the catalogue, or else the key itself."""
+    """Return the text in the source language. If the catalogue does not contain it, the key is the text."""
     unit = localization.get("stringUnit") if isinstance(localization, dict) else None
     value = unit.get("value") if isinstance(unit, dict) else None
     return value if isinstance(value, str) else key

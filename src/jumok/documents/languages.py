@@ -18,12 +18,15 @@ ko-KR lt-LT lv-LV nl-NL no-NO pl-PL pt-PT ro-RO ru-RU sk-SK sl-SI sv-SE th-TH tr
 
 
 def locale_of(language: str) -> str:
-    """Return the code with a region, as office formats expect it (`ko-KR`), or the code if none is known."""
+    """Return the code with a region, as office formats expect it (`ko-KR`).
+
+    If no region is known, return the code unchanged.
+    """
     return next((locale for locale in _LOCALES.split() if locale.startswith(f"{language}-")), language)
 
 
 def is_same_language(code: str, other: str) -> bool:
-    """Return whether two codes name one language, whatever their regions: `en` and `en_US`."""
+    """Return whether two codes name the same language. Regions are ignored: `en` equals `en_US`."""
     return _primary(code) == _primary(other)
 
 

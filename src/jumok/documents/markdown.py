@@ -1,8 +1,8 @@
-"""Markdown: paragraphs, headings, list items and table cells are segments; emphasis and links move.
+"""Markdown: paragraphs, headings, list items and table cells are segments.
 
-Code, formulas, front matter, link targets, images and the lines that begin or end a note (`> [!NOTE]`,
-`:::note`, `!!! note`) stay as they are. HTML blocks are read as HTML. A paragraph that was translated is
-written on one line.
+Emphasis and links move with their words. Code, formulas, front matter, link targets, images and the lines
+that begin or end a note (`> [!NOTE]`, `:::note`, `!!! note`) stay as they are. HTML blocks are read as HTML.
+A translated paragraph is written on one line.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
     from jumok.documents.text_document import TextTemplate
 
-# In this order: marks of block quotes, list items and definitions, a check box, marks of a heading or a
-# footnote's label.
+# The start of a line: first the marks of block quotes, list items and definitions, then a check box, then the
+# mark of a heading or the label of a footnote.
 _PREFIX = re.compile(
     r"(?P<containers>[ \t]*+(?:(?:>|[-*+:][ \t]|\d{1,9}[.)][ \t])[ \t]*+)*+)"
     r"(?:\[[ xX]\][ \t]++)?(?:#{1,6}[ \t]++|(?P<footnote>\[\^[^\]]++\]:[ \t]*+))?"
 )
-# With five spaces or more after the mark, the content begins after the first.
+# If five or more spaces follow the mark, the content begins after the first space.
 _CONTAINER_MARK = re.compile(r">|(?:[-*+:]|\d{1,9}[.)])(?: {1,4}(?! )| )")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
@@ -63,7 +63,7 @@ _HTML_BLOCK = re.compile(
     r"|thead|tr|ul)\b| {0,3}<!--| {0,3}</?[a-zA-Z][^<>]*>[ \t]*$",
     re.IGNORECASE,
 )
-# HTML blocks that end at an end mark and not at a blank line.
+# HTML blocks that end at an end mark. Blank lines do not end these blocks.
 _RAW_HTML_BLOCK = re.compile(r" {0,3}<(?:(?:script|pre|style|textarea)(?=[\s>]|$)|(!--))", re.IGNORECASE)
 _RAW_HTML_END = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE)
 _COMMENT_END = re.compile("-->")
@@ -82,12 +82,12 @@ def _parse(text: str) -> CompositeTemplate:
 
 
 class _Item(NamedTuple):
-    """A list item, a footnote or a note; lines that are indented to `column` or further belong to it."""
+    """A list item, a footnote or a note. Lines indented to `column` or further belong to the item."""
 
     num_quotes: int
-    """How many block quotes it is in."""
+    """The number of block quotes around the item."""
     column: int
-    """Where its content begins."""
+    """The column at which the content of the item begins."""
 
 
 class _BlockReader:
@@ -130,9 +130,9 @@ class _BlockReader:
         return self._parts
 
     def _is_indented(self, line: str) -> bool:
-        """Return whether a line is indented as code is: by four columns inside its quotes and items.
+        """Return whether a line is indented like code: by four columns within its quotes and list items.
 
-        Items that end before the line are forgotten.
+        Items that end before the line are removed from the list of open items.
         """
         columns = _columns(line)
         self._leave_items(columns)
@@ -140,11 +140,11 @@ class _BlockReader:
         for column in columns[num_quotes:]:
             if column >= content_column + 4:
                 return True
-            content_column = column + 2  # after the mark of a quote and a space
+            content_column = column + 2  # after a quote mark and a space
         return False
 
     def _leave_items(self, columns: Sequence[int]) -> None:
-        """Forget the items that end before a line with these columns."""
+        """Remove the items that end before a line with these columns."""
         while self._items:
             num_quotes, column = self._items[-1]
             if num_quotes < len(columns) and columns[num_quotes] >= column:
@@ -186,7 +186,7 @@ class _BlockReader:
             end_mark = _COMMENT_END if raw_block[1] else _RAW_HTML_END
             while end < len(self._lines) and not end_mark.search(self._lines[end]):
                 end += 1
-            if end == len(self._lines):  # without an end mark, it goes on to the end of the file
+            if end == len(self._lines):  # without an end mark, the block extends to the end of the file
                 return self._copy(start, end)
             end += 1
         else:
@@ -212,7 +212,7 @@ class _BlockReader:
         return index
 
     def _read_paragraph(self, start: int) -> int:
-        """Read lines up to a blank one, or one that begins another block."""
+        """Read lines up to a blank line or a line that begins another block."""
         first = self._lines[start]
         prefix = _prefix_of(first)
         self._enter_items(first)
@@ -246,21 +246,21 @@ class _BlockReader:
 
     def _continues(self, index: int, prefix: str) -> bool:
         line = self._lines[index]
-        own = _prefix_of(line)
-        is_other = (
+        line_prefix = _prefix_of(line)
+        begins_other_block = (
             not line.strip(" \t>")
-            or own.count(">") not in (0, prefix.count(">"))
-            or re.search(r"[^\s>]", own)
+            or line_prefix.count(">") not in (0, prefix.count(">"))
+            or re.search(r"[^\s>]", line_prefix)
             or _RULE.fullmatch(line)
             or _FENCE.match(line)
             or _NOTE_MARK.fullmatch(line)
             or _MATH_BLOCK.fullmatch(line)
             or _HTML_BLOCK.match(line)
         )
-        return not is_other
+        return not begins_other_block
 
     def _add_lines(self, start: int, end: int, lines: Sequence[str]) -> None:
-        """Add lines that are one segment; the prefix of the first and a hard break of the last stay."""
+        """Add lines that are one segment. The prefix of the first line and a final hard break are copied."""
         prefix = _prefix_of(self._lines[start])
         last = _HARD_BREAK.search(lines[-1])
         hard_break = last[0] if last else ""
@@ -285,7 +285,7 @@ def _prefix_of(line: str) -> str:
 
 
 def _columns(line: str) -> list[int]:
-    """Return the column of each quote mark at the beginning of a line, then that of the text after them."""
+    """Return the column of each quote mark at the beginning of a line, and last the column of the text."""
     line = line.expandtabs(4)
     text_column = len(line) - len(line.lstrip(" >"))
     return [*(column for column in range(text_column) if line[column] == ">"), text_column]
@@ -298,7 +298,7 @@ class _Inline:
     segment: Segment
     line_break: str
     begins_line: bool
-    """Whether it is at the beginning of a line, where "#" or "1." would begin another block."""
+    """Whether the segment is at the beginning of a line, where "#" or "1." would begin another block."""
 
     @property
     def segments(self) -> list[str]:
@@ -314,7 +314,10 @@ class _Inline:
 
 
 def _without_outer_spaces(pieces: Iterable[str | Tag]) -> list[str | Tag]:
-    """Put the spaces at both ends of emphasis outside it: `*home *` would show its asterisks."""
+    """Move spaces at the start and end of emphasis outside the emphasis.
+
+    Markdown would show the asterisks of `*home *`.
+    """
     moved: list[str | Tag] = []
     for piece in pieces:
         last = moved[-1] if moved else None
@@ -341,20 +344,20 @@ def _is_emphasis(tag: Tag) -> bool:
 
 
 def _without_empty_emphasis(pieces: Iterable[str | Tag]) -> list[str | Tag]:
-    """Leave out emphasis whose words have no translation: Markdown would show its asterisks."""
-    kept: list[str | Tag] = []
+    """Leave out emphasis without words in the translation. Markdown would show its asterisks."""
+    result: list[str | Tag] = []
     for piece in pieces:
-        last = kept[-1] if kept else None
+        last = result[-1] if result else None
         closes = isinstance(piece, Tag) and not piece.begins and last == Tag(piece.element, True)
         if closes and isinstance(piece, Tag) and _is_emphasis(piece):
-            kept.pop()
+            result.pop()
         else:
-            kept.append(piece)
-    return kept
+            result.append(piece)
+    return result
 
 
 def _join_text(pieces: Iterable[str | Tag]) -> Iterator[str | Tag]:
-    """Join adjacent words: whether a character needs a backslash depends on those beside it."""
+    """Join adjacent texts. Whether a character needs a backslash depends on the characters next to it."""
     for kind, group in groupby(pieces, type):
         if kind is str:
             yield "".join(map(str, group))
@@ -370,8 +373,8 @@ _DESTINATION = (
 )
 # Punctuation and emphasis marks at the end of an address do not belong to it.
 _ADDRESS = r"https?://(?:[.,;:!?*_~'\"]*+[^\s<>().,;:!?*_~'\"])++"
-# Formulas; neither prices ("$5 or $6") nor variables ("$HOME/$USER", "${a}-${b}"): a formula has no space,
-# or has one of \ ^ _ =.
+# A formula between dollar signs contains no space, or contains one of the characters \ ^ _ =. This excludes
+# prices ("$5 or $6") and variables ("$HOME/$USER", "${a}-${b}").
 _MATH = (
     r"\$\$[^$`]++\$\$|(?<![0-9A-Za-z$])\$(?![\s{$])"
     r"(?:(?=[^$`\\^_=]*+[\\^_=])[^$`]++|[^$`\s]++)(?<![\s\\])\$(?![0-9A-Za-z_{$])"
@@ -457,7 +460,7 @@ def _tag_of(match: re.Match[str]) -> tuple[str, bool] | None:
 def _pair_emphasis(
     text: str, matches: Sequence[re.Match[str]], tag_partners: Mapping[int, int]
 ) -> dict[int, int]:
-    """Return the partner of each mark of emphasis that has one, such that pairs are nested, also in tags."""
+    """Return the partner of each paired emphasis mark. Pairs and tags are properly nested."""
     partners: dict[int, int] = {}
     unpaired: list[tuple[str, int]] = []
     for index, match in enumerate(matches):
@@ -479,7 +482,7 @@ def _pair_emphasis(
     return partners
 
 
-# The beginning of a heading, a list item, a quote or a note, up to where an inserted backslash prevents it.
+# The beginning of a heading, a list item, a quote or a note, up to the position for an escaping backslash.
 _BLOCK_BEGIN = re.compile(
     r"\A\s*+(?:(?=#{1,6}(?:\s|\Z)|[-+:](?:\s|\Z)|>|:{3}|(?:!!!|\?{3}\+?)[ \t]*\w)"
     r"|[0-9]{1,9}(?=[.)](?:\s|\Z)))"

@@ -1,7 +1,7 @@
 """Text in which marks stand for the segments, until the file is written.
 
-Marks can be nested: an image with a text box, or a footnote, is an atomic element of one segment and has
-segments of its own.
+Marks can be nested: a footnote, or an image with a text box, is an atomic element of one segment and contains
+other segments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MARK = re.compile("\0([0-9]+)\0")  # the text itself contains no NUL
 
 @dataclass(frozen=True, slots=True)
 class SegmentMark:
-    """A segment, and how it is written in this format."""
+    """A segment, and the function that writes the segment in its format."""
 
     segment: Segment
     render: Render
@@ -33,7 +33,7 @@ class SegmentMark:
     after: str = ""
     """Markup that stays before and after the words, whatever their order."""
     fills_target: bool = False
-    """Whether it fills a target beside its source (XLIFF): it is written even if it equals the source."""
+    """Whether the translation is written beside the source (XLIFF), even if it equals the source."""
 
 
 class MarkedTemplate:
@@ -44,7 +44,7 @@ class MarkedTemplate:
         self._marks: list[SegmentMark] = []
 
     def add(self, mark: SegmentMark) -> str:
-        """Add a segment; return the text that stands for it in the markup."""
+        """Add a segment and return its mark, which is the placeholder for the segment in the markup."""
         self._marks.append(mark)
         return f"\0{len(self._marks) - 1}\0"
 
@@ -53,8 +53,8 @@ class MarkedTemplate:
         return [mark.segment.source for mark in self._marks]
 
     def fill(self, translations: Sequence[SegmentTranslation]) -> str:
-        def expand(found: re.Match[str]) -> str:
-            index = int(found[1])
+        def expand(match: re.Match[str]) -> str:
+            index = int(match[1])
             return _MARK.sub(expand, _fill_mark(self._marks[index], translations[index]))
 
         return _MARK.sub(expand, self.markup)
@@ -70,7 +70,7 @@ def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
 
 
 def render_tags(pieces: Iterable[str | Tag], encode: Callable[[str], str] = str) -> str:
-    """Write text and tags one after the other, as in formats whose text has tags inside."""
+    """Concatenate text and tags. `encode` is applied to the text and not to the tags."""
     return "".join(
         encode(piece)
         if isinstance(piece, str)

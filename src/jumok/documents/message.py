@@ -1,8 +1,8 @@
-"""A message of a program: text with placeholders, tags and choices, which must survive translation.
+"""A message of a program: text with placeholders, tags and choices, which translation must preserve.
 
     Hello, {name}!                 one segment, "Hello, !"; the placeholder is placed by word alignment
     {n, plural, one {# file} other {# files}}          one segment per form; the choice stays as it is
-    no files | one file | {n} files                    likewise, as in vue-i18n and Laravel
+    no files | one file | {n} files                    one segment per form, as in vue-i18n and Laravel
 
 A placeholder is an atomic element of its segment, so it is never lost and never translated.
 """
@@ -51,11 +51,11 @@ _MAX_CHOICE_DEPTH = 8
 
 
 class Message:
-    """The text of a message as a template; `fill` returns the text with its segments translated.
+    """The text of a message as a template. `fill` returns the text with its segments translated.
 
-    Each line of a message with <br> is a segment, and so is each form between bars: nothing in a file says
-    whether bars separate the forms of a plural or, as in "Home | News", other texts of their own. A message
-    with entities is HTML.
+    In a message with <br>, each line is a segment. In a message with bars, each text between bars is a
+    segment, because a file does not say whether bars separate plural forms or independent texts, as in
+    "Home | News". A message with entities is read as HTML.
     """
 
     def __init__(self, text: str) -> None:
@@ -95,7 +95,7 @@ class Message:
     def _read(self, text: str, *, depth: int = 0, in_plural: bool = False, is_form: bool = False) -> str:
         """Return the text with marks for its segments.
 
-        With `is_form`, bars in translations become spaces: a bar that a model invents would end the form.
+        If `is_form` is true, bars in translations become spaces, because a bar would end the form.
         """
         builder = SegmentBuilder()
         verbatim = []
@@ -147,21 +147,21 @@ def _split_forms(text: str) -> list[str]:
             start = match.end()
         elif not match["bar"] and (tag := _tag_of(match[0])):
             open_tags += 1 if tag[1] else -1
-    stays_whole = any(
+    bar_is_inside_brackets = any(
         depth or any(form.count(left) != form.count(right) for left, right in ("()", "[]"))
         for form, depth in forms
     )
-    return [text] if stays_whole else [*(form for form, _ in forms), text[start:]]
+    return [text] if bar_is_inside_brackets else [*(form for form, _ in forms), text[start:]]
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text is an address of the web or of mail, or a path, which is not translated."""
+    """Return whether a text is a URL, an e-mail address or a path. These are not translated."""
     return _ADDRESS.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedMessage:
-    """A message as it is written in its file, and how to encode its translation there."""
+    """A message as it is written in its file, and the function that encodes its translation for the file."""
 
     raw: str
     message: Message
@@ -184,10 +184,11 @@ def add_message(
     encode: Callable[[str], str] = str,
     in_plural: bool = False,
 ) -> None:
-    """Add text: placeholders and single tags as atomic elements, pairs of tags as elements around their text.
+    """Add text to a segment.
 
-    `decode` decodes the text between placeholders and tags; `encode` returns a placeholder or tag as it is
-    written in the file.
+    Placeholders and single tags are added as atomic elements, and pairs of tags as elements around their
+    text. `decode` decodes the text between placeholders and tags. `encode` returns a placeholder or tag as it
+    is written in the file.
     """
     pieces = (_PLURAL_CODE if in_plural else _CODE).split(text)  # text, code, text, …, text
     codes = pieces[1::2]
@@ -220,7 +221,10 @@ def _tag_of(code: str) -> tuple[str, bool] | None:
 
 
 def pair_up(tags: Sequence[tuple[str, bool] | None]) -> dict[int, int]:
-    """Return the partner of each tag (name, opens) that has one, such that pairs are nested."""
+    """Return the index of the partner of each paired tag. Pairs are properly nested.
+
+    A tag is its name and whether it is a start tag. Unpaired tags are not in the result.
+    """
     partners: dict[int, int] = {}
     unpaired: list[tuple[str, int]] = []
     for index, tag in enumerate(tags):
@@ -236,18 +240,18 @@ def pair_up(tags: Sequence[tuple[str, bool] | None]) -> dict[int, int]:
 
 
 def has_all_placeholders(source: str, target: str) -> bool:
-    """Return whether a translation has every placeholder of its source, whatever else it has.
+    """Return whether a translation has every placeholder of its source. It may have additional placeholders.
 
-    The forms of a choice are not compared: they are translated.
+    A message with a choice is not checked, because its forms are translated.
     """
     if _CHOICE.search(source):
         return True
-    found, kept = (Counter(_SURE_PLACEHOLDER.findall(text)) for text in (source, target))
-    return found <= kept
+    in_source, in_target = (Counter(_SURE_PLACEHOLDER.findall(text)) for text in (source, target))
+    return in_source <= in_target
 
 
 def has_same_placeholders(source: str, target: str) -> bool:
-    """Return whether a translation has the placeholders of its source, in any order."""
+    """Return whether a translation has exactly the placeholders of its source, in any order."""
     return Counter(_PLACEHOLDER.findall(source)) == Counter(_PLACEHOLDER.findall(target))
 
 

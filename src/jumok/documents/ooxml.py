@@ -1,10 +1,10 @@
-"""The XML of DOCX, PPTX and XLSX: paragraphs (in a workbook: strings) are segments, runs inline elements.
+"""The XML of DOCX, PPTX and XLSX: paragraphs are segments. In a workbook, strings are segments.
 
     <w:p><w:r><w:t>My name </w:t></w:r><w:r><w:rPr><w:b/></w:rPr><w:t>is</w:t></w:r>…</w:p>
 
-The format of most characters of a paragraph is its base; words in other formats, links and insertions are
-inline elements. Runs that differ only in Word's notes on proofing are one run. Deleted text, hidden text,
-field codes and formulas are not translated.
+The base of a paragraph is the run whose format most of its characters have. Words in other formats, links and
+insertions are inline elements. Runs that differ only in Word's notes on proofing are one run. Deleted text,
+hidden text, field codes and formulas are not translated.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ _TEXT_ATTRIBUTES = {
     **_CELL_ATTRIBUTES,
 }
 """Attributes that people read, by the name of their element: alternative texts, tooltips and input messages.
-Programs use the first two elements, and the shape of VML, in many namespaces."""
+The keys have no namespace, because programs use docPr, cNvPr and the shapes of VML in many namespaces."""
 _NO_ATTRIBUTES: frozenset[str] = frozenset()
 _PARAGRAPHS = frozenset(["w:p", "a:p", "x:si", "x:is", "x:text"])
 _RUNS = frozenset(["w:r", "a:r", "x:r"])
@@ -86,7 +86,8 @@ _WRAPPER_PROPERTIES = frozenset(["w:smartTagPr", "w:customXmlPr"])
 """Properties that stay at the beginning of their wrapper."""
 _CHART_LABELS = frozenset(["c:v", "cx:pt", "cx:v"])
 _LABELS = {"docx": _CHART_LABELS, "pptx": _CHART_LABELS | {"p:text"}, "xlsx": frozenset(["tc:text"])}
-"""Elements with plain text: labels of a chart's data (in a workbook the cells have them), and comments."""
+"""Elements with plain text: comments, and the labels of a chart's data. The charts of a workbook take their
+labels from its cells."""
 _OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
 """Deleted text of tracked changes and the numbers of a chart, which are copied."""
 _STAY_BEFORE = frozenset(
@@ -103,9 +104,9 @@ _STAY_AFTER = frozenset(
         "x:phoneticPr",
     ]
 )
-"""Ranges and properties: the order of their ends matters, so they do not move with words."""
+"""Ends of ranges, and properties. The order of the ends matters, so they do not move with words."""
 _DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
-"""Notes about the old text, which a translated paragraph does not need."""
+"""Notes of Word about the source text. They do not apply to the translation."""
 _CHARACTERS = {
     "w:tab": TAB,
     "w:br": LINE_BREAK,
@@ -119,7 +120,7 @@ _BREAKS = {"textWrapping": LINE_BREAK, "page": PAGE_BREAK, "column": COLUMN_BREA
 _PROOFING_PROPERTIES = re.compile(r"<(\w+:)?(lang|noProof)\b[^<>]*/>")
 _EMPTY_PROPERTIES = re.compile(r"<([\w:]*rPr)>\s*</\1>")
 _MAX_FIELD_DEPTH = 8
-"""How many links may be nested; a deeper one is atomic."""
+"""The maximum depth of nested links. A deeper link is an atomic element."""
 
 
 # --- Reading ------------------------------------------------------------------------------------------------
@@ -132,7 +133,7 @@ class Run(Element):
     dialect: str = ""
     """w, a or x, as in _PREFIXES."""
     prefix: str = ""
-    """The prefix of the file's element names, with its colon; "" if they have none."""
+    """The prefix of the element names in the file, with a colon, or "" if the names have no prefix."""
 
 
 class _RunText(NamedTuple):
@@ -144,7 +145,11 @@ class _RunText(NamedTuple):
 
 @dataclass(slots=True)
 class _Paragraph:
-    """The content of a paragraph in order: text with its run, markup that is atomic, elements that move."""
+    """The content of a paragraph.
+
+    `items` contains, in order, text with its run, atomic markup (str), and the tags of elements that move.
+    `before` and `after` contain markup that stays before and after the words.
+    """
 
     before: list[str] = field(default_factory=list)
     items: list[_RunText | str | Tag] = field(default_factory=list)
@@ -167,11 +172,11 @@ class _Paragraph:
 class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, text: str, kind: str, kept: KeptTexts, *, names_columns: bool = False) -> None:
-        """`names_columns`: the columns of tables are renamed like their translated header cells."""
+    def __init__(self, text: str, kind: str, kept_texts: KeptTexts, *, names_columns: bool = False) -> None:
+        """If `names_columns` is true, table columns get the names of their translated header cells."""
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
-        self._kept = kept
+        self._kept_texts = kept_texts
         self._names_columns = names_columns
 
     def is_paragraph(self, node: XmlNode) -> bool:
@@ -182,7 +187,8 @@ class OoxmlReader(XmlReader):
         return node.name in _PARAGRAPHS or node.name in self._labels or node.name in _SHEET_HEADERS
 
     def is_opaque(self, node: XmlNode) -> bool:
-        if node.name == "tc:threadedComment":  # a person is mentioned by the position of the name
+        # A mention stores the position of a name in the comment. Such comments are not translated.
+        if node.name == "tc:threadedComment":
             return any(child.name == "tc:mentions" and child.children for child in node.children)
         return node.name in _OPAQUE
 
@@ -192,7 +198,7 @@ class OoxmlReader(XmlReader):
 
     def keeps_value(self, node: XmlNode, value: str) -> bool:
         if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
-            return not self._kept.is_translated(value)
+            return not self._kept_texts.is_translated(value)
         return super().keeps_value(node, value)
 
     def read_content(self, node: XmlNode) -> str | None:
@@ -202,7 +208,7 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             return self._read_header(self.raw_content(node))
-        if node.name in _CELLS and self._kept.keeps(_cell_text(node)):
+        if node.name in _CELLS and self._kept_texts.keeps(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
@@ -210,7 +216,7 @@ class OoxmlReader(XmlReader):
 
     def _read_cell(self, node: XmlNode) -> str | None:
         value = node.find("x:v")
-        if value is None or self._kept.keeps(value.content()) or (mark := self.add_text(value)) is None:
+        if value is None or self._kept_texts.keeps(value.content()) or (mark := self.add_text(value)) is None:
             return None
         before = self.source.raw(node.content_start, value.content_start)
         return before + mark + self.source.raw(value.content_end, node.content_end)
@@ -262,7 +268,7 @@ class OoxmlReader(XmlReader):
                 continue
             if part == "whole":
                 paragraph.items.append(self.markup(child))
-            elif part:  # of a field that began in an earlier paragraph
+            elif part:  # the field began in an earlier paragraph
                 ends_words = part == "end" and paragraph.last_run() is not None
                 (paragraph.after if ends_words else paragraph.before).append(self.markup(child))
             else:
@@ -317,10 +323,10 @@ class OoxmlReader(XmlReader):
     def _read_field(
         self, children: Sequence[XmlNode], field: _Field, paragraph: _Paragraph, depth: int
     ) -> int:
-        """Read a field; return the index of the child after it.
+        """Read a field and return the index of the child after the field.
 
-        The words of a link move with their field; other fields are atomic. If a field ends in a later
-        paragraph, as a table of contents does, its code stays before the words.
+        A link is an inline element around its words. Other fields are atomic. If a field ends in a later
+        paragraph, as a table of contents does, its code stays before the words of the paragraph.
         """
         begin, separate, end = field
         if end is None:
@@ -364,7 +370,7 @@ def _match_fields(children: Sequence[XmlNode]) -> dict[int, tuple[int | None, in
 
 
 def _is_simple_link(node: XmlNode) -> bool:
-    """Return whether a node is a link in one field element; the words of other such fields are computed."""
+    """Return whether a node is a link in a simple field. Word computes the words of other simple fields."""
     return node.name == "w:fldSimple" and _is_link_code(node.attributes.get("w:instr", ""))
 
 
@@ -379,7 +385,7 @@ def _is_link(code: Sequence[XmlNode]) -> bool:
 
 def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:
     builder = SegmentBuilder()
-    current: Run | None = None  # the run that is open, if it is not the base
+    current: Run | None = None  # the open run, or None in the base
     for item in paragraph.items:
         opening = item.run.opening if isinstance(item, _RunText) else ""
         if current is not None and opening != current.opening:
@@ -400,9 +406,9 @@ def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:
 
 
 def _field_part(node: XmlNode) -> str:
-    """Return the mark of a field that a run has: begin, separate or end; "" if it has none.
+    """Return the part of a field that a run marks: "begin", "separate" or "end", or "" if it marks none.
 
-    A run that begins and ends the same field is "whole".
+    If the run begins and ends the same field, return "whole".
     """
     if node.name != "w:r":
         return ""
@@ -420,10 +426,10 @@ def _file_prefix(source: XmlSource, node: XmlNode) -> str:
 
 
 def _character_of(node: XmlNode, prefix: str) -> str | None:
-    """Return the character for a tab, a break or a hyphen; None if no character represents the whole node."""
+    """Return the character for a tab, a break or a hyphen, or None if the node is something else."""
     if not node.attributes:
         return _CHARACTERS.get(node.name)
-    # If the element names of the file have no prefix, the prefix of the attribute is not known.
+    # If the element names of the file have no prefix, the prefix of the attribute is unknown.
     is_typed_break = prefix and node.name == "w:br" and node.attributes.keys() == {"w:type"}
     return _BREAKS.get(node.attributes["w:type"]) if is_typed_break else None
 
@@ -445,10 +451,10 @@ def _to_segment_text(node: XmlNode) -> str:
 
 
 def _render_runs(pieces: Sequence[str | Tag], base: Run) -> str:
-    """Write text in runs: in the innermost open run, or else in the base."""
+    """Write text in runs. Text is written in the innermost open run. If no run is open, the base is used."""
     output: list[str] = []
     open_runs = [base]
-    texts: list[str] = []  # of the run that is being written
+    texts: list[str] = []  # the texts of the current run that are not in the output yet
     current = base
 
     def flush() -> None:

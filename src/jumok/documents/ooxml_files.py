@@ -1,7 +1,7 @@
-"""DOCX, PPTX and XLSX files: which parts have text, and the workbooks from which charts are drawn.
+"""DOCX, PPTX and XLSX files: the parts that contain text, and the workbooks with the data of charts.
 
-The labels of a chart are in the chart and in its workbook, an .xlsx inside the archive. Both are translated,
-so that they are the same when somebody edits the data.
+The labels of a chart are stored twice: in the chart and in its workbook, an .xlsx file inside the archive.
+Both copies are translated, so that the labels stay the same when somebody edits the data.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SHEET_TEXT = re.compile(
     rb"|(?:hyperlink|dataValidation)\s[^<>]*?(?:tooltip|prompt|error)"
     rb"|c\s[^<>]*?\bt=[\"']str[\"'][^<>]*+>\s*+<(?:\w++:)?v)"
 )
-"""What the XML of a worksheet has if it has text of its own."""
+"""Matches the XML of a worksheet that contains text. Most worksheets only refer to sharedStrings.xml."""
 _RELATIONS_OF_CHARTS = re.compile(r"(word|ppt)/charts/_rels/chart(?:Ex)?\d+\.xml\.rels")
 _WORKBOOK_TARGET = re.compile(r"""\sTarget=["']([^"'<>]*+(?<=\.xlsx))["'](?![^<>]*+External)""")
 
@@ -59,16 +59,16 @@ def _has_text(name: str, kind: str) -> bool:
 
 
 def _is_parsed(name: str, kind: str) -> bool:
-    """Return whether the XML of a part is parsed: for its text, or for what it says about cells."""
+    """Return whether the XML of a part is parsed, because it has text or describes cells."""
     return _has_text(name, kind) or (kind == "xlsx" and is_about_cells(name))
 
 
 def _read(data: bytes, kind: str) -> ZipDocument:
     with open_archive(data) as archive:
         names = archive.namelist()
-        kept = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
-        parts = _read_parts(archive, kind, kept)
-        notes = kept.notes()
+        kept_texts = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
+        parts = _read_parts(archive, kind, kept_texts)
+        notes = kept_texts.notes()
         for name in _workbooks_of_charts(archive):
             workbook = _read_chart_workbook(read_part(archive, name))
             if workbook is None:
@@ -82,7 +82,7 @@ def _read(data: bytes, kind: str) -> ZipDocument:
 
 
 def _read_parts(
-    archive: ZipFile, kind: str, kept: KeptTexts, *, names_columns: bool = False
+    archive: ZipFile, kind: str, kept_texts: KeptTexts, *, names_columns: bool = False
 ) -> dict[str, PartWithText]:
     parts: dict[str, PartWithText] = {}
     for name in sorted(archive.namelist(), key=_natural_order):
@@ -90,9 +90,9 @@ def _read_parts(
             continue
         raw = read_part(archive, name)
         if name.lower().startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
-            continue  # its strings are those of sharedStrings.xml
+            continue  # all its strings are in sharedStrings.xml
         text, encoding = decode_xml(raw)
-        template = OoxmlReader(text, kind, kept, names_columns=names_columns).read()
+        template = OoxmlReader(text, kind, kept_texts, names_columns=names_columns).read()
         if template.segments:
             parts[name] = ArchivePart(template, encoding)
     return parts
@@ -104,7 +104,10 @@ def _natural_order(name: str) -> list[tuple[int, str]]:
 
 
 def _language_setter(name: str, *, computes: bool) -> LanguageSetter | None:
-    """Like `ooxml_language_setter`; with `computes`, texts that formulas compute are computed on opening."""
+    """Return the function that sets the language of a part, or None.
+
+    If `computes` is true, the function for the workbook part makes Excel compute all formulas on opening.
+    """
     if name == WORKBOOK_PART and computes:
         return lambda data, _: compute_on_load(data)
     return ooxml_language_setter(name)
@@ -125,7 +128,7 @@ class _ChartWorkbook:
         return self.document.segments
 
     def write(self, translations: Sequence[SegmentTranslation]) -> bytes:
-        """Write the workbook; the columns keep their names if two of them would have the same."""
+        """Write the workbook. If two columns would get the same name, all columns keep their names."""
         pairs = list(zip(self.segments, translations, strict=True))
         names = dict.fromkeys(self.columns, "") | {text.strip(): new.text for text, new in pairs}
         new_names = {(names[column] or column).strip().casefold() for column in self.columns}
@@ -147,19 +150,19 @@ def _workbooks_of_charts(archive: ZipFile) -> list[str]:
 
 
 def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
-    """Read the workbook of a chart; None if it is damaged, which must not stop the document.
+    """Read the workbook of a chart. Return None if it is damaged, so that the document can be translated.
 
-    The columns of its table are renamed if no formula uses their names, and if all names are texts of cells.
+    The columns of its table are renamed if no formula uses their names and each name is the text of a cell.
     """
     try:
         with open_archive(data) as archive:
-            kept = read_kept_texts(archive)
+            kept_texts = read_kept_texts(archive)
             if not names_columns_in_formulas(archive):
-                renamed = replace(kept, columns=frozenset())
-                parts = _read_parts(archive, "xlsx", renamed, names_columns=True)
-                if all(map(renamed.is_translated, filter(has_letters, kept.columns))):
-                    return _ChartWorkbook(ZipDocument(data, parts), kept.columns)
-            return _ChartWorkbook(ZipDocument(data, _read_parts(archive, "xlsx", kept)), frozenset())
+                without_columns = replace(kept_texts, columns=frozenset())
+                parts = _read_parts(archive, "xlsx", without_columns, names_columns=True)
+                if all(map(without_columns.is_translated, filter(has_letters, kept_texts.columns))):
+                    return _ChartWorkbook(ZipDocument(data, parts), kept_texts.columns)
+            return _ChartWorkbook(ZipDocument(data, _read_parts(archive, "xlsx", kept_texts)), frozenset())
     except DataError:
         return None
 
@@ -168,15 +171,17 @@ def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
 
 
 def _unpack(data: bytes, kind: str) -> Iterator[bytes]:
-    """Yield the parts that are parsed, and those of the workbooks of charts."""
+    """Yield the parts that are parsed, also the parts inside the workbooks of charts."""
     yield from unpack_parts(data, partial(_is_parsed, kind=kind))
     with open_archive(data) as archive:
         for name in _workbooks_of_charts(archive):
             workbook = read_part(archive, name)
-            yield bytes(len(workbook))  # its size counts; its syntax characters are compressed
+            # The size of the workbook counts. The bytes are zeros, because the workbook is compressed and
+            # must not be searched for syntax characters.
+            yield bytes(len(workbook))
             try:
                 yield from unpack_parts(workbook, partial(_is_parsed, kind="xlsx"))
-            except DataError:  # it is not translated either
+            except DataError:  # a damaged workbook is not translated
                 continue
 
 

@@ -1,6 +1,6 @@
-"""What DOCX and PPTX declare about their language: proofing language, direction, and the East Asian font.
+"""Set the language that DOCX and PPTX files declare: proofing language, direction, and East Asian font.
 
-Only attributes and empty elements are edited, in the text of the part.
+Only attributes and empty elements are edited. The XML is edited as text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def ooxml_language_setter(name: str) -> LanguageSetter | None:
-    """Return the function that sets the language of a part; None if the part declares none."""
+    """Return the function that sets the language of a part, or None if the part declares no language."""
     if name == "word/styles.xml":
         return partial(_edit, edit=_set_default_run)
     if name == "word/settings.xml":
@@ -36,7 +36,7 @@ def _edit(data: bytes, language: str, edit: Callable[[str, str], str]) -> bytes:
 
 
 def _language_attribute(language: str) -> str:
-    """Return the attribute of <w:lang> for a language: Word has one per kind of script."""
+    """Return the attribute of <w:lang> for a language. Word has one attribute for each kind of script."""
     if is_east_asian(language):
         return "w:eastAsia"
     return "w:bidi" if is_right_to_left(language) else "w:val"
@@ -66,11 +66,11 @@ def _set_default_run(styles: str, language: str) -> str:
     if is_right_to_left(language):
         block = _set_right_to_left(block)
     styles = styles[: defaults.start()] + block + styles[defaults.end() :]
-    return _set_everywhere(styles, language)
+    return _set_in_all_styles(styles, language)
 
 
-def _set_everywhere(styles: str, language: str) -> str:
-    """Set the language and font in every style that declares them: LibreOffice repeats them in its styles."""
+def _set_in_all_styles(styles: str, language: str) -> str:
+    """Set the language and font in every style that declares them. LibreOffice repeats them in its styles."""
     attribute, font = _language_attribute(language), east_asian_font(language)
     styles = re.sub(rf'(<w:lang\b[^<>]*\s{attribute}=")[^"]*(?=")', rf"\g<1>{locale_of(language)}", styles)
     if font:
@@ -79,7 +79,10 @@ def _set_everywhere(styles: str, language: str) -> str:
 
 
 def _set_east_asian_font(properties: str, font: str) -> str:
-    """Name a font unless the theme has one: Word takes the theme's font for the language of the text."""
+    """Set the font, unless the properties refer to the theme.
+
+    Word then uses the theme's font for the language of the text.
+    """
     if "w:eastAsiaTheme=" in properties:
         return properties
     if "<w:rFonts" in properties:
@@ -117,10 +120,10 @@ def _set_slide(slide: str, language: str) -> str:
 
 
 def _set_element(text: str, name: str, attribute: str, value: str) -> str:
-    """Set an attribute of the first element of this name; add the element at the end if there is none."""
-    found = re.search(rf"<{name}\b[^<>]*>", text)
-    if found is None:
+    """Set an attribute of the first element with this name. If there is none, add the element at the end."""
+    element = re.search(rf"<{name}\b[^<>]*>", text)
+    if element is None:
         return f'{text}<{name} {attribute}="{value}"/>'
-    tag = re.sub(rf'\s{attribute}="[^"]*"', "", found[0])
+    tag = re.sub(rf'\s{attribute}="[^"]*"', "", element[0])
     tag = re.sub(rf"^<{name}\b", f'<{name} {attribute}="{value}"', tag)
-    return text[: found.start()] + tag + text[found.end() :]
+    return text[: element.start()] + tag + text[element.end() :]

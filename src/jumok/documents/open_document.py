@@ -1,6 +1,6 @@
-"""ODT and ODP: paragraphs and headings are segments; spans and links move with their words.
+"""ODT and ODP: paragraphs and headings are segments. Spans and links move with their words.
 
-Spans whose style only records an editing session are not elements. Deleted text of tracked changes is in
+A span whose style only records an editing session is ignored. The deleted text of tracked changes is in
 <text:tracked-changes>, which is copied.
 """
 
@@ -38,9 +38,9 @@ _STAY_BEFORE = frozenset(["text:bookmark-start", "text:change-start", "text:refe
 _STAY_AFTER = frozenset(
     ["text:bookmark-end", "text:change-end", "text:reference-mark-end", "office:annotation-end"]
 )
-"""Ranges: the order of their ends matters, so they do not move with words."""
+"""Ends of ranges. The order of the ends matters, so they do not move with words."""
 _PART = re.compile(r"(?:Object [^/]+/)?content\.xml|styles\.xml")
-"""The text, the charts in it, and the styles, where headers and footers are."""
+"""The parts with text: the document, its charts, and the styles, which contain headers and footers."""
 
 
 class _Reader(XmlReader):
@@ -117,7 +117,7 @@ def _styles_without_format(root: XmlNode) -> frozenset[str]:
 
 
 def _encode(text: str, prefix: str) -> str:
-    """Write spaces that would be collapsed, tabs and line breaks as elements."""
+    """Return text as XML. Tabs, line breaks and spaces that would be collapsed become elements."""
     marks = {TAB: f"<{prefix}:tab/>", LINE_BREAK: f"<{prefix}:line-break/>"}
     parts = re.split(f"([{TAB}{LINE_BREAK}]| {{2,}})", text)
     return "".join(
@@ -153,7 +153,7 @@ def _language_setter(name: str) -> LanguageSetter | None:
 def _set_language(data: bytes, language: str) -> bytes:
     """Set the language, the direction and the East Asian font of the default styles."""
     style = re.compile(r"<style:default-style\b.*?</style:default-style>", re.DOTALL)
-    return style.sub(lambda found: _set_style_language(found[0], language), data.decode()).encode()
+    return style.sub(lambda match: _set_style_language(match[0], language), data.decode()).encode()
 
 
 def _set_style_language(style: str, language: str) -> str:
@@ -172,8 +172,8 @@ def _set_style_language(style: str, language: str) -> str:
 
 
 def _set_attribute(style: str, name: str, attribute: str, value: str) -> str:
-    def set_in_tag(found: re.Match[str]) -> str:
-        tag = re.sub(rf'\s{attribute}="[^"]*"', "", found[0])
+    def set_in_tag(match: re.Match[str]) -> str:
+        tag = re.sub(rf'\s{attribute}="[^"]*"', "", match[0])
         return tag.replace(f"<{name}", f'<{name} {attribute}="{value}"', 1)
 
     return re.sub(rf"<{name}\b[^<>]*>", set_in_tag, style, count=1)

@@ -1,14 +1,15 @@
-"""The finished blocks of a long translation: `report.ko.docx.part`, kept until the document is written.
+"""Stores the finished blocks of a long translation on disk, for example in `report.ko.docx.part`.
 
-    part = PartFile(path, key)          the key says what is translated: input, model, options
-    part.done                           results by name, as an earlier process left them
-    part.add("3", result)               appended, and flushed to the disk
-    part.remove()                       at the end
-    part.close()                        always: releases the lock for other processes
+    part = PartFile(path, key)          the key identifies the input, the model and the options
+    part.done                           results by name, also those that an earlier process stored
+    part.add("3", result)               appends a result and flushes it to the disk
+    part.remove()                       deletes the file, after the document has been written
+    part.close()                        releases the lock; must always be called
 
-The file has one JSON value per line: the key, then [name, result, digest]. A killed process leaves at most
-half a line at the end, which the next process cuts off. A file with another key belongs to another
-translation, and one without a key is not jumok's: both are refused unless `overwrite` is given.
+The file has one JSON value per line. The first line is the key, the others are [name, result, digest]. If a
+process is killed, the last line may be incomplete, and the next process cuts it off. A file with a different
+key belongs to another translation. A file without a key was not written by jumok. Both kinds of files are
+refused unless `overwrite` is true.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def make_key(*content: Any) -> str:
 
 
 class PartFile:
-    """The results of an incomplete translation, beside the file or folder that will be written.
+    """The results of an incomplete translation, stored beside the file or folder that will be written.
 
-    A lock lets one process use it at a time: two processes would cut off each other's results.
+    A lock lets one process use the part file at a time. Two processes would cut off each other's results.
     """
 
     def __init__(self, target: Path, key: str, *, overwrite: bool = False) -> None:
@@ -63,7 +64,7 @@ class PartFile:
         with disk_errors(self.path, "What was stored before is intact."):
             descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | UNTRUSTED_FLAGS, 0o666)
             with os.fdopen(descriptor, "ab") as file:
-                file.truncate(self._length)  # half a line, or a translation to be overwritten
+                file.truncate(self._length)  # removes an incomplete line, or a translation to be overwritten
                 if not self._length:
                     line = self._header + line
                 self._length += file.write(line)
@@ -78,7 +79,7 @@ class PartFile:
     def close(self) -> None:
         """Release the lock, so that other processes can use the file."""
         if self._lock is not None:
-            with suppress(OSError):  # Windows removes no file that is open
+            with suppress(OSError):  # Windows does not remove open files
                 self._lock_file.unlink(missing_ok=True)
             self._lock.release()
 
@@ -116,7 +117,10 @@ class PartFile:
         return done, length
 
     def _read_file(self) -> tuple[bytes, bytes]:
-        """Return as many bytes as the header has, and the rest of the file if they are the header."""
+        """Return the first bytes of the file, as many as the header has, and the rest of the file.
+
+        If the first bytes are not the expected header, the rest is not read, and b"" is returned for it.
+        """
         if self.path.exists() and not self.path.is_file():
             raise StorageError(f"{self.path} is not a file. Move it away, or choose another name with --out.")
         try:
@@ -132,15 +136,15 @@ class PartFile:
             ) from None
 
     def _refuse(self, header: bytes) -> None:
-        """Raise: the file is not the beginning of this translation."""
+        """Raise an error, because the file does not belong to this translation."""
         if header.startswith(b'{"' + _KEY_NAME.encode()):
             raise StorageError(
                 f"{self.path} is an interrupted translation of another document, or with another model or "
                 "other options. Run the command that began it to continue, or add --overwrite to begin again."
             )
         raise StorageError(
-            f"{self.path} would hold what is done of a translation, but it exists and is not from jumok. "
-            "Choose another name with --out, or add --overwrite to replace it."
+            f"{self.path} exists and is not from jumok. jumok needs this file name to store the progress of "
+            "the translation. Choose another name with --out, or add --overwrite to replace the file."
         )
 
 

@@ -1,6 +1,7 @@
-"""gettext catalogues (.po): entries without a translation are filled in; the others stay as they are.
+"""gettext catalogues (.po): entries without a translation are filled in. All other entries are copied.
 
-The header gets the charset UTF-8, and the language if it names none or that of the source.
+In the header, the charset becomes UTF-8. The language is set if the header names no language or the source
+language.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _STRING_LINE = re.compile(r'\s*(?:(msg\w+(?:\[\d+\])?)\s+)?"(.*)"\s*$')
 
 @dataclass(frozen=True, slots=True)
 class UntranslatedEntry:
-    """An entry without a translation: its comments and keys verbatim, and the texts to translate."""
+    """An entry without a translation: its comments and keys verbatim, and the messages to translate."""
 
     comments: str
     keys: str
@@ -69,7 +70,7 @@ def _parse(text: str) -> CompositeTemplate:
 
 
 def _split_entries(text: str) -> Iterator[str]:
-    """Yield entries and empty lines. An entry ends at an empty line, or where the next one starts."""
+    """Yield entries and empty lines. An entry ends at an empty line, or where the next entry starts."""
     entry: list[str] = []
     has_msgstr = False
     for line in StringIO(text):
@@ -85,7 +86,7 @@ def _split_entries(text: str) -> Iterator[str]:
 
 
 def _read_untranslated(entry: str) -> UntranslatedEntry | None:
-    """Return an entry if it has no translation; None for everything else."""
+    """Return the parsed entry, or None if it has a translation or is not an entry."""
     comments, key_lines = [], []
     strings: dict[str, list[str]] = {}
     name = ""
@@ -105,7 +106,7 @@ def _read_untranslated(entry: str) -> UntranslatedEntry | None:
     if not values.get("msgid") or not slots or any(values[slot] for slot in slots):
         return None
     sources = [_unescape(values[name]) for name in ("msgid", "msgid_plural") if name in values]
-    if len(slots) == 1:  # a language with one form uses it for every number, so the plural is translated
+    if len(slots) == 1:  # the language has one form for all numbers, so only the plural is translated
         sources = sources[-1:]
     return UntranslatedEntry(
         "".join(f"{line}\n" for line in comments),
@@ -126,11 +127,11 @@ def _escape(text: str) -> str:
 
 
 def _set_language(text: str, language: str, source_language: str) -> str:
-    """Name the language in the header, if it names none or that of the source."""
+    """Set the language in the header, if the header names no language or the source language."""
 
     def fill(field: re.Match[str]) -> str:
-        is_filled = bool(field[2]) and not is_same_language(field[2], source_language)
-        return field[0] if is_filled else f"{field[1]} {language}"
+        has_other_language = bool(field[2]) and not is_same_language(field[2], source_language)
+        return field[0] if has_other_language else f"{field[1]} {language}"
 
     return _HEADER.sub(lambda header: _LANGUAGE.sub(fill, header[0], count=1), text, count=1)
 

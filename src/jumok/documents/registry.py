@@ -61,20 +61,20 @@ _ADVICE = {
     **{suffix: _SAVE_AS.format(program="Excel", suffix=".xlsx") for suffix in (".xls", ".xlsm", ".ods")},
     **{suffix: _SAVE_AS.format(program="PowerPoint", suffix=".pptx") for suffix in (".ppt", ".pptm")},
 }
-"""What to do with files of known types that are not translated."""
+"""Advice to the user by suffix, for document types that jumok cannot translate."""
 _ADVICE_ON_LINES = {
     **{suffix: _SAVE_AS.format(program="Excel", suffix=".xlsx") for suffix in (".csv", ".tsv")},
     ".gz": "Decompress it, and translate the file that was in it.",
 }
-"""What to do with files that are no documents, but whose lines can be translated."""
+"""Advice to the user by suffix, for files that are not documents. Their lines can be translated."""
 
 
 class DocumentTooLargeError(DataError):
-    """The document has more syntax characters, or a larger size without compression, than is allowed."""
+    """The document has too many syntax characters, or its uncompressed size is too large."""
 
 
 def find_format(file_name: str) -> DocumentFormat:
-    """Return the format of a file name's suffix; a name without a suffix is plain text."""
+    """Return the format for the suffix of a file name. A name without a suffix is plain text."""
     suffix = _suffix_of(file_name)
     try:
         return _BY_SUFFIX[suffix]
@@ -95,7 +95,7 @@ def is_refused(file_name: str) -> bool:
 
 
 def _suffix_of(file_name: str, default: str = PLAIN_TEXT.suffix) -> str:
-    """Return the suffix of a name in lower case, and `default` if it has none."""
+    """Return the suffix of a name in lower case, or `default` if the name has no suffix."""
     name = re.split(r"[\\/]", file_name.lower())[-1]
     return f".{name.rpartition('.')[2]}" if "." in name else default
 
@@ -109,9 +109,9 @@ def read_document(
 ) -> tuple[DocumentFormat, Document]:
     """Return the format of a file and its parsed content.
 
-    `max_syntax_characters` limits how many `syntax_characters` of the format there are: each takes
-    microseconds to parse. `max_parsed_bytes` limits the size of what is parsed, without compression. None: no
-    limit.
+    `max_syntax_characters` limits the number of `syntax_characters` of the format in the file. Each of them
+    takes microseconds to parse. `max_parsed_bytes` limits the uncompressed size of the parsed parts. If a
+    limit is None, it is not checked.
     """
     document_format = find_format(file_name)
     if max_syntax_characters is not None or max_parsed_bytes is not None:

@@ -1,12 +1,12 @@
-"""The segment model of every format: text to translate, and the inline elements that move with its words.
+"""The model of a segment in every format: text to translate, and inline elements that move with its words.
 
     segment = Segment("I go home.", [(Element("<b>", "</b>", 2, 4), ())])
     place(segment, SegmentTranslation("나는 집에 간다.", links))     나는 집에 <b>간다</b>.
 
-An inline element around source words is placed around the target words that are aligned to them: once per
-run of adjacent words, but not once more for punctuation alone. An element without aligned words is placed
-empty, next to the word that follows or precedes it. `place` returns text and tags; the format decides how
-they are written.
+An inline element around source words is placed around the target words that are aligned to the source words.
+If these target words are not adjacent, the element is written once for each run of adjacent words, except for
+runs of punctuation. An element without aligned words is placed empty, next to the word that follows or
+precedes it. `place` returns text and tags; the format decides how they are written.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 MAX_DEPTH = 32
-"""Maximum nesting of the inline elements of a segment: each word is compared with all elements around it."""
+"""Maximum depth of nested inline elements. It bounds the time to place the elements around a word."""
 LINE_BREAK = "\n"
 TAB = "\v"
 PAGE_BREAK = "\f"
 COLUMN_BREAK = "\x1c"
-"""Breaks and tabs inside a paragraph. Sentences end at them (`text/sentences.py`), so that each line and each
-column is translated by itself; "\\t" would be a space within a sentence."""
+"""The characters for breaks and tabs inside a paragraph. A sentence ends at each of them
+(`text/sentences.py`), so lines and columns are translated separately. A tab is not stored as "\\t", which
+would be a space within a sentence."""
 Ancestors = tuple["Element", ...]
 """The elements around a position, outermost first."""
 
@@ -47,22 +48,23 @@ class Element:
     start: int = 0
     end: int = 0
     atomic: bool = False
-    """Void, a comment, or protected: it is written as a whole, and no words are put into it."""
+    """Whether the element is written as a whole, and no words are placed inside it. This is so for void
+    elements, comments and protected elements."""
     space_after: bool = False
-    """Whether a space follows it in the source. The text of the segment lacks this space, because there it
-    would be the first character, or the second of two spaces."""
+    """Whether a space after the element was left out of the segment's text. The space is left out if it would
+    be the first character of the text, or if another space is before the element."""
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A text, and its inline elements in source order, each with its ancestors."""
+    """A text, and its inline elements in source order. Each element is stored with its ancestors."""
 
     text: str
     elements: list[tuple[Element, Ancestors]]
     raw: str | None = None
-    """The markup of the segment in the file, if it can be written back as it is."""
+    """The markup of the segment in the file. None if this markup must not be written back."""
     indent: str = ""
-    """White space before the text; it is visible after <input>, <br> and the like."""
+    """White space before the text. It is visible after some elements, such as <input> and <br>."""
 
     @property
     def source(self) -> str:
@@ -106,14 +108,17 @@ class Segment:
 
 
 class Tag(NamedTuple):
-    """A place where an element begins or ends; an atomic element only begins."""
+    """The start tag or the end tag of an element. An atomic element has only a start tag."""
 
     element: Element
     begins: bool
 
 
 class SegmentBuilder:
-    """A segment that is being read. White space is kept: HTML, which collapses it, has its own builder."""
+    """Builds a segment while a document is read. White space is preserved.
+
+    HTML has a builder of its own, because it collapses white space.
+    """
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -134,7 +139,7 @@ class SegmentBuilder:
             self._last_atomic = None
 
     def add_atomic(self, raw: str) -> None:
-        """Add something that is written as a whole, next to the word that it precedes or follows."""
+        """Add markup that is written as a whole, next to the word that precedes or follows it."""
         self._last_atomic = Element(raw, "", self._length, self._length, atomic=True)
         self._elements.append((self._last_atomic, self._open))
 
@@ -160,12 +165,12 @@ class SegmentBuilder:
 
 
 def is_unchanged(segment: Segment, translation: SegmentTranslation) -> bool:
-    """Return whether a segment is its own translation."""
+    """Return whether the translation equals the source text."""
     return translation.text == segment.text and translation.pieces is None
 
 
 def has_letters(text: str) -> bool:
-    """Return whether there is anything to translate: numbers and punctuation stay as they are."""
+    """Return whether a text contains letters. Text without letters is not translated."""
     return any(map(str.isalpha, text))
 
 
@@ -173,9 +178,10 @@ def has_letters(text: str) -> bool:
 
 
 def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
-    """Return the translation as text and tags, with elements around the words aligned to those they enclosed.
+    """Return the translation as text and tags.
 
-    Tags are balanced and nested.
+    Each element encloses the target words that are aligned to the source words inside the element. Tags are
+    balanced and nested.
     """
     if translation.pieces is not None:
         tags = [tag for _, tag in segment.tags()]
@@ -188,7 +194,7 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
     placed = {element for ancestors in ancestors_of_words for element in ancestors}
     before, after = _anchor_elements(segment, words, links, placed)
     placer = _Placer()
-    written = 0  # characters of the text
+    written = 0  # the number of characters of the text that have been written
     for index, ((start, end), ancestors) in enumerate(zip(words, ancestors_of_words, strict=True)):
         placer.close_to(_common_prefix(placer.open, ancestors))
         placer.add_text(text[written:start])
@@ -210,11 +216,11 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
 def _target_words(text: str, links: Sequence[SpanLink]) -> list[Span]:
     """Return the target words of the links, and the words between them.
 
-    Splitting the whole text into words could give different words: each sentence was split by itself, and two
-    sentences can be joined without a space ("。2024").
+    Splitting the whole text into words could give different words. The links refer to words of single
+    sentences, and two sentences can be joined without a space ("。2024").
     """
     words: list[Span] = []
-    covered = 0  # characters of the text
+    covered = 0  # the number of characters of the text before the next word
     for start, end in [*sorted({target for _, target in links}), (len(text), len(text))]:
         words += [(left + covered, right + covered) for left, right in word_spans(text[covered:start])]
         words += [(start, end)] * (start < end)
@@ -223,12 +229,12 @@ def _target_words(text: str, links: Sequence[SpanLink]) -> list[Span]:
 
 
 class _Placer:
-    """Collects text and tags, and closes what it has opened, innermost first."""
+    """Collects text and tags. It closes the open elements from the innermost to the outermost."""
 
     def __init__(self) -> None:
         self.output: list[str | Tag] = []
         self.open: Ancestors = ()
-        self._space = ""  # after an atomic element, to be written after the elements that end there
+        self._space = ""  # the space after an atomic element; end tags are written before it
 
     def add_text(self, text: str) -> None:
         if text:
@@ -236,8 +242,10 @@ class _Placer:
             self._space = ""
 
     def add_anchored(self, elements: Sequence[tuple[Element, Ancestors]], around_word: Ancestors) -> None:
-        """Add elements next to a word, each inside those of its ancestors that are around the word too, or
-        are added by this call.
+        """Add elements next to a word.
+
+        An added element is placed inside an ancestor if that ancestor encloses the word as well, or if this
+        call adds the ancestor.
         """
         added: set[Element] = set()
         for element, ancestors in elements:
@@ -248,12 +256,12 @@ class _Placer:
                 self.add_text(self._take_space())
                 self.output.append(Tag(element, begins=True))
                 self._space = " " * element.space_after
-            else:  # it stays open for its own content; whatever comes next closes it
+            else:  # the element stays open for its content, and the next call closes it
                 self.go_to((*enclosing, element))
                 added.add(element)
 
     def go_to(self, ancestors: Ancestors) -> None:
-        """Close and open elements until exactly these are open."""
+        """Close and open elements until exactly the elements in `ancestors` are open."""
         self.close_to(_common_prefix(self.open, ancestors))
         if len(ancestors) > len(self.open):
             self.add_text(self._take_space())
@@ -261,7 +269,7 @@ class _Placer:
         self.open = ancestors
 
     def finish(self, text: str) -> list[str | Tag]:
-        """Close what is open, and return everything; `text` ends the segment."""
+        """Close all elements, add `text`, which ends the segment, and return the text and tags."""
         self.close_to(())
         self.add_text(text)
         self.add_text(self._take_space())
@@ -272,7 +280,7 @@ class _Placer:
         return space
 
     def close_to(self, ancestors: Ancestors) -> None:
-        """Close the innermost elements until only these, a prefix of the open ones, are open."""
+        """Close the innermost elements until only `ancestors`, a prefix of the open elements, are open."""
         while len(self.open) > len(ancestors):
             self.output.append(Tag(self.open[-1], begins=False))
             self.open = self.open[:-1]
@@ -284,10 +292,11 @@ def _common_prefix(first: Ancestors, second: Ancestors) -> Ancestors:
 
 
 def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[SpanLink]) -> list[Ancestors]:
-    """Return the elements to write around each target word: those around most source words aligned to it.
+    """Return the elements to write around each target word.
 
-    If as many of them are inside an element as outside, as in *The **student*** → **학생은**, the target word
-    is inside.
+    These are the elements around most of the source words that are aligned to the target word. If one half of
+    these source words is inside an element and one half is outside, the target word is placed inside, as in
+    *The **student*** → **학생은**.
     """
     stripped_span = (len(segment.text) - len(segment.text.lstrip()), len(segment.text.rstrip()))
     by_source = _source_ancestors(segment, {stripped_span, *(source for source, _ in links)})
@@ -303,8 +312,8 @@ def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[S
     of_previous = _fill_forward(of_aligned)
     of_next = _fill_forward(of_aligned[::-1])[::-1]
     return [
-        # An unaligned word is inside the elements that the aligned words on both sides share; without
-        # aligned words on both sides, inside the elements around the whole source text.
+        # An unaligned word between aligned words is inside the elements that both neighbours share. Any other
+        # unaligned word is inside the elements around the whole source text.
         ancestors
         if ancestors is not None
         else by_source[stripped_span]
@@ -314,25 +323,33 @@ def _target_ancestors(segment: Segment, words: Sequence[Span], links: Sequence[S
     ]
 
 
-def _without_stray_punctuation(of_words: Sequence[Ancestors], wordy: Sequence[bool]) -> list[Ancestors]:
-    """Take punctuation out of elements that are around words elsewhere: no full stop becomes a second link.
+def _without_stray_punctuation(
+    of_words: Sequence[Ancestors], has_letter_or_digit: Sequence[bool]
+) -> list[Ancestors]:
+    """Remove punctuation from an element if the element encloses words elsewhere.
 
-    Punctuation next to the words of an element stays inside. `wordy` says which words are no punctuation.
+    Without this step, a full stop at the end of a sentence could become a second link. Punctuation next to
+    the words of an element stays inside the element. A word without a letter or a digit is punctuation.
     """
     around_words = {
-        element for ancestors, has in zip(of_words, wordy, strict=True) if has for element in ancestors
+        element
+        for ancestors, is_word in zip(of_words, has_letter_or_digit, strict=True)
+        if is_word
+        for element in ancestors
     }
 
     def touching(indices: Iterable[int]) -> dict[int, set[Element]]:
-        """Return the elements of each word; of punctuation, those that reach it from the word before it in
-        `indices`.
+        """Return the elements of each word, in the direction given by `indices`.
+
+        For punctuation, return only the elements that also enclose the preceding word in this direction.
         """
-        found: dict[int, set[Element]] = {}
+        elements_by_index: dict[int, set[Element]] = {}
         previous: set[Element] = set()
         for index in indices:
-            previous = set(of_words[index]) if wordy[index] else previous.intersection(of_words[index])
-            found[index] = previous
-        return found
+            current = set(of_words[index])
+            previous = current if has_letter_or_digit[index] else previous & current
+            elements_by_index[index] = previous
+        return elements_by_index
 
     forward, backward = touching(range(len(of_words))), touching(reversed(range(len(of_words))))
     return [
@@ -350,13 +367,13 @@ def _has_letter_or_digit(text: str) -> bool:
 
 
 def _fill_forward(values: Sequence[Ancestors | None]) -> list[Ancestors | None]:
-    """Replace each None by the last other value before it."""
-    known: Ancestors | None = None
-    return [known := value if value is not None else known for value in values]
+    """Replace each None by the last value before it that is not None."""
+    last: Ancestors | None = None
+    return [last := value if value is not None else last for value in values]
 
 
 def _source_ancestors(segment: Segment, spans: set[Span]) -> dict[Span, Ancestors]:
-    """Return the elements around each span of the source, found in one sweep."""
+    """Return the elements around each span of the source. The sorted spans are visited once."""
     upcoming = [element for element, _ in reversed(segment.elements) if not element.atomic]
     around: list[Element] = []
     by_span: dict[Span, Ancestors] = {}
@@ -375,11 +392,11 @@ Anchors = dict[int, list[tuple[Element, Ancestors]]]
 def _anchor_elements(
     segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed: set[Element]
 ) -> tuple[Anchors, Anchors]:
-    """Return the elements that are around no target word, by the word that they precede or follow.
+    """Return the elements that enclose no target word: those before a word, and those after a word.
 
-    An image stays before the word that it precedes, a footnote after the word that it is attached to, and an
-    atomic element that begins the segment at its beginning. Elements that precede no aligned word have the
-    index `len(words)`.
+    An image stays before the word that follows it in the source. A footnote stays after the word to which it
+    is attached. An atomic element at the start of the segment stays at the start. Elements that are not
+    followed by an aligned word have the index `len(words)`.
     """
     indices = {word: index for index, word in enumerate(words)}
     first_target: dict[int, int] = {}  # start of a source word → index of the first word aligned to it

@@ -1,10 +1,10 @@
-"""The codes of a segment: its placeholders and tags, which a translation memory has inside its texts.
+"""The codes of a segment are its placeholders and tags. The texts of a translation memory contain codes.
 
     text = SegmentText("Hello, !", "Hello, {name}!", (Code("{name}"),))
-    take_over(text, "{name} 님, 안녕하세요!")        [0, " 님, 안녕하세요!"], where 0 is the first code
+    split_at_codes(text, "{name} 님, 안녕하세요!")   [0, " 님, 안녕하세요!"], where 0 is the first code
 
-The model does not see codes, and word alignment places them; a translation of the memory has its own places
-for them.
+The model translates text without codes, and word alignment places the codes. A translation from the memory
+already contains the codes at the right positions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Code(NamedTuple):
 
 
 class SegmentText(str):
-    """The text of a segment that has codes. To everything but a translation memory it is a text."""
+    """The text of a segment that has codes. Only a translation memory uses the codes."""
 
     __slots__ = ("codes", "with_codes")
     with_codes: str
@@ -43,10 +43,10 @@ class SegmentText(str):
         return str, (str(self),)
 
 
-def take_over(source: SegmentText, target: str) -> list[Piece] | None:
-    """Return a translation of the whole segment as text, with the index of each code in place of the code.
+def split_at_codes(source: SegmentText, target: str) -> list[Piece] | None:
+    """Split a translation of the segment at its codes. Each code is replaced by its index in the source.
 
-    None if `target` does not have exactly the codes of the source, or if its pairs of tags are not nested.
+    Return None if `target` does not have exactly the codes of the source, or if its tags are not nested.
     """
     pattern = "|".join(
         re.escape(text) for text in sorted({code.text for code in source.codes}, key=len)[::-1]
@@ -66,7 +66,9 @@ def take_over(source: SegmentText, target: str) -> list[Piece] | None:
             index = closing
             open_tags.pop()
         else:
-            index = next((i for i, one in unused.items() if one.text == code and _may_begin(i, one)), -1)
+            index = next(
+                (i for i, other in unused.items() if other.text == code and _may_begin(i, other)), -1
+            )
             if index < 0:
                 return None
             if source.codes[index].partner is not None:
@@ -77,5 +79,5 @@ def take_over(source: SegmentText, target: str) -> list[Piece] | None:
 
 
 def _may_begin(index: int, code: Code) -> bool:
-    """Return whether a code is a placeholder or a start tag, and no end tag."""
+    """Return whether a code is a placeholder or a start tag."""
     return code.partner is None or code.partner > index

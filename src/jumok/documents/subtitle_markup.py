@@ -3,8 +3,9 @@ r"""The text of a subtitle, separate from the codes that tell players how and wh
     {\an8}<i>Where is he?</i>                      {\an8}<i>그는 어디 있어요?</i>
     - At {\b1}home{\b0}.                           - {\b1}집에{\b0}요.
 
-Codes that style words move with the words; others stay in place. The lines of one speaker are one
-segment, and its translation is wrapped into as many lines. A dash begins a speaker, and so does <v Ann>.
+Codes that style words move with the words. Other codes stay in place. The lines of one speaker are one
+segment, and the translation is wrapped into the same number of lines. A dash or a voice tag such as <v Ann>
+marks a new speaker.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
     from jumok.documents.document import SegmentTranslation
 
 _LINE_BREAK = re.compile(r"<br\s*+/?>", re.IGNORECASE)
-# {\an8} of SubStation, {i} and {y:i} of older formats, karaoke times; other words in braces are text.
+# Codes: {\an8} of SubStation, {i} and {y:i} of older formats, karaoke times. Other words in braces are text.
 _CODE = r"\{(?:\\[^{}]*+|/?[bius]|[a-zA-Z]:[^{}]*+)\}|<\d++:[\d:.,]++>"
 _MUSIC_NOTE = r"[♩♪♫♬]"
-_DASH = r"[-‐–—]++(?!\d)"  # before a digit it is a minus sign
+_DASH = r"[-‐–—]++(?!\d)"  # not before a digit, where it is a minus sign
 _NOT_TEXT = re.compile(f"{_CODE}|{_MUSIC_NOTE}")
 _STYLE = re.compile(r"\{\\([bius])([01])\}|\{(/?)([bius])\}")
 _HIDDEN = re.compile(rf"<[^<>]*+>|{_CODE}")
@@ -42,11 +43,12 @@ _SENTENCE_END = re.compile(r"[^\w\s,;:]\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What one speaker says in a subtitle, the number of its lines, and the white space before it."""
+    """The words of one speaker in a subtitle."""
 
     markup: HtmlMarkup
     num_lines: int
     space_before: str = ""
+    """The white space before the words in the file."""
     has_entities: bool = False
 
     @property
@@ -63,7 +65,7 @@ class Utterance:
 
 @dataclass(frozen=True, slots=True)
 class Cue:
-    """A subtitle: what each speaker says, and its lines as they are in the file."""
+    """A subtitle: the utterances of its speakers, and the unchanged text of the file (`raw`)."""
 
     utterances: list[Utterance]
     raw: str
@@ -83,12 +85,13 @@ class Cue:
 
 
 def read_cue(text: str, *, has_entities: bool = False) -> Cue:
-    """Split a subtitle where a dash or a voice tag changes the speaker, and at lines of a song.
+    """Split a subtitle into utterances.
 
-    `has_entities` says that "&amp;" stands for "&", as in WebVTT.
+    An utterance begins at a dash or a voice tag that marks a new speaker, or at a line of a song. If
+    `has_entities` is true, "&amp;" stands for "&", as in WebVTT.
     """
     first, *others = _BEFORE_PIECE.split(_LINE_BREAK.sub("\n", text))
-    pieces = [("", first), *zip(others[::2], others[1::2], strict=True)]  # white space, and what follows it
+    pieces = [("", first), *zip(others[::2], others[1::2], strict=True)]  # (white space, text after it)
     tags = list(tokenize(text))
     opened, closed = (
         {_base_name(tag.name) for tag in tags if tag.kind is kind}
@@ -100,7 +103,7 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
         spoken = "".join(space + piece for space, piece in pieces[start:end]).removeprefix(pieces[start][0])
         num_lines = 1 + spoken.count("\n")
         spoken = spoken if has_entities else spoken.replace("&", "&amp;")
-        if _VOICE.match(pieces[start][1]):  # a voice tag ends the previous voice
+        if _VOICE.match(pieces[start][1]):  # a voice tag ends the text of the previous voice
             still_open = [tag for tag in still_open if tag.closing != "</v>"]
         tokens = [*still_open, *_separate_dash(_tokenize(spoken, opened & closed))]
         still_open = _open_tags(tokens)
@@ -134,7 +137,7 @@ def _base_name(name: str) -> str:
 
 
 def _tokenize(text: str, paired: set[str]) -> Iterator[HtmlToken]:
-    """Tokenize as HTML. A tag unknown to HTML moves with its words if its name is in `paired`."""
+    """Tokenize as HTML. A tag that HTML does not define moves with its words if its name is in `paired`."""
     for token in tokenize(text):
         name = _base_name(token.name)
         if token.kind is TokenKind.TEXT:
@@ -159,7 +162,7 @@ def _split_codes(text: str) -> Iterator[HtmlToken]:
 
 
 def _code_token(raw: str) -> HtmlToken:
-    """Return a code as a tag if it styles words, otherwise as a token of kind OTHER."""
+    """Return a token for a code: a tag if the code styles words, or else a token of kind OTHER."""
     style = _STYLE.fullmatch(raw)
     if style is None:
         return HtmlToken(TokenKind.OTHER, raw)
@@ -184,7 +187,7 @@ def _separate_dash(tokens: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
 
 
 def _open_tags(tokens: Sequence[HtmlToken]) -> list[HtmlToken]:
-    """Return the tags that are still open, and therefore enclose the next speaker's words too."""
+    """Return the tags that are still open at the end. They also enclose the words of the next speaker."""
     still_open: list[HtmlToken] = []
     names = OpenNames()
     for token in tokens:
@@ -202,7 +205,7 @@ def _wrap(text: str, num_lines: int) -> list[str]:
     """Wrap into lines of about the same visible length, without breaking a tag."""
     lines: list[list[str]] = [[]]
     width = _visible_length(text) / num_lines
-    length = -1  # of the last line; each word counts with a space before it, except the first
+    length = -1  # of the last line; each word adds 1 for a space, and the first word has no space before it
     for word in _WORD.findall(text):
         if lines[-1] and len(lines) < num_lines and length + _visible_length(word) / 2 > width:
             lines.append([])

@@ -1,7 +1,8 @@
-"""Subtitles of SubRip (.srt) and WebVTT (.vtt): cues are the lines below a time.
+"""Subtitles of SubRip (.srt) and WebVTT (.vtt): a cue is the text below a line with times.
 
-An empty line ends a cue of WebVTT. Notes, styles and regions have no time, so they stay as they are. SubRip
-has none of them: what follows an empty line, up to the next number and time, belongs to the cue.
+In WebVTT, an empty line ends a cue. Notes, styles and regions have no times, so they are copied. SubRip has
+no notes, styles or regions. There, lines after an empty line belong to the cue, up to the next number and
+times.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ def _parse(text: str, *, is_vtt: bool = False) -> CompositeTemplate:
         if cue is not None and line.strip() and not is_time:
             cue.append(line)
             continue
-        number = cue.pop() if cue and is_time and cue[-1].strip().isdecimal() else None  # of the next cue
+        next_number = cue.pop() if cue and is_time and cue[-1].strip().isdecimal() else None
         if cue:
             parts.extend([read_cue("\n".join(cue), has_entities=is_vtt), "\n"])
-        if number is not None:
-            parts.append(f"{number}\n")
+        if next_number is not None:
+            parts.append(f"{next_number}\n")
         cue = [] if is_time or (cue is not None and not is_vtt) else None
         parts.append(line + "\n")
     parts.pop()  # the empty line that was appended to end the last cue
@@ -49,7 +50,10 @@ def _parse_vtt(text: str) -> CompositeTemplate:
 
 
 def _set_vtt_language(text: str, language: str, _source_language: str) -> str:
-    """Replace the language in the header, which ends at the first empty line, if the header names one."""
+    """Replace the language in the header, if the header names a language.
+
+    The header ends at the first empty line.
+    """
     header, blank, cues = text.partition("\r\n\r\n" if "\r\n" in text else "\n\n")
     return re.sub(r"(?m)^(Language:[ \t]*)[\w-]+", rf"\g<1>{language}", header) + blank + cues
 

@@ -1,4 +1,4 @@
-"""Documents that are text: decoded, parsed into a template of segments, and encoded again.
+"""Documents that are text files: they are decoded, parsed into a template of segments, and encoded again.
 
 A byte order mark and the line ends of the file are preserved.
 """
@@ -40,7 +40,7 @@ class CompositeTemplate:
 
     parts: list[str | TextTemplate]
     line_end: str = "\n"
-    """The line end of the file; inside the parts lines end in a line feed."""
+    """The line end of the file. In `parts`, lines end in a line feed."""
 
     @property
     def segments(self) -> list[str]:
@@ -76,7 +76,7 @@ class TextDocument:
     template: TextTemplate
     encoding: TextEncoding
     set_language: SetLanguage | None = None
-    """Returns the text with its new language declared; None: the format declares no language."""
+    """Returns the text with the new language declared. None if the format declares no language."""
     notes: Sequence[str] = ()
 
     @property
@@ -119,7 +119,7 @@ def decode_text(data: bytes) -> tuple[str, TextEncoding]:
 
 
 def declare_utf8(text: str, declaration: str) -> str:
-    """Replace a charset declared after the pattern `declaration`: the translated file is UTF-8."""
+    """Replace the charset that is declared after the pattern `declaration` by UTF-8."""
     other_charset = rf"({declaration}charset\s*=\s*[\"']?)(?!utf-8\b)[\w.:-]+"
     return re.sub(other_charset, r"\1UTF-8", text, flags=re.IGNORECASE)
 

@@ -1,10 +1,11 @@
-"""The texts of a workbook on which its formulas depend: cells with these texts stay as they are, or a note
-names the formulas.
+"""Finds the texts of a workbook on which its formulas depend.
 
-    =COUNTIF(B:B,"Open")                a cell "Open" stays, or the count would become 0
-    =ISNUMBER(SEARCH("urgent",A2))      cells with this word in a longer text are translated, with a note
+    =COUNTIF(B:B,"Open")                a cell "Open" is not translated, because the count would become 0
+    =ISNUMBER(SEARCH("urgent",A2))      cells with "urgent" in a longer text are translated
 
-The names of the columns of tables and pivot tables stay too: formulas and pivot tables refer to them.
+Cells whose whole text is compared in a formula are not translated. If a formula searches for a word inside
+cells, the cells are translated, and a note names the formula. The column names of tables and pivot tables are
+not translated, because formulas and pivot tables refer to them.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ _COLUMNS = {
     r"xl/tables/table\d+\.xml": "x:tableColumn",
     r"xl/pivotCache/pivotCacheDefinition\d+\.xml": "x:cacheField",
 }
-"""The parts that name columns, and the elements that do."""
+"""The parts with column names, and the elements in them that name a column."""
 _FORMULA = re.compile(
     r"<(?:\w++:)?(?:c(?P<cell>\s[^<>]*+)>(?=\s*+<(?:\w++:)?f[\s>])"
     r"|(?:conditionalFormatting|dataValidation)(?P<rule>\s[^<>]*+)>"
     r"|definedName(?P<name>\s[^<>]*+)>(?P<constant>[^<]++)"
     r"|(?:f|formula[12]?)(?:\s[^<>]*+)?>(?P<formula>[^<]++))"
 )
-"""A cell with a formula, a rule, a name, or a formula, which follows one of the others."""
+"""Matches the start tag of a cell with a formula, of a rule, or of a name, and the formulas themselves. A
+formula in a cell or a rule is a match of its own, after the match of the cell or rule."""
 _PLACE = re.compile(r"""\s(?:r|sqref|name)=["']([^"']*)""")
 _TOKEN = re.compile(
     r'"(?P<text>(?:[^"]|"")*+)"|(?P<function>[A-Za-z_][\w.]*)\(|(?P<open>[({])|(?P<close>[)}])'
@@ -50,34 +52,36 @@ _TOKEN = re.compile(
 _COMPARING = re.compile(
     "(?:COUNT|SUM|AVERAGE)IFS?|(?:MAX|MIN)IFS|X?MATCH|[HVX]?LOOKUP|SWITCH|EXACT|GETPIVOTDATA"
 )
-"""Functions that compare the texts among their arguments with those of cells."""
+"""Functions that compare texts in their arguments with the texts of cells."""
 _SEARCHING = frozenset(["SEARCH", "FIND", "SUBSTITUTE", "TEXTBEFORE", "TEXTAFTER", "TEXTSPLIT"])
-"""Functions that look for the texts among their arguments in those of cells."""
+"""Functions that search the texts of cells for texts in their arguments."""
 _CUTTING = frozenset(["LEFT", "RIGHT", "MID"])
-"""Functions that return a part of a text, which is then compared."""
+"""Functions that return a part of a text. A formula can compare this part with another text."""
 _CRITERION = re.compile(r"<>|[<>]=?|=")
 _MAX_SEARCHED = 200
 _MAX_LISTED = 20
 
 
 class FormulaText(NamedTuple):
-    """A text in a formula, and where the formula is."""
+    """A text in a formula, and the location of the formula."""
 
     text: str
     location: str
     is_part: bool
-    """Whether the formula compares it with a part of the text of a cell."""
+    """Whether the formula compares the text with a part of a cell's text."""
 
 
 @dataclass(slots=True)
 class KeptTexts:
-    """Decides which cells stay as they are, and remembers why."""
+    """Decides which cells are not translated, and stores the reasons."""
 
     columns: frozenset[str] = frozenset()
+    """The names of columns."""
     compared: Mapping[str, FormulaText] = field(default_factory=dict)
-    """By the text that is compared, without regard to case."""
+    """The texts that formulas compare with whole cells. The keys are the texts, casefolded."""
     searched: Sequence[FormulaText] = ()
-    _kept: dict[str, str] = field(default_factory=dict)  # text → location of the formula
+    """The texts that formulas search for inside cells."""
+    _kept: dict[str, str] = field(default_factory=dict)  # text of a cell → location of the formula
     _translated: dict[str, None] = field(default_factory=dict)
 
     def keeps(self, text: str) -> bool:
@@ -85,33 +89,37 @@ class KeptTexts:
         text = text.strip()
         if text in self.columns:
             return True
-        found = self.compared.get(text.casefold())
-        if found is not None and has_letters(text):
-            self._kept.setdefault(text, found.location)
+        formula_text = self.compared.get(text.casefold())
+        if formula_text is not None and has_letters(text):
+            self._kept.setdefault(text, formula_text.location)
             return True
         self._translated[text] = None
         return False
 
     def is_translated(self, text: str) -> bool:
-        """Return whether a cell that has been read has this text and is translated."""
+        """Return whether one of the cells read so far has this text and is translated."""
         return text.strip() in self._translated and has_letters(text)
 
     def notes(self) -> list[str]:
-        """Return what a reader should know, after all cells have been read."""
+        """Return remarks for the reader of the translation. Call this after all cells have been read."""
         notes = []
         if self._kept:
             listed = _list_texts(self._kept.items())
             notes.append(f"These cells are not translated, because formulas compare with them: {listed}")
         texts = "\n".join(self._translated).casefold()
-        broken = {one.text: one.location for one in self.searched if _longest_literal(one.text) in texts}
-        if broken:
-            listed = _list_texts(broken.items())
+        to_check = {
+            searched.text: searched.location
+            for searched in self.searched
+            if _longest_literal(searched.text) in texts
+        }
+        if to_check:
+            listed = _list_texts(to_check.items())
             notes.append(f"Formulas look for these words in cells that are translated, check them: {listed}")
         return notes
 
 
 def is_about_cells(name: str) -> bool:
-    """Return whether a part is parsed for what it says about cells, besides any text of its own."""
+    """Return whether a part is the workbook part, its relations, or a part with the names of columns."""
     return name in (WORKBOOK_PART, _RELATIONS) or any(re.fullmatch(pattern, name) for pattern in _COLUMNS)
 
 
@@ -119,15 +127,18 @@ def read_kept_texts(archive: ZipFile) -> KeptTexts:
     """Return the texts that formulas, rules, tables and pivot tables of a workbook refer to."""
     compared: dict[str, FormulaText] = {}
     searched: dict[str, FormulaText] = {}
-    for found in _formula_texts(archive):
-        texts = searched if found.is_part else compared
-        texts.setdefault(found.text.strip().casefold(), found)
-    words = [one for one in searched.values() if _is_word(_longest_literal(one.text))]
+    for formula_text in _formula_texts(archive):
+        texts = searched if formula_text.is_part else compared
+        texts.setdefault(formula_text.text.strip().casefold(), formula_text)
+    words = [each for each in searched.values() if _is_word(_longest_literal(each.text))]
     return KeptTexts(_column_names(archive), compared, words[:_MAX_SEARCHED])
 
 
 def has_text_results(archive: ZipFile) -> bool:
-    """Return whether formulas have results that are texts, which Excel computes again only when asked."""
+    """Return whether formulas have texts as results.
+
+    By default, Excel does not compute formulas when it opens a file, so the old results would be shown.
+    """
     result = re.compile(rb"<(?:\w+:)?c\s[^<>]*?\bt=\"str\"")
     return any(result.search(read_part(archive, name)) for name in _sheet_parts(archive))
 
@@ -140,7 +151,7 @@ def names_columns_in_formulas(archive: ZipFile) -> bool:
 
 
 def compute_on_load(workbook: bytes) -> bytes:
-    """Return the part xl/workbook.xml such that Excel computes all formulas when it opens the file."""
+    """Edit the part xl/workbook.xml so that Excel computes all formulas when it opens the file."""
     properties = re.compile(rb"<(?:\w+:)?calcPr\b(?![^<>]*\sfullCalcOnLoad=)")
     return properties.sub(rb'\g<0> fullCalcOnLoad="1"', workbook, count=1)
 
@@ -163,7 +174,7 @@ def _sheet_parts(archive: ZipFile) -> list[str]:
 
 
 def _sheet_names(archive: ZipFile) -> dict[str, str]:
-    """Return the names of the sheets by their parts."""
+    """Return the name of each sheet, by the name of its part."""
     if not {WORKBOOK_PART, _RELATIONS} <= set(archive.namelist()):
         return {}
     targets = {
@@ -186,26 +197,29 @@ def _formula_texts(archive: ZipFile) -> Iterator[FormulaText]:
     for name in [*workbook, *_sheet_parts(archive)]:
         sheet = sheets.get(name, name.rpartition("/")[2].removesuffix(".xml"))
         location = ""
-        for found in _FORMULA.finditer(decode_xml(read_part(archive, name))[0]):
-            if tag := found["cell"] or found["rule"] or found["name"]:
+        for match in _FORMULA.finditer(decode_xml(read_part(archive, name))[0]):
+            if tag := match["cell"] or match["rule"] or match["name"]:
                 place = _PLACE.search(tag)
                 location = unescape(place[1]) if place else ""
-                location = location if found["name"] else f"{sheet}!{location}"
-            formula = found["formula"] or found["constant"]
+                location = location if match["name"] else f"{sheet}!{location}"
+            formula = match["formula"] or match["constant"]
             if formula and ('"' in formula or "&quot;" in formula):
                 for text, is_part in _compared_texts(unescape(formula).strip()):
                     yield FormulaText(text, location, is_part)
 
 
 def _compared_texts(formula: str) -> Iterator[tuple[str, bool]]:
-    """Yield the texts of a formula that are compared, and whether each is a part of a text."""
+    """Yield the texts that a formula compares with cells.
+
+    Also yield whether the formula compares the text with a part of a cell's text.
+    """
     tokens = list(_TOKEN.finditer(formula))
     if len(tokens) == 1:  # a constant, or the choices of a list
         for text in _unquote(tokens[0]["text"] or "").split(","):
             yield text, False
         return
     cuts = not _CUTTING.isdisjoint(map(_function_of, tokens))
-    around = [""]  # the functions of the open brackets; "=" if they are compared
+    around = [""]  # for each open bracket its function, or "=" if the bracket follows a comparison operator
     after_operator = False
     for token, following in zip(tokens, [*tokens[1:], None], strict=True):
         if token["function"]:
@@ -227,7 +241,7 @@ def _compared_texts(formula: str) -> Iterator[tuple[str, bool]]:
 
 
 def _function_of(token: re.Match[str]) -> str:
-    """Return the name of a function; newer ones have a prefix in the file, such as `_xlfn.`."""
+    """Return the name of a function without the prefix of newer functions, such as `_xlfn.`."""
     return (token["function"] or "").upper().rpartition(".")[2]
 
 
@@ -236,7 +250,7 @@ def _unquote(text: str) -> str:
 
 
 def _longest_literal(text: str) -> str:
-    """Return the longest part of a criterion without wildcards, in the case in which it is compared."""
+    """Return the longest part of a criterion without wildcards, casefolded."""
     return max(re.split("[*?~]+", text.strip().casefold()), key=len)
 
 

@@ -1,10 +1,11 @@
-"""XLIFF 1.2 and 2.x: units without a translation are filled in; the others stay.
+"""XLIFF 1.2 and 2.x: units without a translation are filled in. All other units are copied.
 
-A target that copies the source is filled in if its state says that it is untranslated ("new"). In XLIFF 1.2,
-a unit may be divided into segments (`<mrk mtype="seg">` in seg-source): each is filled in by itself. A new
-translation has the state "translated". If its placeholders are not those of the source, it has the state
-"needs-review-translation", which XLIFF 2 does not have: there it is "initial". In XLIFF 2, segments that are
-translated, reviewed or final stay as they are. So do units and groups with translate="no".
+A target that copies the source is filled in if its state says that it is untranslated, such as "new". In
+XLIFF 1.2, a unit may be divided into segments (`<mrk mtype="seg">` in seg-source). Each segment is filled in
+separately. A new translation gets the state "translated". If the placeholders of the translation differ from
+those of the source, it gets the state "needs-review-translation" in XLIFF 1.2, and the state "initial" in
+XLIFF 2. In XLIFF 2, segments with the state translated, reviewed or final are copied. Units and groups with
+translate="no" are copied as well.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _PREFIXES = {
     "urn:oasis:names:tc:xliff:document:1.2": "",
     **{f"urn:oasis:names:tc:xliff:document:2.{minor}": "" for minor in range(3)},
 }
-_UNITS = frozenset(["trans-unit", "segment"])  # of 1.2, of 2.x
+_UNITS = frozenset(["trans-unit", "segment"])  # trans-unit in XLIFF 1.2, segment in XLIFF 2.x
 _NOT_TRANSLATED = frozenset(["new", "needs-translation", "initial"])
 _NEEDS_REVIEW = "needs-review-translation"
-_FINISHED = frozenset(["translated", "reviewed", "final"])  # of 2.x
+_FINISHED = frozenset(["translated", "reviewed", "final"])  # states of XLIFF 2.x
 _REVIEW_OF_SEGMENT = 'state="initial" subState="jumok:needs-review"'
 _WRAPPERS = frozenset(["g", "mrk", "pc"])
 _OPENING = {"bpt": "ept", "bx": "ex", "sc": "ec"}
@@ -55,7 +56,11 @@ class _Reader(XmlReader):
         return self._read_segment(node) if node.name == "segment" else super()._read_paragraph(node)
 
     def _is_translatable(self, node: XmlNode) -> bool:
-        """Return whether a unit is translated: its own `translate` decides, or that of the nearest parent."""
+        """Return whether a unit is translated.
+
+        The attribute `translate` of the unit decides. If the unit has none, the attribute of the nearest
+        ancestor with `translate` decides.
+        """
         if not self._translatable:
             self._translatable = {self.source.root: True}
             for parent in self.source.root.walk():
@@ -65,7 +70,7 @@ class _Reader(XmlReader):
         return self._translatable[node]
 
     def _read_segment(self, node: XmlNode) -> str:
-        """Read a segment of 2.x. Its start tag has the state, so the mark stands for all of it."""
+        """Read a segment of XLIFF 2.x. The mark stands for the whole segment, as its start tag changes."""
         raw = self.source.raw_node(node)
         source, target = node.find("source"), node.find("target")
         if source is None or node.attributes.get("state") in _FINISHED:
@@ -103,14 +108,14 @@ class _Reader(XmlReader):
         return before + new + after
 
     def _opening(self, node: XmlNode, target: XmlNode | None) -> str:
-        """Return the start tag of the target. A target that is missing gets the prefix of its unit."""
+        """Return the start tag of the target. The tag of a new target has the prefix of the unit."""
         if target is not None:
             return self.source.opening(target)
         prefix = re.match(r"<([\w.-]+:)?", self.source.raw(node.start, node.content_start))
         return f"<{(prefix and prefix[1]) or ''}target>"
 
     def _add_segment(self, source: XmlNode, render: Callable[[Iterable[str | Tag]], str]) -> str | None:
-        """Return the mark for a translation; None if there is nothing to translate."""
+        """Return the mark for a translation, or None if there is nothing to translate."""
         builder = SegmentBuilder()
         self._read_inline(source.children, builder)
         segment = builder.finish()
@@ -119,9 +124,9 @@ class _Reader(XmlReader):
         return self.template.add(SegmentMark(segment, render, fills_target=True))
 
     def _fill_segments(self, segmented: XmlNode, target: XmlNode | None, opening: str) -> str | None:
-        """Return the target with marks in its empty segments; None if all are translated.
+        """Return the target with marks in its empty segments, or None if no segment is to be translated.
 
-        A target without segments gets those of the source.
+        If the target has no segments, the segments of the source are copied into it.
         """
         sources = _segments_of(segmented)
         frame = segmented if target is None or not target.children else target
@@ -143,7 +148,7 @@ class _Reader(XmlReader):
         return "".join(pieces) if marks else None
 
     def _around_target(self, node: XmlNode, target: XmlNode | None) -> tuple[str, str]:
-        """Return the content of a unit before and after its target, which follows the source if it is new."""
+        """Return the content of a unit before and after its target. A new target comes after the source."""
         raw = self.source.raw
         if target is not None:
             return raw(node.content_start, target.start), raw(target.end, node.content_end)
@@ -195,7 +200,10 @@ def _is_protected(node: XmlNode) -> bool:
 
 
 def _code_of(node: XmlNode) -> tuple[str, bool] | None:
-    """Return a key that both codes of a pair share, and whether this one opens it; None for other nodes."""
+    """Return a key that is the same for both codes of a pair, and whether this node is the opening code.
+
+    Return None if the node is not such a code.
+    """
     attributes = node.attributes
     if node.name in _OPENING:
         return f"{node.name} {attributes.get('rid') or attributes.get('id')}", True
@@ -214,7 +222,7 @@ def _render_target(pieces: Iterable[str | Tag], *, opening: str, source: str) ->
 def _render_whole_segment(
     pieces: Iterable[str | Tag], *, start_tag: str, before: str, after: str, source: str
 ) -> str:
-    """Write a segment of 2.x with its state. A state that changes ends its subState, which refines it."""
+    """Write a segment of XLIFF 2.x with its new state. The old subState is removed with the old state."""
     content = render_xml(pieces)
     state = 'state="translated"' if _keeps_placeholders(content, source) else _REVIEW_OF_SEGMENT
     start_tag = re.sub(r"""\s(?:state|subState)\s*=\s*(?:"[^"]*"|'[^']*')""", "", start_tag)
@@ -244,7 +252,7 @@ def _closing(opening: str) -> str:
 
 
 def _set_language(text: str, language: str) -> str:
-    """Name the target language where the file names only the source."""
+    """Declare the target language in elements that declare only the source language."""
     declarations = {("file", "source-language"): "target-language", ("xliff", "srcLang"): "trgLang"}
     for (name, source), target in declarations.items():
         tag = rf"<(?:[\w.-]+:)?{name}\b(?![^<>]*\s{target}=)[^<>]*?\s{source}=\"[^\"]*\""

@@ -1,4 +1,4 @@
-"""Documents that are one XML file, in any encoding that it declares."""
+"""Documents that are a single XML file. The declared encoding of the file is used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class XmlDocument:
         text = self.template.fill(translations)
         if language and self.set_language is not None:
             text = self.set_language(text, language)
-        # What the encoding lacks is written as a character reference.
+        # Characters that the encoding cannot represent are written as character references.
         return text.encode(self.encoding, "xmlcharrefreplace")
 
 
@@ -48,7 +48,7 @@ def read_xml_file(
     reader: Callable[[XmlSource], XmlReader],
     set_language: Callable[[str, str], str] | None = None,
 ) -> XmlDocument:
-    """Parse an XML file whose root element has this name."""
+    """Parse an XML file. Raise an error if the name of its root element is not `root`."""
     text, encoding = decode_xml(data)
     source = read_xml(text, prefixes)
     if source.root.name != root:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 MAX_PARAGRAPH_DEPTH = 16
-"""Paragraphs inside each other: that of a text box is inside another one. Office programs nest a few."""
+"""Maximum depth of nested paragraphs. The paragraphs of a text box are nested in another paragraph. Office
+programs nest only a few."""
 _NO_ATTRIBUTES: frozenset[str] = frozenset()
 _ATTRIBUTE = re.compile(r"""\s([^\s=<>"'/]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _FILE_NAME = re.compile(
@@ -51,14 +52,14 @@ render_attribute = partial(render_tags, encode=escape_attribute)
 
 
 class XmlReader(ABC):
-    """Reads a part: finds the elements that are paragraphs of the format, and turns each into a segment."""
+    """Turns the paragraphs of an XML file into segments. Subclasses define the paragraphs of a format."""
 
     def __init__(self, source: XmlSource) -> None:
         self.source = source
         self.template = MarkedTemplate()
-        self._markup_of: dict[XmlNode, str] = {}  # of the paragraphs that have been read
-        self._depth = 0  # paragraphs inside each other that are being read
-        self._mark_of_value: dict[str, str] = {}  # of attributes
+        self._markup_of: dict[XmlNode, str] = {}  # paragraph that has been read → its markup
+        self._depth = 0  # the number of nested paragraphs that are being read
+        self._mark_of_value: dict[str, str] = {}  # value of an attribute → its mark
 
     @abstractmethod
     def is_paragraph(self, node: XmlNode) -> bool:
@@ -69,16 +70,16 @@ class XmlReader(ABC):
         return False
 
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
-        """Return the attributes of an element that people read, by their names in the tree."""
+        """Return the names, as in the tree, of those attributes of an element that people read."""
         return _NO_ATTRIBUTES
 
     def keeps_value(self, node: XmlNode, value: str) -> bool:
-        """Return whether such an attribute stays as it is because of its value."""
+        """Return whether an attribute that people read is not translated because of its value."""
         return not has_letters(value) or is_address(value) or _FILE_NAME.fullmatch(value.strip()) is not None
 
     @abstractmethod
     def read_content(self, node: XmlNode) -> str | None:
-        """Return the mark for the content of a paragraph; None if it has nothing to translate."""
+        """Return the mark for the content of a paragraph, or None if there is nothing to translate."""
 
     def read(self) -> MarkedTemplate:
         source, root = self.source, self.source.root
@@ -90,27 +91,27 @@ class XmlReader(ABC):
         """Return an element as it is in the file, with marks for the paragraphs and attributes inside it."""
         pieces = []
         position = node.start
-        for found in self._marked_nodes(node):
-            is_paragraph = found is not node and self.is_paragraph(found)
-            if is_paragraph and found not in self._markup_of:
-                self._markup_of[found] = self._read_paragraph(found)
+        for marked in self._marked_nodes(node):
+            is_paragraph = marked is not node and self.is_paragraph(marked)
+            if is_paragraph and marked not in self._markup_of:
+                self._markup_of[marked] = self._read_paragraph(marked)
             pieces += [
-                self.source.raw(position, found.start),
-                self._markup_of[found] if is_paragraph else self._start_tag(found),
+                self.source.raw(position, marked.start),
+                self._markup_of[marked] if is_paragraph else self._start_tag(marked),
             ]
-            position = found.end if is_paragraph else found.content_start
+            position = marked.end if is_paragraph else marked.content_start
         return "".join([*pieces, self.source.raw(position, node.end)])
 
     def raw_content(self, node: XmlNode) -> str:
         return "".join(map(self.markup, node.children))
 
     def opening(self, node: XmlNode) -> str:
-        """Return the start tag with marks for its attributes, also of an element that is written `<a/>`."""
+        """Return the start tag of an element with marks for its attributes. For `<a/>`, return `<a>`."""
         tag = self._start_tag(node)
         return f"{tag[:-2].rstrip()}>" if node.is_empty_tag and tag.endswith("/>") else tag
 
     def add_text(self, node: XmlNode) -> str | None:
-        """Return the mark for the plain text inside an element; None if it has nothing to translate."""
+        """Return the mark for the plain text inside an element, or None if there is nothing to translate."""
         text = node.content()
         if not has_letters(text):
             return None
@@ -119,28 +120,36 @@ class XmlReader(ABC):
     def _start_tag(self, node: XmlNode) -> str:
         tag = self.source.raw(node.start, node.content_start)
         names = self.text_attributes(node)
-        wanted = {
+        to_translate = {
             _key_of(name): value
             for name, value in node.attributes.items()
             if name in names and not self.keeps_value(node, value)
         }
-        return _ATTRIBUTE.sub(partial(self._mark_attribute, wanted=wanted), tag) if wanted else tag
+        return (
+            _ATTRIBUTE.sub(partial(self._mark_attribute, to_translate=to_translate), tag)
+            if to_translate
+            else tag
+        )
 
-    def _mark_attribute(self, found: re.Match[str], wanted: Mapping[_AttributeKey, str]) -> str:
-        """Return an attribute with a mark for its value. Equal values share a mark: equal runs stay equal."""
-        text = wanted.get(_key_of(found[1]))
+    def _mark_attribute(self, attribute: re.Match[str], to_translate: Mapping[_AttributeKey, str]) -> str:
+        """Return an attribute with a mark for its value.
+
+        Equal values share a mark, so that equal runs stay equal.
+        """
+        text = to_translate.get(_key_of(attribute[1]))
         if text is None:
-            return found[0]
-        group = 2 if found[3] is None else 3
-        raw = found[group]
+            return attribute[0]
+        group = 2 if attribute[3] is None else 3
+        raw = attribute[group]
         if raw not in self._mark_of_value:
             mark = SegmentMark(Segment(text, [], raw), render_attribute)
             self._mark_of_value[raw] = self.template.add(mark)
-        start, end = found.start(group) - found.start(), found.end(group) - found.start()
-        return found[0][:start] + self._mark_of_value[raw] + found[0][end:]
+        start, end = attribute.start(group) - attribute.start(), attribute.end(group) - attribute.start()
+        return attribute[0][:start] + self._mark_of_value[raw] + attribute[0][end:]
 
     def _read_paragraph(self, node: XmlNode) -> str:
-        if self._depth == MAX_PARAGRAPH_DEPTH:  # the markup of each is held in memory, with those inside it
+        # The markup of each nested paragraph, including its inner paragraphs, is stored in memory.
+        if self._depth == MAX_PARAGRAPH_DEPTH:
             raise DataError(f"The file has text boxes nested more than {MAX_PARAGRAPH_DEPTH} deep.")
         self._depth += 1
         content = self.read_content(node)
@@ -151,28 +160,34 @@ class XmlReader(ABC):
         return start + content + end
 
     def _marked_nodes(self, node: XmlNode) -> Iterator[XmlNode]:
-        """Yield the outermost paragraphs inside an element, and the elements outside them with attributes."""
+        """Yield the outermost paragraphs inside an element, and other elements with attributes to translate.
+
+        Elements inside a paragraph are not yielded.
+        """
         pending = [node]
         while pending:
-            found = pending.pop()
-            if self.is_opaque(found):
+            current = pending.pop()
+            if self.is_opaque(current):
                 continue
-            if found is not node and self.is_paragraph(found):
-                yield found
+            if current is not node and self.is_paragraph(current):
+                yield current
             else:
-                if not self.text_attributes(found).isdisjoint(found.attributes):
-                    yield found
-                pending.extend(reversed(found.children))
+                if not self.text_attributes(current).isdisjoint(current.attributes):
+                    yield current
+                pending.extend(reversed(current.children))
 
 
 def _key_of(attribute: str) -> _AttributeKey:
-    """Return whether a name has a prefix, and the rest: the prefix in the file may differ from the tree's."""
+    """Return whether the name of an attribute has a prefix, and the name without the prefix.
+
+    The prefix itself is ignored, because the file and the tree may use different prefixes.
+    """
     _, colon, local = attribute.rpartition(":")
     return bool(colon), local
 
 
 class TextElementReader(XmlReader):
-    """Reads a part in which some elements contain plain text, and nothing else is translated."""
+    """Reads an XML file in which only the plain text of some elements is translated."""
 
     def __init__(self, source: XmlSource, names: Container[str]) -> None:
         super().__init__(source)

@@ -1,7 +1,7 @@
 """XML as a tree with the span of every element in the file, so that untranslated markup is copied verbatim.
 
-Expat parses the file. Entity declarations are refused, and nesting is limited. Offsets are those of the text
-in UTF-8.
+Expat parses the file. Entity declarations are refused, and nesting is limited. Offsets count bytes of the
+text in UTF-8.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class XmlNode:
     """An element, or text if the name is empty; comments and processing instructions are named "?"."""
 
     name: str
-    """`prefix:local` with the prefix that the format's reader gave to the namespace."""
+    """`prefix:local` with the prefix that the reader of the format defines for the namespace."""
     attributes: Mapping[str, str]
     start: int
     content_start: int = 0
@@ -38,14 +38,14 @@ class XmlNode:
 
     @property
     def is_empty_tag(self) -> bool:
-        """Whether it is written as `<a/>`."""
+        """Whether the element is written as `<a/>`."""
         return self.content_start == self.end
 
     def find(self, name: str) -> XmlNode | None:
         return next((child for child in self.children if child.name == name), None)
 
     def walk(self) -> Iterator[XmlNode]:
-        """Yield this node and all inside it, in file order."""
+        """Yield this node and all nodes inside it, in file order."""
         pending = [self]
         while pending:
             node = pending.pop()
@@ -53,7 +53,7 @@ class XmlNode:
             pending.extend(reversed(node.children))
 
     def content(self) -> str:
-        """Return the text inside, without tags."""
+        """Return the text inside the node, without tags."""
         return "".join(node.text for node in self.walk() if not node.name)
 
 
@@ -71,7 +71,7 @@ class XmlSource:
         return self.raw(node.start, node.end)
 
     def opening(self, node: XmlNode) -> str:
-        """Return the start tag, also of an element that is written as `<a/>`."""
+        """Return the start tag of an element. For `<a/>`, return `<a>`."""
         raw = self.raw(node.start, node.content_start)
         return f"{raw[:-2].rstrip()}>" if node.is_empty_tag and raw.endswith("/>") else raw
 
@@ -83,7 +83,10 @@ class XmlSource:
 
 
 def decode_xml(data: bytes) -> tuple[str, str]:
-    """Return the text of an XML file and its encoding, from its byte order mark or its declaration."""
+    """Return the text of an XML file and the name of its encoding.
+
+    The byte order mark or the XML declaration gives the encoding.
+    """
     reason = "although it says so"
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         encoding = "utf-16-le" if data.startswith(BOM_UTF16_LE) else "utf-16-be"
@@ -135,7 +138,10 @@ def _refuse_doctype(*_: object) -> None:
 
 
 class _TreeBuilder:
-    """Makes the tree from expat's events. Expat says where an event begins; it ends where the next begins."""
+    """Builds the tree from the events of expat.
+
+    Expat reports the start of an event. The event ends at the start of the next event.
+    """
 
     def __init__(self, prefixes: Mapping[str, str], position: Callable[[], int]) -> None:
         self._prefixes = prefixes
@@ -143,9 +149,9 @@ class _TreeBuilder:
         self._names: dict[str, str] = {}
         self._document = XmlNode("", {}, 0)
         self._open = [self._document]
-        self._last = self._document  # the node that the last event began or ended
-        self._last_ended = False
-        self._texts: list[str] = []  # of the last node, if it is text
+        self._last = self._document  # the node of the last event
+        self._last_ended = False  # whether the last event was the end of this node
+        self._texts: list[str] = []  # the text of the last node, in pieces
 
     def finish(self, data: bytes) -> XmlNode:
         root = next(node for node in self._document.children if node.name != "?")
@@ -181,7 +187,7 @@ class _TreeBuilder:
         return node
 
     def _complete_last(self, position: int) -> None:
-        """Store `position` as the end of the last event."""
+        """Store `position` as the end of the last event: of a tag, of a text, or of a comment."""
         if self._last_ended or self._last.name in ("", "?"):
             self._last.end = position
         else:

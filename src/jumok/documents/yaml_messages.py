@@ -1,8 +1,8 @@
 """Messages in YAML: keys, text, lists and blocks of text, read line by line.
 
-Only the text of values is replaced, and the key at the top if it is the source language, as in Rails. What a
-line-by-line reader does not understand (anchors, tags, lists and mappings in brackets, text over several
-lines without | or >) is refused with its line; nothing is guessed.
+The text of values is replaced. The key at the top is also replaced if it is the source language, as in Rails.
+Nothing else changes. Some syntax cannot be read line by line: anchors, tags, lists and mappings in brackets,
+and text over several lines without | or >. A file with such syntax is refused, and the error names the line.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _parse(text: str) -> CompositeTemplate:
 
 
 def _split_line(line: str, number: int) -> tuple[str, str]:
-    """Return what is before the value, and the value."""
+    """Split a line into the text before its value, and the value."""
     items = re.match(r" *(- +)*-?", line)
     start = items.end() if items else 0
     if line[start - 1 : start] == "-" and line[start : start + 1].strip():  # text that begins with a dash
@@ -130,9 +130,9 @@ def _indent_of_node(before: str) -> int:
 
 
 def _end_of_block(lines: Sequence[str], start: int, indent: int) -> int:
-    """Return the index of the first line after a block of text, whose lines are indented deeper.
+    """Return the index of the first line after a block of text.
 
-    Empty lines at its end do not belong to a block.
+    The lines of a block are indented deeper than `indent`. Empty lines at its end do not belong to the block.
     """
     end = start
     for index in range(start, len(lines)):
@@ -186,7 +186,7 @@ def _encode_plain(text: str) -> str:
 
 
 def _set_language(text: str, language: str, source_language: str) -> str:
-    """Rename the one key at the top if it is the language of the source, as in Rails' en.yml."""
+    """Replace the key at the top if it is the only one and names the source language, as in Rails' en.yml."""
     keys = re.findall(r"^([^\s#'\"-][^:\n]*):", text, re.MULTILINE)
     if len(keys) != 1 or not is_same_language(keys[0], source_language):
         return text

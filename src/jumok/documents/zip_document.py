@@ -1,7 +1,7 @@
-"""Documents that are zip archives of XML files: only the parts that hold text are read and replaced.
+"""Documents that are zip archives of XML files: only the parts with text are read and replaced.
 
-Every other part is copied as it is compressed. Sizes are checked in the directory of the archive, before
-anything is inflated.
+Every other part is copied in its compressed form. The sizes of the parts are read from the directory of the
+archive and checked before any part is inflated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from jumok.documents.text_document import TextTemplate
 
 MAX_DIRECTORY_BYTES = 2**20
-"""Limit of the archive's directory, which has about a hundred bytes per part (10,000 parts)."""
+"""Maximum size of the archive's directory. A part takes about a hundred bytes, so the limit allows about
+10,000 parts."""
 MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200
@@ -51,7 +52,7 @@ class PartWithText(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ArchivePart:
-    """A part with text: its template, and how its text is encoded."""
+    """A part with text: its template, and the encoding of its text."""
 
     template: TextTemplate
     encoding: str = "utf-8"
@@ -67,12 +68,13 @@ class ArchivePart:
 
 @dataclass(frozen=True, slots=True)
 class ZipDocument:
-    """An archive, and those of its parts that have segments, by name."""
+    """An archive, and its parts with segments by their names."""
 
     data: bytes
     parts: Mapping[str, PartWithText]
     language_setter: Callable[[str], LanguageSetter | None] | None = None
-    """Returns what sets the language of the part of this name; None if that part declares none."""
+    """Takes the name of a part. Returns the function that sets the language of the part, or None if the part
+    declares no language."""
     notes: Sequence[str] = ()
 
     @property
@@ -99,7 +101,10 @@ class ZipDocument:
     def _new_part(
         self, archive: zipfile.ZipFile, name: str, filled: Mapping[str, bytes], language: str
     ) -> bytes | None:
-        """Return the new data of a part; None if it does not change. Only what may change is inflated."""
+        """Return the new data of a part, or None if the part does not change.
+
+        A part is inflated only if it may change.
+        """
         finder = self.language_setter
         set_language = finder(name) if language and finder is not None else None
         if name not in filled and set_language is None:
@@ -121,10 +126,10 @@ class ZipDocument:
 
 
 def _copy_part(data: bytes, info: zipfile.ZipInfo, written: zipfile.ZipFile) -> None:
-    """Copy a part of the archive `data` as it is compressed; name and dates are those of the directory."""
+    """Copy the compressed data of a part. The name and the dates are taken from the archive's directory."""
     start = _data_start(data, info)
     copied = copy.copy(info)
-    copied.flag_bits &= ~8  # sizes are known, and stand before the data
+    copied.flag_bits &= ~8  # the sizes are in the header before the data, not in a descriptor after the data
     output = cast("io.BytesIO", written.fp)
     copied.header_offset = output.tell()
     output.write(copied.FileHeader(zip64=False))
@@ -135,7 +140,7 @@ def _copy_part(data: bytes, info: zipfile.ZipInfo, written: zipfile.ZipFile) -> 
 
 
 def _data_start(data: bytes, info: zipfile.ZipInfo) -> int:
-    """Return where the data of a part starts: after a header of 30 bytes, its name and its extra field."""
+    """Return the offset of a part's data, which follows a header of 30 bytes, the name and an extra field."""
     header = data[info.header_offset : info.header_offset + 30]
     if not header.startswith(b"PK\3\4") or len(header) < 30:
         raise DataError(f"The file is damaged: the part {info.filename[:60]} has no header.")
@@ -144,7 +149,7 @@ def _data_start(data: bytes, info: zipfile.ZipInfo) -> int:
 
 
 def open_archive(data: bytes) -> zipfile.ZipFile:
-    """Open an archive whose parts are not too many, too large or encrypted."""
+    """Open an archive. Raise an error if it has too many parts, or parts that are too large or encrypted."""
     if data.startswith(_OLE_SIGNATURE):
         raise DataError(
             "The file is protected by a password, or in the format of Office 97. Open it, save it without a "
@@ -168,7 +173,10 @@ def open_archive(data: bytes) -> zipfile.ZipFile:
 
 
 def _check_directory(data: bytes) -> None:
-    """Refuse a large directory, by the size that the archive's last record gives, and ZIP64."""
+    """Raise an error if the archive is ZIP64, or if its directory is too large.
+
+    The last record of the archive contains the size of the directory.
+    """
     end = data.rfind(b"PK\5\6")
     num_bytes = int.from_bytes(data[end + 12 : end + 16], "little") if end >= 0 else 0
     is_zip64 = end >= 20 and data.startswith(b"PK\6\7", end - 20)
@@ -195,7 +203,7 @@ def _check_part(info: zipfile.ZipInfo) -> None:
 
 
 def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Inflate one part; the size that the directory declares is not exceeded."""
+    """Inflate one part, up to the size that the directory declares."""
     try:
         return archive.read(name)
     except KeyError:
@@ -205,7 +213,7 @@ def read_part(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def unpack_parts(data: bytes, is_parsed: Callable[[str], bool]) -> Iterator[bytes]:
-    """Yield the parts that are parsed, by their names."""
+    """Yield the data of the parts for whose names `is_parsed` returns true."""
     with open_archive(data) as archive:
         for name in archive.namelist():
             if is_parsed(name):

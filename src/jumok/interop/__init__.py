@@ -1,5 +1,5 @@
-"""Models of other toolkits: import them as model folders, export model folders to them.
+"""Models of other toolkits: they are imported as model folders, and model folders are exported for them.
 
-Only `import_model` and `describe_foreign_model` read such models, in a process of their own; every other part
-of jumok reads model folders.
+Only `import_model` and `describe_foreign_model` read models of other toolkits. They do this in a separate
+process. Every other part of jumok reads model folders.
 """

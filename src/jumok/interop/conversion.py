@@ -1,8 +1,9 @@
-"""A model of another toolkit becomes a jumok model: its weights in jumok's names, ids and order of channels.
+"""Convert a model of another toolkit into a jumok model.
 
-Ids: `<pad>` 0, `<unk>` 1, `<s>` 2, `</s>` 3, then all other tokens in the order of their foreign ids. The
-embedding of `<s>` is that of the token with which the foreign decoder begins: a zero vector in models of
-Marian. `<pad>` and `<s>` are never produced.
+The weights get jumok's names, token ids and order of channels. The ids are `<pad>` 0, `<unk>` 1, `<s>` 2,
+`</s>` 3, then all other tokens in the order of their foreign ids. The embedding of `<s>` is the embedding
+with which the foreign decoder begins. In models of Marian, this is a zero vector. `<pad>` and `<s>` are never
+produced.
 """
 
 from __future__ import annotations
@@ -39,15 +40,16 @@ if TYPE_CHECKING:
 
 POSITION_CHOICES = ("auto", "sinusoidal", "marian")
 NEVER_PRODUCED_BIAS = -1e4
-"""The output bias of a token that is never produced: finite, so that the loss of fine-tuning stays finite."""
+"""The output bias of tokens that are never produced. It is finite, so that the loss in fine-tuning remains
+finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportChoices:
-    """What a person may decide about an import; "" and "auto" leave it to the model.
+    """The options of an import. If an option is "" or "auto", the files of the model determine the value.
 
-    `code`, "ko" or ">>ko<<", chooses the target language of a model with several: every source begins with
-    the token `>>ko<<`.
+    `code` chooses the target language of a model with several target languages. If it is "ko" or ">>ko<<",
+    the token `>>ko<<` is put before every source.
     """
 
     positions: str = "auto"
@@ -59,7 +61,7 @@ class ImportChoices:
 
 @dataclass(frozen=True, slots=True)
 class ImportedModel:
-    """An imported model: everything that its model folder stores, and what the report says about it."""
+    """An imported model: the content of its model folder, and facts for the report of the import."""
 
     format: str
     card: ModelCard
@@ -70,11 +72,11 @@ class ImportedModel:
     vocab_size: int
     positions_reason: str
     engine_files: Mapping[str, bytes] = field(default_factory=dict)
-    """CTranslate2's files, of a model that has no weights for torch."""
+    """The files of CTranslate2, if the model has no weights for torch."""
 
 
 def convert(foreign: ForeignModel, path: Path, choices: ImportChoices) -> ImportedModel:
-    """Return the jumok model; a ModelFolderError says which part does not fit."""
+    """Return the jumok model. If the model cannot be converted, raise a ModelFolderError with the reason."""
     tokenizers = _tokenizers(foreign, choices)
     try_character_maps(tokenizers)
     embeddings, tied = _embeddings(foreign, str(path))
@@ -128,7 +130,7 @@ def _recipe(
 
 
 def language_of(word: str) -> str:
-    """Return jumok's code of a language. An unknown code is returned unchanged, any other word gives ""."""
+    """Return jumok's code of a language. Unknown codes are returned unchanged. For other words, return ""."""
     language = find_language(word)
     return language.code if language else word if looks_like_language(word) else ""
 
@@ -149,10 +151,10 @@ def _tokenizers(foreign: ForeignModel, choices: ImportChoices) -> TokenizerPair:
 
 
 def try_character_maps(tokenizers: TokenizerPair) -> None:
-    """Encode every character of the basic plane: a crafted character map crashes here, in the child process.
+    """Encode every character of Unicode's basic plane, so that a crafted character map crashes here.
 
-    SentencePiece models of other toolkits normalise with a binary map; jumok's own have no such map
-    (`text/character_map.py`).
+    This function runs in the child process. SentencePiece models of other toolkits normalise with a binary
+    map. Models that jumok trained have no such map (`text/character_map.py`).
     """
     characters = [chr(code) for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
     blocks = ["".join(characters[start : start + 64]) for start in range(0, len(characters), 64)]
@@ -161,7 +163,7 @@ def try_character_maps(tokenizers: TokenizerPair) -> None:
 
 
 def _ordinary_ids(vocabulary: ForeignVocabulary) -> list[int]:
-    """Return the foreign ids of all tokens that are not special, ascending. In jumok, they start at 4."""
+    """Return the foreign ids of all tokens that are not special, ascending. jumok numbers them from 4 on."""
     special = {vocabulary.end, vocabulary.unknown, vocabulary.begin, vocabulary.padding}
     return sorted(id_ for id_ in vocabulary.tokens if id_ not in special)
 
@@ -170,7 +172,10 @@ def _ordinary_ids(vocabulary: ForeignVocabulary) -> list[int]:
 
 
 def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], bool]:
-    """Return the weights of embeddings and output by jumok's names, and whether the matrices are tied."""
+    """Return the weights of the embeddings and the output layer, and whether their matrices are tied.
+
+    The keys are jumok's names.
+    """
     weights = foreign.weights
     shared = weights.get("model.shared.weight")
     source = weights.get("model.encoder.embed_tokens.weight", shared)
@@ -182,16 +187,16 @@ def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], b
     tied = _same(output, target) and (not one_vocabulary or _same(source, target))
     target_vocabulary = foreign.target or foreign.source
     source_rows = _rows(source, foreign.source, label)
-    found = {
+    converted = {
         "source_embedding.weight": source_rows,
         "output.bias": _output_bias(foreign, target_vocabulary, label),
     }
     if tied and one_vocabulary:
-        return found, True
-    found["target_embedding.weight"] = _rows(target, target_vocabulary, label)
+        return converted, True
+    converted["target_embedding.weight"] = _rows(target, target_vocabulary, label)
     if not tied:
-        found["output.weight"] = _rows(output, target_vocabulary, label)
-    return found, tied
+        converted["output.weight"] = _rows(output, target_vocabulary, label)
+    return converted, tied
 
 
 def _same(first: Tensor, second: Tensor) -> bool:
@@ -207,7 +212,8 @@ def _rows(matrix: Tensor, vocabulary: ForeignVocabulary, label: str) -> Tensor:
     if matrix.dim() != 2 or width % 2 or max(used) >= len(matrix):
         raise refusal(
             label,
-            f"its embeddings have the shape {tuple(matrix.shape)} and its vocabulary ids up to {max(used):,}",
+            f"its embeddings have the shape {tuple(matrix.shape)}, "
+            f"and its vocabulary has ids up to {max(used):,}",
         )
     zero = torch.zeros(width)
     special = [
@@ -236,7 +242,7 @@ def _output_bias(foreign: ForeignModel, vocabulary: ForeignVocabulary, label: st
 
 
 def _load(model: Model, foreign: ForeignModel, embeddings: dict[str, Tensor], label: str) -> None:
-    """Give a new model the foreign weights, and compute with it once."""
+    """Load the foreign weights into a new model. Run the model once to check that its output is finite."""
     settings = foreign.settings
     order = halves_to_interleaved(settings["model.width"])
     pairs = layer_names(settings["model.encoder_layers"], settings["model.decoder_layers"], pre_norm=False)

@@ -1,16 +1,17 @@
-"""Read a model of CTranslate2, or a package of Argos Translate around one. Only CTranslate2 can run it.
+"""Read a model of CTranslate2, or a package of Argos Translate, which contains a model of CTranslate2.
 
-CTranslate2's files hold weights in an order and a precision for fast search, often 8-bit integers. An import
-does not change them; only tokens get other names, so that `CTranslate2Engine` can run the model with jumok's
-ids:
+Only CTranslate2 can run such a model. Its files contain weights in an order and a precision for fast search,
+often 8-bit integers. An import does not change the weights. Only the tokens are renamed, so that
+`CTranslate2Engine` can run the model with jumok's ids:
 
-    row of the vocabulary    its own name             jumok's name
-    <unk>, </s>, <s>         as config.json says      <unk>, </s>, <s>
+    token                    name in the files        new name
+    <unk>, </s>, <s>         given in config.json     <unk>, </s>, <s>
     <pad>                    <pad> or <blank>         <pad>
-    all others               the string of a token    its id, from 4 on
+    any other token          the string of the token  the id of the token, from 4 on
 
-The tokenizer is not part of CTranslate2's format: an Argos package has one SentencePiece model, and a folder
-of CTranslate2 must have `source.spm` and `target.spm` beside `model.bin`, or one model for both sides.
+The tokenizer is not part of CTranslate2's format. An Argos package has one SentencePiece model. A folder of
+CTranslate2 must have `source.spm` and `target.spm` beside `model.bin`, or one SentencePiece model for both
+sides.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ if TYPE_CHECKING:
     from jumok.interop.package import Package
 
 ARGOS_METADATA, ARGOS_FOLDER, ARGOS_TOKENIZER = "metadata.json", "model/", "sentencepiece.model"
-ARGOS_LENGTH_PENALTY = 0.2  # of Argos Translate's own search
+ARGOS_LENGTH_PENALTY = 0.2  # the length penalty of Argos Translate
 BINARY_VERSIONS = range(4, 7)
 SPECIFICATION = "TransformerSpec"
 MAX_POSITIONS, MAX_SOURCE_TOKENS, MAX_LENGTH_RATIO = 8192, 200, 3.0
 _PADDING = ("<pad>", "<blank>")
 _LAYER = re.compile(r"(encoder|decoder)/layer_(\d+)/")
-_DTYPES = ("<f4", "<i1", "<i2", "<i4", "<f2", "<u2")  # by CTranslate2's number; the last is for bfloat16
+_DTYPES = ("<f4", "<i1", "<i2", "<i4", "<f2", "<u2")  # in CTranslate2's order; "<u2" stands for bfloat16
 _FLOATS = (0, 4)  # numbers of float32 and float16
 _USAGE = "    jumok translate MODEL < in.txt        # MODEL is this folder\n    jumok serve MODEL\n"
 
@@ -64,7 +65,7 @@ def is_ctranslate2(package: Package) -> bool:
 
 
 def read_ctranslate2(package: Package, path: Path, choices: ImportChoices) -> ImportedModel:
-    """Return a model that only CTranslate2 runs. It must be able to translate a sentence."""
+    """Read a model that only CTranslate2 can run. Raise an error if it cannot translate a sentence."""
     require_ctranslate2()
     argos = f"{ARGOS_FOLDER}model.bin" in package
     folder = ARGOS_FOLDER if argos else ""
@@ -123,7 +124,7 @@ class _Variable:
 
 
 class _Reader:
-    """Reads the numbers and strings of a file in order; `struct.error` means that the file ends too early."""
+    """Reads the numbers and strings of a file in order. Raises `struct.error` if the file ends too early."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.position = data, 0
@@ -142,7 +143,7 @@ class _Reader:
         return raw.rstrip(b"\0").decode("utf-8")
 
     def skip(self, length: int) -> tuple[int, int]:
-        """Return the start and the end of the bytes that were skipped."""
+        """Skip `length` bytes. Return the start and the end of the skipped bytes."""
         start, self.position = self.position, self.position + length
         if self.position > len(self.data):
             raise struct.error("a weight ends after the file")
@@ -150,7 +151,7 @@ class _Reader:
 
 
 def _read_variables(package: Package, name: str, data: bytes) -> dict[str, _Variable]:
-    """Return the variables of model.bin by name; an alias maps to the variable that it names."""
+    """Return the variables of model.bin by name. An alias is a second name of a variable."""
     reader = _Reader(data)
     try:
         version = reader.number("I")
@@ -191,10 +192,11 @@ def _read_variable(reader: _Reader) -> tuple[str, _Variable]:
 
 
 def _count_parameters(variables: Mapping[str, _Variable]) -> int:
-    """Return the number of weights, those with several names once.
+    """Return the number of parameters. A weight with several names is counted once.
 
-    A table of positions counts, learned or not: the file does not say which. Scalars are settings, such as
-    the number of heads, and scales belong to the format of integer weights; neither counts.
+    A table of positions is counted whether it was learned or not, because the file does not contain this
+    information. Scalars are not counted, because they are settings, such as the number of heads. Scales are
+    not counted, because they belong to the format of integer weights.
     """
     weights = {v for name, v in variables.items() if v.shape and not name.endswith("_scale")}
     return sum(math.prod(weight.shape) for weight in weights)
@@ -205,7 +207,7 @@ def _count_parameters(variables: Mapping[str, _Variable]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Vocabularies:
-    """The tokens of both sides by CTranslate2's ids; `values` are those of its config.json."""
+    """The tokens of both sides in the order of CTranslate2's ids. `values` is the content of config.json."""
 
     package: Package
     source: Sequence[str]
@@ -228,11 +230,11 @@ class _Vocabularies:
             weight = variables.get(f"{name}/weight") or variables.get(f"{name.replace('_0', '')}/weight")
             if weight is None or len(weight.shape) != 2 or weight.shape[0] != len(tokens):
                 shape = "no shape" if weight is None else f"the shape {weight.shape}"
-                raise package.refusal(f"{name} has {shape}, and its vocabulary {len(tokens):,} tokens")
+                raise package.refusal(f"{name} has {shape}, and its vocabulary has {len(tokens):,} tokens")
         return cls(package, source, target, shared is not None, values)
 
     def special(self, tokens: Sequence[str]) -> dict[str, str]:
-        """Return the special tokens: name in this vocabulary → jumok's name."""
+        """Return jumok's name of each special token. The keys are the names in this vocabulary."""
         table = SettingsTable(self.package, "config.json", self.values)
         own = {
             table.text("eos_token", "</s>"): SPECIAL_TOKENS[END],
@@ -271,7 +273,7 @@ class _Vocabularies:
         }
 
     def config(self, variables: Mapping[str, _Variable]) -> dict[str, Any]:
-        """Return config.json with jumok's names of tokens and the limits that `CTranslate2Engine` needs."""
+        """Return a new config.json, with jumok's names of tokens and the limits for `CTranslate2Engine`."""
         table = SettingsTable(self.package, "config.json", self.values)
         start = table.text("decoder_start_token", "" if "decoder_start_token" in self.values else "<s>")
         special = self.special(self.target)
@@ -282,8 +284,8 @@ class _Vocabularies:
                 else "the user must name the first token of its decoder",
                 "jumok runs models of CTranslate2 with one target language.",
             )
-        # CTranslate2's converter of MarianMT does not set add_source_eos, because transformers' tokenizer
-        # appends `</s>`; jumok's does not.
+        # CTranslate2's converter for MarianMT does not set add_source_eos, because the tokenizer of
+        # transformers appends `</s>`. The tokenizer of jumok does not append it.
         is_marian = "decoder/start_from_zero_embedding" in variables
         table_sizes = [
             v.shape[0] for name, v in variables.items() if name.endswith("position_encodings/encodings")
@@ -302,13 +304,13 @@ class _Vocabularies:
         }
 
     def _epsilon(self, table: SettingsTable) -> dict[str, float]:
-        """Return the epsilon of layer norms, if config.json names it; CTranslate2 has a default."""
+        """Return the epsilon of layer norms if config.json has it. Otherwise CTranslate2 uses a default."""
         name = "layer_norm_epsilon"
         return {} if self.values.get(name) is None else {name: table.number(name, 0, 1, 1e-5)}
 
 
 def _vocabulary(package: Package, name: str) -> list[str] | None:
-    """Return the tokens of `name.json` or, of old releases, `name.txt`; None if there is neither."""
+    """Return the tokens in `name.json`, or in `name.txt` of old releases. Return None if both are missing."""
     if f"{name}.json" in package:
         try:
             tokens = json.loads(package.text(f"{name}.json"))
@@ -347,11 +349,11 @@ def _sentencepiece_files(package: Package, *, argos: bool) -> tuple[str, str]:
             "its tokens are BPE of subword-nmt (bpe.model)",
             "jumok reads SentencePiece models; import another one.",
         )
-    found = [name for name in package.names() if name.endswith((".model", ".spm"))]
-    if len(found) == 1:
-        return found[0], found[0]
+    names = [name for name in package.names() if name.endswith((".model", ".spm"))]
+    if len(names) == 1:
+        return names[0], names[0]
     raise package.refusal(
-        f"it has {len(found)} SentencePiece models, and CTranslate2's files do not say how text is tokenized",
+        f"it has {len(names)} SentencePiece models, and CTranslate2's files do not say how text is tokenized",
         "Put source.spm and target.spm of the original model beside model.bin.",
     )
 
@@ -374,10 +376,10 @@ def _settings(
     metadata: Mapping[str, Any],
     choices: ImportChoices,
 ) -> dict[str, Any]:
-    """Return the settings of the recipe. Those of its section `model` only describe the model for people."""
+    """Return the settings of the recipe. Settings of the section `model` are only information for people."""
     table = SettingsTable(package, ARGOS_METADATA, metadata)
     layers = {
-        side: {int(found[2]) for name in variables if (found := _LAYER.match(name)) and found[1] == side}
+        side: {int(match[2]) for name in variables if (match := _LAYER.match(name)) and match[1] == side}
         for side in ("encoder", "decoder")
     }
     embedding = variables["decoder/embeddings/weight"]
@@ -389,7 +391,8 @@ def _settings(
         "model.width": embedding.shape[1],
         "model.encoder_layers": max(len(layers["encoder"]), 1),
         "model.decoder_layers": max(len(layers["decoder"]), 1),
-        # The longest translation of the longest source must fit: no other engine could run it instead.
+        # The longest translation of the longest source must fit into the positions, because no other engine
+        # can run this model.
         "training.max_sentence_tokens": max(min(MAX_SOURCE_TOKENS, max_source_tokens), 4),
         "search.max_length_ratio": MAX_LENGTH_RATIO,
     }
@@ -401,7 +404,7 @@ def _settings(
 
 
 def _translate_once(package: Package, files: dict[str, bytes], tokenizers: TokenizerPair) -> None:
-    """Translate one sentence, to refuse files that CTranslate2 cannot run."""
+    """Translate one sentence. Raise an error if CTranslate2 cannot run the files."""
     vocab_size = max(tokenizers.source.vocab_size, tokenizers.target.vocab_size)
     try:
         engine = CTranslate2Engine(files, vocab_size=vocab_size, cores=1)

@@ -1,4 +1,4 @@
-"""What every exporter gets: a loaded model with its card and its tokenizers."""
+"""The input of every exporter: a loaded model with its card and its tokenizers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExportedModel:
-    """A translator to export. `quantization` is the precision of the weights, if the format has a choice."""
+    """A translation model to export.
+
+    `quantization` is the precision of the weights. Only some formats offer a choice.
+    """
 
     card: ModelCard
     model: TranslationModel
@@ -35,7 +38,7 @@ def does_not_fit(toolkit: str, setting: str, why: str, advice: str) -> Unsupport
 
 
 def text_requirements(exported: ExportedModel) -> str:
-    """Return how users must prepare a text for another toolkit, as a paragraph of the README."""
+    """Return a paragraph for the README that says how users of another toolkit must prepare a text."""
     source = exported.tokenizers.source
     if not isinstance(source, JointVocabularyTokenizer):
         return "\nText must be in Unicode's normal form NFC.\n"

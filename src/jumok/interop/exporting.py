@@ -1,4 +1,7 @@
-"""Export a model folder to other toolkits: all files, or none and an error that names what does not fit."""
+"""Export a model folder to other toolkits.
+
+If the model cannot be represented in a format, no file is written, and the error names the setting.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ Tokens are strings of SentencePiece. CTranslate2 adds `</s>` to the source (`add
 def export_model(
     folder: str | Path, out: str | Path, to: str, *, quantization: str = "float32", licence: str = ""
 ) -> list[str]:
-    """Write a model in the format `to` at `out`; return the names of the files. `out` must not exist."""
+    """Write a model in the format `to` to the path `out`, which must not exist. Return the file names."""
     if to not in EXPORT_FORMATS:
         known = ", ".join(EXPORT_FORMATS)
         raise RecipeError(f"There is no format {to!r}.{suggest(to, EXPORT_FORMATS)} Known: {known}.")
@@ -87,7 +90,7 @@ def _load(folder: Path, quantization: str, licence: str) -> ExportedModel:
 
 
 def _safetensors_files(exported: ExportedModel) -> dict[str, bytes]:
-    """The weights under jumok's own names, with everything that is needed to compute with them."""
+    """Return the weights under jumok's names, the model card, the tokenizers and a README."""
     usage = '    safetensors.torch.load_file("FOLDER/model.safetensors")  # the recipe is in config.json\n'
     return {
         "model.safetensors": tensors_to_bytes(module_weights(exported.model)),
@@ -98,7 +101,7 @@ def _safetensors_files(exported: ExportedModel) -> dict[str, bytes]:
 
 
 def _ctranslate2_files(exported: ExportedModel) -> dict[str, bytes]:
-    """CTranslate2's files with tokens as strings, and the SentencePiece models beside them."""
+    """Return CTranslate2's files, in which tokens are strings, with the SentencePiece models and a README."""
     require_ctranslate2()
     sides = (exported.tokenizers.source, exported.tokenizers.target)
     names = TokenNames(*(distinct_names(side.tokens(range(side.vocab_size))) for side in sides))
@@ -124,7 +127,10 @@ def _ctranslate2_files(exported: ExportedModel) -> dict[str, bytes]:
 
 
 def _pieces_expression(exported: ExportedModel) -> str:
-    """Return the Python expression for the tokens of a text, with the token of its target language."""
+    """Return a Python expression for the tokens of a text, as an example in the README.
+
+    If the model has several target languages, the expression begins with a language token.
+    """
     source = exported.tokenizers.source
     pieces = 'source.encode("A sentence.", out_type=str)'
     if not isinstance(source, JointVocabularyTokenizer) or not source.codes:
@@ -133,7 +139,7 @@ def _pieces_expression(exported: ExportedModel) -> str:
 
 
 def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
-    """An .argosmodel: CTranslate2's files and one SentencePiece model, in a folder named as Argos expects."""
+    """Return the files of an .argosmodel: CTranslate2's files, one SentencePiece model, and metadata."""
     source, target = exported.languages
     files = _ctranslate2_files(exported)
     advice = "Use `--to ctranslate2` instead."
@@ -142,7 +148,7 @@ def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
         raise does_not_fit("Argos", "each side has a SentencePiece model of its own", why, advice)
     tokenizer = exported.tokenizers.source
     if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.codes:
-        why = "Argos cannot put one before each text"
+        why = "Argos cannot put a code before each text"
         raise does_not_fit("Argos", f"its texts begin with a code such as {tokenizer.codes[0]}", why, advice)
     if isinstance(tokenizer, JointVocabularyTokenizer) and tokenizer.normaliser != "none":
         why = "Argos gives texts to SentencePiece as they are"
@@ -171,7 +177,7 @@ def _packed(files: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # the same files give the same bytes
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a fixed date makes the zip reproducible
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 

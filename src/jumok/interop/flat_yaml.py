@@ -1,7 +1,7 @@
-"""The two kinds of YAML that Marian writes: flat settings, and vocabularies that are not quite YAML.
+"""Parse the two kinds of YAML that Marian writes: flat settings, and vocabularies that are not valid YAML.
 
-A vocabulary line is split at "\\n" alone: tokens contain other line breaks (NEL, U+2028), which a YAML reader
-takes for ends of lines or refuses.
+The lines of a vocabulary are split only at "\\n". Tokens can contain other line breaks (NEL, U+2028), which a
+YAML parser would treat as line ends or reject.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NUMBER = re.compile(r"-?\d{1,18}")
 
 
 def parse_settings(text: str) -> dict[str, Any]:
-    """Return flat settings: `key: value`, `key: [a, b]`, or a key with lines `- value` below it."""
+    """Return flat settings: `key: value`, `key: [a, b]`, or a key that is followed by lines `- value`."""
     settings: dict[str, Any] = {}
     key = ""
     for line in text.split("\n"):
@@ -36,23 +36,23 @@ def parse_settings(text: str) -> dict[str, Any]:
 
 
 def parse_vocabulary(text: str) -> dict[str, int]:
-    """Return token → id. A line that is no entry, or a token that occurs twice, raises a ValueError."""
+    """Return the id of each token. Raise a ValueError if a line is not an entry or a token occurs twice."""
     if text.lstrip().startswith("{"):
         return _checked(list(json.loads(text).items()))
     entries: list[tuple[str, int]] = []
     complex_key: str | None = None
     for number, line in enumerate(text.split("\n"), 1):
-        if complex_key is None and line.startswith("? "):  # YAML's form of a long or odd key
+        if complex_key is None and line.startswith("? "):  # YAML writes long or unusual keys in this form
             complex_key = line[2:]
             continue
         line = complex_key + line if complex_key is not None else line
         complex_key = None
         if not line.strip():
             continue
-        found = _ENTRY.fullmatch(line)
-        if found is None:
+        match = _ENTRY.fullmatch(line)
+        if match is None:
             raise ValueError(f"line {number} is not `token: id`: {line[:40]!r}")
-        entries.append((_token(found[1]), int(found[2])))
+        entries.append((_token(match[1]), int(match[2])))
     return _checked(entries)
 
 

@@ -1,6 +1,6 @@
-"""A model of another toolkit, read and checked, before it becomes a jumok model.
+"""A model of another toolkit that has been read and checked, before it is converted into a jumok model.
 
-The readers give weights the names of Hugging Face's MarianMT, the most common layout of such models.
+The readers rename the weights to the names of Hugging Face's MarianMT, the most common layout of such models.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForeignVocabulary:
-    """The tokens of one side by the foreign model's ids, and the SentencePiece model that produces them."""
+    """The tokens of one side, by their ids in the foreign model, and the SentencePiece model of this side."""
 
     tokens: Mapping[int, str]
     sentencepiece: bytes
     end: int
     unknown: int
     begin: int | None
-    """The token with which decoding begins; None: with a zero vector, which has no id."""
+    """The token with which decoding begins. If None, decoding begins with a zero vector, which has no id."""
     padding: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignModel:
-    """What an import needs to know. `settings` are those of a recipe, as `section.name`."""
+    """All data of a foreign model. The keys of `settings` are settings of a recipe, as `section.name`."""
 
     format: str
     settings: Mapping[str, Any]
     weights: Mapping[str, Tensor]
     source: ForeignVocabulary
     target: ForeignVocabulary | None
-    """None: both sides have the tokens of `source`, with the SentencePiece model `target_sentencepiece`."""
+    """If None, the target has the tokens of `source` and the SentencePiece model `target_sentencepiece`."""
     target_sentencepiece: bytes
     positions: str
     positions_reason: str

@@ -1,4 +1,7 @@
-"""Which reader reads a model of Hugging Face or Marian. `import_worker.py` calls those of other formats."""
+"""Choose the reader for a model of Hugging Face or Marian.
+
+`import_worker.py` calls the readers of other formats.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ _KNOWN = (
 
 
 def read_foreign_model(package: Package, path: Path) -> ForeignModel:
-    """Return the model of Hugging Face or Marian in a package; refuse any other format."""
+    """Read the model of Hugging Face or Marian in a package. Raise an error for any other format."""
     names = package.names()
     if "jumok.json" in package:
         raise package.refusal("it is a jumok model folder already", "Use it as it is.")

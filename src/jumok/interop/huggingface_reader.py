@@ -1,6 +1,6 @@
-"""Read a Hugging Face folder with a MarianMT model of either generation.
+"""Read a Hugging Face folder with a MarianMT model. There are two generations of such models.
 
-`own_export_reader.py` reads what `jumok export` wrote.
+`own_export_reader.py` reads folders that `jumok export` wrote.
 
 | | opus-mt-xx-yy (2020) | opus-mt-tc-big-* (2022) |
 | --- | --- | --- |
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ACTIVATIONS = {"swish": "swish", "silu": "swish", "relu": "relu", "gelu": "gelu"}
 _PART_OF_WEIGHTS = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
-_POSITION_ROWS = 64  # of a stored position table, compared with the formula
+_POSITION_ROWS = 64  # the number of rows of a stored position table that are compared with the formula
 _POSITIONS_REASON = "as transformers has them; --positions marian takes those that Marian trained with"
 
 
@@ -80,7 +80,9 @@ def _check_architecture(config: SettingsTable) -> None:
     config.require("static_position_embeddings", True, True, "learned positions are not supported here")
     for name in ("attention_heads", "ffn_dim"):
         if config.integer(f"encoder_{name}", 1, 65536) != config.integer(f"decoder_{name}", 1, 65536):
-            raise config.wrong(f"decoder_{name}", f"that of the encoder, because jumok has one {name}")
+            raise config.wrong(
+                f"decoder_{name}", f"equal to encoder_{name}, because jumok has one value for both"
+            )
 
 
 def _model_settings(package: Package, config: SettingsTable) -> dict[str, Any]:
@@ -156,7 +158,10 @@ def read_tensors(package: Package, path: Path) -> dict[str, Tensor]:
 
 
 def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> None:
-    """Drop copies of a tied matrix: old files store it under each of its names, transformers reads one."""
+    """Drop the copies of a tied matrix.
+
+    Old files store the matrix under each of its names, and transformers reads only one of the copies.
+    """
     if shared and "model.shared.weight" in weights:
         weights.pop("model.encoder.embed_tokens.weight", None)
         weights.pop("model.decoder.embed_tokens.weight", None)
@@ -165,7 +170,7 @@ def _drop_copies(weights: dict[str, Tensor], *, shared: bool, tied: bool) -> Non
 
 
 def _drop_position_tables(package: Package, weights: dict[str, Tensor]) -> None:
-    """Drop the position tables that old files store; refuse a table that is not sinusoidal."""
+    """Drop the position tables of old files. Raise an error if a table is not sinusoidal."""
     for name in [name for name in weights if name.endswith("embed_positions.weight")]:
         table = weights.pop(name)[:_POSITION_ROWS]
         if table.dim() != 2:

@@ -6,9 +6,10 @@
 | pre-norm, sinusoidal                    | PegasusForConditionalGeneration    |
 | pre-norm, learned or Marian's positions | BlenderbotForConditionalGeneration |
 
-Decoding begins with `<pad>`, which has the embedding of `<s>`: CTranslate2's converter for Pegasus begins
-with `<pad>` whatever the configuration says. `jumok_export.json` stores what this format cannot hold, so that
-`jumok import` restores the model.
+Decoding begins with `<pad>`, which gets the embedding of `<s>`. The reason is CTranslate2's converter for
+Pegasus, which always begins with `<pad>` and ignores the configuration. `jumok_export.json` stores
+information that the format of Hugging Face cannot represent, so that `jumok import` can restore the model
+exactly.
 """
 
 from __future__ import annotations
@@ -58,13 +59,14 @@ print(tokenizer.batch_decode(model.generate(**batch), skip_special_tokens=True))
 
 
 def huggingface_files(exported: ExportedModel, *, own_ids: bool = False) -> dict[str, bytes]:
-    """Return file name → bytes; an UnsupportedError names the setting that does not fit.
+    """Return the contents of the files, by file name.
 
-    With `own_ids`, all tokens keep jumok's ids.
+    If the format cannot represent the model, the UnsupportedError names the setting. If `own_ids` is true,
+    all tokens keep jumok's ids.
     """
     settings = exported.card.recipe.model
     model_type = _model_type(settings, exported)
-    if not isinstance(settings, TransformerSettings):  # `_model_type` has refused it
+    if not isinstance(settings, TransformerSettings):  # impossible: `_model_type` has raised an error
         raise TypeError(settings.family)
     ids = _Ids(exported.tokenizers.target.vocab_size, pad_last=model_type == "marian" and not own_ids)
     weights = tensors_to_bytes(_weights(exported, settings, ids))
@@ -88,17 +90,17 @@ def huggingface_files(exported: ExportedModel, *, own_ids: bool = False) -> dict
 
 @dataclass(frozen=True, slots=True)
 class _Ids:
-    """The ids of an exported model: jumok's; with `pad_last`, `<pad>` moves to the end, as in Marian."""
+    """The ids of an exported model: jumok's ids, or, if `pad_last`, with `<pad>` at the end as in Marian."""
 
     size: int
     pad_last: bool
 
     def order(self) -> list[int]:
-        """Return a list: jumok's id for each id of the export."""
+        """Return the list of jumok's ids in the order of the ids in the export."""
         return [*range(1, self.size), PAD] if self.pad_last else list(range(self.size))
 
     def special_ids(self) -> dict[str, int]:
-        """Return the export's ids of the special tokens, under the names of Hugging Face's configuration."""
+        """Return the ids of the special tokens in the export. The keys are names of Hugging Face's config."""
         pad, shift = (self.size - 1, 1) if self.pad_last else (PAD, 0)
         return {
             "pad_token_id": pad,
@@ -109,7 +111,7 @@ class _Ids:
 
 
 def _model_type(settings: Any, exported: ExportedModel) -> str:
-    """Return the model_type of transformers that computes the same, or raise an UnsupportedError."""
+    """Return the model_type of the equivalent class of transformers, or raise an UnsupportedError."""
     advice = "Train a model with the defaults, or use `--to ctranslate2` or `--to safetensors`."
 
     def refuse(name: str, value: object, why: str) -> None:
@@ -145,7 +147,7 @@ def _model_type(settings: Any, exported: ExportedModel) -> str:
 
 
 def max_positions_of(settings: Any) -> int:
-    """Return the maximum number of tokens of a text: a learned position table cannot be extended."""
+    """Return the maximum number of tokens of a text. A learned position table cannot be extended."""
     learned = settings.positions == "learned"
     return int(settings.max_positions) if learned else MAX_POSITIONS
 
@@ -169,7 +171,8 @@ def _config(model_type: str, settings: TransformerSettings, ids: _Ids) -> dict[s
         "scale_embedding": True,
         "static_position_embeddings": settings.positions == "sinusoidal",
         "max_position_embeddings": max_positions_of(settings),
-        "normalize_before": settings.norm == "pre",  # this and the next are read by CTranslate2's converter
+        # CTranslate2's converter reads normalize_before and normalize_embedding.
+        "normalize_before": settings.norm == "pre",
         "normalize_embedding": False,
         "add_final_layer_norm": settings.norm == "pre",
         "share_encoder_decoder_embeddings": True,

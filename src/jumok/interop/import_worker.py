@@ -1,8 +1,8 @@
-"""The child process of `import_model`: reads untrusted files, writes the model folder, reports.
+"""The child process of `import_model`: it reads untrusted files, writes the model folder and sends a report.
 
-Before it reads a file, it limits its own memory by the size of all files (several copies of the weights are
-in memory at once) and by the memory of the computer. Windows has no such limits; the parent's time limit
-holds there too.
+Before the process reads a file, it limits its own memory. The limit depends on the size of all files, because
+several copies of the weights are in memory at the same time, and on the memory of the computer. Windows has
+no such limits. The time limit of the parent process applies on all systems.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from jumok.system.messages import Message
 
 BASE_BYTES = 6 * 2**30
-"""Address space for Python and torch themselves, most of which is never touched."""
+"""Address space in bytes for Python and torch. Most of this address space is never used."""
 MEMORY_PER_FILE_BYTE = 12
-"""Address space per byte of the package's files."""
+"""Address space in bytes for each byte of the package's files."""
 MAX_CPU_SECONDS = 1200
 
 
 def work() -> None:
-    """Import the model that the first argument describes; write one message to standard output."""
+    """Run the import task in the first command line argument. Write one message to standard output."""
     task = json.loads(sys.argv[1])
     path = Path(task["path"])
     _limit("RLIMIT_CPU", MAX_CPU_SECONDS)
@@ -58,7 +58,10 @@ def work() -> None:
 
 
 def import_package(package: Package, path: Path, out: Path | None, choices: ImportChoices) -> Message:
-    """Import a model in this process; messages name it by `path`. Without `out`, nothing is written."""
+    """Import a model in this process, and return the report. If `out` is None, nothing is written.
+
+    Messages name the model by `path`.
+    """
     if EXPORT_RECORD in package:
         imported = read_own_export(package, path, choices)
     elif is_ctranslate2(package):
@@ -88,7 +91,10 @@ def import_package(package: Package, path: Path, out: Path | None, choices: Impo
 
 
 def _max_bytes(size: int) -> int:
-    """Return the limit of address space: a base, and what files of `size` bytes need, at most all memory."""
+    """Return the limit of address space in bytes, for files of `size` bytes.
+
+    The limit is a base plus the memory for the files, which is at most the memory of the computer.
+    """
     needed = MEMORY_PER_FILE_BYTE * size
     if not hasattr(os, "sysconf"):  # Windows
         return BASE_BYTES + needed
@@ -96,7 +102,7 @@ def _max_bytes(size: int) -> int:
 
 
 def _limit(name: str, value: int) -> None:
-    """Lower a resource limit of this process, if the system has such limits; never raise one."""
+    """Lower a resource limit of this process if the system has such limits. The limit is never increased."""
     try:
         import resource  # optional: not on Windows
     except ImportError:

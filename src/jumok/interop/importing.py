@@ -1,8 +1,8 @@
-"""Import a model of another toolkit, in a process of its own.
+"""Import a model of another toolkit, in a child process.
 
-A child process with limits on memory and time reads the untrusted files, writes the model folder and reports.
-Whatever the files do to the child, this process gets a report or a typed error, and `out` is complete or
-absent.
+The child process has limits on memory and time. It reads the untrusted files, writes the model folder and
+sends a report. Even if the files crash the child process, this process gets a report or a typed error, and
+`out` is either complete or does not exist.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CHILD = "from jumok.interop.import_worker import work; work()"
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What was imported: for people, and for `--json`."""
+    """The report of an import. The command line prints it as text or, with `--json`, as JSON."""
 
     folder: str
     format: str
@@ -63,12 +63,12 @@ def import_model(
 
 
 def describe_foreign_model(path: str | Path, *, max_seconds: float = MAX_SECONDS) -> ImportReport:
-    """Return what an import of a model would report; nothing is written."""
+    """Return the report that an import of a model would have. Nothing is written."""
     return _run_worker(Path(path), None, ImportChoices(), max_seconds)
 
 
 def _run_worker(path: Path, out: Path | None, choices: ImportChoices, max_seconds: float) -> ImportReport:
-    """Return the report of the child; remove what it has left half-written."""
+    """Run the child process and return its report. Remove incomplete files of the child process."""
     task = json.dumps(
         {"path": str(path), "out": None if out is None else str(out), "choices": asdict(choices)}
     )

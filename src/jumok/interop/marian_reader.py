@@ -1,10 +1,10 @@
-"""Read a model of Marian: an OPUS-MT zip, or what Marian itself leaves in a folder.
+"""Read a model of Marian: an OPUS-MT zip, or a folder that Marian wrote in training.
 
-decoder.yml          names the weights and the vocabularies, and the settings of the search
-*.npz                weights as (in, out) matrices; `special:model.yml` holds the settings, padded with NULs
+decoder.yml          has the file names of the weights and vocabularies, and the settings of the search
+*.npz                weights as (in, out) matrices; `special:model.yml` has the settings, padded with NULs
 *.yml                vocabularies, token → id; or *.spm, SentencePiece models whose ids are the vocabulary
-source.spm, …        the SentencePiece models that go with a *.yml vocabulary
-preprocess.sh        is never run; jumok.text.joint_vocabulary normalises text as OPUS-MT's script does
+source.spm, …        the SentencePiece models, if the vocabulary is a *.yml file
+preprocess.sh        is never run; jumok.text.joint_vocabulary normalises text like OPUS-MT's script
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ SETTINGS = "special:model.yml"
 _POSITIONS_REASON = "those that Marian trained with; --positions sinusoidal takes those of transformers"
 _ATTENTION = {"q": "q_proj", "k": "k_proj", "v": "v_proj", "o": "out_proj"}
 _AUTOREGRESSION = {"rnn": "an SSRU", "average-attention": "average attention"}
-# Setting, the value that jumok can compute, what a missing setting means, why no other value.
+# Each row has the setting, the only value that jumok supports, the default of a missing setting, and the
+# reason why other values are refused.
 _REQUIRED: tuple[tuple[str, Any, Any, str], ...] = (
     ("type", "transformer", "", "only Transformers can be imported"),
     ("transformer-preprocess", "", "", "only post-norm models (preprocess empty) can be imported"),
@@ -111,19 +112,19 @@ def _weights_file(package: Package, decoder: Mapping[str, Any]) -> str:
     named = _plain_names(decoder.get("models"))
     if len(named) > 1:
         raise package.refusal(f"it is an ensemble of {len(named)} models", "Import one of them.")
-    found = [name for name in package.names(".npz") if not name.endswith(".optimizer.npz")]
+    candidates = [name for name in package.names(".npz") if not name.endswith(".optimizer.npz")]
     if named and named[0] in package:
         return named[0]
-    if len(found) == 1:
-        return found[0]
+    if len(candidates) == 1:
+        return candidates[0]
     reason = (
         f"decoder.yml names {named[0]:.80}, which is missing" if named else "no decoder.yml names its weights"
     )
-    raise package.refusal(f"{reason}, and there are {len(found)} .npz files")
+    raise package.refusal(f"{reason}, and there are {len(candidates)} .npz files")
 
 
 def _plain_names(value: object) -> list[str]:
-    """Return the file name of each path: decoder.yml may have paths of the machine that wrote it."""
+    """Return the file name of each path. The paths in decoder.yml may be paths of another computer."""
     values = value if isinstance(value, list) else [value]
     return [str(name).replace("\\", "/").rpartition("/")[2] for name in values if name]
 
@@ -137,7 +138,7 @@ def _read_arrays(package: Package, name: str) -> dict[str, np.ndarray[Any, Any]]
         raise package.refusal(f"{name} is not an .npz file of arrays ({error})") from None
     except (MemoryError, KeyboardInterrupt):
         raise
-    except Exception as error:  # zlib.error, SyntaxError of a header and others have no common base
+    except Exception as error:  # zlib.error, SyntaxError and other errors have no common base class
         raise package.refusal(f"{name} is damaged ({type(error).__name__}: {error})") from None
 
 
@@ -243,7 +244,7 @@ def _target_sentencepiece(package: Package, vocabularies: list[ForeignVocabulary
 
 
 def _normaliser(package: Package) -> str:
-    """Return "opus-mt" for OPUS-MT's preprocess.sh, recognised by its first substitution, else "none"."""
+    """Return "opus-mt" if preprocess.sh has the first substitution of OPUS-MT's script, or else "none"."""
     if "preprocess.sh" not in package or package.sizes["preprocess.sh"] > 10**6:
         return "none"
     return "opus-mt" if "s/，/,/g".encode() in package.read("preprocess.sh") else "none"
@@ -258,7 +259,7 @@ def _huggingface_weights(
     layers: Mapping[str, int],
     table: SettingsTable,
 ) -> dict[str, Tensor]:
-    """Return the weights under Hugging Face's names, matrices as (out, in)."""
+    """Return the weights under the names of Hugging Face. Matrices have the shape (out, in)."""
 
     def tensor(name: str) -> Tensor:
         if name not in arrays:
@@ -299,13 +300,13 @@ def _huggingface_weights(
 
 def _embeddings(arrays: Mapping[str, Any], tensor: Any) -> dict[str, Tensor]:
     if "Wemb" in arrays:
-        found = {"model.shared.weight": tensor("Wemb")}
+        weights = {"model.shared.weight": tensor("Wemb")}
     else:
-        found = {
+        weights = {
             f"model.{side}.embed_tokens.weight": tensor(f"{side}_Wemb") for side in ("encoder", "decoder")
         }
     if "decoder_ff_logit_out_Wt" in arrays:
-        found["lm_head.weight"] = tensor("decoder_ff_logit_out_Wt")
+        weights["lm_head.weight"] = tensor("decoder_ff_logit_out_Wt")
     elif "decoder_ff_logit_out_W" in arrays:
-        found["lm_head.weight"] = tensor("decoder_ff_logit_out_W").t().contiguous()
-    return found
+        weights["lm_head.weight"] = tensor("decoder_ff_logit_out_W").t().contiguous()
+    return weights

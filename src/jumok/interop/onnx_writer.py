@@ -3,9 +3,9 @@
     encoder_model.onnx    input_ids, attention_mask -> last_hidden_state
     decoder_model.onnx    input_ids, encoder_hidden_states, encoder_attention_mask -> logits
 
-Beside them are the configuration and the tokenizer of `--to huggingface`, with jumok's ids. Opset 18: from 23
-on torch writes an `Attention` operator, in which onnxruntime refuses jumok's masks. An export needs the
-packages onnx and onnxscript.
+The folder also has the configuration and the tokenizer of `--to huggingface`, with jumok's ids. The opset is
+18, because torch writes an `Attention` operator from opset 23 on, and onnxruntime refuses jumok's masks in
+this operator. An export needs the packages onnx and onnxscript.
 """
 
 from __future__ import annotations
@@ -75,8 +75,11 @@ class _Decoder(nn.Module):
 
 
 def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
-    """Return file name → bytes; an UnsupportedError names what does not fit or is not installed."""
-    files = huggingface_files(exported, own_ids=True)  # refuses what does not fit
+    """Return the contents of the files, by file name.
+
+    The UnsupportedError names a setting that the format cannot represent, or a missing package.
+    """
+    files = huggingface_files(exported, own_ids=True)  # raises an error if a setting cannot be represented
     try:
         importlib.import_module("onnxscript")
     except ImportError:
@@ -84,7 +87,7 @@ def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
             "An export to ONNX needs the packages onnx and onnxscript: pip install 'jumok[onnx]'."
         ) from None
     model = exported.model
-    if not isinstance(model, Transformer):  # `huggingface_files` has refused it
+    if not isinstance(model, Transformer):  # impossible: `huggingface_files` has raised an error
         raise TypeError(type(model).__name__)
     max_length = max_positions_of(exported.card.recipe.model)
     batch, source, target = (
@@ -113,7 +116,7 @@ def onnx_files(exported: ExportedModel) -> dict[str, bytes]:
 
 
 def _export(module: nn.Module, inputs: dict[str, Tensor], dynamic: tuple[Any, ...], output: str) -> bytes:
-    """Return the graph of a module with its weights inside, as one file."""
+    """Return the graph of a module, including its weights, as the bytes of one file."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch's exporter warns about its own code
         path = Path(folder) / "graph.onnx"

@@ -1,8 +1,9 @@
-"""Read what `jumok export --to huggingface` wrote: the same model, to the bit, unless it was trained further.
+"""Read a model that `jumok export --to huggingface` wrote.
 
-`jumok_export.json` beside the Hugging Face files holds the model card and jumok's embedding of `<pad>`. The
-Hugging Face files cannot hold this embedding: there, decoding begins with `<pad>`, so the exported embedding
-of `<pad>` is a copy of that of `<s>`.
+The result is identical to the exported model, to the bit, unless the export was trained further.
+`jumok_export.json` beside the Hugging Face files stores the model card and jumok's embedding of `<pad>`. The
+Hugging Face files cannot store this embedding. There, decoding begins with `<pad>`, so the exported embedding
+of `<pad>` is a copy of the embedding of `<s>`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ EXPORT_RECORD = "jumok_export.json"
 
 
 def read_own_export(package: Package, path: Path, choices: ImportChoices) -> ImportedModel:
-    """Return the model that was exported. If it was trained further, its scores are dropped."""
+    """Return the exported model. If the export was trained further, its scores are dropped."""
     _refuse_choices(package, choices)
     record = package.json(EXPORT_RECORD)
     card = card_from_json(path / EXPORT_RECORD, _mapping(package, record, "card"))
@@ -91,7 +92,7 @@ def read_own_export(package: Package, path: Path, choices: ImportChoices) -> Imp
 
 
 def _refuse_choices(package: Package, choices: ImportChoices) -> None:
-    """Refuse options for what the export record says: languages and positions."""
+    """Raise an error for options that the export record determines: languages and positions."""
     options = {
         "--positions": choices.positions != "auto",
         "--from": choices.source_language,
@@ -128,7 +129,7 @@ def _pad_row(package: Package, record: dict[str, Any], width: int) -> Tensor:
 
 
 def _with_pad_first(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the weights with the rows of the vocabulary in jumok's order."""
+    """Move the row of `<pad>` from the end to the start, as in jumok's vocabulary."""
     moved = {"model.shared.weight": theirs["model.shared.weight"].roll(1, dims=0)}
     if "final_logits_bias" in theirs:
         moved["final_logits_bias"] = theirs["final_logits_bias"].flatten().roll(1)
@@ -136,7 +137,7 @@ def _with_pad_first(theirs: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _tokenizers(package: Package, stored: dict[str, Any], *, first: int) -> TokenizerPair:
-    """Return the tokenizers; `first` is the id of the first token that is not special."""
+    """Return the tokenizers. `first` is the id of the first token that is not special."""
     if stored.get("kind") == "sentencepiece":
         tokenizer = Tokenizer.from_bytes(package.read("source.spm"))
         return TokenizerPair(tokenizer, tokenizer, shared=True)
@@ -166,11 +167,11 @@ def _weights(
 ) -> dict[str, Tensor]:
     pre_norm = settings.norm == "pre"
     order = halves_to_interleaved(settings.width)
-    if channel_order(settings) is None:  # a stored table of positions: channels are as in jumok
+    if channel_order(settings) is None:  # the channels in the export have the same order as in jumok
         order = torch.arange(settings.width)
     shared = theirs["model.shared.weight"][:, order].clone()
     if pad_row is None:
-        shared[BEGIN] = shared[PAD]  # decoding began with <pad> while the model was trained further
+        shared[BEGIN] = shared[PAD]  # in further training, decoding began with <pad>
     else:
         shared[PAD] = pad_row
     weights = {"source_embedding.weight": shared}
@@ -194,16 +195,16 @@ def _weights(
 
 
 def _setting_of_bias(name: str) -> str:
-    """Return the setting that adds a bias to the output or to attention; "" for any other weight."""
+    """Return the setting that adds this bias to the output or to attention, or "" for any other weight."""
     if name == "output.bias":
         return "model.output_bias"
-    # `around_attention` is the residual around attention: its bias is that of the norm.
+    # `around_attention` is the residual connection around attention. Its bias is the bias of a norm.
     is_attention_bias = name.endswith(".bias") and "attention." in name and "around" not in name
     return "model.attention_bias" if is_attention_bias else ""
 
 
 def _used_biases(settings: TransformerSettings, weights: dict[str, Tensor]) -> dict[str, bool]:
-    """Return whether the model has each kind of bias: its card says so, or one of them is not zero."""
+    """Return for each kind of bias whether the model has it: in its card, or as a weight that is not zero."""
     used = {"model.attention_bias": settings.attention_bias, "model.output_bias": settings.output_bias}
     for name, tensor in weights.items():
         if (setting := _setting_of_bias(name)) and bool(tensor.any()):
@@ -217,6 +218,6 @@ def _updated_card(
     recipe = with_settings(card.recipe, biases)
     facts = dict(card.facts) | ({LICENCE: choices.licence} if choices.licence else {})
     if trained_further:
-        facts.pop(INT8_COSTS, None)  # it was measured with the old weights
+        facts.pop(INT8_COSTS, None)  # this fact was measured with the old weights
         return replace(card, recipe=recipe, facts=facts, scores={})
     return replace(card, recipe=recipe, facts=facts)

@@ -1,7 +1,7 @@
-"""The untrusted files of a model: a folder or a zip, read file by file. Nothing is executed or extracted.
+"""The untrusted files of a model in a folder or a zip. Files are read one by one, and never run or extracted.
 
-A zip that holds one folder is read as that folder. Names that lead outside, files that are too large and
-git-LFS pointers are refused.
+If a zip contains a single folder, it is read like this folder. File names that lead outside the zip, files
+that are too large and git-LFS pointers are refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from jumok.storage.folders import read_regular_file
 MAX_FILE_BYTES = 16 * 2**30
 MAX_TEXT_BYTES = 64 * 2**20
 MAX_COMPRESSION = 200
-"""The maximum compression ratio of a file above 1 MiB in a zip. Weights hardly compress; a zip bomb does."""
+"""The maximum compression ratio of a file above 1 MiB in a zip. Weights are hardly compressible, whereas a
+zip bomb has a very high ratio."""
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -27,7 +28,7 @@ def refusal(name: str, reason: str, advice: str = "Get the model again from its 
 
 
 class Package:
-    """The files of a model by name; `label` is the name of the folder or zip, for messages."""
+    """The files of a model by name. Messages name the folder or zip by `label`."""
 
     def __init__(self, label: str, sizes: dict[str, int]) -> None:
         self.label = label
@@ -119,7 +120,7 @@ class _Zip(Package):
             EOFError,
         ) as error:
             raise self.refusal(f"{name} cannot be unpacked ({error})") from None
-        except Exception as error:  # zlib.error and lzma.LZMAError have no common base
+        except Exception as error:  # zlib.error and lzma.LZMAError have no common base class
             raise self.refusal(f"{name} cannot be unpacked ({type(error).__name__}: {error})") from None
 
 

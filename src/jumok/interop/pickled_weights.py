@@ -1,8 +1,8 @@
-"""Weights in `pytorch_model.bin`, the one format of `interop` that is a pickle.
+"""Read weights from `pytorch_model.bin`, the only format of `interop` that is a pickle.
 
-torch's restricted unpickler builds tensors and nothing else: an object of any other kind is an error before
-it is made. This is the only file of jumok that may call it (tests/test_architecture.py), and it runs only in
-the child process of `importing.py`.
+The restricted unpickler of torch creates only tensors and plain containers. It raises an error before it
+creates an object of any other type. Only this module may call the unpickler (tests/test_architecture.py), and
+it runs only in the child process of `importing.py`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def read_pickled_weights(package: Package, name: str) -> dict[str, Tensor]:
         content = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except MemoryError:
         raise
-    except Exception as error:  # the unpickler raises whatever a damaged file makes it raise
+    except Exception as error:  # a damaged file can make the unpickler raise any exception
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise package.refusal(f"{name} is not a file of weights only ({reason:.200})") from None
     if not isinstance(content, dict) or not all(

@@ -1,4 +1,4 @@
-"""The text of an imported model's README, and the licence that its front matter or the LICENSE file names."""
+"""Read the README of an imported model, and its licence, which is in the README or in the file LICENSE."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 MAX_README_BYTES = 1_000_000
 MAX_KEPT_CHARACTERS = 100_000
-"""Characters of the README that a model folder keeps."""
+"""The maximum number of characters of the README that are copied into the model folder."""
 MAX_LICENCE_BYTES = 100_000
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
 _LICENCE = re.compile(r"^license:[ \t]{0,8}[\"']?([\w.+ -]{1,80}?)[\"']?[ \t]{0,8}$", re.MULTILINE)
@@ -22,10 +22,10 @@ def read_readme(package: Package) -> str:
 
 
 def read_licence(package: Package) -> str:
-    """Return the licence that a model names, or ""."""
+    """Return the licence in the front matter of the README or in the file LICENSE, or "" if there is none."""
     front_matter = _FRONT_MATTER.match(_readme(package))
-    if front_matter and (found := _LICENCE.search(front_matter[1])):
-        return found[1].strip()
+    if front_matter and (match := _LICENCE.search(front_matter[1])):
+        return match[1].strip()
     if "LICENSE" in package and package.sizes["LICENSE"] < MAX_LICENCE_BYTES:
         text = package.read("LICENSE").decode("utf-8", errors="replace")
         return "cc-by-4.0" if "Attribution 4.0 International" in text else "see LICENSE in the original"

@@ -1,4 +1,4 @@
-"""Checked look-ups in the settings of an untrusted model, which may hold anything."""
+"""Look up settings of an untrusted model, and check their types and ranges."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 class SettingsTable:
     """The settings in one file of a package.
 
-    Numbers out of range and values of other types are refused; only `text` replaces them by its default.
+    The methods raise an error if a value has another type or a number is out of range. Only `text` returns
+    its default if the value has another type.
     """
 
     def __init__(self, package: Package, file: str, values: Mapping[str, Any]) -> None:
@@ -46,7 +47,7 @@ class SettingsTable:
         return value if isinstance(value, str) else default
 
     def require(self, name: str, wanted: Any, default: Any, why: str) -> None:
-        """Refuse a model in which a setting is not what jumok can compute."""
+        """Raise an error if a setting differs from `wanted`, the only value that jumok supports."""
         value = self._values.get(name, default)
         if value != wanted:
             raise self._package.refusal(
@@ -61,5 +62,5 @@ class SettingsTable:
 def _shown(value: Any) -> str:
     try:
         return f"{value!r:.60}"
-    except ValueError:  # Python prints no integer of more than 4,300 digits
+    except ValueError:  # Python refuses to print integers of more than 4,300 digits
         return "a very large number"

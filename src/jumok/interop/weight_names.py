@@ -1,11 +1,13 @@
 """The weights of a Transformer in jumok and in Hugging Face's encoder-decoder classes: names and channels.
 
-jumok and Hugging Face compute the same. Two things differ besides the names:
+jumok and Hugging Face compute the same function. Their weights differ in three ways:
 
-- Channels. Hugging Face's sinusoids are [sin … sin | cos … cos] and jumok's sin, cos, sin, cos. One
-  permutation of the width, applied to every matrix that reads or writes states, converts one into the other
-  without rounding.
-- The first token. Marian decodes from a zero vector, which is the row of `<pad>`; jumok from `<s>`.
+- The names of the weights.
+- The order of the channels. Hugging Face's sinusoids are [sin … sin | cos … cos], and jumok's sinusoids are
+  [sin, cos, sin, cos, …]. A permutation of the channels in every matrix that reads or writes states converts
+  the weights without rounding.
+- The first token. Decoding begins with a zero vector in Marian, which is the row of `<pad>`, and with
+  `<s>` in jumok.
 """
 
 from __future__ import annotations
@@ -24,19 +26,22 @@ if TYPE_CHECKING:
     from jumok.config.recipe import TransformerSettings
 
 SECOND_BEGIN, RENAMED_SECOND_BEGIN = "<s>", "<unused:s>"
-"""An ordinary token of some models of Marian, and its name in exports, where `<s>` is the special token."""
+"""Some Marian models have an ordinary token `<s>`. Exports rename this token, because in an export `<s>` is a
+special token."""
 
 _ATTENTION = (("query", "q_proj"), ("key", "k_proj"), ("value", "v_proj"), ("out", "out_proj"))
 
 
 @dataclass(frozen=True, slots=True)
 class NamePair:
-    """One linear map or norm under both names, and which of its axes are channels of the states."""
+    """The names of a linear map or a norm in jumok and in Hugging Face."""
 
     ours: str
     theirs: str
     rows: bool = False
+    """Whether the rows of the weight are channels of the states."""
     columns: bool = False
+    """Whether the columns of the weight are channels of the states."""
 
 
 def halves_to_interleaved(width: int) -> Tensor:
@@ -60,7 +65,10 @@ def permute(tensor: Tensor, pair: NamePair, order: Tensor) -> Tensor:
 
 
 def layer_names(encoder_layers: int, decoder_layers: int, *, pre_norm: bool) -> Iterator[NamePair]:
-    """Yield the names of all parts of both stacks; each part has a `.weight` and may have a `.bias`."""
+    """Yield the names of all parts of the encoder and the decoder.
+
+    Each part has a `.weight` and may have a `.bias`.
+    """
     for stack, layers in (("encoder", encoder_layers), ("decoder", decoder_layers)):
         for layer in range(layers):
             ours, theirs = f"{stack}.{layer}", f"model.{stack}.layers.{layer}"
@@ -91,12 +99,15 @@ def _norm(ours: str, theirs: str) -> NamePair:
 
 
 def channel_order(settings: TransformerSettings) -> Tensor | None:
-    """Return `order` with theirs[i] = ours[order[i]]; None for no change, if the export stores positions."""
+    """Return the permutation `order` with theirs[i] = ours[order[i]], or None if the order is the same.
+
+    The order of channels differs only for sinusoidal positions. Exports store all other positions as a table.
+    """
     return interleaved_to_halves(settings.width) if settings.positions == "sinusoidal" else None
 
 
 def distinct_names(tokens: Sequence[str]) -> list[str]:
-    """Return a distinct name for each token id: a second `<s>`, an ordinary token, is renamed."""
+    """Return a distinct name for each token id. A second `<s>`, which is an ordinary token, is renamed."""
     return [
         RENAMED_SECOND_BEGIN if token == SECOND_BEGIN and id_ != BEGIN else token
         for id_, token in enumerate(tokens)

@@ -1,9 +1,10 @@
-"""Precompiled character maps in SentencePiece models: refused in jumok's own, limited in imported ones.
+"""Checks the precompiled character maps in SentencePiece models.
 
-The map is a binary trie that SentencePiece follows with few checks; crafted maps have crashed it. jumok
-normalises text itself (`normalisation.py`), so its own tokenizers have no map. This module finds the map in
-the bytes of the model, before SentencePiece sees them. For that, it reads these fields of the protocol buffer
-(https://protobuf.dev/programming-guides/encoding/):
+A character map is a binary trie that SentencePiece follows with few checks. Crafted maps have crashed
+SentencePiece. jumok normalises text itself (`normalisation.py`), so tokenizers that jumok trained have no
+map, and a model folder of jumok with a map is refused. In imported models, the size of the map's texts is
+limited. This module finds the map in the bytes of the model, before SentencePiece reads them. It reads these
+fields of the protocol buffer (https://protobuf.dev/programming-guides/encoding/):
 
     ModelProto:      1 pieces   2 trainer_spec   3 normalizer_spec   4 self_test_data   5 denormalizer_spec
     NormalizerSpec:  1 name     2 precompiled_charsmap   …
@@ -22,12 +23,12 @@ _NORMALIZER_SPECS = (3, 5)
 _CHARACTER_MAP = 2
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 MAX_EXPANSION = 64
-"""Bytes that one character may become. In Unicode's NFKC the most is 33, for ﷺ."""
-_MAX_TAG = 2**32 - 1  # a C++ reader ignores the bits above, which could hide a character map
+"""The maximum number of bytes that may replace one character. In Unicode's NFKC the maximum is 33, for ﷺ."""
+_MAX_TAG = 2**32 - 1  # a C++ reader ignores higher bits, so a tag with such bits could hide a character map
 
 
 def refuse_character_map(data: bytes) -> None:
-    """Raise a ModelFolderError if a SentencePiece model has a character map, or cannot be read."""
+    """Raise a ModelFolderError if a SentencePiece model has a character map or is damaged."""
     if any(_character_maps(data)):
         raise ModelFolderError(
             "this is not a tokenizer that jumok wrote: it has a precompiled character map, which may be "
@@ -56,7 +57,10 @@ def limit_character_map(data: bytes) -> None:
 
 
 def _character_maps(data: bytes) -> list[bytes]:
-    """Return the character maps in a SentencePiece model; raise a ModelFolderError if it is none."""
+    """Return the character maps in a SentencePiece model.
+
+    Raise a ModelFolderError if the data is not a SentencePiece model.
+    """
     try:
         return [
             data[inner_start:inner_end]
@@ -75,7 +79,7 @@ def _character_maps(data: bytes) -> list[bytes]:
 def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Yield the number, start and end of the length-delimited fields of a message.
 
-    Fields with number 1 and less than 128 bytes, such as most tokens, are skipped.
+    Fields with number 1 and less than 128 bytes are skipped for speed. Most tokens are such fields.
     """
     position = start
     while position < end:
@@ -102,7 +106,7 @@ def _fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int]]
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return a number of seven bits per byte, and the position after it."""
+    """Decode an integer with seven bits per byte. Return the integer and the position after it."""
     value = 0
     for shift in range(0, 70, 7):
         byte = data[position]

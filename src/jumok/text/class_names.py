@@ -1,7 +1,7 @@
 """The names of classes as a vocabulary: one token per class, after the four special tokens.
 
-A classifier produces one token. So classes take the place of a target vocabulary, and the output layer, the
-loss and the model folder are the same as for other models.
+The output of a classifier is one token. The classes are used as the target vocabulary, so that a classifier
+has the same output layer, loss and model folder as other models.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ClassNames(Tokenizer):
         return text
 
     def encode(self, text: str) -> list[int]:
-        """Return one id: that of the class, or that of `<unk>` if no class has this name."""
+        """Return a list with the id of the class, or with the id of `<unk>` if no class has this name."""
         return [self._ids.get(text, UNKNOWN)]
 
     def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:

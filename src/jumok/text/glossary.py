@@ -3,10 +3,10 @@
     student → 수강생        a term with its translation
     jumok → jumok           a term that is not translated
 
-A term in lower case is found in any case; one with capital letters only as it is written ("US" is not "us").
-Terms are whole words; a Korean one may be followed by particles. Of terms that begin at the same word, the
-longest is found, and none that overlaps it.
-Addresses and placeholders (`https://…`, `name@host`, `{name}`, `%s`) are never translated.
+Matching ignores case for a term in lower case. A term with capital letters matches only its exact spelling,
+so "US" does not match "us". Terms match whole words, and Korean terms may be followed by particles. If
+several terms begin at the same word, the longest is used. Matches do not overlap. Addresses and placeholders
+(`https://…`, `name@host`, `{name}`, `%s`) are never translated.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
     from jumok.text.words import Span
 
-# An address ends before these characters: a Korean particle follows it without a space.
+# An address ends before these characters, because a Korean particle can follow an address without a space.
 _NOT_IN_ADDRESS = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
 _URL = rf"(?:https?|ftp)://[^\s<>\"{_NOT_IN_ADDRESS}]+|www\.[^\s<>\"{_NOT_IN_ADDRESS}]+"
-# Begins where a run of its letters does, so that a long run costs linear time.
+# A match must begin at the start of a run of these characters. Otherwise a long run would take quadratic
+# time.
 _EMAIL = r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++"
 _IP_ADDRESS = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)"
 _BRACES = r"\{\{[^{}\n]*\}\}|[$%#]?\{[^{}\n]*\}"
@@ -40,24 +41,24 @@ _PRINTF = (  # not "0.5%p", a percentage point
 )
 _CODE = r"`[^`\n]+`"
 _PROTECTED = re.compile("|".join((_URL, _EMAIL, _IP_ADDRESS, _BRACES, _PRINTF, _CODE)))
-_AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # punctuation of the sentence, not of the address
+_AFTER_ADDRESS = ".,;:!?)]}'\"”’»…。、"  # at the end of an address, these belong to the sentence
 
 _UNSPACED = character_set(UNSPACED_RANGES)
 # A term may begin where a match of this pattern begins.
 _TERM_START = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+|[^\w\s]")
 _WORD_CHARACTER = re.compile(rf"[^\W_{_UNSPACED}]")
 _HANGUL = re.compile("[가-힣]+")
-_KEY_LENGTH = 2  # first letters by which `Glossary._lengths` finds terms
+_KEY_LENGTH = 2  # the number of first letters in the keys of `Glossary._lengths`
 
 
 @dataclass(frozen=True, slots=True)
 class TermMatch:
-    """A term in a sentence: its span, and the text that the translation must have for it."""
+    """A term in a sentence: its span, and the text that must represent the term in the translation."""
 
     span: Span
     target: str
     protected: bool = False
-    """Whether it is an address, a placeholder or `code`, which must be somewhere in the translation."""
+    """Whether the match is an address, a placeholder or `code`. Its position in the translation is free."""
 
 
 class Glossary:
@@ -70,7 +71,7 @@ class Glossary:
             if not isinstance(source, str) or not isinstance(target, str):
                 raise DataError(f"A glossary has pairs of texts. Received: {(source, target)!r:.80}.")
             self._add(" ".join(source.split()), " ".join(target.split()))
-        # First letters → the lengths of the terms that begin with them, the longest first.
+        # First letters → the lengths of the terms that begin with these letters, in descending order.
         self._lengths: dict[str, list[int]] = {}
         for length, beginning in sorted({(len(term), term[:_KEY_LENGTH].lower()) for term in self.terms}):
             self._lengths.setdefault(beginning, []).insert(0, length)
@@ -82,12 +83,12 @@ class Glossary:
         return f"Glossary({len(self.terms):,} terms)"
 
     def find(self, sentence: str, protected: Sequence[TermMatch] = ()) -> list[TermMatch]:
-        """Return the terms of a sentence and the `protected` matches, in order; no two of them overlap."""
+        """Return the terms of a sentence and the `protected` matches, in order. Matches do not overlap."""
         sentence, offsets = plain_offsets(sentence)
         lower = sentence.lower()
         if len(lower) != len(sentence):  # one letter becomes two: İ
             lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in sentence)
-        found, protected_spans = list(protected), [match.span for match in protected]
+        matches, protected_spans = list(protected), [match.span for match in protected]
         position = 0
         for start in (match.start() for match in _TERM_START.finditer(sentence)):
             if start < position or any(a <= offsets[start] < b for a, b in protected_spans):
@@ -95,11 +96,11 @@ class Glossary:
             match = self._match_at(sentence, lower, start)
             if match is None:
                 continue
-            span = (offsets[start], offsets[match.span[1] - 1] + 1)  # in the sentence as it was given
+            span = (offsets[start], offsets[match.span[1] - 1] + 1)  # in the original sentence
             if not _overlaps(span, protected):
-                found.append(replace(match, span=span))
+                matches.append(replace(match, span=span))
                 position = match.span[1]
-        return sorted(found, key=lambda match: match.span)
+        return sorted(matches, key=lambda match: match.span)
 
     def _add(self, source: str, target: str) -> None:
         if not source or not target:
@@ -114,7 +115,7 @@ class Glossary:
             )
 
     def _match_at(self, sentence: str, lower: str, start: int) -> TermMatch | None:
-        """Return the longest term that begins at `start`. One with a capital letter must be as written."""
+        """Return the longest term that begins at `start`. Case matters for terms with a capital letter."""
         for key_length in range(_KEY_LENGTH, 0, -1):
             for length in self._lengths.get(lower[start : start + key_length], ()):
                 end = start + length
@@ -128,17 +129,17 @@ def find_protected(sentence: str) -> list[TermMatch]:
     """Return the addresses, placeholders and `code` of a sentence."""
     if not may_have_protected(sentence):
         return []
-    found = []
+    protected = []
     for match in _PROTECTED.finditer(sentence):
         text = match.group()
         if text[0] not in "{`$%#":
             text = text.rstrip(_AFTER_ADDRESS)
-        found.append(TermMatch((match.start(), match.start() + len(text)), text, protected=True))
-    return found
+        protected.append(TermMatch((match.start(), match.start() + len(text)), text, protected=True))
+    return protected
 
 
 def _ends_word(sentence: str, start: int, end: int) -> bool:
-    """Whether a term ends where a word ends, or where the particles of a Korean word begin."""
+    """Return whether a term ends at the end of a word, or before the particles of a Korean word."""
     if end < len(sentence) and unicodedata.category(sentence[end])[0] == "M":  # a vowel sign: कम in कमी
         return False
     if (
@@ -153,7 +154,8 @@ def _ends_word(sentence: str, start: int, end: int) -> bool:
     term, tail = sentence[start:end], hangul.group()
     if _HANGUL.fullmatch(term[-1]):
         return noun_ends_before(term, tail)
-    # The last sound of "jumok" is not known: the particles after a consonant and those after a vowel fit.
+    # The last sound of a foreign word such as "jumok" is unknown, so both forms of each particle are
+    # accepted.
     return any(noun_ends_before(syllable, tail) for syllable in "각가")
 
 

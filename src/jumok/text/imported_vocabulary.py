@@ -19,7 +19,7 @@ _SOURCE, _TARGET, _VOCABULARY = IMPORTED_VOCABULARY
 
 
 class _StoredVocabulary(BaseModel):
-    """The content of `vocabulary.json`. `target` is None if both sides have the tokens of `source`."""
+    """The content of `vocabulary.json`. If `target` is None, both sides use the tokens in `source`."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,7 +32,7 @@ class _StoredVocabulary(BaseModel):
 def imported_to_files(
     source: JointVocabularyTokenizer, target: JointVocabularyTokenizer, *, shared: bool
 ) -> dict[str, bytes]:
-    """Return file name → bytes."""
+    """Return the contents of the tokenizer files, by file name."""
     vocabulary = {
         "source": source.vocabulary,
         "target": None if shared else target.vocabulary,
@@ -44,7 +44,7 @@ def imported_to_files(
 
 
 def imported_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
-    """Return the tokenizers; the inverse of `imported_to_files`."""
+    """Return the tokenizers that the files describe. This is the inverse of `imported_to_files`."""
     try:
         stored = _StoredVocabulary.model_validate_json(files[_VOCABULARY])
     except ValidationError as error:

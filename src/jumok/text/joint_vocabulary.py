@@ -1,12 +1,11 @@
 """The tokenizer of a Marian model: SentencePiece splits a text, and a separate vocabulary has the ids.
 
-Such a model has one SentencePiece model per language and, as a rule, one vocabulary for both. A piece is
-looked up as a string: the ids of SentencePiece are not used, a piece that the vocabulary lacks is `<unk>`,
-and a substring that is no piece of its own SentencePiece model may still be in the vocabulary, from the other
-language.
+Such a model has one SentencePiece model per language and usually one vocabulary for both languages. Pieces
+are looked up in the vocabulary as strings, and the ids of SentencePiece are not used. A piece that is not in
+the vocabulary becomes `<unk>`. The vocabulary also contains the pieces of the other language.
 
-A model with several target languages has tokens such as `>>ko<<`. A source that begins with one asks for that
-language; `code` is put before every other source.
+A model with several target languages has tokens such as `>>ko<<`. If a source begins with such a token, the
+token determines the target language. Otherwise the tokenizer puts `code` before the source.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 NORMALISERS = ("none", "opus-mt")
-"""What happens to a text before SentencePiece: nothing, or what OPUS-MT's `preprocess.sh` does."""
+"""The processing of a text before SentencePiece: none, or the steps of OPUS-MT's `preprocess.sh`."""
 
 _SPECIAL_TOKENS = {PAD: "<pad>", UNKNOWN: "<unk>", BEGIN: "<s>", END: "</s>"}
 _UNKNOWN_TEXT = "⁇"
@@ -55,8 +54,8 @@ _SPACES = re.compile(" +")
 class JointVocabularyTokenizer(TokenTable):
     """A SentencePiece model and the vocabulary in which its pieces are looked up.
 
-    `vocabulary` has the tokens from id 4 on. `code` is a token such as `>>ko<<` that is put before every text
-    without one, or "". On the target side texts have no codes.
+    `vocabulary` has the tokens from id 4 on. `code` is a token such as `>>ko<<`, or "". It is put before
+    every source text that does not begin with such a token. Target texts have no codes.
     """
 
     def __init__(
@@ -96,19 +95,22 @@ class JointVocabularyTokenizer(TokenTable):
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """Return everything that determines the ids, for comparisons; `tokenizer_files` stores tokenizers."""
+        """Return everything that determines the ids. The bytes are for comparisons and not for storage.
+
+        `tokenizer_files` stores tokenizers.
+        """
         settings = [self.vocabulary, self.normaliser, self.code, self._is_source]
         return json.dumps(settings, ensure_ascii=False).encode() + b"\0" + self.sentencepiece
 
     def accepting_any_text(self) -> JointVocabularyTokenizer:
-        """Return a copy that treats an unknown language code as text, as servers need."""
+        """Return a copy that treats an unknown language code as text, for use in servers."""
         accepting = copy.copy(self)
         accepting._refuses_unknown_codes = False
         return accepting
 
     @cached_property
     def _seen_spaces(self) -> frozenset[str]:
-        """The `SPECIAL_CHARACTERS` that the tokenizer knows, or that SentencePiece replaces by known ones."""
+        """The `SPECIAL_CHARACTERS` that the tokenizer encodes without `<unk>` or byte tokens."""
 
         def is_seen(character: str) -> bool:
             ids = self.encode(f"a{character}a")
@@ -121,7 +123,7 @@ class JointVocabularyTokenizer(TokenTable):
         return self.encode_batch([text])[0]
 
     def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:
-        """Return `encode` of each text, on all cores by default; a few texts are encoded without threads."""
+        """Return `encode` of each text. Many texts are encoded in threads, by default on all cores."""
         split = [self._split_code(replace_surrogates(text)) for text in texts]
         prepared = [
             normalise_punctuation(text) if self.normaliser == "opus-mt" else text for _, text in split
@@ -137,7 +139,7 @@ class JointVocabularyTokenizer(TokenTable):
         ]
 
     def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
-        """Return `encode(text)`; a strength above 0 is refused."""
+        """Return `encode(text)`. A strength above 0 raises an UnsupportedError."""
         if strength > 0:
             raise UnsupportedError(
                 "The tokenizer of an imported model has one segmentation per text. "
@@ -146,29 +148,32 @@ class JointVocabularyTokenizer(TokenTable):
         return self.encode(text)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text. Special tokens have no text, but `<unk>` is ⁇; invalid bytes become U+FFFD."""
+        """Return the text of token ids.
+
+        `<unk>` becomes ⁇, and the other special tokens have no text. Invalid bytes become U+FFFD.
+        """
         return super().decode(ids).strip()
 
     def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Return the index in `split_words(text)` for each token; a code that `encode` added has no word."""
+        """Return the index in `split_words(text)` for each token. A code that `encode` added has no word."""
         if self.code and ids and ids[0] == self._ids[self.code] and not text.startswith(self.code):
             return [NO_WORD, *super().word_of_token(text, ids[1:])]
         return super().word_of_token(text, ids)
 
     def _split_code(self, text: str) -> tuple[list[int], str]:
-        """Return [id of the language code] and the text after it.
+        """Return a list with the id of the language code, and the text after the code.
 
-        The code is the source's own, or else `code`; the list is empty if there is neither.
+        If the text does not begin with a code, the list has the id of `self.code`, or is empty if that is "".
         """
         if not self._is_source or not self.codes:
             return [], text
-        if found := _CODE.match(text):
-            if found[0] in self.codes:
-                return [self._ids[found[0]]], text[found.end() :]
+        if match := _CODE.match(text):
+            if match[0] in self.codes:
+                return [self._ids[match[0]]], text[match.end() :]
             if self._refuses_unknown_codes:
                 raise DataError(
-                    f"This model does not know the target language {found[0]:.40}."
-                    f"{suggest(found[0], self.codes)} It knows: {_listed(self.codes)}."
+                    f"This model does not know the target language {match[0]:.40}."
+                    f"{suggest(match[0], self.codes)} It knows: {_listed(self.codes)}."
                 )
         return ([self._ids[self.code]] if self.code else []), text
 
@@ -187,7 +192,7 @@ class JointVocabularyTokenizer(TokenTable):
 
 
 def normalise_punctuation(text: str) -> str:
-    """Return the text as OPUS-MT's `preprocess.sh` leaves it: ASCII punctuation, no control characters."""
+    """Apply the steps of OPUS-MT's `preprocess.sh`: use ASCII punctuation and remove control characters."""
     text = _FULL_STOP.sub(". ", text.translate(_PUNCTUATION))
     printable = "".join(" " if not c.isprintable() and not c.isspace() else c for c in text)
     return _SPACES.sub(" ", printable).strip(" ")

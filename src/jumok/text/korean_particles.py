@@ -2,8 +2,8 @@
 
     학생은 → 학생 + 은        교사 + 은 → 교사는        서울 + 으로 → 서울로
 
-Many particles have one form after a consonant and another after a vowel. Which sound a word ends in is exact
-for Hangul; a word in another script ends in the sound that its last letter or digit has when it is read.
+Many particles have one form after a consonant and another form after a vowel. The last sound of a word in
+Hangul is exact. The last sound of a word in another script is derived from its last letter or digit.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# (form after a consonant, form after a vowel), as the beginning of what follows a noun. A form comes before
-# the shorter ones that it begins with: 이나 before 이.
+# (form after a consonant, form after a vowel). Each form is the beginning of the text after a noun. A longer
+# form comes before its own prefixes, for example 이나 before 이.
 ALTERNATIONS = (
     ("이었", "였"),
     ("이에요", "예요"),
@@ -34,20 +34,20 @@ ALTERNATIONS = (
     ("이", "가"),
     ("아", "야"),
 )
-_ONLY_AT_END = frozenset({"이", "가", "아", "야", "다", "니"})  # particles only if nothing follows
-# After a vowel, the copula may keep its 이: 의사이다 is as right as 의사다.
+_ONLY_AT_END = frozenset({"이", "가", "아", "야", "다", "니"})  # particles only at the end of a word
+# After a vowel, the copula may keep its 이: both 의사이다 and 의사다 are correct.
 _KEPT_AFTER_VOWEL = ("이다", "이니", "이라", "이란", "이며", "이든")
 # Particles that have one form after every sound.
 _ONE_FORM = (
     "(?:에게서|에게|에서|에|의|도|만|까지|부터|마다|처럼|보다|하고|한테서|한테|께서|께|밖에|뿐|조차|마저|같이|대로|만큼|커녕"
     "|입니다|입니까|인가|인데|인지|이고|이지만)"
 )
-# A second particle, after 으로 or a particle with one form: 학생에게+는.
+# A second particle can follow 으로 or a particle with one form: 학생에게+는.
 _SECOND = "(?:은|는|도|만|의|까지|부터|요|조차|마저|나|라도|이나)?"
-# Particles that no noun ends in. A copula may follow them: 도서관에서다.
+# Particles that are never the end of a noun. The copula may follow these particles: 도서관에서다.
 _NEVER_IN_NOUN = re.compile("(?<=.)(?:에게서?|에서|까지|부터|처럼|한테서?|께서)$")
 _ADNOMINAL = "인"  # the copula before a noun: 학생인 친구; in 한국인, a Korean, it is part of the noun
-# What may follow the copula in the past: 이었+습니다, 였+다.
+# The endings of the copula in the past tense: 이었+습니다, 였+다.
 _COPULA_END = "(?:다|니|어|던|고|지만|습니다|습니까|으며|는데|어요)?"
 _PLURAL = "들"
 
@@ -60,12 +60,12 @@ _ENDS_IN_L = frozenset("178lr")  # 일, 칠, 팔, 엘, 알
 
 
 def ends_in_consonant(word: str) -> bool:
-    """Whether the last sound of a word is a consonant, as far as its spelling says."""
+    """Return whether the last sound of a word is a consonant, according to its spelling."""
     return _final_consonant(word) != ""
 
 
 def split_particle(word: str) -> tuple[str, str]:
-    """Return a word without its particles, and the particles, or "": 학생들은 → 학생, 들은."""
+    """Split a word into the noun and its particles ("" if there are none): 학생들은 → 학생, 들은."""
     for position in range(1, len(word)):
         stem, tail = word[:position], word[position:]
         if is_particle(stem, tail):
@@ -75,7 +75,7 @@ def split_particle(word: str) -> tuple[str, str]:
 
 
 def is_particle(stem: str, tail: str) -> bool:
-    """Whether `tail` is a particle, or several, in the form that it has after `stem`."""
+    """Return whether `tail` is one or more particles, in the form that particles have after `stem`."""
     if tail.startswith(_PLURAL) and (tail == _PLURAL or is_particle(_PLURAL, tail[1:])):
         return True
     consonant, is_l = ends_in_consonant(stem), _final_consonant(stem) == "ㄹ"
@@ -83,12 +83,12 @@ def is_particle(stem: str, tail: str) -> bool:
 
 
 def noun_ends_before(noun: str, tail: str) -> bool:
-    """Whether a noun ends where `tail` begins: 한국 in 한국은, but not in 한국인 or 한국어."""
+    """Return whether a noun ends before `tail`: 한국 ends in 한국은, but not in 한국인 or 한국어."""
     return not tail or (tail != _ADNOMINAL and is_particle(noun, tail))
 
 
 def adapt_particle(stem: str, tail: str, *, old_stem: str) -> str:
-    """Return the particles that followed `old_stem` in the form that they have after `stem`."""
+    """Change particles from the form after `old_stem` to the form after `stem`."""
     consonant, old_consonant = ends_in_consonant(stem), ends_in_consonant(old_stem)
     for after_consonant, after_vowel in ALTERNATIONS:
         old_form = after_consonant if old_consonant else after_vowel
@@ -126,7 +126,7 @@ def _pattern(consonant: bool, is_l: bool) -> re.Pattern[str]:
 
 
 def _final_consonant(word: str) -> str:
-    """Return "ㄹ", another consonant as "ㄱ", or "" for a vowel: the last sound of a word."""
+    """Return the class of a word's last sound: "ㄹ" for ㄹ, "ㄱ" for any other consonant, "" for a vowel."""
     last = word.rstrip("\"'”’»)]").lower()[-2:]
     if not last:
         return ""

@@ -1,7 +1,7 @@
-"""Detect which of a few candidate languages a text is in, if any.
+"""Detect the language of a text, among a few candidate languages.
 
-py3langid compares the text with about 140 languages, so a text in a language that is not among the
-candidates is not taken for one of them. Languages that py3langid does not know are never detected.
+py3langid compares the text with about 140 languages. If the text is in a language that is not a candidate, no
+candidate is detected. Languages that py3langid does not know are never detected.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _LANGUAGE_OF_VARIETY = {  # label of py3langid → the language of which it is a
 
 
 def detect_languages(text: str, candidates: Sequence[str]) -> list[tuple[str, float]]:
-    """Return each candidate with a confidence from 0 to 100, best first; ties keep the given order.
+    """Return each candidate with a confidence from 0 to 100, best first. Ties keep the order of `candidates`.
 
-    The confidence is 0 if the text is in another language, or has no letters.
+    All confidences are 0 if the text is in another language or has no letters.
     """
     text = text[:_MAX_CHARACTERS]
     probabilities = _language_probabilities(text)
@@ -48,7 +48,7 @@ def detect_languages(text: str, candidates: Sequence[str]) -> list[tuple[str, fl
         probability = probabilities.get(_LANGUAGE_OF_VARIETY.get(code, code), 0.0)
         if probability >= _MIN_RATIO * best and language and characters.count_letters(language.scripts)[0]:
             recognised[code] = probability
-    # Another language that is more probable takes its share of the confidence.
+    # If the most probable language is not recognised as a candidate, its probability reduces the confidences.
     total = sum(recognised.values()) + (best if best not in recognised.values() else 0.0)
     confidences = [(code, round(100 * recognised.get(code, 0.0) / total, 1)) for code in candidates]
     return sorted(confidences, key=lambda code_and_confidence: -code_and_confidence[1])

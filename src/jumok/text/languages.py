@@ -1,6 +1,7 @@
 """Languages: codes, English names and scripts.
 
-An unknown language is "" everywhere; what depends on the language, such as the script check, is then skipped.
+An unknown language is "" everywhere. Steps that depend on the language, such as the script check, are then
+skipped.
 """
 
 from __future__ import annotations
@@ -143,9 +144,10 @@ _BY_NAME = {language.name.casefold(): language for language in LANGUAGES.values(
 
 
 def find_language(word: str) -> Language | None:
-    """Return the language that a word names (`ko`, `kor`, `Korean`, with a region `ko-KR`, `ko_KR`) or None.
+    """Return the language with this code or name, or None. Examples: `ko`, `kor`, `Korean`, `ko-KR`, `ko_KR`.
 
-    Codes must be in lower case: "It" and "No" begin sentences; `it` and `no` are headers of columns.
+    Codes must be in lower case, because "It" and "No" are usually words at the start of a sentence, whereas
+    `it` and `no` are usually headers of columns.
     """
     base = word.replace("_", "-").partition("-")[0]
     return LANGUAGES.get(base) or _BY_LONG_CODE.get(base) or _BY_NAME.get(word.casefold())
@@ -155,7 +157,7 @@ _CODE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z]{2,4})*", re.ASCII)
 
 
 def looks_like_language(word: str) -> bool:
-    """Return whether a word is a language of the table or has the form of a code: `hsb`, `zh_Hant_TW`."""
+    """Return whether a word is a known language, or has the form of a code, such as `hsb` or `zh_Hant_TW`."""
     return find_language(word) is not None or _CODE.fullmatch(word) is not None
 
 

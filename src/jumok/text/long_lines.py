@@ -1,7 +1,7 @@
 """Split lines that are too long for a model.
 
-A line is split at the ends of sentences; a sentence that is still too long is split at commas and the like,
-then at spaces, then anywhere. The parts are slices of the line: only the spaces between them are lost.
+A line is split at the ends of sentences. A sentence that is still too long is split at commas and similar
+marks, then at spaces, then anywhere. The parts are slices of the line without the spaces between them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     CountTokens = Callable[[str], int]
 
-# Where a part may end, tried in this order. Full-width punctuation needs no space after it.
+# Patterns for the end of a part, tried in this order. Full-width punctuation is not followed by a space.
 _BOUNDARIES = (
     re.compile(r"[.?!…]+[\"'”’»)\]]*\s+|[。！？｡]+[”’」』）]*\s*"),
     re.compile(r"[,;:–—]+[\"'”’»)\]]*\s+|[、，；：]+\s*"),
@@ -27,24 +27,29 @@ _BOUNDARIES = (
 )
 _SENTENCE_LEVEL = 0
 
-# A sentence with fewer tokens than this is joined to the next: it may be just "Dr.".
+# A sentence with fewer tokens than this is joined to the next sentence, because it may be just "Dr.".
 _MIN_SENTENCE_TOKENS = 6
 
-# These write no space between sentences. Thai and others have none between words, but one between sentences.
+# Languages without a space between sentences. Thai is not one of them: it writes no space between words, but
+# a space between sentences.
 _WITHOUT_SPACE_BETWEEN_SENTENCES = frozenset({"zh", "ja", "yue", "wuu", "lzh"})
 
 
 def split_line(line: str, count_tokens: CountTokens, max_tokens: int) -> list[str]:
-    """Return the parts of a line, with at most `max_tokens` tokens each unless one character has more."""
+    """Return the parts of a line, with at most `max_tokens` tokens each.
+
+    A part that is a single character may have more tokens.
+    """
     return _split(line.strip(), count_tokens, max_tokens, level=_SENTENCE_LEVEL)
 
 
-@cache  # of the few target languages of the loaded models
+@cache  # unbounded, because loaded models have only a few target languages
 def sentence_separator(language: str) -> str:
-    """Return what a language writes between two sentences of a line: a space, or nothing."""
+    """Return the separator between two sentences on a line: " ", or "" in languages without such spaces."""
     base = re.split(r"[-_]", language.lower())[0]
-    known = find_language(base)
-    return "" if (known.code if known else base) in _WITHOUT_SPACE_BETWEEN_SENTENCES else " "
+    known_language = find_language(base)
+    code = known_language.code if known_language else base
+    return "" if code in _WITHOUT_SPACE_BETWEEN_SENTENCES else " "
 
 
 def _split(text: str, count_tokens: CountTokens, max_tokens: int, *, level: int) -> list[str]:
@@ -63,7 +68,7 @@ def _split(text: str, count_tokens: CountTokens, max_tokens: int, *, level: int)
 
 
 def _spans_between(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]]:
-    """Return the spans between boundaries; a boundary belongs to the span before it."""
+    """Return the spans that end at a boundary. Each span includes the boundary at its end."""
     ends = [match.end() for match in boundary.finditer(text) if match.end() < len(text)]
     return list(zip([0, *ends], [*ends, len(text)], strict=True))
 
@@ -71,7 +76,7 @@ def _spans_between(text: str, boundary: re.Pattern[str]) -> list[tuple[int, int]
 def _merge_spans(
     text: str, spans: list[tuple[int, int]], count_tokens: CountTokens, *, min_tokens: int, max_tokens: int
 ) -> list[str]:
-    """Merge neighbouring spans until they have `min_tokens` tokens, but never beyond `max_tokens`."""
+    """Merge neighbouring spans into parts with at least `min_tokens` tokens, if `max_tokens` allows it."""
     parts: list[str] = []
     part_start, part_end, num_tokens = 0, 0, 0
     for start, end in spans:
@@ -86,7 +91,7 @@ def _merge_spans(
 def _middle(text: str) -> int:
     """Return an index near the middle that does not separate a combining character from its letter.
 
-    It is the middle itself if that letter is the first character, or more than `MAX_MARKS` before the middle.
+    If this letter is the first character, or is more than `MAX_MARKS` before the middle, return the middle.
     """
     middle = len(text) // 2
     for index in range(middle, max(middle - MAX_MARKS - 1, 0), -1):

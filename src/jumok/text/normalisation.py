@@ -1,12 +1,12 @@
 """Normalisation and escaping before tokenisation, and unescaping after it.
 
-Text is normalised to NFC, so that one word has one spelling; nothing is lowercased, folded or trimmed.
-NFC sorts each run of combining marks in quadratic time, so that a line of 80 KB can take a minute. Runs are
-therefore bounded first, as in Unicode's stream-safe text format (UAX #15, section 13): a combining grapheme
-joiner (U+034F), which is invisible, comes after every 30 marks. No language writes more than a few in a row.
+Text is normalised to NFC, so that each word has only one spelling. Nothing is lowercased, folded or trimmed.
+NFC sorts each run of combining marks in quadratic time. A line of 80 KB can therefore take a minute, so runs
+are bounded first, as in Unicode's stream-safe text format (UAX #15, section 13): the invisible combining
+grapheme joiner (U+034F) is inserted after every 30 marks. No language writes more than a few marks in a row.
 
-SentencePiece writes a space as "▁" (U+2581) and cannot distinguish it from a "▁" in the text, so that
-character is escaped.
+SentencePiece writes a space as "▁" (U+2581) and cannot distinguish this space from a "▁" in the text. A "▁"
+in the text is therefore escaped.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import unicodedata
 
 MAX_MARKS = 30
 _GRAPHEME_JOINER = "\u034f"
-# No mark is a letter, a digit or a space. The canonical decomposition of a mark has at most two marks, that
-# of a letter at most three: 13 characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS.
+# A run of fewer than 14 characters cannot exceed MAX_MARKS. No mark is a letter, a digit or a space. The
+# canonical decomposition of a mark has at most two marks, and that of a letter has at most three. So 13
+# characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS marks.
 _POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
-# Searched in every third character of a text: a run of 14 has at least four of these.
+# This pattern is searched in every third character of a text. A run of 14 has at least four of these
+# characters.
 _SAMPLE_OF_RUN = re.compile(r"[^\w\s]{4}")
 
 # Unicode reserves these code points for internal use by programs, so no text contains them on purpose.
@@ -55,12 +57,12 @@ def is_composed(text: str) -> bool:
 
 def bound_marks(text: str) -> str:
     """Put a joiner after every 30 combining marks of a run, counted in the canonical decomposition."""
-    if not _SAMPLE_OF_RUN.search(text[::3]):  # three times faster, and nearly always enough
+    if not _SAMPLE_OF_RUN.search(text[::3]):  # three times faster, and almost all texts return here
         return text
     parts: list[str] = []
     end = 0
     for run in _POSSIBLE_RUN.finditer(text):
-        start = max(run.start() - 1, end)  # the letter before may end with marks when it is decomposed
+        start = max(run.start() - 1, end)  # the decomposition of the letter before the run may end with marks
         parts += [text[end:start], _bounded(text[start : run.end()])]
         end = run.end()
     return "".join([*parts, text[end:]]) if parts else text
@@ -90,14 +92,14 @@ def replace_surrogates(text: str) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text without "▁"; `unescape` restores it."""
+    """Return the text with each "▁" escaped. `unescape` restores the text."""
     if text.isascii():
         return text
     return _TO_ESCAPE.sub(lambda match: _ESCAPES[match[0]], text)
 
 
 def unescape(text: str) -> str:
-    """Invert `escape`. A lone prefix, which only a model can generate, stays as it is."""
+    """Undo `escape`. An escape prefix without its second character stays; only a model can generate it."""
     if text.isascii():
         return text
     return _ESCAPED.sub(lambda match: _ORIGINALS[match[0]], text)
@@ -105,7 +107,7 @@ def unescape(text: str) -> str:
 
 def unescaped_offsets(text: str) -> list[int]:
     """Return for each offset in an escaped text, including its end, the offset in the unescaped text."""
-    removed = [0] * (len(text) + 1)  # characters that are removed just before each offset
+    removed = [0] * (len(text) + 1)  # the number of characters that are removed just before each offset
     for match in _ESCAPED.finditer(text):
         if len(match[0]) == 2:
             removed[match.start() + 1] = 1

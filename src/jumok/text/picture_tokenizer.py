@@ -1,7 +1,7 @@
-"""The tokenizer of pictures: the path of a file in, its patches out.
+"""The tokenizer of pictures: it turns the path of a picture file into the patches of the picture.
 
-A picture takes the place of a source sentence. Its tokens are patches: a token is a row of pixel values,
-whereas a token of text is one id. Each patch is also a word of its own, so that attention to words is
+A picture is used as the source in place of a sentence. Its tokens are patches. A patch is a row of pixel
+values, whereas a token of text is one id. Each patch counts as one word, so that attention to words is
 attention to patches. Nothing is learnt, and there is no vocabulary.
 """
 
@@ -57,16 +57,16 @@ class PictureTokenizer(Tokenizer):
 
     @property
     def vocab_size(self) -> int:
-        """0: pixels are numbers, not members of a vocabulary."""
+        """Always 0, because patches are not members of a vocabulary."""
         return 0
 
     def normalise_spaces(self, text: str) -> str:
         return text
 
     def encode(self, text: str) -> Any:
-        """Return the patches of the picture in the file that `text` names, an array (patch, value) of uint8.
+        """Return the patches of a picture, an array (patch, value) of uint8. `text` is the path of the file.
 
-        The return type is Any, because a token is a row of values here and an id everywhere else.
+        The return type is Any, because other tokenizers return a list of ids.
         """
         from jumok.pictures.patches import cut_patches  # start-up
         from jumok.pictures.reading import read_picture  # start-up
@@ -79,7 +79,7 @@ class PictureTokenizer(Tokenizer):
         return [self.encode(text) for text in texts]
 
     def sample(self, text: str, strength: float, generator: Any) -> Any:
-        """Return `encode`: a picture has one segmentation."""
+        """Return `encode(text)`, because a picture has only one segmentation."""
         del strength, generator
         return self.encode(text)
 
@@ -92,7 +92,7 @@ class PictureTokenizer(Tokenizer):
         return [f"{index // columns + 1},{index % columns + 1}" for index in range(len(ids))]
 
     def word_of_token(self, text: str, ids: Sequence[Any]) -> list[int]:
-        """Return the index of each patch: every patch is a word of its own."""
+        """Return the index of each patch, because each patch counts as one word."""
         return list(range(len(ids)))
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -1,11 +1,12 @@
-"""Spaces that are not U+0020, and characters that are not visible, in texts to translate.
+"""Replace special spaces (other than U+0020) and remove invisible characters in texts to translate.
 
     10 000 km, co­operate     a no-break space, a soft hyphen
 
-Word processors and web pages put them into texts for the sake of line breaks. A tokenizer that has seen none
-in training encodes them as bytes or as `<unk>`, and the model translates a sentence that it knows into
-nonsense. So a text is encoded with ordinary spaces instead, and without the invisible characters; those that
-the tokenizer has seen stay. Joiners (U+200C, U+200D) are part of words and of emoji, and stay too.
+Word processors and web pages use these characters to control line breaks. If a tokenizer has not seen such a
+character in training, it encodes the character as bytes or as `<unk>`, and the model may translate the
+sentence into nonsense. So special spaces are replaced by ordinary spaces, and invisible characters are
+removed. Characters that the tokenizer has seen in training stay. Joiners (U+200C, U+200D) always stay,
+because they are part of words and of emoji.
 """
 
 from __future__ import annotations
@@ -22,23 +23,24 @@ SPECIAL_CHARACTERS = tuple(character for character in map(chr, range(0x10000)) i
 
 
 def plain_spaces(text: str, seen: frozenset[str] = frozenset()) -> str:
-    """Return the text with ordinary spaces in place of others, and without invisible characters.
+    """Return the text with ordinary spaces in place of special spaces, and without invisible characters.
 
-    Characters in `seen` stay. A run of spaces with one that does not stay becomes a single space.
+    Characters in `seen` stay. If a run of spaces has a special space that is not in `seen`, the run becomes a
+    single ordinary space.
     """
     if not _SPECIAL.search(text):
         return text
 
     def replace(run: re.Match[str]) -> str:
-        visible = _ONE_INVISIBLE.sub(lambda one: one[0] if one[0] in seen else "", run[0])
-        return visible if all(one == " " or one in seen for one in visible) else " "
+        visible = _ONE_INVISIBLE.sub(lambda match: match[0] if match[0] in seen else "", run[0])
+        return visible if all(character == " " or character in seen for character in visible) else " "
 
     plain = _SPACES_OR_INVISIBLE.sub(replace, text)
     return text if plain == text else plain.strip(" ")
 
 
 def plain_offsets(text: str) -> tuple[str, list[int]]:
-    """Return the text with plain spaces, and the offset in `text` of each of its characters and its end."""
+    """Return `plain_spaces(text)`, and for each of its characters and its end the offset in `text`."""
     if not _SPECIAL.search(text):
         return text, list(range(len(text) + 1))
     characters: list[str] = []

@@ -1,5 +1,7 @@
-"""Whether a text may have an address, a placeholder or `code`: a quick test, without the patterns
-of `glossary.py`."""
+"""A quick test whether a text may contain an address, a placeholder or `code`.
+
+The exact patterns are in `glossary.py`.
+"""
 
 from __future__ import annotations
 

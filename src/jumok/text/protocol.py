@@ -1,8 +1,8 @@
-"""What the rest of jumok needs of a tokenizer.
+"""The interface of all tokenizers.
 
-`Tokenizer` is a SentencePiece model whose ids are the vocabulary; `JointVocabularyTokenizer` looks the pieces
-of a SentencePiece model up in a separate vocabulary, as models of Marian do. `PictureTokenizer` and
-`ClassNames` take the place of a tokenizer for pictures and for classes.
+`Tokenizer` is a SentencePiece model and uses its ids. `JointVocabularyTokenizer` looks up the pieces of a
+SentencePiece model in a separate vocabulary, like models of Marian. `PictureTokenizer` is for pictures, and
+`ClassNames` is for classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AnyTokenizer(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """A hash that equal tokenizers share."""
+        """A hash. Equal tokenizers have the same fingerprint."""
         ...
 
     def to_bytes(self) -> bytes:
@@ -38,7 +38,7 @@ class AnyTokenizer(Protocol):
         ...
 
     def normalise_spaces(self, text: str) -> str:
-        """Return the text; plain spaces replace the spaces that the model has not learnt."""
+        """Return the text with ordinary spaces in place of special spaces that the model has not learnt."""
         ...
 
     def encode(self, text: str) -> list[int]:
@@ -50,7 +50,7 @@ class AnyTokenizer(Protocol):
         ...
 
     def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
-        """Return the token ids of a random segmentation; strength 0 gives the best one."""
+        """Return the token ids of a random segmentation. Strength 0 gives the best segmentation."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -62,5 +62,5 @@ class AnyTokenizer(Protocol):
         ...
 
     def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:
-        """Return the index in `split_words(text)` for each token, −1 for one without a word."""
+        """Return for each token the index of its word in `split_words(text)`, or −1 if it has no word."""
         ...

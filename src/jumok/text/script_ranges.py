@@ -1,4 +1,7 @@
-"""Scripts: their code points and how text in them is written. This module is imported fast: without numpy."""
+"""Scripts: their code points, and how text in a script is written.
+
+This module does not import numpy, so that importing it is fast.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script: its code points, and how text in it is written."""
+    """A script: its code points, and how text in the script is written."""
 
-    ranges: tuple[tuple[int, int], ...]  # of code points, both ends included
-    density: float = 1.0  # characters per character of an English translation
+    ranges: tuple[tuple[int, int], ...]  # ranges of code points, both ends included
+    density: float = 1.0  # the number of characters per character of the English translation
     spaced: bool = True  # whether there are spaces between words
 
 
@@ -56,12 +59,12 @@ SCRIPTS: dict[str, Script] = {
 
 
 def character_set(ranges: Iterable[tuple[int, int]]) -> str:
-    """Return what stands between [ and ] in a pattern of a character in these ranges."""
+    """Return the ranges for use between [ and ] in a regular expression."""
     return "".join(f"{re.escape(chr(low))}-{re.escape(chr(high))}" for low, high in ranges)
 
 
 @cache
 def letter_pattern(scripts: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern of a letter in one of these scripts."""
+    """Return a pattern that matches a letter of one of these scripts."""
     characters = character_set(bounds for script in scripts for bounds in SCRIPTS[script].ranges)
     return re.compile(f"(?=[^\\W\\d_])[{characters}]")

@@ -1,7 +1,8 @@
 """Scripts of characters, counted for thousands of sentences at a time.
 
-The sentences of a block are joined and every character is looked up in one table; numpy then counts per
-sentence. This takes about a microsecond per sentence, many times less than a loop over characters.
+The sentences of a block are joined, and the class of every character is looked up in a table. numpy then
+counts the classes per sentence. This takes about a microsecond per sentence, many times less than a loop over
+characters.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Classes of characters. OTHER are digits, punctuation and the like; LETTER is a letter of no script in
-# `SCRIPTS`; the classes after it are one per script.
+# Classes of characters. OTHER is for digits, punctuation and similar characters. LETTER is for letters of a
+# script that is not in `SCRIPTS`. Each script in `SCRIPTS` has a class of its own, with a larger number.
 OTHER, SPACE, CONTROL, REPLACEMENT, ZERO_WIDTH, JOINER, LETTER = range(7)
 
 _CLASS_OF = {name: LETTER + 1 + index for index, name in enumerate(SCRIPTS)}
-_MAX_CODE = 0x323B0  # all code points from here on share the class of this one: OTHER
+_MAX_CODE = 0x323B0  # this code point and all code points after it have the class OTHER
 
 # Zero-width space, soft hyphen, word joiner, byte order mark, and direction controls.
 _ZERO_WIDTH = (0xAD, 0x200B, 0x200E, 0x200F, 0x2060, 0xFEFF, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
@@ -38,7 +39,7 @@ class Characters:
 
     text: str  # the sentences, each followed by a newline
     classes: NDArray[np.uint8]  # (characters,)
-    starts: NDArray[np.int64]  # (sentences,) offset of each in `text`
+    starts: NDArray[np.int64]  # (sentences,) offset of each sentence in `text`
     lengths: NDArray[np.int64]  # (sentences,) in characters
     totals: NDArray[np.int64]  # (classes,) number of characters per class in the block
 
@@ -51,7 +52,7 @@ class Characters:
         )
 
     def count_letters(self, scripts: Collection[str] | None = None) -> NDArray[np.int64]:
-        """Return the number of letters per sentence: of all scripts, or of some."""
+        """Return the number of letters per sentence. If `scripts` is None, letters of all scripts count."""
         selected = np.zeros(len(self.totals), dtype=bool)
         selected[LETTER:] = scripts is None
         for script in scripts or ():
@@ -59,7 +60,7 @@ class Characters:
         return self._count_per_sentence(selected[self.classes])
 
     def count_words(self) -> NDArray[np.int64]:
-        """Return the number of words per sentence; a letter of a script without spaces is a word."""
+        """Return the number of words per sentence. In a script without spaces, each letter is a word."""
         unspaced = _unspaced_classes()[self.classes]
         in_word = self.classes != SPACE
         word_starts = in_word.copy()
@@ -67,12 +68,12 @@ class Characters:
         return self._count_per_sentence(word_starts)
 
     def main_script(self) -> str:
-        """Return the script with the most letters in the block, "" if no letter is of any in `SCRIPTS`."""
+        """Return the script with the most letters in the block, or "" if no letter has a known script."""
         counts = self.totals[LETTER + 1 :]
         return list(SCRIPTS)[int(counts.argmax())] if counts.any() else ""
 
     def script_totals(self) -> Counter[str]:
-        """Return the number of letters in the block per script that occurs."""
+        """Return the number of letters in the block for each script that occurs in it."""
         counts = dict(zip(SCRIPTS, self.totals[LETTER + 1 :].tolist(), strict=True))
         return Counter({script: count for script, count in counts.items() if count})
 
@@ -81,7 +82,7 @@ class Characters:
         return int(np.searchsorted(self.starts, position, side="right")) - 1
 
     def _count_per_sentence(self, selected: NDArray[np.bool_]) -> NDArray[np.int64]:
-        # Running sums: several times faster than np.add.reduceat on booleans.
+        # Cumulative sums are several times faster than np.add.reduceat on booleans.
         sums = np.concatenate([[0], np.cumsum(selected, dtype=np.int64)])
         return np.asarray(sums[self.starts + self.lengths] - sums[self.starts], dtype=np.int64)
 
@@ -100,13 +101,15 @@ def classify_characters(sentences: Sequence[str]) -> Characters:
 
 
 def script_density(script: str) -> float:
-    """Return the characters of a script per character of English; 1 for an unknown script."""
+    """Return the number of characters per character of the English translation; 1 for an unknown script."""
     return SCRIPTS[script].density if script in SCRIPTS else 1.0
 
 
 @cache
 def _class_table() -> NDArray[np.uint8]:
-    """Return the class of each code point. In the ranges of a script, only letters get its class."""
+    """Return the class of each code point. A code point in the ranges of a script has the script's class
+    only if it is a letter.
+    """
     table = np.full(_MAX_CODE + 1, OTHER, dtype=np.uint8)
     letters = np.fromiter((chr(code).isalpha() for code in range(_MAX_CODE + 1)), bool, count=_MAX_CODE + 1)
     table[letters] = LETTER

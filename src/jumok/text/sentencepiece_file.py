@@ -1,6 +1,6 @@
 """The pieces of a SentencePiece model, for programs that encode text without SentencePiece.
 
-This module reads the fields of the protocol buffer that encoding depends on:
+This module reads those fields of the protocol buffer that affect encoding:
 
     ModelProto:      1 pieces     2 trainer_spec        3 normalizer_spec
     SentencePiece:   1 piece      2 score               3 type
@@ -37,7 +37,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class SentencePieceFile:
-    """All that decides how a text is encoded, once jumok has normalised it."""
+    """Everything that determines how a normalised text is encoded."""
 
     kind: str  # "unigram" or "bpe"
     byte_fallback: bool
@@ -45,7 +45,7 @@ class SentencePieceFile:
 
 
 def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
-    """Return the pieces of a model that splits text as jumok's own do; refuse others."""
+    """Read a SentencePiece model. Raise an UnsupportedError if it splits text unlike the models of jumok."""
     try:
         fields = list(_fields(data))
         trainer = dict(_inner_fields(fields, 2))
@@ -54,7 +54,7 @@ def read_sentencepiece_file(data: bytes) -> SentencePieceFile:
         kind = _KINDS.get(_integer(trainer, 3, 1))
     except (IndexError, KeyError, ValueError, struct.error) as error:
         raise ModelFolderError(f"The tokenizer is damaged: {error}. Copy the folder again.") from None
-    # jumok's own put a space before a text and keep all others. A field that is absent has its default.
+    # The models of jumok put a space before a text and keep all other spaces. Absent fields have defaults.
     splits_as_jumok = (
         kind is not None
         and not trainer.get(24, 0)
@@ -93,7 +93,7 @@ def _inner_fields(fields: list[tuple[int, int | bytes]], number: int) -> Iterato
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the number and the value of each field: an int, or the bytes of any other value."""
+    """Yield the number and the value of each field. A value is an int or bytes."""
     position = 0
     while position < len(data):
         tag, position = read_varint(data, position)

@@ -1,8 +1,9 @@
-"""Split a text into sentences to translate, and join their translations with what was between them.
+"""Split a text into sentences to translate, and join the translations with the text between the sentences.
 
 Most models are trained on single sentences, so a paragraph is split at the ends of its sentences. Line
 breaks, indentation and lines without a letter or digit stay unchanged. For a model that was trained on
-paragraphs, lines are kept whole. Every way to translate uses this module, so that all give the same text.
+paragraphs, lines are not split. The Python API, the command line and the server all use this module, so that
+they give the same translation.
 """
 
 from __future__ import annotations
@@ -20,36 +21,39 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 Sentences = Literal["split", "keep"]
-"""What happens to a text of several sentences: each is translated by itself, or the lines are kept whole."""
+"""How a text is divided. "split": each sentence is translated separately. "keep": lines are not split."""
 
 MULTIPLE_SENTENCES = "multiple_sentences"
-"""The model card's fact that says which share of the sources in training had more than one sentence."""
+"""The name of a fact of the model card: the share of training sources with more than one sentence."""
 _MOSTLY_PARAGRAPHS, _SINGLE_SENTENCES = 0.5, 0.001  # shares
 
-# A lower-case letter or an entity (&quot;) after a full stop continues the sentence; full-width punctuation
-# needs no space. A run of full stops is matched once, from its first: thousands of them cost linear time.
-_SPACES_BETWEEN_SENTENCES = " \u00a0\u3000"  # a text may have a no-break or an ideographic one
+_SPACES_BETWEEN_SENTENCES = " \u00a0\u3000"  # the space, the no-break space and the ideographic space
+# If a full stop is followed by a lower-case letter or an entity (&quot;), the sentence continues. Full-width
+# punctuation needs no space after it. A run of full stops matches only from its first full stop, so that
+# thousands of full stops take linear time.
 _SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ&])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 # Most texts are one sentence; this search recognises them quickly.
 _MAY_SPLIT = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029。！？｡]|[.?!…][\"'”’»)\]]*+\s++\S")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
-# "Dr. Kim", "J. Kim", "e.g. Kim": the full stop ends no sentence. "I" does: "So do I. Do you?"
+# In "Dr. Kim", "J. Kim" and "e.g. Kim", the full stop does not end a sentence. It does after "I": "So do I.
+# Do you?"
 _ABBREVIATION = re.compile(
     r"(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca"
     r"|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)",
     re.IGNORECASE,
 )
 _INITIAL = re.compile(r"[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z]")
-_MAX_ABBREVIATION = 12  # characters examined before a full stop: thousands of stops cost linear time
-# Longer text without a sentence end is split anyway, so that a worker never gets more than it can hold.
+# The number of characters that are examined before a full stop. The limit keeps the time linear.
+_MAX_ABBREVIATION = 12
+# A sentence with more characters is split, so that a worker does not run out of memory.
 _MAX_CHARACTERS = 1_000
-_MAX_LINE = 10_000  # the same for lines that are kept whole
+_MAX_LINE = 10_000  # the same limit for lines in the mode "keep"
 _SPLIT_AFTER = (", ", "、", "，", " ")  # best first
 
 
 def check_sentences(value: str) -> Sentences:
-    """Return `value` if it is "split" or "keep"; raise a RecipeError if not."""
+    """Return `value` if it is "split" or "keep". Otherwise, raise a RecipeError."""
     for known in get_args(Sentences):
         if value == known:
             return known  # type: ignore[no-any-return]
@@ -60,19 +64,19 @@ def check_sentences(value: str) -> Sentences:
 
 
 def sentences_for_texts(facts: Mapping[str, object]) -> Sentences:
-    """Return whether a model splits texts into sentences: it does, unless it was trained on paragraphs.
+    """Return "keep" for a model that was trained on paragraphs, and "split" for any other model.
 
-    `facts` are those of its card.
+    `facts` are the facts of the model card.
     """
     share = facts.get(MULTIPLE_SENTENCES)
     return "keep" if isinstance(share, float) and share >= _MOSTLY_PARAGRAPHS else "split"
 
 
 def sentences_for_scores(facts: Mapping[str, object]) -> Sentences:
-    """Return whether a model splits the lines of a test set into sentences.
+    """Return how the lines of a test set are divided for a model with these facts in its card.
 
-    It keeps them, as validation did in training, unless it was trained on single sentences only. A model
-    whose card lacks the fact keeps them too.
+    Return "split" if the model was trained only on single sentences. Otherwise, or if the card does not have
+    the fact, return "keep", because validation during training does not split lines.
     """
     share = facts.get(MULTIPLE_SENTENCES)
     return "split" if isinstance(share, float) and share < _SINGLE_SENTENCES else "keep"
@@ -84,12 +88,12 @@ def multiple_sentences_share(sources: Sequence[str]) -> float:
 
 
 def text_spans(text: str, sentences: Sentences = "split") -> list[Span]:
-    """Return the start and end of each part of a text that is translated by itself."""
+    """Return the start and end of each part of a text that is translated separately."""
     return sentence_spans(text) if sentences == "split" else line_spans(text)
 
 
 def line_spans(text: str) -> list[Span]:
-    """Return the start and end of each line that is not blank, without the white space around it.
+    """Return the start and end of each line that is not blank, without the surrounding white space.
 
     A line of more than `_MAX_LINE` characters is split.
     """
@@ -99,25 +103,25 @@ def line_spans(text: str) -> list[Span]:
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Return the start and end of each sentence, without the white space around it."""
+    """Return the start and end of each sentence, without the surrounding white space."""
     if len(text) <= _MAX_CHARACTERS and _MAY_SPLIT.search(text) is None:
         return [_trim(text, 0, len(text))] if _LETTER_OR_DIGIT.search(text) else []
     return [span for line in _LINE.finditer(text) for span in _spans_of_line(text, line.start(), line.end())]
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a text, as a translation with `sentences="split"` splits it."""
+    """Return the sentences of a text. A translation with `sentences="split"` translates these sentences."""
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
 def replace_sentences(
     text: str, spans: Sequence[Span], translated: Sequence[str], language: str
 ) -> list[str]:
-    """Return the text with its sentences replaced, as a list to be joined.
+    """Replace the sentences of a text by their translations. Return a list of pieces to be joined.
 
-    The list alternates: the text before the first sentence, the first sentence, the text between it and the
-    second, …, the text after the last. Spaces between two sentences become the separator of `language`, the
-    target language.
+    The list is: the text before the first sentence, the first translation, the text between the first and the
+    second sentence, the second translation, …, the text after the last sentence. Spaces between two sentences
+    are replaced by the separator of the target language (`language`).
     """
     parts: list[str] = []
     previous_end = 0
@@ -128,7 +132,7 @@ def replace_sentences(
 
 
 def text_before(text: str, previous_end: int, start: int, sentence: str, language: str) -> str:
-    """Return the text before one translated sentence, as `replace_sentences` writes it."""
+    """Return the text that `replace_sentences` writes before a translated sentence."""
     between = text[previous_end:start]
     if previous_end and not between.strip(_SPACES_BETWEEN_SENTENCES):
         return sentence_separator(language) if sentence else ""
@@ -139,7 +143,7 @@ def _spans_of_line(text: str, start: int, end: int) -> list[Span]:
     spans: list[Span] = []
     sentence_start = start
     for match in _SENTENCE_END.finditer(text, start, end):
-        if not _ends_no_sentence(text, sentence_start, match):
+        if not _is_inside_sentence(text, sentence_start, match):
             spans.append((sentence_start, match.end()))
             sentence_start = match.end()
     spans.append((sentence_start, end))
@@ -147,8 +151,8 @@ def _spans_of_line(text: str, start: int, end: int) -> list[Span]:
     return [(left, right) for left, right in trimmed if _LETTER_OR_DIGIT.search(text, left, right)]
 
 
-def _ends_no_sentence(text: str, sentence_start: int, match: re.Match[str]) -> bool:
-    """Whether a full stop belongs to an abbreviation, an initial or the number of an item: "1. Open it"."""
+def _is_inside_sentence(text: str, sentence_start: int, match: re.Match[str]) -> bool:
+    """Return whether a full stop belongs to an abbreviation, an initial or an item number ("1. Open it")."""
     if match.group().rstrip() != ".":
         return False
     before = text[max(sentence_start, match.start() - _MAX_ABBREVIATION) : match.start()]
@@ -170,7 +174,10 @@ def _split_long(text: str, start: int, end: int, max_characters: int = _MAX_CHAR
 
 
 def _split_position(text: str, low: int, high: int) -> int:
-    """Return the best position between `low` and `high` that does not separate an accent from its letter."""
+    """Return the best position for a split between `low` and `high`.
+
+    The position does not separate a combining mark from its letter.
+    """
     for separator in _SPLIT_AFTER:
         if (index := text.rfind(separator, low, high)) >= 0:
             return index + len(separator)

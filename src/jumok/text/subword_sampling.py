@@ -1,10 +1,10 @@
 """Random segmentations of a text into tokens, sampled with the caller's generator.
 
-SentencePiece samples too, but its random state can be neither set for one call nor stored, so a run could
-not be repeated. Here a sample depends only on the text, the strength and the generator.
+SentencePiece can sample segmentations, but its random state cannot be set for a call and cannot be stored, so
+a training run could not be repeated. Here a sample depends only on the text, the strength and the generator.
 
-Tokens never cross a space, so the best segmentation falls into independent groups: the tokens of one word
-(or of a run of characters in a script without spaces). Each group is segmented on its own.
+Tokens never cross a space, so the best segmentation consists of independent groups: the tokens of one word,
+or of a run of characters in a script without spaces. Each group is segmented separately.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-# Longer than most words; limits the alternatives of a group in scripts without spaces.
+# Longer than most words. In scripts without spaces, this limits the number of alternatives of a group.
 _MAX_GROUP_CHARACTERS = 12
 
 # Kudo 2018 (table 2 and figure 1) finds smoothing by α between 0.1 and 0.5 best.
@@ -35,11 +35,12 @@ class SegmentationSampler(Protocol):
 
 
 class NBestSampler:
-    """Subword regularisation for unigram models (Kudo 2018, §3.2), with a strength; 0 means no sampling.
+    """Subword regularisation for unigram models (Kudo 2018, §3.2), with a strength. 0 means no sampling.
 
-    With probability `strength` a group gets a segmentation other than its best, sampled from the next best
-    ones with p(x) ∝ P(x)^0.2. Kudo's single parameter α also weighs the best segmentation against the others,
-    so how many words change depends on the corpus. Here a strength of 0.1 changes about one word in ten.
+    With probability `strength`, a group gets a segmentation other than its best segmentation. It is sampled
+    from the next best segmentations with p(x) ∝ P(x)^0.2. In Kudo's method, α also determines the probability
+    of the best segmentation, so that the number of changed words depends on the corpus. Here a strength of
+    0.1 changes about one word in ten.
     """
 
     def __init__(self, n_best: Callable[[str, int], list[list[int]]], scores: Sequence[float]) -> None:
@@ -57,7 +58,9 @@ class NBestSampler:
         return alternatives[bisect_right(cumulative, drawn)]
 
     def _find_alternatives(self, text: str) -> tuple[list[list[int]], list[float]]:
-        """Return the segmentations after the best and the running sum of their unnormalised probabilities."""
+        """Return all segmentations except the best, and the cumulative sum of their unnormalised
+        probabilities.
+        """
         alternatives = self._n_best(text, 1 + _NUM_ALTERNATIVES)[1:]
         log_probs = [sum(self._scores[token] for token in ids) for ids in alternatives]
         highest = max(log_probs, default=0.0)
@@ -67,8 +70,8 @@ class NBestSampler:
 class BpeDropout:
     """BPE-dropout (Provilkov, Emelianenko & Voita 2020, algorithm 1).
 
-    A word is built from its characters by merges, in the order in which they were learned; at each step every
-    possible merge is dropped with probability `strength`.
+    A word is built from its characters by merges, which are applied in the order in which they were learned.
+    At each step, each possible merge is dropped with probability `strength`.
     """
 
     def __init__(self, ranks: dict[str, float], ids: dict[str, int]) -> None:
@@ -96,9 +99,9 @@ def resample_groups(
     strength: float,
     generator: Generator,
 ) -> list[int]:
-    """Return the token ids of a sentence after each group of its best segmentation was sampled again.
+    """Sample each group of the best segmentation of a sentence again, and return the token ids.
 
-    `texts` holds the text of each token of the vocabulary. A token with None (a byte, a tag) stays as it is.
+    `texts` has the text of each token in the vocabulary. Tokens with the text None (bytes and tags) stay.
     """
     ids: list[int] = []
     for group in _groups(best, texts):

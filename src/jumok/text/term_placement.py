@@ -1,11 +1,12 @@
-"""Put the terms of a sentence into its translation, in place of the words that translate them.
+"""Put the terms of a glossary into a translation. A term replaces the words that translate its source words.
 
     The student goes to the library.      학생이 도서관에 간다.        student → 교사
     교사가 도서관에 간다.                   the stem of 학생이 is replaced, and 이 becomes 가
 
-Which word translates a term is known from attention between words, and from the words that the model writes
-when the term is its whole input ("student." → 학생은 …), which also say where the stem ends. Terms are not
-forced into the search: after a word that it has never seen, a small model often continues with nonsense.
+Two kinds of evidence show which words translate a term: the attention between words, and the model's
+translation of the term alone ("student." → 학생은 …). The second kind also shows where the stem of a word
+ends. Terms are not forced into the search, because a small model often continues with nonsense after a word
+that it has never seen.
 """
 
 from __future__ import annotations
@@ -27,25 +28,26 @@ if TYPE_CHECKING:
     from jumok.types import Link
 
 MIN_WEIGHT = 0.1
-"""A word whose attention to a term is below this does not translate it."""
+"""A target word translates a term only if its attention to the term is at least this weight."""
 _POSSESSIVE = re.compile(r"['’]s?$")
 _UNSPACED = re.compile(f"[{character_set(UNSPACED_RANGES)}]")
 _HANGUL = re.compile("[가-힣]")
 _HANGUL_RUN = re.compile("[가-힣]*")
-# Endings that make a verb of a noun: 공부했다 has the word 공부.
+# Endings that turn a noun into a verb: 공부했다 contains the noun 공부.
 _VERBAL = re.compile("[하해했한할합함되돼됐된될됩됨]|시[키켰킨킬킵]|당[하했한]|스[럽러]")
 _KANA_PARTICLES = frozenset("はがをにでとのもへや")
 _CLOSING = ".,;:?!)]}。、！？…"
-_MIN_COMMON_LETTERS = 4  # at the beginning of two forms of one word
+_MIN_COMMON_LETTERS = 4  # two forms of one word have at least this many first letters in common
 
 
 @dataclass(frozen=True, slots=True)
 class WordEvidence:
-    """What is known about the words of a sentence and of its translation.
+    """Evidence about which words of a translation translate which source words.
 
-    `weights` are (target word, source word): attention, or 1 for a link. `links` are those of the word
-    alignment. `words_for`: a term in lower case → the words that the model writes when the term is its whole
-    input. With `by_position`, nothing is known, and words are linked by their positions.
+    `weights` has the shape (target word, source word) and contains attention weights, or 1 for each link.
+    `links` are the links of the word alignment. `words_for` maps a term in lower case to the words of the
+    model's translation of the term alone. If `by_position` is true, there is no evidence, and words are
+    linked by their positions.
     """
 
     weights: Sequence[Sequence[float]]
@@ -54,14 +56,14 @@ class WordEvidence:
     by_position: bool = False
 
     def of_original(self, word_of: Sequence[int], num_words: int) -> WordEvidence:
-        """Return the evidence for the original source, of which only some words were translated.
+        """Return the evidence for the original source if only some of its words were given to the model.
 
-        `word_of` has the index in the original of each translated word.
+        For each of these words, `word_of` has the index of the word in the original source.
         """
         weights = []
         for row in self.weights:
             original = [0.0] * num_words
-            for word, weight in zip(word_of, row, strict=False):  # a row may end with </s>, which is left out
+            for word, weight in zip(word_of, row, strict=False):  # not strict: a row may also have </s>
                 original[word] += weight
             weights.append(original)
         links = [(word_of[i], j) for i, j in self.links]
@@ -76,7 +78,7 @@ class PlacedTerms:
     links: tuple[Link, ...]
     missing: tuple[str, ...] = ()
     guessed: tuple[str, ...] = ()
-    """Terms that were placed by position, without knowing which word translates them."""
+    """Terms that were placed by their position, because the words that translate them are unknown."""
     notes: tuple[str, ...] | None = None
     """The notes on the translation if the sentence was translated again for its terms."""
 
@@ -91,25 +93,25 @@ class _Edit:
 
 
 def has_all_terms(translation: str, matches: Sequence[TermMatch]) -> bool:
-    """Whether the translation has every term, each as often as the source has it."""
-    wanted = [match.target for match in matches]
-    return all(len(_occurrences(translation, term)) >= wanted.count(term) for term in set(wanted))
+    """Return whether the translation has every term at least as often as the source."""
+    targets = [match.target for match in matches]
+    return all(len(_occurrences(translation, term)) >= targets.count(term) for term in set(targets))
 
 
 def term_notes(placed: PlacedTerms) -> list[str]:
     """Return the notes on terms that could not be placed, or not reliably."""
-    missing = "could not be placed: no word of the translation is linked to it"
-    guessed = "was placed by its position: without cross-attention, no word is known to translate it"
+    missing_note = "could not be placed: no word of the translation is linked to it"
+    guessed_note = "was placed by its position: without cross-attention, no word is known to translate it"
     return [
-        *(f'the term "{term}" {missing}' for term in placed.missing),
-        *(f'the term "{term}" {guessed}' for term in placed.guessed),
+        *(f'the term "{term}" {missing_note}' for term in placed.missing),
+        *(f'the term "{term}" {guessed_note}' for term in placed.guessed),
     ]
 
 
 def evidence_of_links(
     links: Sequence[Link], num_source_words: int, num_target_words: int, *, by_position: bool = False
 ) -> WordEvidence:
-    """Return the evidence of word links alone: a weight of 1 per link."""
+    """Return evidence that consists only of word links, with a weight of 1 for each link."""
     linked = set(links)
     weights = [[float((i, j) in linked) for i in range(num_source_words)] for j in range(num_target_words)]
     return WordEvidence(weights, links, by_position=by_position)
@@ -122,18 +124,18 @@ def place_terms_in_sentence(
     if has_all_terms(translation, matches):
         return PlacedTerms(translation, tuple(evidence.links))
     placer = _Placer(source, translation, evidence)
-    wanted = Counter(match.target for match in matches if not match.protected)
-    lacking = [
+    counts = Counter(match.target for match in matches if not match.protected)
+    to_place = [
         match
         for match in matches
-        if not match.protected and len(_occurrences(translation, match.target)) < wanted[match.target]
+        if not match.protected and len(_occurrences(translation, match.target)) < counts[match.target]
     ]
-    placed = {match: placer.place(match) for match in lacking}
-    missing = [match for match in lacking if not placed[match]]
+    placed = {match: placer.place(match) for match in to_place}
+    missing = [match for match in to_place if not placed[match]]
     for match in lost_protected(translation, matches):
         placer.insert(match)
     text, new_links = placer.result()
-    guessed = [match.target for match in lacking if placed[match] and evidence.by_position]
+    guessed = [match.target for match in to_place if placed[match] and evidence.by_position]
     return PlacedTerms(
         text,
         new_links,
@@ -143,7 +145,7 @@ def place_terms_in_sentence(
 
 
 def lost_protected(translation: str, matches: Sequence[TermMatch]) -> list[TermMatch]:
-    """Return the addresses and placeholders that a translation lacks."""
+    """Return the addresses and placeholders that are missing from a translation."""
     rest = translation
     lost = []
     for match in matches:
@@ -155,23 +157,24 @@ def lost_protected(translation: str, matches: Sequence[TermMatch]) -> list[TermM
 
 
 def without_protected(source: str, matches: Sequence[TermMatch]) -> tuple[str, list[int]]:
-    """Return a sentence without its addresses and placeholders, and the index in `source` of each word left.
+    """Return a sentence without its addresses and placeholders.
 
-    A model that has never seen such a string translates the words around it worse, or replaces the string.
+    Also return, for each word of the result, the index of the word in `source`. A model that has never seen
+    such a string often translates the words around the string badly, or replaces the string.
     """
-    kept: list[int] = []  # indices of the characters that stay
+    indices: list[int] = []  # of the characters that stay
     for index, character in enumerate(source):
         if any(match.protected and match.span[0] <= index < match.span[1] for match in matches):
             continue
-        if character.isspace() and (not kept or source[kept[-1]].isspace()):
+        if character.isspace() and (not indices or source[indices[-1]].isspace()):
             continue
-        if kept and source[kept[-1]].isspace() and character in _CLOSING:
-            kept.pop()
-        kept.append(index)
-    text = "".join(source[index] for index in kept)
+        if indices and source[indices[-1]].isspace() and character in _CLOSING:
+            indices.pop()
+        indices.append(index)
+    text = "".join(source[index] for index in indices)
     words = word_spans(source)
     word_at = {index: number for number, (start, end) in enumerate(words) for index in range(start, end)}
-    return text, [word_at[kept[start]] for start, _ in word_spans(text)]
+    return text, [word_at[indices[start]] for start, _ in word_spans(text)]
 
 
 class _Placer:
@@ -182,10 +185,10 @@ class _Placer:
         self._evidence, self._links = evidence, evidence.links
         self._source_words, self._words = word_spans(source), word_spans(translation)
         self._edits: list[_Edit] = []
-        self._claimed: set[int] = set()  # words of the translation that a term has taken
+        self._claimed: set[int] = set()  # words of the translation that belong to a term already
 
     def place(self, match: TermMatch) -> bool:
-        """Replace the words that translate a term; return False if there are none."""
+        """Replace the words that translate a term by the term. Return False if no word translates it."""
         source_words = self._source_words_of(match)
         run = self._translating_run(match, source_words)
         if not run:
@@ -199,7 +202,11 @@ class _Placer:
         return True
 
     def insert(self, match: TermMatch) -> None:
-        """Insert an address or a placeholder after the word that translates the source word before it."""
+        """Insert an address or a placeholder.
+
+        It is inserted after the translation of the preceding source word. If no preceding source word has a
+        translation, it is inserted before the translation of the following words.
+        """
         source_words = self._source_words_of(match)
         first, last = min(source_words, default=0), max(source_words, default=0)
         links = [(i, j) for i, j in self._links if j < len(self._words)]
@@ -212,7 +219,7 @@ class _Placer:
             position = self._words[min(after)][0]
         else:
             position = len(self._translation)
-        for edit in self._edits:  # never inside the text of another edit
+        for edit in self._edits:  # the position must not be inside the span of another edit
             if edit.span[0] < position < edit.span[1]:
                 position = edit.span[1]
         following = self._translation[position : position + 1]
@@ -223,26 +230,27 @@ class _Placer:
     def result(self) -> tuple[str, tuple[Link, ...]]:
         """Return the translation with all edits, and its word links."""
         pieces: list[str] = []
-        # Unchanged spans of the new text, each with what to add to get offsets in the old text.
-        kept: list[tuple[Span, int]] = []
+        # Unchanged spans of the new text. Adding the number to an offset in the new text gives the offset in
+        # the old text.
+        unchanged: list[tuple[Span, int]] = []
         placed: list[tuple[Span, tuple[int, ...]]] = []
         position = length = 0
         for edit in sorted(self._edits, key=lambda edit: edit.span):
             pieces += [self._translation[position : edit.span[0]], edit.text]
             start = length + edit.span[0] - position
-            kept.append(((length, start), position - length))
+            unchanged.append(((length, start), position - length))
             length = start + len(edit.text)
             placed.append(((start, length), edit.source_words))
             position = edit.span[1]
         pieces.append(self._translation[position:])
         text = "".join(pieces)
-        kept.append(((length, len(text)), position - length))
-        return text, self._new_links(text, kept, placed)
+        unchanged.append(((length, len(text)), position - length))
+        return text, self._new_links(text, unchanged, placed)
 
     def _new_links(
         self,
         text: str,
-        kept: Sequence[tuple[Span, int]],
+        unchanged: Sequence[tuple[Span, int]],
         placed: Sequence[tuple[Span, tuple[int, ...]]],
     ) -> tuple[Link, ...]:
         links: set[Link] = set()
@@ -250,7 +258,7 @@ class _Placer:
             for (low, high), source_words in placed:
                 if start < high and low < end:
                     links.update((i, new) for i in source_words)
-            for (low, high), to_old in kept:
+            for (low, high), to_old in unchanged:
                 if low <= start < high:
                     old = [j for j, (left, right) in enumerate(self._words) if left <= start + to_old < right]
                     links.update((i, new) for i, j in self._links if j in old)
@@ -261,55 +269,62 @@ class _Placer:
         return tuple(i for i, (start, end) in enumerate(self._source_words) if start < high and low < end)
 
     def _translating_run(self, match: TermMatch, source_words: Sequence[int]) -> list[int]:
-        """Return the word that translates a term, and the neighbours that also translate it."""
-        known = self._words_for(match)
+        """Return the word that translates a term, together with neighbouring words that also translate it."""
+        words_for_term = self._words_for(match)
         weight_of = {
             j: sum(row[i] for i in source_words)
             for j, row in enumerate(self._evidence.weights)
             if j not in self._claimed and any(map(str.isalnum, self._word(j)))
         }
         candidates = {j: weight for j, weight in weight_of.items() if weight >= MIN_WEIGHT}
-        known_candidates = [j for j in candidates if self._stem_of(j, known)]
-        if not candidates:  # look for the first word that the model writes for the term as its whole input
-            named = [j for j in weight_of if self._stem_of(j, known[:1])]
-            return [max(named, key=weight_of.__getitem__)] if named else []
-        best = max(known_candidates or candidates, key=candidates.__getitem__)
+        confirmed = [j for j in candidates if self._stem_of(j, words_for_term)]
+        if not candidates:  # use the first word of the model's translation of the term alone
+            equal_words = [j for j in weight_of if self._stem_of(j, words_for_term[:1])]
+            return [max(equal_words, key=weight_of.__getitem__)] if equal_words else []
+        best = max(confirmed or candidates, key=candidates.__getitem__)
         run = [best]
-        while (before := run[0] - 1) in candidates and self._belongs(before, run, known, source_words):
+        while (before := run[0] - 1) in candidates and self._belongs(
+            before, run, words_for_term, source_words
+        ):
             run.insert(0, before)
-        while (after := run[-1] + 1) in candidates and self._belongs(after, run, known, source_words):
+        while (after := run[-1] + 1) in candidates and self._belongs(
+            after, run, words_for_term, source_words
+        ):
             run.append(after)
         return run
 
     def _belongs(
-        self, word: int, run: Sequence[int], known: Sequence[str], source_words: Sequence[int]
+        self, word: int, run: Sequence[int], words_for_term: Sequence[str], source_words: Sequence[int]
     ) -> bool:
-        """Whether a neighbour of a run translates the term too: 공공 도서관에 for "public library"."""
-        if known:
-            stem = self._stem_of(word, known)
-            return bool(stem) and stem not in [self._stem_of(j, known) for j in run]
+        """Return whether a neighbour of a run also translates the term.
+
+        For example, 공공 도서관에 are two words for the term "public library".
+        """
+        if words_for_term:
+            stem = self._stem_of(word, words_for_term)
+            return bool(stem) and stem not in [self._stem_of(j, words_for_term) for j in run]
         linked = {i for i, j in self._links if j == word}
         return len(source_words) > 1 and bool(linked) and linked <= set(source_words)
 
     def _words_for(self, match: TermMatch) -> Sequence[str]:
         return self._evidence.words_for.get(self._source[slice(*match.span)].lower(), ())
 
-    def _stem_of(self, word: int, known: Sequence[str]) -> str:
-        """Return the stem that a Korean word shares with one of the known words; "" if there is none.
+    def _stem_of(self, word: int, words_for_term: Sequence[str]) -> str:
+        """Return the stem that a Korean word shares with one of `words_for_term`, or "".
 
-        A word in another script is returned whole if it begins like a known word.
+        For a word in another script, return the whole word if it begins like one of `words_for_term`.
         """
         text = self._word(word)
         if _HANGUL.match(text[-1]):
-            stems = {split_particle(known_word)[0] for known_word in known}
+            stems = {split_particle(reference)[0] for reference in words_for_term}
             fitting = [
                 stem
                 for stem in stems
                 if text.startswith(stem) and (text == stem or is_particle(stem, text[len(stem) :]))
             ]
             return max(fitting, key=len, default="")
-        for known_word in known:
-            common, length = _common_length(text.lower(), known_word.lower()), len(known_word)
+        for reference in words_for_term:
+            common, length = _common_length(text.lower(), reference.lower()), len(reference)
             if common == length == len(text) or common >= max(_MIN_COMMON_LETTERS, 0.6 * length):
                 return text
         return ""
@@ -333,7 +348,7 @@ class _Placer:
 
 
 def _common_length(first: str, second: str) -> int:
-    """Return how many characters two words have in common at their beginning."""
+    """Return the length of the common prefix of two words."""
     return next(
         (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
         min(len(first), len(second)),
@@ -341,9 +356,10 @@ def _common_length(first: str, second: str) -> int:
 
 
 def _occurrences(text: str, term: str) -> list[int]:
-    """Return where a term occurs in a text as a whole word; in Hangul, particles and endings may follow.
+    """Return the offsets at which a term occurs in a text as a whole word.
 
-    A term in lower case may begin with a capital letter, as at the start of a sentence.
+    In Hangul, particles and endings may follow the term. The first letter of a term in lower case may be a
+    capital letter in the text, for example at the start of a sentence.
     """
     first, others = term[:1], re.escape(term[1:])
     pattern = f"[{re.escape(first)}{first.upper()}]{others}" if first.isalpha() else re.escape(term)

@@ -1,6 +1,6 @@
 """The tokens of a vocabulary as text: decoding, display, and the word that each token belongs to.
 
-Every tokenizer of text has such a table, however it splits the text.
+`TokenTable` is the base class of the tokenizers of text. It does not depend on how a tokenizer splits text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TokenTable:
     """Tokens by id, and the UTF-8 bytes that each of them contributes to a text."""
 
     token_shape: tuple[int, ...] = ()
-    """The shape of one token: () is one id."""
+    """The shape of one token. A token of text is one id and has the shape ()."""
 
     def __init__(self, tokens: Sequence[str], token_bytes: Sequence[bytes]) -> None:
         self._tokens = list(tokens)
@@ -38,16 +38,19 @@ class TokenTable:
         return len(self._tokens)
 
     def normalise_spaces(self, text: str) -> str:
-        """Return the text; plain spaces replace the spaces that are in no token."""
+        """Return the text with ordinary spaces in place of special spaces that are in no token."""
         return plain_spaces(text, self._seen_spaces) if not text.isascii() or "\t" in text else text
 
     @cached_property
     def _seen_spaces(self) -> frozenset[str]:
-        """The spaces and invisible characters that some token has."""
+        """The special spaces and invisible characters that occur in a token."""
         return frozenset("".join(self._tokens)).intersection(SPECIAL_CHARACTERS)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text. Special tokens have no text, but `<unk>` is ⁇; invalid bytes become U+FFFD."""
+        """Return the text of token ids.
+
+        `<unk>` becomes ⁇, and the other special tokens have no text. Invalid bytes become U+FFFD.
+        """
         text = self._raw_text(ids)
         return unescape(replace_surrogates(text.removeprefix(" ")))
 
@@ -59,9 +62,10 @@ class TokenTable:
     def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:
         """Return the index in `split_words(text)` for each token, −1 for special tokens such as `</s>`.
 
-        A token that spans several words belongs to the one it overlaps most, a whitespace token to the word
-        that follows. `ids` may be any segmentation of the text. If they decode to something else (an unknown
-        character, another normal form), both texts are aligned by their longest common substrings.
+        A token that spans several words belongs to the word with the largest overlap. A token of white space
+        belongs to the word that follows. `ids` may be any segmentation of the text. If the ids decode to a
+        different text (because of an unknown character or another normal form), both texts are aligned by
+        their longest common substrings.
         """
         escaped, spans = self._text_and_spans(ids)
         offsets = unescaped_offsets(escaped)
@@ -74,10 +78,13 @@ class TokenTable:
         return [NO_WORD if token in _WITHOUT_TEXT else word for token, word in zip(ids, words, strict=True)]
 
     def _text_and_spans(self, ids: Sequence[int]) -> tuple[str, list[Span]]:
-        """Return the escaped text and each token's span in it; a byte spans its whole character."""
+        """Return the escaped text, and the span of each token in it.
+
+        The span of a token that is a single byte is the whole character of this byte.
+        """
         text = self._raw_text(ids)
         character_of_byte = [i for i, c in enumerate(text) for _ in range(_num_bytes(c))]
-        space = 1 if text.startswith(" ") else 0  # SentencePiece puts one before every text
+        space = 1 if text.startswith(" ") else 0  # SentencePiece puts a space before every text
         spans: list[Span] = []
         byte = 0
         for token in ids:
@@ -111,7 +118,7 @@ class TokenTable:
 
 
 def _num_bytes(character: str) -> int:
-    """Return the number of bytes in UTF-8; a surrogate represents one invalid byte."""
+    """Return the number of bytes of a character in UTF-8. A surrogate represents one invalid byte."""
     code = ord(character)
     if code < 0x80 or 0xD800 <= code <= 0xDFFF:
         return 1

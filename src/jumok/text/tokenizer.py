@@ -2,8 +2,8 @@
 
     decode(encode(text)) == normalise(text)     with byte fallback, for every text
 
-A thin layer over a SentencePiece model. It adds this round trip, segmentations sampled with the caller's
-generator, and the word that each token belongs to.
+The tokenizer is a thin layer over a SentencePiece model. It guarantees the equation above, samples
+segmentations with the caller's generator, and finds the word that each token belongs to.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MIN_TEXTS_FOR_THREADS = 32
 
 
 class Tokenizer(TokenTable):
-    """A SentencePiece model. Made by `train_tokenizer`, `load_tokenizer` or `Tokenizer.from_bytes`."""
+    """A SentencePiece model. Create it with `train_tokenizer`, `load_tokenizer` or `Tokenizer.from_bytes`."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -66,7 +66,7 @@ class Tokenizer(TokenTable):
         return ids
 
     def encode_batch(self, texts: Iterable[str], *, threads: int = -1) -> list[list[int]]:
-        """Return `encode` of each text, on all cores by default; a few texts are encoded without threads."""
+        """Return `encode` of each text. Many texts are encoded in threads, by default on all cores."""
         prepared = [escape(normalise(text)) for text in texts]
         if len(prepared) < _MIN_TEXTS_FOR_THREADS:
             return [self._processor.encode(text, out_type=int) for text in prepared]
@@ -74,10 +74,10 @@ class Tokenizer(TokenTable):
         return ids
 
     def sample(self, text: str, strength: float, generator: Generator) -> list[int]:
-        """Return the token ids of a random segmentation; all randomness comes from the generator.
+        """Return the token ids of a random segmentation. All randomness comes from the generator.
 
-        Strength 0 gives the best segmentation. For unigram models the strength is the share of words that get
-        another segmentation; for BPE it is the probability that a merge is skipped.
+        Strength 0 gives the best segmentation. For unigram models, the strength is the share of words that
+        get another segmentation. For BPE models, it is the probability that a merge is skipped.
         """
         best = self.encode(text)
         if strength <= 0:
@@ -96,7 +96,10 @@ class Tokenizer(TokenTable):
 
     @cached_property
     def _splittable_texts(self) -> list[str | None]:
-        """The text of each token, or None for special tokens, bytes and tags, which sampling leaves alone."""
+        """The text of each token.
+
+        The text is None for tokens that sampling never changes: special tokens, bytes and tags.
+        """
         return [
             None
             if id_ in _SPECIAL_TOKENS or self._processor.is_byte(id_) or token.startswith("▁<")
@@ -110,7 +113,7 @@ class Tokenizer(TokenTable):
         scores = [processor.get_score(id_) for id_ in range(self.vocab_size)]
         try:
             processor.nbest_encode_as_ids(" ", nbest_size=2)
-        except RuntimeError:  # only unigram models have an n-best list; BPE's score of a token is −rank
+        except RuntimeError:  # only unigram models have n-best lists; in BPE models, a token's score is −rank
             ids = {text: id_ for id_, text in enumerate(self._splittable_texts) if text is not None}
             return BpeDropout({text: -scores[id_] for text, id_ in ids.items()}, ids)
         return NBestSampler(lambda text, n: list(processor.nbest_encode_as_ids(text, nbest_size=n)), scores)
@@ -130,8 +133,11 @@ class Tokenizer(TokenTable):
 
 @dataclass(frozen=True, slots=True)
 class TokenizerPair:
-    """The tokenizers of both sides. If `shared`, they have one vocabulary and are the same object unless each
-    side has a SentencePiece model of its own."""
+    """The tokenizers of the source and the target.
+
+    If `shared` is true, both tokenizers have the same vocabulary. They are then the same object, unless each
+    side has a SentencePiece model of its own.
+    """
 
     source: AnyTokenizer
     target: AnyTokenizer
@@ -139,13 +145,13 @@ class TokenizerPair:
 
 
 def untrusted_tokenizer(data: bytes) -> Tokenizer:
-    """Return the tokenizer in the bytes of an untrusted file."""
+    """Return the tokenizer in the bytes of an untrusted file, after a check for character maps."""
     refuse_character_map(data)
     return Tokenizer.from_bytes(data)
 
 
 def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = untrusted_tokenizer) -> Tokenizer:
-    """Return the tokenizer stored in a file; `parse` reads its bytes."""
+    """Return the tokenizer stored in a file. `parse` creates the tokenizer from the bytes of the file."""
     try:
         return parse(path.read_bytes())
     except OSError as error:
@@ -154,9 +160,9 @@ def load_tokenizer(path: Path, *, parse: Callable[[bytes], Tokenizer] = untruste
         raise ModelFolderError(f"{path}: {error}") from None
 
 
-# The sampler encodes parts of a text; SentencePiece must not put a space before them. Appended to a
-# serialised ModelProto, this is merged into it:
-#     normalizer_spec (field 3) { add_dummy_prefix (field 3): false }
+# The sampler encodes parts of a text, and SentencePiece must not put a space before a part. If these bytes
+# are appended to a serialised ModelProto, the parser merges this field into the message: normalizer_spec
+# (field 3) { add_dummy_prefix (field 3): false }
 _NO_SPACE_BEFORE_TEXT = bytes([3 << 3 | 2, 2, 3 << 3, 0])
 
 
@@ -169,7 +175,10 @@ def _load_processor(data: bytes) -> Any:
 
 
 def _parse(data: bytes) -> tuple[Any, list[str]]:
-    """Return SentencePiece's processor and the tokens by id. Raise a ModelFolderError if data are damaged."""
+    """Return SentencePiece's processor and the tokens by id.
+
+    Raise a ModelFolderError if the data is damaged.
+    """
     try:
         processor = _load_processor(data)
         tokens = [processor.id_to_piece(i) for i in range(processor.piece_size())]

@@ -6,8 +6,8 @@
 | source.model, target.model              | one vocabulary per side                                          |
 | source.spm, target.spm, vocabulary.json | an imported model: SentencePiece models, and the tokens by id    |
 
-A vocabulary is a SentencePiece model. For pictures `source.model` is JSON with the size of pictures and
-patches; for a classifier `target.model` is JSON with the names of the classes.
+A vocabulary is a SentencePiece model, with two exceptions. For pictures, `source.model` is JSON with the size
+of pictures and patches. For a classifier, `target.model` is JSON with the names of the classes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def tokenizers_to_files(tokenizers: TokenizerPair) -> dict[str, bytes]:
-    """Return file name → bytes."""
+    """Return the contents of the tokenizer files, by file name."""
     from jumok.text.imported_vocabulary import imported_to_files  # start-up
     from jumok.text.joint_vocabulary import JointVocabularyTokenizer  # start-up
 
@@ -37,7 +37,7 @@ def tokenizers_to_files(tokenizers: TokenizerPair) -> dict[str, bytes]:
 
 
 def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
-    """Return the tokenizers; the inverse of `tokenizers_to_files`."""
+    """Return the tokenizers that the files describe. This is the inverse of `tokenizers_to_files`."""
     if IMPORTED_VOCABULARY[-1] in files:
         from jumok.text.imported_vocabulary import imported_from_files  # start-up
 
@@ -47,7 +47,7 @@ def tokenizers_from_files(files: Mapping[str, bytes]) -> TokenizerPair:
 
 
 def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
-    """Return the tokenizers in a folder; an error names the file that cannot be read."""
+    """Return the tokenizers in a folder. If a file cannot be read, the error names the file."""
     if (folder / IMPORTED_VOCABULARY[-1]).exists():
         try:
             return tokenizers_from_files({name: (folder / name).read_bytes() for name in IMPORTED_VOCABULARY})
@@ -61,7 +61,7 @@ def read_tokenizers(folder: Path, *, shared: bool) -> TokenizerPair:
 
 
 def _from_bytes(data: bytes) -> Tokenizer:
-    """Return the tokenizer that these bytes describe; a SentencePiece model never begins with `{`."""
+    """Return the tokenizer that these bytes describe. A SentencePiece model never begins with `{`."""
     if data.startswith(b'{"pictures"'):
         from jumok.text.picture_tokenizer import PictureTokenizer  # start-up
 

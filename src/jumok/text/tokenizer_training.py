@@ -24,23 +24,24 @@ if TYPE_CHECKING:
 
     from jumok.config.recipe import TextSettings
 
-# A larger sample than 25 sentences per token, or 100,000 if that is more, hardly changes the vocabulary, and
-# takes minutes to train on.
+# The sample has at most 25 sentences per token, or 100,000 sentences if this is more. A larger sample hardly
+# changes the vocabulary, and training would take minutes.
 _SENTENCES_PER_TOKEN, _MIN_SAMPLE_LIMIT = 25, 100_000
 _MAX_COPIES = 8
 _MAX_SENTENCE_CHARACTERS = 1000  # SentencePiece drops lines longer than 4192 bytes
 
-# SentencePiece uses these internally (tab and ▅ as boundaries) and would drop a sentence that has them.
+# SentencePiece uses these characters internally (tab and ▅ as boundaries) and drops sentences with them.
 _RESERVED_TO_SPACES = str.maketrans("\t▅\0\n\r", "     ")
 
 _TAG = re.compile(r"(?:^|(?<= ))<[A-Za-z][A-Za-z0-9_-]*>(?= |$)")
 _MAX_TAGS = 32
 _MIN_TAG_SHARE = 0.002  # share of the sentences that have the tag
 
-# With at most this many distinct characters, each becomes a token; with more, rare ones are encoded as bytes.
+# If a corpus has at most this many distinct characters, each character becomes a token. If it has more, rare
+# characters are encoded as bytes.
 _MAX_ALPHABET = 1000
 _CHARACTER_COVERAGE = 0.9995
-_MIN_FREE_TOKENS = 32  # besides special tokens, tags and bytes
+_MIN_FREE_TOKENS = 32  # the minimum number of tokens besides special tokens, tags and bytes
 
 
 def train_tokenizer(
@@ -48,9 +49,9 @@ def train_tokenizer(
 ) -> Tokenizer:
     """Train a tokenizer with about `vocab_size` tokens.
 
-    The vocabulary gets smaller if the corpus is small, and larger only if `vocab_size` leaves no room for
+    The vocabulary is smaller if the corpus is small. It is larger only if `vocab_size` leaves no room for
     letters besides the special tokens and the 256 bytes. The result depends on the sentences, the settings
-    and `threads`, which is therefore a constant and not the number of cores.
+    and `threads`. The default of `threads` is therefore a constant and not the number of cores.
     """
     sample = _sample(sentences, max_size=max(_SENTENCES_PER_TOKEN * vocab_size, _MIN_SAMPLE_LIMIT))
     if not sample:
@@ -68,7 +69,7 @@ def train_tokenizer(
 def train_tokenizers(
     source_sentences: Iterable[str], target_sentences: Iterable[str], settings: TextSettings, vocab_size: int
 ) -> TokenizerPair:
-    """Train one tokenizer on both sides if `settings.shared`, else one per side."""
+    """Train one tokenizer for both sides if `settings.shared` is true. Otherwise, train one for each side."""
     if settings.shared:
         both_sides = itertools.chain(source_sentences, target_sentences)
         tokenizer = train_tokenizer(both_sides, settings, vocab_size=vocab_size)
@@ -79,7 +80,7 @@ def train_tokenizers(
 
 
 def _sample(sentences: Iterable[str], *, max_size: int) -> list[str]:
-    """Draw at most `max_size` sentences uniformly, always the same ones (Vitter 1985, algorithm R)."""
+    """Draw at most `max_size` sentences uniformly, with a fixed seed (Vitter 1985, algorithm R)."""
     generator = random.Random(0)
     sample: list[str] = []
     non_blank = (sentence for sentence in sentences if sentence and not sentence.isspace())
@@ -100,15 +101,15 @@ def _frequent_tags(sample: Sequence[str]) -> list[str]:
     counts = Counter(tag for sentence in sample if "<" in sentence for tag in set(_TAG.findall(sentence)))
     min_count = max(2, _MIN_TAG_SHARE * len(sample))
     frequent = [tag for tag, count in counts.items() if count >= min_count]
-    # Ties go by name: the iteration order of a set differs between processes.
+    # Ties are sorted by name, because the iteration order of a set differs between processes.
     return sorted(frequent, key=lambda tag: (-counts[tag], tag))[:_MAX_TAGS]
 
 
 def _rare_characters(sample: Sequence[str], max_characters: int, *, byte_fallback: bool) -> set[str]:
     """Return the characters that get no token of their own.
 
-    These are all but the `max_characters` most frequent and, with byte fallback and a large character set,
-    those beyond the coverage.
+    Only the `max_characters` most frequent characters get a token. With byte fallback and a large character
+    set, only as many of them get a token as `_CHARACTER_COVERAGE` requires.
     """
     counts: Counter[str] = Counter()
     for sentence in sample:
@@ -123,13 +124,14 @@ def _rare_characters(sample: Sequence[str], max_characters: int, *, byte_fallbac
 
 
 def _spread_duplicates(sample: Sequence[str], rare: set[str]) -> list[str]:
-    """Return the distinct sentences, with each rare character replaced by a space, then further copies.
+    """Return the distinct sentences, followed by shuffled copies of repeated sentences.
 
-    The copies are shuffled. No sentence occurs more than `_MAX_COPIES` times.
+    In all sentences, rare characters are replaced by spaces. No sentence occurs more than `_MAX_COPIES`
+    times.
 
-    SentencePiece finds long repetitions in time quadratic in their length: a thousand equal lines in a row
-    take seconds, ten thousand take minutes. (It also reads lines with counts, but then needs three times as
-    long for any corpus.)
+    SentencePiece finds long repetitions in time quadratic in their length. A thousand equal lines in a row
+    take seconds, and ten thousand take minutes. SentencePiece can also read lines with counts, but this takes
+    three times as long for any corpus.
     """
     blank = str.maketrans(dict.fromkeys(rare, " "))
     counts = Counter(sentence.translate(blank) if rare else sentence for sentence in sample)
@@ -152,7 +154,7 @@ def _train(
         hard_vocab_limit=False,
         character_coverage=1.0,  # values below 0.98 are refused; rare characters are removed already
         byte_fallback=settings.byte_fallback,
-        # A tag's token includes the space before it, like a word's: one token, not two.
+        # The token of a tag includes the space before the tag, so that the space is not a separate token.
         user_defined_symbols=[f"▁{tag}" for tag in tags],
         split_digits=True,  # a number is copied digit by digit
         normalization_rule_name="identity",

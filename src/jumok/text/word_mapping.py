@@ -1,4 +1,4 @@
-"""From tokens to words: the word of each token, and attention between words instead of tokens."""
+"""Map tokens to words, and turn attention between tokens into attention between words."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 NO_WORD = -1
-"""The word index of a token without a word: `<s>`, `</s>`, padding, or any token of a text without words."""
+"""The word index of a token that belongs to no word: `<s>`, `</s>`, padding, or a token of an empty text."""
 
 
 def words_of_spans(tokens: Sequence[Span], words: Sequence[Span]) -> list[int]:
-    """Return the index of the word that each token overlaps most (the first in a tie).
+    """Return the index of the word that each token overlaps most, or the first such word if there is a tie.
 
-    Tokens and words must be in text order. A token between words, which is whitespace, belongs to the word
-    that follows it, or to the last word.
+    Tokens and words must be in text order. A token of white space between words belongs to the word that
+    follows. A token after the last word belongs to the last word.
     """
     if not words:
         return [NO_WORD] * len(tokens)
@@ -51,13 +51,15 @@ def merge_to_words(
 ) -> NDArray[floating]:
     """Turn attention between tokens (…, query, key) into attention between words (…, query word, key word).
 
-    The weights of a word's keys are added, since attention to any of its tokens is attention to the word; the
-    rows of its queries are averaged. So rows that summed to 1 still do (Clark et al. 2019, §4.1).
+    The weights of the keys of a word are added, because attention to any token of a word is attention to the
+    word. The rows of the queries of a word are averaged. If the rows sum to 1, the new rows also sum to 1
+    (Clark et al. 2019, §4.1).
 
-    `query_words` and `key_words` give the word of each token, as `Tokenizer.word_of_token` does. Tokens
-    without a word (−1: `</s>`) have rows or columns of their own after those of the words, in their order;
-    without `keep_special_tokens` they are dropped, and rows may then sum to less than 1. The numbers of words
-    are needed if the last words may have no token; a word without a token has a row or column of zeros.
+    `query_words` and `key_words` are the words of the tokens, as returned by `Tokenizer.word_of_token`. The
+    rows and columns of tokens without a word (−1, such as `</s>`) come after the rows and columns of the
+    words. If `keep_special_tokens` is false, these rows and columns are dropped, and rows may sum to less
+    than 1. A word without a token has a row or column of zeros. Pass the numbers of words if the last words
+    may have no token.
     """
     import numpy  # start-up
 
@@ -69,7 +71,7 @@ def merge_to_words(
 
 
 def _membership(words: Sequence[int], num_words: int | None, keep_special_tokens: bool) -> NDArray[floating]:
-    """Return one row per word and one column per token: 1 if the token is part of the word."""
+    """Return a matrix (word, token). An element is 1 if the token belongs to the word, and 0 if not."""
     import numpy  # start-up
 
     num_words = max(words, default=NO_WORD) + 1 if num_words is None else num_words
@@ -84,7 +86,7 @@ def _membership(words: Sequence[int], num_words: int | None, keep_special_tokens
 
 
 def diagonal_links(num_source_words: int, num_target_words: int) -> list[tuple[int, int]]:
-    """Return links by position alone, for a model without attention to its source."""
+    """Return links that depend only on positions, for a model without attention to its source."""
     if not num_source_words:
         return []
     return [(j * num_source_words // num_target_words, j) for j in range(num_target_words)]

@@ -1,8 +1,8 @@
-"""Words: units between spaces, with the punctuation at their edges split off.
+"""Split text into words, at spaces and at punctuation next to a space.
 
-These are the units that people align, so alignments, attention maps and gold files use their indices. A tag
-such as `<polite>` is one word. Scripts written without spaces are split into single characters, and a
-combining character always stays with its base character.
+People align these units, so alignments, attention maps and gold files use their indices. A tag such as
+`<polite>` is one word. Scripts without spaces between words are split into single characters. A combining
+character always stays with its base character.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def word_spans(text: str) -> list[Span]:
 
 
 def _split_unit(text: str, start: int, end: int) -> list[Span]:
-    """Split the punctuation off both ends of a unit without spaces, one word per punctuation character."""
+    """Split the punctuation from both ends of a unit without spaces. Each punctuation character is a word."""
     if text[start] == "<" and text[end - 1] == ">" and end - start > 2:
         return [(start, end)]
     clusters = _clusters(text, start, end)
@@ -60,7 +60,10 @@ def _split_unit(text: str, start: int, end: int) -> list[Span]:
 
 
 def _clusters(text: str, start: int, end: int) -> list[Span]:
-    """Split between all characters, except before a combining character or a joiner, and within an emoji."""
+    """Split a text into single characters.
+
+    A combining character or a joiner stays with the character before it. An emoji is not split.
+    """
     inner = (
         i
         for i in range(start + 1, end)
@@ -88,12 +91,15 @@ def _is_punctuation(character: str) -> bool:
 
 
 def _is_combining(character: str) -> bool:
-    # Not `unicodedata.combining`, which is 0 for the vowel signs of Thai.
+    # `unicodedata.combining` cannot be used, because it returns 0 for the vowel signs of Thai.
     return unicodedata.category(character)[0] == "M" or character in _JOINERS
 
 
 def _continues_emoji(before: str, character: str) -> bool:
-    """Whether a skin tone follows, or a symbol after a joiner: 👩‍👩‍👧 is one emoji of five characters."""
+    """Return whether a character continues an emoji: a skin tone, or a symbol after a joiner.
+
+    For example, 👩‍👩‍👧 is one emoji of five characters.
+    """
     joined = before == "\u200d" and unicodedata.category(character) == "So"
     return joined or "\U0001f3fb" <= character <= "\U0001f3ff"
 
