@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jumok.config.derive import CorpusFacts
 from jumok.data.cleaning import Cleaner
 from jumok.data.hold_out import HoldOut, hold_out_from_hashes, sentence_key, source_hashes
-from jumok.data.picture_corpora import typical_picture
+from jumok.data.picture_corpora import median_side_and_grey
 from jumok.data.spool import Spool, SpooledPairs, should_spool
 from jumok.data.store import CorpusPairs
 from jumok.errors import DataError
@@ -219,7 +219,7 @@ class CorpusReader:
         scale = num_training / max(num_counted, 1)
         corpus = self.corpora[0]
         measured = self.every(max(self.num_pairs // MIN_MEASURED, 1))
-        side, grey = typical_picture(measured) if corpus.pictures else (0, False)
+        side, grey = median_side_and_grey(measured) if corpus.pictures else (0, False)
         return CorpusFacts(
             pairs=num_training,
             source_words=round(source.total() * scale),
