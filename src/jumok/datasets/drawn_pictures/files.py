@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def write_split(folder: Path, split: str, count: int, *, seed: int = 1) -> None:
-    """Write `count` pictures with captions and `count` with classes; refuse a split that exists."""
+    """Write `count` pictures with captions and `count` pictures with classes. Raise if the split exists."""
     scenes, things = draw_scenes(split, count, seed=seed), draw_things(split, count, seed=seed)
     pictures, classes = folder / split, folder / f"{split}-classes"
     if pictures.exists() or classes.exists():
