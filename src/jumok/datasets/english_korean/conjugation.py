@@ -64,7 +64,7 @@ def conjugate(base: Stem, ending: str) -> str:
 
 
 def _declarative(base: Stem, ending: str) -> str:
-    """Append -ㄴ다 or -는다 to a verb, -다 to an adjective and 있다."""
+    """Append -ㄴ다 or -는다 to a verb, and -다 to an adjective or to 있다."""
     rest = ending[1:]
     if base.kind != "verb":
         return base.text + rest
@@ -79,7 +79,7 @@ def _without_final(text: str, final: str) -> str:
 
 
 def _optional_vowel_ending(base: Stem, rest: str) -> str:
-    """Append an ending that starts with 으, passed without it: 면, 시, ㄹ, ㄴ, 러, 려고, 세요."""
+    """Append an ending that starts with 으. `rest` is the ending without 으: 면, 시, ㄹ, ㄴ, 러, 려고."""
     text, irregular = base.text, base.irregular
     if irregular in ("ㅂ", "ㅂ오"):
         text = with_final(text, "") + "우"
@@ -118,7 +118,7 @@ _H_CONTRACTED = {"ㅏ": "ㅐ", "ㅓ": "ㅐ", "ㅑ": "ㅒ"}
 
 
 def _vowel_ending(base: Stem, ending: str) -> str:
-    """Append an ending that starts with 어; the ㅆ of the past becomes the final of that syllable."""
+    """Append an ending that starts with 어. The ㅆ of the past closes the syllable with this vowel."""
     if base.honorific and ending == "어요":
         return base.text[:-1] + "세요"
     if base.irregular == "아니":  # 아니다 does not contract, and takes the copula's 에요

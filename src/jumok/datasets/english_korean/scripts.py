@@ -1,8 +1,8 @@
 """Tables of what belongs together: actions that follow each other, conditions and results, topics.
 
-An action is a verb and its objects or goals: `eat meal`, `go =park`, `sleep`; without nouns, all objects or
-goals of the verb are meant. A verb is named as in the table of verbs, with its Korean if only one row is
-meant: `take/타다 =bus`. Actions are separated by semicolons.
+An action is a verb and its objects or goals: `eat meal`, `go =park`, `sleep`. If no nouns are given, all
+objects or goals of the verb are meant. A verb is named as in the table of verbs, with its Korean if only one
+row is meant: `take/타다 =bus`. Actions are separated by semicolons.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ clean; wash; cook; fix; move/옮기다; carry; buy =vegetables =fruit =meat =mil
 meet; help; wait_for; invite
 """
 
-# Work and what others do meanwhile: "I worked, but Minsu slept."
+# Work, and what another person does meanwhile: "I worked, but Minsu slept."
 CONTRASTS = """
 work; study; clean; cook; write =report =email; do; wash dish; fix; move/옮기다; carry | rest; sleep; \
 watch; listen_to =music =radio; dance; \
@@ -249,7 +249,7 @@ meet; wait_for; invite; prepare; visit; sleep; walk; run; swim; work; rest; danc
 get_up; go; \
 come; return; move/이사하다; leave; live; stay; sit; open; move/옮기다
 """
-# What "will you" asks about as a plan; of small tasks it reads as a request ("Will you open the door?").
+# Plans that a question with "will you" asks about. With a small task, "Will you open the door?" is a request.
 PLANS = """
 leave; travel; visit; move/이사하다; go; return; stay; live; study; learn; teach; work; practice; exercise; \
 swim; meet; invite; build; raise; take/타다; ride; write =novel; \

@@ -120,7 +120,7 @@ def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
     return the_phrase(scene, entry, p_adjective=0.2)
 
 
-_SOUGHT = nouns_of("kin =teacher =professor")  # none that can be "this doctor", whom the speaker sees
+_SOUGHT = nouns_of("kin =teacher =professor")  # nobody asks where "this doctor" is
 _LOST_THINGS = nouns_of("portable small goods")
 
 

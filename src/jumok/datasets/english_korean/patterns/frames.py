@@ -68,7 +68,7 @@ def frame_action(scene: Scene, frames: Frames, *, generic: bool = False) -> Acti
 
 
 def fitting_subject(scene: Scene, *actions: Action) -> NounPhrase:
-    """Return a person who can do all of these: homework is for children, driving for adults."""
+    """Return a person who can do all of these actions: children do homework, adults drive."""
     subjects = next(
         (action.verb.subjects for action in actions if "person" not in action.verb.subjects),
         actions[0].verb.subjects,

@@ -82,7 +82,7 @@ def random_pronoun(scene: Scene, *, you: bool = False) -> NounPhrase:
     """Return a pronoun as a subject that can be repeated."""
     names = ["I", "I", "we", "they"]
     if HIS_OR_HER_USED not in scene.used:
-        names += ["he", "she"]  # else "he … his" might need 자기
+        names += ["he", "she"]  # otherwise "he … his" might need 자기
     if you and not scene.polite:
         names.append("you")
     return pronoun_subject(scene, scene.pick(names))
@@ -112,7 +112,7 @@ ACTIONS_AT = {place: actions for place in nouns_of("destination") if (actions :=
 _GOALS = tuple(ACTIONS_AT)
 INDOOR_GOALS = nouns_of("=home =library =cafe")
 _SEQUENCES = read_rows(scripts.SEQUENCES)
-# "After I wear a hat" would have to be "put on".
+# "After I wear a hat" is not natural English, unlike "After I put on a hat".
 _TIMED_SEQUENCES = tuple(row for row in _SEQUENCES if row[0][0].verb.forms.base != "wear")
 
 
@@ -317,7 +317,10 @@ def indoor_actions(scene: Scene) -> tuple[Action, Action]:
 def effect_of(
     scene: Scene, state: Adjective | None, subject: NounPhrase | None, tense: str, *, contrary: bool = False
 ) -> Clause:
-    """Return what somebody does or does not do in a state (None: bad weather); the reverse if `contrary`."""
+    """Return a clause about what somebody does or does not do because of a state.
+
+    The state None is bad weather. If `contrary` is true, the clause is negated: "I was tired, but I worked".
+    """
     scene.used.add("you")
     done, not_done = (INDOORS, OUTDOORS) if state is None else _EFFECTS[state]
     positive = bool(done) and scene.chance(0.6)
@@ -449,7 +452,7 @@ _CONSEQUENCES = read_rows(scripts.CONSEQUENCES)
 
 
 def moment_and_lasting_actions(scene: Scene, count: int) -> tuple[Action, list[Action]]:
-    """Return a momentary action and `count` lasting ones at the same place: coming home, sleeping."""
+    """Return a momentary action and `count` lasting actions at the same place: coming home, sleeping."""
     scene.used.add("you")
     if scene.chance(0.6):
         goal = scene.pick_new(_ARRIVALS)

@@ -268,13 +268,14 @@ def two_objects(scene: Scene) -> Sentence:
     second_entry = scene.pick_new(tuple(entry for entry in SIMILAR[first_entry] if entry in entries))
     first, second = _one_of_two(scene, verb, first_entry), _one_of_two(scene, verb, second_entry)
     joining = Word("and")
-    both = Complement(
+    both_objects = Complement(
         [*first.english, joining, *second.english],
         first.korean("과", (joining,)) + second.korean("을"),
         OBJECT_RANK,
         KOREAN_OBJECT_RANK,
     )
-    return make_statement(scene, make_clause(scene, Action(verb, [both]), p_negative=0.0, p_time=0.2))
+    action = Action(verb, [both_objects])
+    return make_statement(scene, make_clause(scene, action, p_negative=0.0, p_time=0.2))
 
 
 def _one_of_two(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
@@ -358,7 +359,7 @@ _TIMED_VERBS = tuple(
     for verb in TRANSITIVE
     if all(fitting_times(verb.times, tense, is_meal=True) for tense in ("past", "future"))
 )
-_OFTEN = frozenset({"laugh", "cry", "get", "buy"})  # what people often do, but at no regular times
+_OFTEN = frozenset({"laugh", "cry", "get", "buy"})  # actions that are frequent, but have no regular times
 _REPEATED, _REPEATED_INTRANSITIVE = (
     tuple(
         verb
@@ -380,7 +381,7 @@ _FRAMES_BY_MANNER = tuple(
     )
     for manner in MANNERS
 )
-# What people never do, and what they do only to one kind of thing.
+# Actions for "He never eats meat", and actions for "I only drink water".
 _AVOIDED = read_frames(
     "eat food =breakfast; drink =beer =coffee =tea =milk =juice; watch; wear =skirt =dress =hat "
     "=coat =gloves =glasses =boots; clean; bake; cook; "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jumok.datasets.english_korean.clauses import Clause, make_clause, time_complement
 from jumok.datasets.english_korean.patterns.descriptions import final_ending, weather_clause
-from jumok.datasets.english_korean.patterns.embedding import person_who
+from jumok.datasets.english_korean.patterns.embedding import person_with_relative_clause
 from jumok.datasets.english_korean.patterns.frames import fitting_subject, frame_action
 from jumok.datasets.english_korean.patterns.linking import (
     INDOORS,
@@ -111,7 +111,7 @@ def when_two_people(scene: Scene) -> Sentence:
 
 def person_who_but_person_who(scene: Scene) -> Sentence:
     """The man who lives in Seoul likes coffee, but the woman who works at the bank likes tea."""
-    first, second = contrasting_clauses(scene, person_who)
+    first, second = contrasting_clauses(scene, person_with_relative_clause)
     comma, joining = words([",", "but"])
     first.link(joining)
     english = [*first.statement(), comma, joining, *second.statement()]
