@@ -1,4 +1,4 @@
-"""A glossary is the same from every format, and a conflict names its lines."""
+"""Every file format gives the same glossary, and files that cannot be used are refused with the reason."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_format_gives_the_same_terms(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["header.tsv", "swapped.csv", "memory.tmx", "new.tbx"])
-def test_a_file_that_names_its_languages_serves_both_directions(tmp_path: Path, name: str) -> None:
+def test_a_file_that_names_its_languages_can_be_used_in_both_directions(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(FILES[name], encoding="utf-8")
     glossary = read_glossary(path, source_language="ko", target_language="en")
@@ -88,7 +88,7 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, name: str, text: 
 def test_a_glossary_may_be_utf_8_beside_a_text_in_another_encoding(
     tmp_path: Path, text: str, written_as: str
 ) -> None:
-    """`--encoding cp949` is the encoding of the text, such as old subtitles; the glossary may be newer."""
+    """`--encoding cp949` is the encoding of the text, such as old subtitles. The glossary may be in UTF-8."""
     path = tmp_path / "terms.tsv"
     path.write_bytes(text.encode(written_as))
     terms = read_glossary(path, source_language="en", target_language="ko", encoding="cp949").terms

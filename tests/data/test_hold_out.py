@@ -1,4 +1,4 @@
-"""The hold-out: as many pairs as requested, at most a tenth, and nothing leaks."""
+"""The hold-out has as many pairs as requested, at most a tenth, and no source is also in training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumok.types import Pair
 
 
 @given(st.lists(st.integers(0, 60), max_size=200), st.integers(0, 30))
-def test_never_more_than_requested_or_a_tenth_and_no_source_in_both_sets(
+def test_no_more_than_requested_or_a_tenth_is_held_out_and_no_source_is_in_both_sets(
     sources: list[int], count: int
 ) -> None:
     pairs = [
@@ -42,7 +42,7 @@ def test_order_does_not_matter_and_added_pairs_change_little() -> None:
 
 
 def test_the_hold_out_does_not_depend_on_the_process() -> None:
-    """Recorded once: a resumed run must hold out the same pairs."""
+    """The expected threshold was recorded once. A resumed run must hold out the same pairs."""
     assert choose_hold_out([Pair(f"Sentence {n}.", "x") for n in range(100)], count=5) == HoldOut(
         2127704574415660406
     )
