@@ -2,9 +2,9 @@
 
 `batch_plan.py` sorts all pairs for each epoch, in about 100 bytes per pair. Here the pairs are sorted by
 length class once, in four bytes per pair. The slots of a class hold its pairs in the order of a Feistel
-network whose key is (seed, epoch, class): a bijection, so each pair is used once per epoch (or as often as
-its weight says), and the pair of any slot is computed alone. Batches are taken in the order of another such
-network.
+network whose key is (seed, epoch, class). Such a network is a bijection, so each pair is used once per epoch,
+or as often as its weight says. The pair of a slot can be computed without computing the other slots. A second
+Feistel network determines the order of the batches.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _LENGTH_BITS = 16
 class Permutation:
     """A bijection of 0 … count - 1, given by a key.
 
-    A balanced Feistel network permutes the numbers below an even power of two; a result that is not below
-    `count` is permuted again until it is (cycle walking), at most a few times.
+    A balanced Feistel network permutes the numbers below an even power of two. A result of `count` or more is
+    permuted again until it is below `count` (cycle walking). A few repetitions are usually enough.
     """
 
     def __init__(self, count: int, key: Sequence[int]) -> None:
@@ -97,7 +97,7 @@ class FeistelLayout:
 
 
 def has_whole_weights(corpora: Sequence[StoredCorpus]) -> bool:
-    """Whether each pair is used a whole number of times per epoch."""
+    """Return whether each pair is used a whole number of times per epoch."""
     return all(corpus.weight == int(corpus.weight) for corpus in corpora)
 
 
@@ -152,7 +152,10 @@ def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64
 def _form_batches(
     class_starts: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64], batch_tokens: int
 ) -> NDArray[np.int64]:
-    """Return where each batch begins, as in `batch_plan`; the batches within a class are computed at once."""
+    """Return where each batch begins, by the same rule as `_form_batches` in `batch_plan.py`.
+
+    The batches that lie inside one class are computed at once.
+    """
     total, starts, start = int(class_starts[-1]), [np.zeros(1, np.int64)], 0
     while start < total:
         length_class = int(np.searchsorted(class_starts, start, side="right")) - 1
