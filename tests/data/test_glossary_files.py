@@ -65,6 +65,16 @@ def test_a_file_that_names_its_languages_can_be_used_in_both_directions(tmp_path
     assert glossary.terms.items() >= {b: a for a, b in TERMS.items()}.items()
 
 
+@pytest.mark.parametrize("name", ["header.tsv", "swapped.csv", "memory.tmx", "new.tbx"])
+@pytest.mark.parametrize("requested", [{"source_language": "en"}, {"target_language": "ko"}])
+def test_one_requested_language_decides_the_direction(
+    tmp_path: Path, name: str, requested: dict[str, str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding="utf-8")
+    assert read_glossary(path, **requested).terms == TERMS
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [

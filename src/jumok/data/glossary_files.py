@@ -30,10 +30,10 @@ def read_glossary(
 ) -> Glossary:
     """Read the terms of a file and their translations.
 
-    If the file names its languages, they decide which side is the source. If not, the first column is the
-    source. If a table has no header, its first two columns are read, because further columns may be notes.
-    `encoding` is for text files that are not UTF-8. A file that is valid UTF-8 is read as UTF-8, whatever
-    `encoding` is.
+    If the file names its languages, `source_language` and `target_language` decide which side is the source.
+    Otherwise, the first column is the source. If a table has no header, its first two columns are read,
+    because further columns may be notes. `encoding` is for text files that are not UTF-8. A file that is
+    valid UTF-8 is read as UTF-8, whatever `encoding` is.
     """
     file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():
@@ -48,7 +48,10 @@ def read_glossary(
             f"{file.name} has terms between {' and '.join(opened.languages)}. Received: a translation from "
             f"{source_language or 'an unknown language'} to {target_language or 'an unknown language'}."
         )
-    swap = bool(options.source) and opened.languages[1] == options.source
+    if options.source:
+        swap = opened.languages[1] == options.source
+    else:
+        swap = bool(options.target) and opened.languages[0] == options.target
     terms: dict[str, str] = {}
     line_of: dict[str, int] = {}
     for line, pair in _entries(opened, file):
