@@ -149,9 +149,9 @@ class Clause:
         if subject.dropped:
             roles["subject"] = subject.english
 
-    def link(self, *linking: Word) -> None:
+    def link(self, *conjunctions: Word) -> None:
         """Align these conjunctions or relative pronouns with the ending of the Korean predicate."""
-        self.roles.setdefault("conjunction", []).extend(linking)
+        self.roles.setdefault("conjunction", []).extend(conjunctions)
 
     def predicate_english(self) -> list[Word]:
         """Return the predicate without its subject: does not often eat apples at home."""
@@ -330,8 +330,8 @@ _COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 def _fitting_manners(verb: Verb, *, takes_any_manner: bool, is_plural: bool) -> tuple[Expression, ...]:
     """Return the adverbs of manner that fit.
 
-    "alone" does not fit a plural subject. If `takes_any_manner` is false, "quickly" and "well" do not fit
-    either: "he decided to dance well" is not natural.
+    "alone" does not fit a plural subject. If `takes_any_manner` is false, only "alone", "early" and "hard"
+    fit: "he decided to dance well" is not natural.
     """
     return tuple(
         entry
@@ -389,7 +389,7 @@ _COMPANIONS = nouns_of("kin name =student =child")
 _RECIPIENTS = nouns_of("person elder")
 _CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
-# Verbs with objects that mean no particular thing: "play the piano", "watch television".
+# Verbs with objects that do not mean a particular thing: "play the piano", "watch television".
 _UNSPECIFIC_OBJECTS = frozenset(
     (base, entry)
     for bases, specification in (
@@ -399,7 +399,7 @@ _UNSPECIFIC_OBJECTS = frozenset(
     for base in bases.split()
     for entry in nouns_of(specification)
 )
-# Verbs for which a quality of the thing does not matter.
+# Verbs whose object takes no adjective, because a quality of the thing does not matter.
 _PLAIN_OBJECTS = frozenset(
     {"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"}
 )
@@ -578,7 +578,7 @@ def make_clause(
     complements, adverb = _optional_parts(scene, action, manners, tense, chances)
     clause_tense = tense
     if mode == "simple" and tense == "present":
-        subject.definite = True  # "a bird sleeps" is true of birds: 새는
+        subject.definite = True  # "a bird sleeps" is a truth about all birds, so the subject is a topic: 새는
     if mode == "simple" and tense == "present" and verb.forms.base == verb.forms.past and not is_negative:
         clause_tense = _unambiguous_tense(subject, complements, adverb, question)
     return Clause(

@@ -1,9 +1,9 @@
 """Korean conjugation: the form of a stem with an ending.
 
-An ending is written as in a grammar. One that starts with 으 loses it after a vowel (으면: 가면,
-먹으면); one that starts with 어 follows the stem's vowel (어서: 가서, 먹어서, 해서); any other is
-appended unchanged (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open syllable (갈, 간,
-간다).
+An ending is written as in a grammar. An ending that starts with 으 loses 으 after a vowel (으면: 가면,
+먹으면). An ending that starts with 어 changes with the stem's vowel (어서: 가서, 먹어서, 해서). Any
+other ending is appended unchanged (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open
+syllable (갈, 간, 간다).
 
 A stem changes by its irregular class, ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) or 르 (몰라), which the
 lexicon gives, and by the regular loss of ㄹ (산다) and 으 (써), which follows from the stem.

@@ -149,10 +149,12 @@ def optional_adjective(
     options = (_CREATED_DESCRIPTIONS if created else _DESCRIPTIONS)[entry]
     if not options or not scene.chance(probability):
         return [], []
-    return _attributive(scene, entry, scene.pick_new(options))
+    return _attributive_adjective(scene, entry, scene.pick_new(options))
 
 
-def _attributive(scene: Scene, entry: Noun, adjective: Adjective) -> tuple[list[Word], list[Eojeol]]:
+def _attributive_adjective(
+    scene: Scene, entry: Noun, adjective: Adjective
+) -> tuple[list[Word], list[Eojeol]]:
     """Return an adjective as it stands before the noun."""
     scene.note_combination(adjective, entry)
     word = Word(adjective.english)
@@ -293,13 +295,13 @@ def thing_phrase(
         description = optional_adjective(scene, entry, p_adjective, created=created)
     can_be_owned = may_have_possessor and not entry.classes & UNOWNED
     if entry.form != "count":
-        return _uncounted(scene, entry, description, definite, can_be_owned)
+        return _uncounted_phrase(scene, entry, description, definite, can_be_owned)
     if entry.classes & _ONLY_DEFINITE:
         return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
     p_indefinite = 0.34 if not created else 1.0 if description[0] or "animal" in entry.classes else 0.85
     if not definite and draw < p_indefinite:
-        return _indefinite(entry, description)
+        return _with_indefinite_article(entry, description)
     scene.used.add(SPECIFIC_THING)
     if draw < 0.62 or created or entry.classes & _ONLY_ARTICLES:
         return _assemble(entry, ([Word("the")], []), description)
@@ -316,7 +318,7 @@ def thing_phrase(
     return _assemble(entry, ([Word("the")], []), description, plural=True, plural_suffix=is_animal)
 
 
-def _indefinite(entry: Noun, description: tuple[list[Word], list[Eojeol]]) -> NounPhrase:
+def _with_indefinite_article(entry: Noun, description: tuple[list[Word], list[Eojeol]]) -> NounPhrase:
     first = description[0][0].text if description[0] else entry.english[0]
     phrase = _assemble(entry, ([Word(article(first))], []), description)
     phrase.definite = False
@@ -331,7 +333,7 @@ def _demonstrative(scene: Scene, table: dict[str, str]) -> tuple[list[Word], lis
     return [word], [Eojeol(korean, (word,))]
 
 
-def _uncounted(
+def _uncounted_phrase(
     scene: Scene,
     entry: Noun,
     description: tuple[list[Word], list[Eojeol]],
@@ -367,7 +369,7 @@ def person_phrase(
     description = optional_adjective(scene, entry, p_adjective)
     draw = scene.random()
     if draw < p_indefinite:
-        return _indefinite(entry, description)
+        return _with_indefinite_article(entry, description)
     if draw < 0.25:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
     plural = draw < 0.45 and ONE_PERSON not in scene.used
@@ -545,7 +547,7 @@ def indefinite_phrase(
     scene.used.add(entry)
     description = optional_adjective(scene, entry, p_adjective, created=created)
     if entry.form == "count" and not plural:
-        return _indefinite(entry, description)
+        return _with_indefinite_article(entry, description)
     phrase = _assemble(entry, ([], []), description, plural=plural)
     phrase.definite = False
     return phrase

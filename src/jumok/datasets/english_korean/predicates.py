@@ -182,7 +182,7 @@ CREATION = "make bake cook write draw build plant raise take/찍다"
 # Verbs after which a noun means the kind: "collect stones", "like dogs".
 KIND_VERBS = "like hate collect"
 
-# A place that accepts only these objects of a verb: verbs | place | objects.
+# Places that fit only some objects of a verb: verbs | places | objects that fit.
 PLACES_OF_OBJECTS = """
 bake            | =bakery    | baked_goods
 buy sell choose | =bookstore | =book =newspaper =novel =map
@@ -289,7 +289,7 @@ brave                 | 용감하다   | =soldier =police_officer =boy =girl =ch
 famous                | 유명하다   | =singer =writer =painter =actor =scientist =chef =doctor |
 """
 
-# Only before a noun: "the bag is new" would need another Korean word. 새 has no other form.
+# Adjectives that are used only before a noun. "The bag is new" would need another Korean word than 새.
 ATTRIBUTES = """
 new                   | 새         | clothes mended furniture instrument =bag =box =wallet =cup =dish =toy \
 =doll =ball =book =novel =movie =car =knife =umbrella =ring |
@@ -302,7 +302,7 @@ young                 | 젊다       | adult_job =man =woman |
 COMPLAINTS = (
     "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"
 )
-# Adjectives not put before a noun here, because they clash with most verbs ("she ate from the dirty dish").
+# Adjectives that are never used before a noun, because most verbs do not fit ("she ate from the dirty dish").
 PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # The only adjectives for the object of a verb in CREATION: "bake a delicious cake", not "bake a cheap cake".
 ADJECTIVES_OF_CREATIONS = (

@@ -262,7 +262,7 @@ def korean_predicate(
 
 
 def _main_verb_is_honorific(honorific: bool, mode: Mode, negative: bool, final: str) -> bool:
-    """Return whether the main verb takes -시-: not if another verb does (가지 않으신다, 만나러 오신다)."""
+    """Return whether the main verb takes -시-. Another verb takes it in 가지 않으신다 and 만나러 오신다."""
     is_on_negation = negative and mode.name in ("simple", "must")
     return honorific and mode.honorific_on == "main" and not is_on_negation and final != "purpose"
 
@@ -306,7 +306,7 @@ def _with_helper(
         RoleEojeol(text, _ROLES_BETWEEN[text], ("verb", "helper", "connector")) for text in mode.between
     ]
     helper, roles = mode.stem, _HELPER
-    if mode.name == "want" and not first_or_second_person:  # others: 가고 싶어 한다
+    if mode.name == "want" and not first_or_second_person:  # a third person: 가고 싶어 한다
         eojeols.append(RoleEojeol("싶어", ("helper",), ("verb", "connector")))
         helper = _WISHES
     if negative and mode.negative is not None:

@@ -267,10 +267,10 @@ def two_objects(scene: Scene) -> Sentence:
     first_entry = scene.pick_new(entries)
     second_entry = scene.pick_new(tuple(entry for entry in SIMILAR[first_entry] if entry in entries))
     first, second = _one_of_two(scene, verb, first_entry), _one_of_two(scene, verb, second_entry)
-    joining = Word("and")
+    conjunction = Word("and")
     both_objects = Complement(
-        [*first.english, joining, *second.english],
-        first.korean("과", (joining,)) + second.korean("을"),
+        [*first.english, conjunction, *second.english],
+        first.korean("과", (conjunction,)) + second.korean("을"),
         OBJECT_RANK,
         KOREAN_OBJECT_RANK,
     )
@@ -334,14 +334,14 @@ def two_people_do(scene: Scene) -> Sentence:
     """Minsu and Yuna play soccer together."""
     action = frame_action(scene, _JOINT_ACTIONS)
     first, second = scene.pick_new(_NAMES), scene.pick_new(_NAMES)
-    left, joining, right, together = (
+    left, conjunction, right, together = (
         Word(first.english[0]),
         Word("and"),
         Word(second.english[0]),
         Word("together"),
     )
-    subject = NounPhrase([left, joining, right], second.korean, (right,))
-    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (joining,))]
+    subject = NounPhrase([left, conjunction, right], second.korean, (right,))
+    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (conjunction,))]
     subject.agreement = "plural"
     jointly = Complement([together], [Eojeol("함께", (together,))], MANNER_RANK, KOREAN_COMPANY_RANK)
     return make_statement(
