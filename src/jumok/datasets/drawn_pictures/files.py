@@ -1,7 +1,7 @@
 """Write drawn pictures as files, in the two forms that `jumok train` reads.
 
 OUT/train.en.tsv, OUT/train.ko.tsv     picture ⇥ caption ⇥ regions
-OUT/train/00001.png …                  the pictures that they name
+OUT/train/00001.png …                  the pictures that the TSVs name
 OUT/train-classes/circle/00001.png …   one thing per picture; the sub-folder is the class
 """
 

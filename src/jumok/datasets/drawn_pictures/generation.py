@@ -118,7 +118,7 @@ def _draw_scene(dice: _Dice) -> DrawnPicture:
 
 
 def _put(thing: Thing, x: float, y: float) -> Thing:
-    """Put a thing at the nearest point of the grid at which it is wholly in the picture."""
+    """Put a thing at the nearest point of the grid at which all of the thing is in the picture."""
     low = math.ceil((thing.reach + EDGE) / GRID_STEP)
     high = math.floor((SIDE - thing.reach - EDGE) / GRID_STEP)
     column, row = (min(max(round(coordinate / GRID_STEP), low), high) for coordinate in (x, y))
