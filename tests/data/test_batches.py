@@ -124,7 +124,7 @@ def test_batches_have_little_padding() -> None:
     assert 1 - real / padded < 0.08
 
 
-def test_special_tokens_padding_and_lengths_of_a_batch() -> None:
+def test_a_batch_has_special_tokens_padding_and_lengths() -> None:
     batches = Batches(store_in_memory([(2, 1), (1, 3)]), batch_tokens=100, seed=0)
     batch = batches.batch(0)
     rows = {

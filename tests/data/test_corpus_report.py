@@ -113,7 +113,7 @@ def planted_corpora() -> tuple[list[Corpus], Corpus]:
     return [english_korean(*first, name="first"), english_korean(*second, name="second")], test
 
 
-def test_the_report_counts_and_shows_examples() -> None:
+def test_the_report_counts_faults_and_shows_examples() -> None:
     corpora, test = planted_corpora()
     report = check_corpora(corpora, validation=[test])
     assert report.pairs == 107
@@ -167,7 +167,7 @@ def test_the_tutorial_lists_the_faults_that_are_skipped_and_the_faults_that_are_
         assert start + ", ".join(fault.title for fault in Fault if fault.skips is skips) in text
 
 
-def test_sizes_words_and_lengths(tmp_path: Path) -> None:
+def test_the_report_counts_words_characters_and_lengths(tmp_path: Path) -> None:
     path = tmp_path / "p.en-ko.tsv"
     path.write_text("\ufeffone two three\t하나 둘 셋\none two\t하나 둘\nfour\t넷\r\n")
     report = check_corpora([open_corpus(path)])

@@ -99,7 +99,7 @@ def test_the_error_for_one_bad_line_among_good_ones_advises_to_repair_it(tmp_pat
         (bytes(range(256)) * 20, "binary data, not text"),
     ],
 )
-def test_a_binary_file_is_named(tmp_path: Path, content: bytes, name: str) -> None:
+def test_the_error_for_a_binary_file_names_its_format(tmp_path: Path, content: bytes, name: str) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(content)
     with pytest.raises(DataError) as refusal:

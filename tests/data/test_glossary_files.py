@@ -105,13 +105,13 @@ def test_a_glossary_may_be_utf_8_beside_a_text_in_another_encoding(
     assert terms == dict(line.split("\t") for line in text.splitlines())
 
 
-def test_terms_of_a_product_are_not_taken_for_swapped(tmp_path: Path) -> None:
+def test_a_few_terms_in_the_other_script_are_not_taken_for_swapped_columns(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text("카카오톡\tKakaoTalk\nstudent\t수강생\nGalaxy\tGalaxy\n", encoding="utf-8")
     assert len(read_glossary(path, source_language="en", target_language="ko").terms) == 3
 
 
-def test_a_missing_glossary_is_named(tmp_path: Path) -> None:
+def test_a_missing_glossary_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="There is no glossary"):
         read_glossary(tmp_path / "none.tsv")
 

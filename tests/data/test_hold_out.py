@@ -33,7 +33,7 @@ def test_of_distinct_sources_exactly_the_requested_number_is_held_out() -> None:
     assert sum(pair in many for pair in pairs) == 500  # a tenth of all pairs
 
 
-def test_order_does_not_matter_and_added_pairs_change_little() -> None:
+def test_the_hold_out_ignores_the_order_and_changes_little_with_added_pairs() -> None:
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(3000)]
     hold_out = choose_hold_out(pairs, count=100)
     assert choose_hold_out(pairs[::-1], count=100) == hold_out
@@ -59,7 +59,7 @@ def test_the_hold_out_does_not_depend_on_the_process() -> None:
         ("Straße", "STRASSE"),
     ],
 )
-def test_copies_have_the_same_key(one: str, other: str) -> None:
+def test_copies_of_a_sentence_have_the_same_key(one: str, other: str) -> None:
     assert sentence_key(one) == sentence_key(other)
 
 

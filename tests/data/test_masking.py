@@ -65,7 +65,7 @@ def test_short_and_padded_sentences_have_a_masked_token_and_keep_their_lengths()
     assert torch.all(batch.source[0, 2:] == PAD)
 
 
-def test_a_batch_is_a_function_of_the_seed_and_its_position(tmp_path: Path) -> None:
+def test_a_batch_depends_only_on_the_seed_and_its_position(tmp_path: Path) -> None:
     pairs = [Pair("", " ".join(f"w{(i * j) % 23}" for j in range(1, 4 + i % 9))) for i in range(40)]
     tokenizers = FakeTokenizerPair()
     store = write_store(tmp_path / "data", [CorpusPairs("text", pairs)], tokenizers, max_tokens=50)
@@ -89,7 +89,7 @@ def test_a_batch_is_a_function_of_the_seed_and_its_position(tmp_path: Path) -> N
     assert masked[1].shape != masked[2].shape or not torch.equal(masked[1], masked[2])
 
 
-def test_a_fixed_mask_depends_only_on_the_sentence() -> None:
+def test_a_mask_by_sentence_depends_only_on_the_sentence() -> None:
     sentences = [[5, 6, 7, 8, 9, 10, 11], [12, 13], [14, 15, 16, 17]]
     together = padded_batch([[], [], []], sentences)
     batched = mask_tokens(together, random_uint64_by_sentence(together), vocab_size=VOCAB_SIZE)

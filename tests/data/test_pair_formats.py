@@ -417,7 +417,9 @@ def test_the_rows_of_an_ods_are_pairs(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_archives_that_are_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+def test_unusable_archives_are_refused_with_the_reason(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
     with pytest.raises(DataError, match=f"(?s){message}"):
         corpus_at(tmp_path / name, content)
 
@@ -643,7 +645,7 @@ def test_commas_in_every_row_do_not_hide_the_separator(tmp_path: Path) -> None:
     assert list(corpus.pairs()) == [Pair("Hello, you.", "안녕, 너."), Pair("Bye, you.", "잘 가, 너.")]
 
 
-def test_a_document_type_without_entities_is_fine(tmp_path: Path) -> None:
+def test_a_document_type_without_entities_is_accepted(tmp_path: Path) -> None:
     declaration = '<?xml version="1.0"?><!DOCTYPE tmx SYSTEM "tmx14.dtd">'
     content = tmx(tuv("en", "Save now.") + tuv("ko", "지금 저장하세요."), declaration=declaration)
     assert list(corpus_at(tmp_path / "m.tmx", content).pairs()) == [SAVE]

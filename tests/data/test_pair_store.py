@@ -171,7 +171,7 @@ def test_a_store_of_another_format_is_not_called_damaged(tmp_path: Path) -> None
         open_store(tmp_path / "data")
 
 
-def test_changed_counts_are_refused(tmp_path: Path) -> None:
+def test_a_manifest_with_a_changed_number_of_pairs_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "data")
     manifest_path = tmp_path / "data" / "store.json"
     manifest = read_json_with_checksum(manifest_path)

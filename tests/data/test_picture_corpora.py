@@ -110,7 +110,7 @@ def test_a_tsv_cannot_name_files_outside_its_folder(tmp_path: Path, name: str) -
         ("a.png\ta caption\tone", "Line 1.*regions that cannot be read"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_the_error_for_a_bad_line_names_the_line(tmp_path: Path, line: str, message: str) -> None:
     write_picture(tmp_path / "a.png", half_bright("left", 1))
     (tmp_path / "captions.tsv").write_text(f"{line}\n")
     with pytest.raises(DataError, match=message):

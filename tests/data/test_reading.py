@@ -196,7 +196,7 @@ def test_any_bytes_are_read_or_refused_with_line_and_offset(tmp_path: Path, data
             assert list(read) == [line.removesuffix("\r") for line in expected_lines]
 
 
-def test_bad_bytes_far_into_a_large_file_are_named(tmp_path: Path) -> None:
+def test_the_error_for_bad_bytes_far_into_a_file_names_their_place(tmp_path: Path) -> None:
     content = b"good\tline\n" * 60_000 + "é\t".encode() + b"\xe9\n"
     with pytest.raises(
         DataError, match=r"p\.tsv .* line 60,001, byte 4 is 0xE9 \(offset 600,003 in the file\)"
