@@ -8,9 +8,9 @@ epoch only assigns pairs to the slots.
 - Lengths are rounded up to *length classes* (exact when short, coarser when long). Pairs of one
   class are exchangeable: the slots sorted by class stay the same while the pairs in them are shuffled.
 - A weight of 2 gives each pair two slots. A weight of 0.4 gives a corpus 0.4 slots per pair, and each epoch
-  chooses the pairs by *systematic sampling*: from a random start, take every (1 / 0.4)-th pair, sorted by
-  length. Every pair has probability 0.4, the number of pairs is always the same, and since the i-th choice is
-  always one of a few neighbours, its slot has a maximum length too.
+  chooses the pairs by *systematic sampling*: sort the pairs by length and, from a random start, take every
+  (1 / 0.4)-th pair. Every pair has probability 0.4, and the number of chosen pairs is always the same. The
+  i-th chosen pair is always one of a few neighbours in the sorted order, so its slot has a maximum length.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """One epoch: batch b has `pairs[starts[order[b]] : starts[order[b] + 1]]`; the layout has `starts`."""
+    """One epoch. Batch b has `pairs[starts[order[b]] : starts[order[b] + 1]]`.
+
+    `starts` is that of the layout.
+    """
 
     epoch: int
     pairs: NDArray[np.int64]  # (slots,)
@@ -97,12 +100,12 @@ def layout_slots(
     target_classes = length_classes(target_lengths, MAX_EXACT_TARGET)
     keys = class_keys(source_classes, target_classes)
     unsampled, sampled = _split_by_weight(corpora)
-    ranked = _sorted_by(keys, unsampled)
-    source_bounds, target_bounds = [source_classes[ranked]], [target_classes[ranked]]
+    sorted_pairs = _sorted_by(keys, unsampled)
+    source_bounds, target_bounds = [source_classes[sorted_pairs]], [target_classes[sorted_pairs]]
     for corpus in sampled:
-        ranked = _sorted_by(keys, corpus.pairs)
-        source_bounds.append(_window_maximum(source_classes[ranked], corpus.count))
-        target_bounds.append(_window_maximum(target_classes[ranked], corpus.count))
+        sorted_pairs = _sorted_by(keys, corpus.pairs)
+        source_bounds.append(_window_maximum(source_classes[sorted_pairs], corpus.count))
+        target_bounds.append(_window_maximum(target_classes[sorted_pairs], corpus.count))
     source_bound, target_bound = np.concatenate(source_bounds), np.concatenate(target_bounds)
     slot_order = np.argsort(class_keys(source_bound, target_bound), kind="stable")
     starts = _form_batches(source_bound[slot_order], target_bound[slot_order], batch_tokens)
@@ -110,7 +113,11 @@ def layout_slots(
 
 
 def length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
-    """Round lengths above `max_exact` up: to multiples of 2 up to twice `max_exact`, then of 4, and so on."""
+    """Round lengths up, and keep lengths up to `max_exact`.
+
+    Lengths up to twice `max_exact` are rounded up to multiples of 2, lengths up to four times `max_exact` to
+    multiples of 4, and so on.
+    """
     lengths = lengths.astype(np.int64)
     doublings = np.ceil(np.log2(np.maximum(lengths, 1) / max_exact)).clip(0).astype(np.int64)
     width = np.left_shift(1, doublings)
@@ -153,10 +160,10 @@ def _split_by_weight(corpora: Sequence[StoredCorpus]) -> tuple[NDArray[np.int64]
     return np.concatenate(unsampled), sampled
 
 
-def _systematic_sample(ranked: NDArray[np.int64], count: int, offset: float) -> NDArray[np.int64]:
-    """Return `count` of the ranked pairs at a constant stride. `offset` in [0, 1) shifts all positions."""
-    positions = (np.arange(count) + offset) * (len(ranked) / count)
-    return ranked[np.minimum(positions.astype(np.int64), len(ranked) - 1)]
+def _systematic_sample(sorted_pairs: NDArray[np.int64], count: int, offset: float) -> NDArray[np.int64]:
+    """Return `count` of the sorted pairs at a constant stride. `offset` in [0, 1) shifts all positions."""
+    positions = (np.arange(count) + offset) * (len(sorted_pairs) / count)
+    return sorted_pairs[np.minimum(positions.astype(np.int64), len(sorted_pairs) - 1)]
 
 
 def _window_maximum(classes: NDArray[np.int64], count: int) -> NDArray[np.int64]:

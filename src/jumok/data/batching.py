@@ -154,7 +154,7 @@ class ClassBatches(Batches):
 
 
 def class_batch(batch: Batch) -> Batch:
-    """Return the batch without the `</s>` of its targets, which are single tokens: (batch, 2)."""
+    """Return the batch without the `</s>` of its targets. A target is then two tokens: `<s>` and a class."""
     if batch.target is None or batch.target_lengths is None:
         return batch
     return replace(batch, target=batch.target[:, :2].contiguous(), target_lengths=batch.target_lengths - 1)

@@ -53,8 +53,9 @@ class Cleaner:
 
     Use one cleaner for all corpora, so that it finds duplicates across corpora.
 
-    Pairs whose source is in a corpus of `exclude`, a validation or test set, are skipped. `thorough` also
-    finds what only reports need: repeated sources with another target, links out of range, swapped sides.
+    Pairs whose source is in a corpus of `exclude`, a validation or test set, are skipped. If `thorough` is
+    true, the cleaner also finds the faults that only reports need: repeated sources with another target,
+    links out of range, swapped sides.
     """
 
     def __init__(

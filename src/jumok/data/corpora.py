@@ -65,7 +65,7 @@ class Corpus:
 
     @property
     def file_names(self) -> str:
-        """The name without folders, for a model that is given away: paths may be private."""
+        """The name without folders, for a model that is given away, because paths may be private."""
         return _NAME_SEPARATOR.join(re.split(r"[\\/]", part)[-1] for part in self.name.split(_NAME_SEPARATOR))
 
     def num_bytes(self, compressed_factor: int = 1) -> int:

@@ -99,12 +99,12 @@ class CorpusReport:
     pairs: int
     kept: int
     skipped: Mapping[Fault, int]
-    faults: tuple[FaultReport, ...]  # those that occur, in the order of `Fault`
+    faults: tuple[FaultReport, ...]  # only faults that occur, in the order of `Fault`
     source: SideReport
     target: SideReport
     corpora: tuple[CorpusSummary, ...]
     leaked: Mapping[str, int]  # validation or test set → how many of its sources are in the corpus
-    set_sizes: Mapping[str, int] = field(default_factory=dict)  # validation or test set → its pairs
+    set_sizes: Mapping[str, int] = field(default_factory=dict)  # validation or test set → number of its pairs
     tests: tuple[str, ...] = ()  # the names of the test sets
     held_out: int = 0
     refusal: str = ""  # why training would refuse the corpora, "" if it would not
@@ -124,9 +124,9 @@ def check_corpora(
 ) -> CorpusReport:
     """Read all corpora once and report.
 
-    Pairs whose source is in a `validation` set are skipped, as in training. Training does not know the
-    `tests`: pairs leaked from them are reported and kept. `hold_out` is the number of pairs to hold out for
-    validation.
+    Pairs whose source is in a `validation` set are skipped, as in training. Pairs whose source is in one of
+    the `tests` are reported but kept, because training does not know the test sets. `hold_out` is the number
+    of pairs to hold out for validation.
     """
     cleaner = Cleaner(limits, exclude=validation, thorough=True)
     tally = _Tally(corpora)

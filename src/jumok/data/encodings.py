@@ -169,7 +169,7 @@ _EAST_ASIAN_MARKS = frozenset("、。，．・：；？！「」『』（）〈�
 
 
 def _has_lead_byte(character: str, codec: str, first: int, last: int) -> bool:
-    """Return whether a character has two bytes in an encoding, the first of them in a range."""
+    """Return whether a character has two bytes in an encoding, with a first byte from `first` to `last`."""
     try:
         encoded = character.encode(codec)
     except UnicodeEncodeError:
@@ -202,7 +202,7 @@ def _common_share(
 def _cyrillic_share(non_ascii: Sequence[str], text: str) -> float:
     """Return the share of Cyrillic letters in lower case, if most letters of the text are Cyrillic.
 
-    It is scaled up by 1.2, because some letters are capitals.
+    The share is multiplied by 1.2, because some letters are capitals.
     """
     letters = sum(character.isalpha() for character in text)
     cyrillic = [character for character in non_ascii if "\u0400" <= character <= "\u04ff"]
@@ -273,7 +273,7 @@ _ZIP_CONTENTS: list[tuple[bytes, str]] = [
 
 
 def name_binary_file(head: bytes) -> str:
-    """Return what a file is, with advice, if its first bytes are those of a known binary format; else ""."""
+    """Return the name of the binary format that a file begins with, and advice. Return "" for other files."""
     if head.startswith(b"PK\3\4"):
         default = "a ZIP archive. Add .zip to its name, or extract the file with the pairs."
         return next((kind for mark, kind in _ZIP_CONTENTS if mark in head), default)

@@ -70,7 +70,7 @@ class Fault(Enum):
         self._meaning = meaning
 
     def meaning(self, limits: CleaningLimits, *, plain: bool = False) -> str:
-        """Return the explanation with the limits that were applied; `plain`: for plain text."""
+        """Return the explanation with the limits that were applied. Set `plain` for plain text."""
         meaning = _PLAIN_TEXT_MEANINGS.get(self, self._meaning) if plain else self._meaning
         return meaning.format(limits)
 
@@ -84,7 +84,7 @@ _PLAIN_TEXT_MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class CleaningLimits:
-    """What training accepts.
+    """The limits within which training accepts a pair.
 
     The length ratio is in characters, corrected for the density of scripts: Hangul needs about half as many
     as English. `ratio_slack` characters are added to both sides, because the ratios of short sentences vary.
@@ -110,7 +110,8 @@ _CONTINUATION = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™
 _MOJIBAKE = re.compile(
     f"[ÃÂÐÑ][{_CONTINUATION}]|â[€‚„\x80-\x9f][{_CONTINUATION}{_WINDOWS_1252}]|[à-ï][{_CONTINUATION}]{{2}}|ðŸ"
 )
-# Korean or Chinese, two bytes per character, that was decoded as Latin-1: two characters in a row.
+# Text in a two-byte encoding of Korean or Chinese that was decoded as Latin-1. The pattern matches the bytes
+# of two characters in a row.
 _TWO_BYTE_MOJIBAKE = re.compile("[°-È][¡-þ][°-È][¡-þ]")
 _SCRIPTS_WITHOUT_JOINERS = frozenset({"Latin", "Cyrillic", "Greek", "Hangul", "Han"})
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
@@ -223,7 +224,7 @@ class Inspector:
     def _untranslated(
         self, sources: Sequence[str], targets: Sequence[str], block: BlockCharacters
     ) -> NDArray[np.bool_]:
-        """Return which pairs have equal sides with letters: numbers and signs need no translation."""
+        """Return which pairs have equal sides that contain letters. Numbers and signs need no translation."""
         same = np.fromiter(map(str.__eq__, sources, targets), bool, count=len(sources))
         if self._same_language or not same.any():
             return np.zeros(len(sources), dtype=bool)

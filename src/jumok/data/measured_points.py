@@ -30,6 +30,6 @@ MEASURED_POINTS = (
 
 
 def nearest_points(pairs: int, count: int = 2) -> list[MeasuredPoint]:
-    """Return the points with the nearest numbers of pairs, nearest first, on a logarithmic scale."""
+    """Return the `count` points with the nearest numbers of pairs on a logarithmic scale, nearest first."""
     distance = {point: abs(math.log(max(pairs, 1) / point.pairs)) for point in MEASURED_POINTS}
     return sorted(MEASURED_POINTS, key=distance.__getitem__)[:count]

@@ -7,7 +7,7 @@ A region is a box around the object that a word of the caption names. `2:0.1,0.2
 word 2 (counted from 0): its left, top, right and bottom edge as shares of the picture. `2/1:…` is the region
 of the first letter of word 2, if the rest of the word is a particle. Several regions are separated by spaces.
 
-A TSV may come from anywhere, so its paths must stay in its own folder.
+A TSV may be untrusted, so its paths must stay in the folder of the TSV.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _read_captions(file: InputFile, dropped: Counter[str]) -> Iterator[NumberedP
 
 
 def _path_inside(folder: Path, root: Path, name: str, where: str) -> Path:
-    """Return the path of a picture; refuse one outside the folder of its TSV."""
+    """Return the path of a picture. Raise if the picture is outside the folder of its TSV."""
     try:
         resolved = (root / name).resolve()
         is_inside = not Path(name).is_absolute() and resolved.is_relative_to(root)

@@ -78,7 +78,7 @@ def find_pair_format(file: InputFile) -> OpenPairs | None:
 
 
 def has_pair_suffix(name: str) -> bool:
-    """Return whether the suffix is in `PAIR_FORMATS`; .txt is not, although a .txt may hold a table."""
+    """Return whether the suffix is in `PAIR_FORMATS`. Return False for .txt, although it may hold a table."""
     return PurePath(without_compression(name)).suffix.lower() in PAIR_FORMATS
 
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 BLOCK_PAIRS = 32_768
 INSPECTED_PAIRS = 8192
-"""Pairs that are inspected together, as in `cleaning.py`: the first ones show which script a language has."""
+"""Pairs that are inspected together, as in `cleaning.py`. The first pairs show the script of a language."""
 MIN_SPOOLED_BYTES = 64 * 2**20
 """Smaller corpora are read by one process and kept in memory."""
 MAX_COMPARED_HASHES = 8 * 2**20

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class BlockCleaner:
-    """Finds the faults of single pairs, hashes all pairs, and stores those without faults."""
+    """Finds the faults of single pairs, hashes all pairs, and stores the pairs without faults."""
 
     def __init__(self, message: Message) -> None:
         self.folder = Path(message["folder"])

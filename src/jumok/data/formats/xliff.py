@@ -90,7 +90,7 @@ class _Side:
         self._open.append(mid)
         for text in self._open_texts():
             text.start(name, attributes)
-        if mid:  # without an id, a segment cannot be paired with that of the other side
+        if mid:  # a segment without an id cannot be paired with a segment of the other side
             self.segments[mid] = SegmentText()
 
     def end(self, name: str) -> None:

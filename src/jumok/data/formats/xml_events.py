@@ -40,7 +40,10 @@ T = TypeVar("T")
 
 
 class XmlHandler(Protocol[T]):
-    """Collects the items of a format from events. Element names lack their prefix; attributes keep it."""
+    """Collects the items of a format from events.
+
+    The names of elements are passed without their namespace prefix, the names of attributes with it.
+    """
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None: ...
     def end(self, name: str) -> None: ...
