@@ -1,4 +1,4 @@
-"""Batches: each pair once per epoch, an order that the seed determines, bounded sizes, little padding."""
+"""Batches have each pair once per epoch, an order that the seed determines, and little padding."""
 
 from __future__ import annotations
 

@@ -48,8 +48,8 @@ def test_a_smaller_count_gives_the_first_pairs_of_a_larger_count() -> None:
     assert list(generate("train", 40, seed=3)) != list(generate("train", 40, seed=4))
 
 
-def test_the_first_pairs_do_not_change_by_accident() -> None:
-    """Change this sentence together with the grammar."""
+def test_the_first_pair_does_not_change_by_accident() -> None:
+    """If you change the grammar on purpose, change the expected pair as well."""
     first = next(generate("train", 1))
     assert (first.source, first.target) == FIRST
 

@@ -5,8 +5,9 @@ An ending is written as in a grammar. An ending that starts with 으 loses 으 a
 other ending is appended unchanged (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open
 syllable (갈, 간, 간다).
 
-A stem changes by its irregular class, ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) or 르 (몰라), which the
-lexicon gives, and by the regular loss of ㄹ (산다) and 으 (써), which follows from the stem.
+An irregular stem changes by its class: ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) or 르 (몰라). The lexicon
+gives the class. A stem that ends in ㄹ or ㅡ loses this sound before some endings (산다, 써). The lexicon
+does not mark these stems.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Verb:
     honorific_stem: Stem | None
     subjects: frozenset[str]  # classes of nouns, such as "person" or "young", and single nouns: "=dog"
     human_subject: bool
-    actors: tuple[Noun, ...]  # nouns other than people that can be its subject
+    actors: tuple[Noun, ...]  # nouns other than people that can be the subject
     objects: tuple[Noun, ...] = ()
     places: tuple[Noun, ...] = ()
     manners: tuple[Expression, ...] = ()
@@ -59,11 +59,11 @@ class Verb:
     key: str = ""
     variety: int = 0  # distinct objects or places
     humble: Verb | None = None  # 드리다, used when an elder is the recipient
-    times: frozenset[str] = frozenset()  # kinds of times that fit it
+    times: frozenset[str] = frozenset()  # kinds of times that fit the verb
     tenses: tuple[str, ...] = TENSES  # of a statement
-    is_repeatable: bool = False  # people do it to the same thing again and again
-    is_creation: bool = False  # its object comes into being
-    means_kind: bool = False  # its object means the kind: "collect stones"
+    is_repeatable: bool = False  # people repeat the action with the same thing: "I use my computer every day"
+    is_creation: bool = False  # the verb creates its object: "bake a cake"
+    means_kind: bool = False  # the object means the kind: "collect stones"
     object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # object → places that fit
 
     @property
@@ -181,7 +181,7 @@ _MANNER_BY_KEY = {entry.key: entry for entry in MANNERS}
 
 
 def _balance(lists: list[tuple[Noun, ...]]) -> list[tuple[Noun, ...]]:
-    """Repeat the nouns that are in few lists, so that all are about equally frequent."""
+    """Repeat the nouns that are in few lists, so that all nouns are about equally frequent."""
     chances: dict[Noun, float] = {}
     for entries in lists:
         for entry in entries:

@@ -1,4 +1,7 @@
-"""Possession and need, and the questions "where", "how many" and "whose"."""
+"""Possession and need, and the questions "where", "how many" and "whose".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

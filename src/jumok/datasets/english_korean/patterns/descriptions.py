@@ -1,4 +1,7 @@
-"""Descriptions of people and things, and the weather."""
+"""Descriptions of people and things, and the weather.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Relative clauses, and clauses after "think" and "hope"."""
+"""Relative clauses, and clauses after "think" and "hope".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

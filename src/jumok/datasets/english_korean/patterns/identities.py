@@ -1,4 +1,7 @@
-"""Identity: "X is a nurse", "this is my bag"."""
+"""Identity: "X is a nurse", "this is my bag".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

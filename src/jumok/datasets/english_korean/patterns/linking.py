@@ -1,4 +1,7 @@
-"""Two clauses with a conjunction: and, but, so, because, if, when, before, after, while, in order to."""
+"""Two clauses with a conjunction: and, but, so, because, if, when, before, after, while, in order to.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Location: "under the table", "at the hospital"."""
+"""Location: "under the table", "at the hospital".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

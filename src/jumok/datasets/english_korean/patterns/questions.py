@@ -1,4 +1,7 @@
-"""Yes-no questions, and questions with "what", "who", "where", "when", "why" and "how"."""
+"""Yes-no questions, and questions with "what", "who", "where", "when", "why" and "how".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Statements with one action."""
+"""Statements with one action.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Sentences with three clauses."""
+"""Sentences with three clauses.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
