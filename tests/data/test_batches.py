@@ -1,4 +1,4 @@
-"""Batches: each pair once per epoch, an order that the seed determines, bounded sizes, little padding."""
+"""Batches have each pair once per epoch, an order that the seed determines, and little padding."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def store_in_memory(lengths: list[tuple[int, int]], weights: tuple[float, ...] =
 
 
 def natural_lengths(count: int) -> list[tuple[int, int]]:
-    """Lengths like those of sentences and their translations."""
+    """Return lengths that are distributed like those of sentences and their translations."""
     generator = np.random.default_rng(3)
     source = np.clip(generator.gamma(6, 2.5, count), 1, 90)
     target = np.clip(source * generator.normal(1.05, 0.18, count), 1, 90)
@@ -77,7 +77,7 @@ def test_a_batch_of_several_pairs_never_exceeds_its_limits(
 
 
 @given(lengths_of_corpora, seeds, st.integers(20, 200), st.data())
-def test_a_resumed_run_reads_the_tail_of_the_uninterrupted_one(
+def test_a_resumed_run_reads_the_same_batches_as_an_uninterrupted_run(
     lengths: list[tuple[int, int]], seed: int, batch_tokens: int, data: st.DataObject
 ) -> None:
     stored = store_in_memory(lengths, (1.0, 0.7))
@@ -105,7 +105,7 @@ def test_each_epoch_composes_its_batches_differently() -> None:
 
 
 def test_short_and_long_batches_are_mixed() -> None:
-    """An epoch does not begin with all short sentences and end with all long ones."""
+    """The batches of an epoch are not sorted by the length of their sentences."""
     batches = Batches(store_in_memory(natural_lengths(5000)), batch_tokens=500, seed=1)
     lengths = batches.store.target_lengths
     means = np.array([lengths[pairs].mean() for pairs in pairs_of_epoch(batches, 0)])
@@ -124,7 +124,7 @@ def test_batches_have_little_padding() -> None:
     assert 1 - real / padded < 0.08
 
 
-def test_special_tokens_padding_and_lengths_of_a_batch() -> None:
+def test_a_batch_has_special_tokens_padding_and_lengths() -> None:
     batches = Batches(store_in_memory([(2, 1), (1, 3)]), batch_tokens=100, seed=0)
     batch = batches.batch(0)
     rows = {
@@ -173,7 +173,7 @@ def test_a_position_has_an_epoch_and_invalid_numbers_are_refused() -> None:
 
 
 def test_the_order_is_the_same_on_every_machine() -> None:
-    """Recorded once: with another order, resumed runs would read other batches."""
+    """The expected order was recorded once. With another order, resumed runs would read other batches."""
     batches = Batches(store_in_memory([(n % 7 + 1, n % 5 + 1) for n in range(12)]), batch_tokens=16, seed=7)
     assert pairs_of_epoch(batches, 3) == [[11, 1, 7], [0, 10, 5, 6], [2, 3], [8, 9], [4]]
 
@@ -219,7 +219,7 @@ def test_a_sampled_pair_is_segmented_differently_in_other_epochs_within_limits(t
     assert sum(len(seen) > 1 for seen in lengths.values()) > 200
 
 
-def test_sampling_needs_text_and_the_right_tokenizers(tmp_path: Path) -> None:
+def test_sampling_needs_a_store_with_text_and_its_tokenizers(tmp_path: Path) -> None:
     stored = sampling_store(tmp_path)
     bare = write_store(
         tmp_path / "bare", [CorpusPairs("x", pairs_of_lengths([(1, 1)]))], TOKENIZERS, max_tokens=9
@@ -253,7 +253,7 @@ def test_padded_batch_holds_its_sentences(pairs: list[tuple[list[int], list[int]
     assert batch.source.shape[1] == int(batch.source_lengths.max())
 
 
-def test_padded_batch_of_sources_only_and_of_unequal_counts() -> None:
+def test_padded_batch_accepts_sources_alone_and_refuses_unequal_counts() -> None:
     batch = padded_batch([[5], []])
     assert batch.target is None
     assert batch.target_lengths is None
@@ -263,7 +263,7 @@ def test_padded_batch_of_sources_only_and_of_unequal_counts() -> None:
 
 
 def test_the_plan_of_100_000_pairs_has_every_pair() -> None:
-    """This takes about 50 ms; a million pairs take half a second."""
+    """This test takes about 50 ms. With a million pairs, it would take half a second."""
     lengths = np.array(natural_lengths(100_000))
     slots = layout_slots(
         lengths[:, 0], lengths[:, 1], [StoredCorpus("a", 1.0, 0, 100_000)], batch_tokens=4096

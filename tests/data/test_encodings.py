@@ -1,4 +1,4 @@
-"""Encodings: found, offered with the exact option, and never guessed in silence; binary files are named."""
+"""The error for a file in another encoding names the option that reads the file; no encoding is guessed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ FRENCH = "Où est l’élève qui a fini ses études ?"
         ("Nothing but ASCII.", "utf-16-le", "utf-16-le"),
     ],
 )
-def test_the_encoding_is_offered_and_then_works(
+def test_the_error_offers_the_encoding_that_reads_the_file(
     tmp_path: Path, text: str, written_as: str, offered: str
 ) -> None:
     path = tmp_path / "pairs.tsv"
@@ -99,7 +99,7 @@ def test_the_error_for_one_bad_line_among_good_ones_advises_to_repair_it(tmp_pat
         (bytes(range(256)) * 20, "binary data, not text"),
     ],
 )
-def test_a_binary_file_is_named(tmp_path: Path, content: bytes, name: str) -> None:
+def test_the_error_for_a_binary_file_names_its_format(tmp_path: Path, content: bytes, name: str) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes(content)
     with pytest.raises(DataError) as refusal:
@@ -152,8 +152,9 @@ def test_bytes_that_fit_no_encoding_are_not_guessed() -> None:
 
 
 def test_korean_that_was_converted_from_latin1_is_mojibake(tmp_path: Path) -> None:
-    """Earlier versions advised converting any file from Latin-1; a CP949 file that was converted so is
-    recognised, even if the languages are not known.
+    """Earlier versions advised converting any file from Latin-1.
+
+    A CP949 file that was converted from Latin-1 is recognised, even if its languages are not known.
     """
     broken = [KOREAN.encode("cp949").decode("latin1"), "그녀는 책을 읽는다.".encode("cp949").decode("latin1")]
     good = [

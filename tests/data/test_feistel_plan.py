@@ -1,4 +1,4 @@
-"""The plan of large stores: bijections, each pair as often as its weight, batches as in a sorted plan."""
+"""The plan of large stores uses each pair as often as its weight says, in batches with little padding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def fake_store(source: NDArray[Any], target: NDArray[Any], corpora: list[StoredCorpus]) -> Any:
-    """The offsets of a store, without ids."""
+    """Return a fake store that has the lengths of its sentences but no ids."""
 
     def side(lengths: NDArray[Any], ids: NDArray[Any]) -> Any:
         return SimpleNamespace(offsets=np.concatenate([[0], np.cumsum(lengths)]), ids=ids)
@@ -77,7 +77,7 @@ def test_each_pair_is_used_as_often_as_its_weight_in_every_epoch(
             assert rows == 1 or rows * (source[pairs].max() + 1) <= SOURCE_TOKENS_FACTOR * batch_tokens
 
 
-def test_a_store_in_feistel_order_gets_this_plan() -> None:
+def test_batches_of_a_store_in_feistel_order_use_a_feistel_layout() -> None:
     lengths = np.arange(1, 200) % 17 + 1
     batches = Batches(fake_store(lengths, lengths, [StoredCorpus("a", 1.0, 0, 199)]), batch_tokens=64, seed=3)
     assert isinstance(batches._layout, FeistelLayout)

@@ -1,4 +1,4 @@
-"""A glossary is the same from every format, and a conflict names its lines."""
+"""Every file format gives the same glossary, and files that cannot be used are refused with the reason."""
 
 from __future__ import annotations
 
@@ -58,11 +58,21 @@ def test_every_format_gives_the_same_terms(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["header.tsv", "swapped.csv", "memory.tmx", "new.tbx"])
-def test_a_file_that_names_its_languages_serves_both_directions(tmp_path: Path, name: str) -> None:
+def test_a_file_that_names_its_languages_can_be_used_in_both_directions(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_text(FILES[name], encoding="utf-8")
     glossary = read_glossary(path, source_language="ko", target_language="en")
     assert glossary.terms.items() >= {b: a for a, b in TERMS.items()}.items()
+
+
+@pytest.mark.parametrize("name", ["header.tsv", "swapped.csv", "memory.tmx", "new.tbx"])
+@pytest.mark.parametrize("requested", [{"source_language": "en"}, {"target_language": "ko"}])
+def test_one_requested_language_decides_the_direction(
+    tmp_path: Path, name: str, requested: dict[str, str]
+) -> None:
+    path = tmp_path / name
+    path.write_text(FILES[name], encoding="utf-8")
+    assert read_glossary(path, **requested).terms == TERMS
 
 
 @pytest.mark.parametrize(
@@ -88,20 +98,20 @@ def test_a_file_that_cannot_be_used_is_refused(tmp_path: Path, name: str, text: 
 def test_a_glossary_may_be_utf_8_beside_a_text_in_another_encoding(
     tmp_path: Path, text: str, written_as: str
 ) -> None:
-    """`--encoding cp949` is the encoding of the text, such as old subtitles; the glossary may be newer."""
+    """`--encoding cp949` is the encoding of the text, such as old subtitles. The glossary may be in UTF-8."""
     path = tmp_path / "terms.tsv"
     path.write_bytes(text.encode(written_as))
     terms = read_glossary(path, source_language="en", target_language="ko", encoding="cp949").terms
     assert terms == dict(line.split("\t") for line in text.splitlines())
 
 
-def test_terms_of_a_product_are_not_taken_for_swapped(tmp_path: Path) -> None:
+def test_a_few_terms_in_the_other_script_are_not_taken_for_swapped_columns(tmp_path: Path) -> None:
     path = tmp_path / "terms.tsv"
     path.write_text("카카오톡\tKakaoTalk\nstudent\t수강생\nGalaxy\tGalaxy\n", encoding="utf-8")
     assert len(read_glossary(path, source_language="en", target_language="ko").terms) == 3
 
 
-def test_a_missing_glossary_is_named(tmp_path: Path) -> None:
+def test_a_missing_glossary_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="There is no glossary"):
         read_glossary(tmp_path / "none.tsv")
 

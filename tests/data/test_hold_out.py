@@ -1,4 +1,4 @@
-"""The hold-out: as many pairs as requested, at most a tenth, and nothing leaks."""
+"""The hold-out has as many pairs as requested, at most a tenth, and no source is also in training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jumok.types import Pair
 
 
 @given(st.lists(st.integers(0, 60), max_size=200), st.integers(0, 30))
-def test_never_more_than_requested_or_a_tenth_and_no_source_in_both_sets(
+def test_no_more_than_requested_or_a_tenth_is_held_out_and_no_source_is_in_both_sets(
     sources: list[int], count: int
 ) -> None:
     pairs = [
@@ -33,7 +33,7 @@ def test_of_distinct_sources_exactly_the_requested_number_is_held_out() -> None:
     assert sum(pair in many for pair in pairs) == 500  # a tenth of all pairs
 
 
-def test_order_does_not_matter_and_added_pairs_change_little() -> None:
+def test_the_hold_out_ignores_the_order_and_changes_little_with_added_pairs() -> None:
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(3000)]
     hold_out = choose_hold_out(pairs, count=100)
     assert choose_hold_out(pairs[::-1], count=100) == hold_out
@@ -42,7 +42,7 @@ def test_order_does_not_matter_and_added_pairs_change_little() -> None:
 
 
 def test_the_hold_out_does_not_depend_on_the_process() -> None:
-    """Recorded once: a resumed run must hold out the same pairs."""
+    """The expected threshold was recorded once. A resumed run must hold out the same pairs."""
     assert choose_hold_out([Pair(f"Sentence {n}.", "x") for n in range(100)], count=5) == HoldOut(
         2127704574415660406
     )
@@ -59,7 +59,7 @@ def test_the_hold_out_does_not_depend_on_the_process() -> None:
         ("Straße", "STRASSE"),
     ],
 )
-def test_copies_have_the_same_key(one: str, other: str) -> None:
+def test_copies_of_a_sentence_have_the_same_key(one: str, other: str) -> None:
     assert sentence_key(one) == sentence_key(other)
 
 

@@ -1,4 +1,4 @@
-"""Masked tokens: how many there are, how they are replaced, and that seed and position determine them."""
+"""The number of masked tokens and their replacements are correct, and seed and position determine them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def mask_batch(batch: Batch, seed: int = 1) -> Batch:
     return mask_tokens(batch, bits.reshape(rows, columns), vocab_size=VOCAB_SIZE)
 
 
-def test_15_per_cent_are_chosen_and_80_per_cent_of_them_masked() -> None:
+def test_15_per_cent_of_the_tokens_are_chosen_and_80_per_cent_of_these_are_masked() -> None:
     plain = plain_batch()
     batch = mask_batch(plain)
     text, labels = plain.target[:, 1:], batch.target[:, 1:]
@@ -49,7 +49,7 @@ def test_15_per_cent_are_chosen_and_80_per_cent_of_them_masked() -> None:
     assert int(batch.source.max()) < VOCAB_SIZE
 
 
-def test_every_position_is_equally_likely() -> None:
+def test_every_position_is_chosen_equally_often() -> None:
     chosen = (mask_batch(plain_batch(4000, 20)).target[:, 1:] != PAD).double().mean(dim=0)
     assert chosen[-1] == 0  # </s> is never masked
     torch.testing.assert_close(chosen[:-1], torch.full((20,), 0.15, dtype=torch.double), atol=0.03, rtol=0)
@@ -65,7 +65,7 @@ def test_short_and_padded_sentences_have_a_masked_token_and_keep_their_lengths()
     assert torch.all(batch.source[0, 2:] == PAD)
 
 
-def test_a_batch_is_a_function_of_the_seed_and_its_position(tmp_path: Path) -> None:
+def test_a_batch_depends_only_on_the_seed_and_its_position(tmp_path: Path) -> None:
     pairs = [Pair("", " ".join(f"w{(i * j) % 23}" for j in range(1, 4 + i % 9))) for i in range(40)]
     tokenizers = FakeTokenizerPair()
     store = write_store(tmp_path / "data", [CorpusPairs("text", pairs)], tokenizers, max_tokens=50)
@@ -89,7 +89,7 @@ def test_a_batch_is_a_function_of_the_seed_and_its_position(tmp_path: Path) -> N
     assert masked[1].shape != masked[2].shape or not torch.equal(masked[1], masked[2])
 
 
-def test_a_fixed_mask_depends_only_on_the_sentence() -> None:
+def test_a_mask_by_sentence_depends_only_on_the_sentence() -> None:
     sentences = [[5, 6, 7, 8, 9, 10, 11], [12, 13], [14, 15, 16, 17]]
     together = padded_batch([[], [], []], sentences)
     batched = mask_tokens(together, random_uint64_by_sentence(together), vocab_size=VOCAB_SIZE)

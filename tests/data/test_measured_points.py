@@ -22,7 +22,7 @@ def test_the_page_has_every_point_and_its_command() -> None:
     assert all(re.search(r"^ {7}jumok (train|demo)", run, re.MULTILINE) for run in runs)
 
 
-def test_the_nearest_points_are_quoted() -> None:
+def test_the_points_with_the_nearest_numbers_of_pairs_come_first() -> None:
     assert next(point.pairs for point in nearest_points(300)) == 1_000
     assert {point.pairs for point in nearest_points(25_000)} == {29_000}
     assert next(point.pairs for point in nearest_points(10**9)) == 120_000

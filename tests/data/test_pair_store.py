@@ -1,4 +1,4 @@
-"""The store returns what was written, is complete or absent, and refuses damage."""
+"""A store returns the pairs that were written, is either complete or absent, and refuses damaged files."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_store_without_pairs_is_an_error_with_the_reasons(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_same_pairs_have_the_same_fingerprint_and_others_do_not(tmp_path: Path) -> None:
+def test_equal_stores_have_equal_fingerprints_and_another_order_changes_it(tmp_path: Path) -> None:
     first, again = write(tmp_path / "a"), write(tmp_path / "b")
     assert first.fingerprint == again.fingerprint
     assert write(tmp_path / "c", PAIRS[::-1]).fingerprint != first.fingerprint
@@ -102,8 +102,8 @@ def test_a_store_is_replaced_but_a_foreign_folder_is_not(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("num_removed", [2, 4, 6])
-def test_what_is_left_of_a_half_removed_store_is_replaced(tmp_path: Path, num_removed: int) -> None:
-    """Version 0.1 removed an old store file by file. A run killed meanwhile could never be resumed."""
+def test_the_remains_of_a_partly_removed_store_are_replaced(tmp_path: Path, num_removed: int) -> None:
+    """Version 0.1 removed an old store file by file. A run that was killed then could not be resumed."""
     write(tmp_path / "data")
     for name in sorted(path.name for path in (tmp_path / "data").iterdir())[:num_removed]:
         (tmp_path / "data" / name).unlink(missing_ok=True)
@@ -112,7 +112,7 @@ def test_what_is_left_of_a_half_removed_store_is_replaced(tmp_path: Path, num_re
     assert len(write(tmp_path / "data")) == len(PAIRS)
 
 
-def test_a_killed_writer_leaves_no_store_and_the_next_one_succeeds(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_no_store_and_the_next_writer_succeeds(tmp_path: Path) -> None:
     class Killed(BaseException):
         pass
 
@@ -171,7 +171,7 @@ def test_a_store_of_another_format_is_not_called_damaged(tmp_path: Path) -> None
         open_store(tmp_path / "data")
 
 
-def test_changed_counts_are_refused(tmp_path: Path) -> None:
+def test_a_manifest_with_a_changed_number_of_pairs_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "data")
     manifest_path = tmp_path / "data" / "store.json"
     manifest = read_json_with_checksum(manifest_path)
@@ -196,7 +196,7 @@ def test_a_missing_store_is_an_error(tmp_path: Path) -> None:
         open_store(tmp_path)
 
 
-def test_text_that_was_not_stored_is_an_error(tmp_path: Path) -> None:
+def test_reading_text_from_a_store_without_text_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="store_text"):
         write(tmp_path / "data", store_text=False).pair_text(0)
 

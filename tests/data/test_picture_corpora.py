@@ -1,4 +1,4 @@
-"""Corpora of pictures: folders of classes, captions in a TSV, and files that a hostile TSV must not reach."""
+"""Corpora of pictures are folders of classes or TSVs of captions, and a TSV cannot name files elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jumok.data.batching import Batches, ClassBatches
 from jumok.data.cleaning import Cleaner
 from jumok.data.corpora import open_corpora, open_corpus
 from jumok.data.corpus_report import check_corpora
-from jumok.data.picture_corpora import format_regions, holds_pictures, typical_picture
+from jumok.data.picture_corpora import format_regions, holds_pictures, median_side_and_grey
 from jumok.data.store import CorpusPairs, write_store
 from jumok.errors import DataError, ModelFolderError
 from jumok.pictures.reading import write_picture
@@ -40,7 +40,7 @@ def test_the_sub_folder_is_the_class(tmp_path: Path) -> None:
     assert corpus.pictures
     assert [pair.target for pair in pairs] == ["left"] * 3 + ["right"] * 3
     assert dropped == {"file that is not a picture": 2}
-    assert typical_picture(pairs) == (8, True)
+    assert median_side_and_grey(pairs) == (8, True)
 
 
 def test_captions_have_a_language_and_regions(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_a_tsv_cannot_name_files_outside_its_folder(tmp_path: Path, name: str) -
         ("a.png\ta caption\tone", "Line 1.*regions that cannot be read"),
     ],
 )
-def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_the_error_for_a_bad_line_names_the_line(tmp_path: Path, line: str, message: str) -> None:
     write_picture(tmp_path / "a.png", half_bright("left", 1))
     (tmp_path / "captions.tsv").write_text(f"{line}\n")
     with pytest.raises(DataError, match=message):
@@ -144,7 +144,7 @@ def test_captions_in_two_languages_are_not_mixed_and_a_weight_is_read(tmp_path: 
 
 
 def test_copies_of_a_picture_are_found_by_content(tmp_path: Path) -> None:
-    """The same pixels under another name are a duplicate in training, and a leak from the validation set."""
+    """A copy of a picture under another name is a duplicate. A copy in the validation set is a leak."""
     folder = write_classes(tmp_path / "train", 2)
     write_picture(folder / "left" / "copy.png", half_bright("left", 0))
     valid = write_classes(tmp_path / "valid", 1)

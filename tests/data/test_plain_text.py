@@ -1,4 +1,4 @@
-"""Plain text: opened, cleaned, held out and stored as pairs without a source."""
+"""Plain text is opened, cleaned and held out as pairs without a source."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_sentences_that_differ_in_case_and_punctuation_are_held_out_together() -
     assert Pair("", held_out[0].target.upper() + "!") in hold_out
 
 
-def test_a_single_text_is_plain_and_everything_else_is_pairs(text: Path, tmp_path: Path) -> None:
+def test_a_single_text_is_plain_text_and_other_arguments_are_pairs(text: Path, tmp_path: Path) -> None:
     assert open_pairs_or_text([str(text)])[0].plain
     other = tmp_path / "text.de"
     other.write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Readers of TSV, CSV, JSON lines and two texts: compression, errors with their line, and no line lost."""
+"""TSV, CSV, JSON lines and parallel texts are read without losing a line, and errors name their line."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def corpus_at(path: Path, content: str | bytes, **languages: str) -> Corpus:
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_tsv_csv_and_jsonl_in_each_compression(tmp_path: Path, compression: str) -> None:
+def test_tsv_csv_and_jsonl_are_read_in_each_compression(tmp_path: Path, compression: str) -> None:
     tsv = "".join(
         f"{pair.source}\t{pair.target}" + (f"\t{pair.alignment}" if pair.alignment else "") + "\n"
         for pair in PAIRS
@@ -77,7 +77,7 @@ def test_tsv_csv_and_jsonl_in_each_compression(tmp_path: Path, compression: str)
 
 
 @pytest.mark.parametrize("compression", COMPRESS)
-def test_two_texts(tmp_path: Path, compression: str) -> None:
+def test_two_texts_are_read_as_pairs_in_each_compression(tmp_path: Path, compression: str) -> None:
     corpus = open_two_texts(tmp_path, "Hello.\nI go.\n", "Hallo.\nIch gehe.\n", compression)
     assert list(corpus.pairs()) == [Pair("Hello.", "Hallo."), Pair("I go.", "Ich gehe.")]
     assert list(corpus.pairs()) == list(corpus.pairs())  # a corpus can be read more than once
@@ -106,7 +106,7 @@ def test_csv_cells_may_hold_commas_quotes_and_newlines(tmp_path: Path) -> None:
     ]
 
 
-def test_common_forms_of_json(tmp_path: Path) -> None:
+def test_common_forms_of_json_are_read(tmp_path: Path) -> None:
     by_code = corpus_at(tmp_path / "a.jsonl", '{"id": 7, "en": "a", "ko": "b", "alignment": [[0, 0]]}\n')
     assert list(by_code.pairs()) == [Pair("a", "b", Alignment(frozenset({(0, 0)})))]
     assert (by_code.source_language, by_code.target_language) == ("en", "ko")
@@ -118,7 +118,7 @@ def test_common_forms_of_json(tmp_path: Path) -> None:
         pairs_of(tmp_path / "d.jsonl", several)
 
 
-def test_a_lone_surrogate_in_json_becomes_visible(tmp_path: Path) -> None:
+def test_a_lone_surrogate_in_json_becomes_a_replacement_character(tmp_path: Path) -> None:
     assert pairs_of(tmp_path / "a.jsonl", '{"source": "x\\ud800é", "target": "b"}\n')[0].source == "x\ufffdé"
 
 
@@ -131,14 +131,14 @@ def test_standard_input_is_read_more_than_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_copy_of_standard_input_is_removed() -> None:
-    spooled = input_files.copy_stream(io.BytesIO(b"a\tb\n"))
-    path = spooled.path
+    copy = input_files.copy_stream(io.BytesIO(b"a\tb\n"))
+    path = copy.path
     assert path.exists()
-    del spooled
+    del copy
     assert not path.exists()
 
 
-def test_pairs_in_memory_are_a_corpus_too() -> None:
+def test_pairs_in_memory_become_a_corpus_with_languages() -> None:
     corpus = corpus_of_pairs(PAIRS, source="English", target="kor")
     assert list(corpus.numbered_pairs()) == [(1, PAIRS[0]), (2, PAIRS[1])]
     assert (corpus.source_language, corpus.target_language) == ("en", "ko")
@@ -175,7 +175,7 @@ def test_everything_that_a_reader_drops_is_counted(tmp_path: Path) -> None:
 @given(st.binary(max_size=300), st.integers(1, 40))
 @in_one_folder
 def test_any_bytes_are_read_or_refused_with_line_and_offset(tmp_path: Path, data: bytes, block: int) -> None:
-    """However bytes fall into blocks, every line is read or the first bad byte is named."""
+    """For any bytes and any block size, every line is read, or the error names the first bad byte."""
     assume(not name_binary_file(data) and not find_utf16(data[2:]))
     newline = b"\r" if b"\r" in data and b"\n" not in data else b"\n"  # "\r": an old Mac
     path = tmp_path / "any.txt"
@@ -196,7 +196,7 @@ def test_any_bytes_are_read_or_refused_with_line_and_offset(tmp_path: Path, data
             assert list(read) == [line.removesuffix("\r") for line in expected_lines]
 
 
-def test_bad_bytes_far_into_a_large_file_are_named(tmp_path: Path) -> None:
+def test_the_error_for_bad_bytes_far_into_a_file_names_their_place(tmp_path: Path) -> None:
     content = b"good\tline\n" * 60_000 + "é\t".encode() + b"\xe9\n"
     with pytest.raises(
         DataError, match=r"p\.tsv .* line 60,001, byte 4 is 0xE9 \(offset 600,003 in the file\)"
@@ -211,7 +211,7 @@ def test_bad_bytes_far_into_a_large_file_are_named(tmp_path: Path) -> None:
     st.lists(st.sampled_from(["", "a", "b c"]), max_size=6), st.lists(st.sampled_from(["", "x"]), max_size=6)
 )
 @in_one_folder
-def test_unequal_counts_are_refused_with_both_counts(
+def test_texts_with_unequal_line_counts_are_refused_with_both_counts(
     tmp_path: Path, source: list[str], target: list[str]
 ) -> None:
     texts = ["".join(line + "\n" for line in side) for side in (source, target)]
@@ -415,7 +415,7 @@ def test_a_first_sentence_is_not_taken_for_a_header(tmp_path: Path, first: str) 
         ("part-of.something.tsv", ("", "")),
     ],
 )
-def test_a_file_name_names_the_languages(tmp_path: Path, name: str, languages: tuple[str, str]) -> None:
+def test_languages_are_read_from_the_file_name(tmp_path: Path, name: str, languages: tuple[str, str]) -> None:
     content = b"a\tb\n"
     corpus = corpus_at(tmp_path / name, gzip.compress(content) if name.endswith(".gz") else content)
     assert (corpus.source_language, corpus.target_language) == languages
@@ -431,7 +431,7 @@ def test_a_file_name_names_the_languages(tmp_path: Path, name: str, languages: t
         (("a.en-ko.x", "a.en-ko.y"), ("en", "ko")),
     ],
 )
-def test_two_file_names_name_the_languages(
+def test_languages_are_read_from_the_names_of_two_texts(
     tmp_path: Path, names: tuple[str, str], languages: tuple[str, str]
 ) -> None:
     for name in names:
@@ -464,7 +464,7 @@ def test_two_texts_of_one_language_are_refused(tmp_path: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with corpora of several kinds."""
+    """Return the working folder, which has corpora of several kinds."""
     monkeypatch.chdir(tmp_path)
     for name in ("a.tsv", "pairs.en-de.tsv", "pairs.de-en.tsv", "pairs.fr-en.tsv", "odd:2.tsv"):
         (tmp_path / name).write_text("x\ty\n")
@@ -516,7 +516,7 @@ def test_only_a_file_in_the_opposite_direction_is_swapped() -> None:
     assert [corpus.swapped for corpus in corpora] == [True, False]
 
 
-def test_a_new_format_is_one_function_and_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_format_needs_one_function_and_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def open_arrows(file: input_files.InputFile, options: ReadOptions) -> PairFile:
         def read(dropped: Counter[str]) -> Iterator[tuple[int, Pair]]:
             for number, line in enumerate(lines.read_lines(file, dropped), start=1):

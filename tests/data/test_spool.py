@@ -1,4 +1,4 @@
-"""Large corpora: a spool, cleaned on all cores, gives the same pairs, counts and store as one process."""
+"""A spool, which cleans on all cores, gives the same pairs, counts and store as one process."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def test_a_spool_keeps_what_one_process_keeps(corpora: list[Corpus], tmp_path: P
     cleaner = Cleaner(exclude=valid)
     expected = [[(pair.source, pair.target) for pair in cleaner.clean(corpus)] for corpus in corpora]
     spool = Spool.read(tmp_path / "spool", corpora, exclude=valid, with_keys=True)
-    found = [[(pair.source, pair.target) for pair in spool.pairs(number)] for number in range(2)]
-    assert found == expected
+    received = [[(pair.source, pair.target) for pair in spool.pairs(number)] for number in range(2)]
+    assert received == expected
     assert spool.kept == sum(map(len, expected))
     assert {fault: count for fault, count in spool.skipped.items() if count} == {
         fault: count for fault, count in cleaner.skipped.items() if count
@@ -148,7 +148,7 @@ def test_an_empty_spool_has_no_pairs(tmp_path: Path) -> None:
         open_store(spool.folder)
 
 
-def test_a_private_folder_stays_private_and_a_used_one_is_emptied(tmp_path: Path) -> None:
+def test_a_private_folder_stays_private_and_a_folder_with_files_is_emptied(tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
     spool = Spool(private)
@@ -161,8 +161,8 @@ def test_a_private_folder_stays_private_and_a_used_one_is_emptied(tmp_path: Path
 @pytest.mark.medium
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("kind", ["faults", "text"])
-def test_a_full_disk_is_named(tmp_path: Path, kind: str) -> None:
-    SpooledBlock.files(tmp_path, 0).path(kind).symlink_to("/dev/full")
+def test_the_error_of_a_worker_names_a_full_disk(tmp_path: Path, kind: str) -> None:
+    SpooledBlock.for_files(tmp_path, 0).path(kind).symlink_to("/dev/full")
     first = {"folder": str(tmp_path), "excluded": [], "with_keys": False}
     workers: WorkerProcesses[int] = WorkerProcesses(WORKER_CODE, count=1, first=first, advice="")
     block = {
@@ -178,7 +178,7 @@ def test_a_full_disk_is_named(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.medium
-def test_the_death_of_workers_names_the_pairs_and_ends_with_the_advice(tmp_path: Path) -> None:
+def test_the_error_for_a_dead_worker_names_its_pairs_and_ends_with_the_advice(tmp_path: Path) -> None:
     dying_worker = (
         "import os; from jumok.system.worker_processes import answer_messages; "
         "answer_messages(lambda message: {} if 'ready' in message else os._exit(1))"

@@ -1,4 +1,4 @@
-"""The classic examples: pairs and alignments written by hand, splits, and words that agree."""
+"""The English-French grammar gives pairs and alignments that were written by hand, and disjoint splits."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ BY_HAND = [
 
 
 class Guided(Random):
-    """Chooses the options whose English is wanted, and the first one otherwise."""
+    """Chooses the option whose English is one of the wanted words, or the first option if none is."""
 
     def __init__(self, wanted: str) -> None:
         super().__init__(0)
@@ -102,11 +102,12 @@ def test_alignments_are_indices_of_words_and_cover_the_french():
 
 def test_splits_have_no_sentence_in_common_and_do_not_depend_on_the_count():
     sources = {split: [pair.source for pair in generate(split, 300)] for split in SPLITS}
-    for split, found in sources.items():
-        assert len(set(found)) == 300
-        assert [pair.source for pair in islice(generate(split, 10**6), 300)] == found
-        assert found != [pair.source for pair in generate(split, 300, seed=2)]
-    assert len({source for found in sources.values() for source in found}) == 300 * len(SPLITS)
+    for split, split_sources in sources.items():
+        assert len(set(split_sources)) == 300
+        assert [pair.source for pair in islice(generate(split, 10**6), 300)] == split_sources
+        assert split_sources != [pair.source for pair in generate(split, 300, seed=2)]
+    all_sources = {source for split_sources in sources.values() for source in split_sources}
+    assert len(all_sources) == 300 * len(SPLITS)
 
 
 def test_every_english_sentence_has_one_translation():

@@ -55,7 +55,7 @@ def check(
 
     from jumok.data.corpora import open_pairs_or_text  # start-up
     from jumok.data.corpus_report import check_corpora  # start-up
-    from jumok.data.picture_corpora import unreadable_pictures, unreadable_refusal  # start-up
+    from jumok.data.picture_corpora import picture_errors, unreadable_refusal  # start-up
 
     reading: dict[str, Any] = {"columns": columns, "encoding": encoding}
     corpora = open_pairs_or_text(pairs, source=source, target=target, **reading)
@@ -63,7 +63,7 @@ def check(
     validation, tests = (_open_like(first, files, **reading) if files else [] for files in (valid, test))
     hold_out = 0 if valid else TrainingSettings().held_out_pairs
     report = check_corpora(corpora, validation=validation, tests=tests, hold_out=hold_out)
-    unreadable = [message for corpus in corpora if corpus.pictures for message in unreadable_pictures(corpus)]
+    unreadable = [message for corpus in corpora if corpus.pictures for message in picture_errors(corpus)]
     report = replace(report, refusal=report.refusal or unreadable_refusal(len(unreadable)))
     if as_json:
         pictures = {"unreadable_pictures": unreadable} if first.pictures else {}

@@ -1,4 +1,4 @@
-"""Word alignments in Pharaoh format: `0-0 1-2` for sure links, `3?1` for possible ones."""
+"""Word alignments in Pharaoh format: `0-0 1-2` for sure links, `3?1` for a possible link."""
 
 from __future__ import annotations
 
@@ -39,18 +39,25 @@ def _parse_link(text: str) -> tuple[Link, bool]:
 
 
 def describe_links_out_of_range(pair: Pair) -> str:
-    """Describe the links of a pair to words that its sentences do not have; "" if there are none."""
+    """Describe the alignment links of a pair that name words beyond the end of its sentences.
+
+    Return "" if there are no such links.
+    """
     if pair.alignment is None or not pair.alignment.possible:
         return ""
     last_source, last_target = (max(words) for words in zip(*pair.alignment.possible, strict=True))
     if last_source < _min_words(pair.source) and last_target < _min_words(pair.target):
         return ""
-    source, target = len(split_words(pair.source)), len(split_words(pair.target))
-    outside = [f"{i}-{j}" for i, j in sorted(pair.alignment.possible) if i >= source or j >= target]
+    source_words, target_words = len(split_words(pair.source)), len(split_words(pair.target))
+    links = sorted(pair.alignment.possible)
+    outside = [f"{i}-{j}" for i, j in links if i >= source_words or j >= target_words]
     if not outside:
         return ""
     more = f" and {len(outside) - 3} more" if len(outside) > 3 else ""
-    return f"received {', '.join(outside[:3])}{more}; the source has {source} words, the target {target}"
+    return (
+        f"received {', '.join(outside[:3])}{more}; "
+        f"the source has {source_words} words, the target {target_words}"
+    )
 
 
 def _min_words(text: str) -> int:

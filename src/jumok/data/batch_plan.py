@@ -2,15 +2,15 @@
 
 A resumed run finds its position from one integer, so every epoch must have the same number of batches,
 although each epoch composes its batches differently. Batches therefore consist of *slots*. A slot has a
-maximum source length and a maximum target length. Slots and the batches they form are fixed; an epoch only
-assigns pairs to them.
+maximum source length and a maximum target length. The slots of each batch are the same in every epoch. An
+epoch only assigns pairs to the slots.
 
 - Lengths are rounded up to *length classes* (exact when short, coarser when long). Pairs of one
   class are exchangeable: the slots sorted by class stay the same while the pairs in them are shuffled.
 - A weight of 2 gives each pair two slots. A weight of 0.4 gives a corpus 0.4 slots per pair, and each epoch
-  chooses the pairs by *systematic sampling*: from a random start, take every (1 / 0.4)-th pair, sorted by
-  length. Every pair has probability 0.4, the number of pairs is always the same, and since the i-th choice is
-  always one of a few neighbours, its slot has a maximum length too.
+  chooses the pairs by *systematic sampling*: sort the pairs by length and, from a random start, take every
+  (1 / 0.4)-th pair. Every pair has probability 0.4, and the number of chosen pairs is always the same. The
+  i-th chosen pair is always one of a few neighbours in the sorted order, so its slot has a maximum length.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
     from jumok.data.store import StoredCorpus
 
-# One random stream per use. The index in `random_uint64` is the epoch; in masking, the batch's position.
+# One random stream per use. `index` in `random_uint64` is the position of the batch for masking, and the
+# epoch for the other streams.
 SHUFFLE_STREAM, ORDER_STREAM, START_STREAM, MASKING_STREAM = 0, 1, 2, 3
 
-SOURCE_TOKENS_FACTOR = 2  # at most this many times `batch_tokens` source tokens are in a batch
-# Each length up to these is a class of its own; above, classes are a quarter to an eighth of the length apart
-# (target) or half that (source). Coarser classes mix batches better and pad more: on Multi30k with 4,096
-# tokens these pad 6 %, and two pairs of one batch are in different batches of the next epoch in three of five
-# cases.
+SOURCE_TOKENS_FACTOR = 2  # a batch has at most SOURCE_TOKENS_FACTOR * batch_tokens source tokens
+# Each length up to these values is a class of its own. Above them, neighbouring classes differ by 1/8 to 1/4
+# of the length for targets, and by 1/16 to 1/8 for sources. Coarser classes mix batches better and pad more.
+# On Multi30k with 4,096 tokens, these values pad 6 %. Two pairs of one batch are then in different batches of
+# the next epoch in three of five cases.
 MAX_EXACT_TARGET, MAX_EXACT_SOURCE = 8, 16
 
 
@@ -46,7 +47,10 @@ def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """One epoch: batch b has `pairs[starts[order[b]] : starts[order[b] + 1]]`; the layout has `starts`."""
+    """One epoch. Batch b has `pairs[starts[order[b]] : starts[order[b] + 1]]`.
+
+    `starts` is that of the layout.
+    """
 
     epoch: int
     pairs: NDArray[np.int64]  # (slots,)
@@ -96,12 +100,12 @@ def layout_slots(
     target_classes = length_classes(target_lengths, MAX_EXACT_TARGET)
     keys = class_keys(source_classes, target_classes)
     unsampled, sampled = _split_by_weight(corpora)
-    ranked = _sorted_by(keys, unsampled)
-    source_bounds, target_bounds = [source_classes[ranked]], [target_classes[ranked]]
+    sorted_pairs = _sorted_by(keys, unsampled)
+    source_bounds, target_bounds = [source_classes[sorted_pairs]], [target_classes[sorted_pairs]]
     for corpus in sampled:
-        ranked = _sorted_by(keys, corpus.pairs)
-        source_bounds.append(_window_maximum(source_classes[ranked], corpus.count))
-        target_bounds.append(_window_maximum(target_classes[ranked], corpus.count))
+        sorted_pairs = _sorted_by(keys, corpus.pairs)
+        source_bounds.append(_window_maximum(source_classes[sorted_pairs], corpus.count))
+        target_bounds.append(_window_maximum(target_classes[sorted_pairs], corpus.count))
     source_bound, target_bound = np.concatenate(source_bounds), np.concatenate(target_bounds)
     slot_order = np.argsort(class_keys(source_bound, target_bound), kind="stable")
     starts = _form_batches(source_bound[slot_order], target_bound[slot_order], batch_tokens)
@@ -109,7 +113,11 @@ def layout_slots(
 
 
 def length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
-    """Round lengths above `max_exact` up: to multiples of 2 up to twice `max_exact`, then of 4, and so on."""
+    """Round lengths up, and keep lengths up to `max_exact`.
+
+    Lengths up to twice `max_exact` are rounded up to multiples of 2, lengths up to four times `max_exact` to
+    multiples of 4, and so on.
+    """
     lengths = lengths.astype(np.int64)
     doublings = np.ceil(np.log2(np.maximum(lengths, 1) / max_exact)).clip(0).astype(np.int64)
     width = np.left_shift(1, doublings)
@@ -117,7 +125,11 @@ def length_classes(lengths: NDArray[Any], max_exact: int) -> NDArray[np.int64]:
 
 
 def class_keys(source_classes: NDArray[np.int64], target_classes: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return keys that sort by target, then by source, alternately up and down: neighbours are similar."""
+    """Return keys that sort by target, then by source.
+
+    The order of the sources is ascending in one target class and descending in the next one, so that
+    neighbours in the sorted order have similar lengths.
+    """
     limit = np.int64(1 << 16)
     ascending = np.searchsorted(np.unique(target_classes), target_classes) % 2 == 0
     source = np.minimum(source_classes, limit - 1)
@@ -132,7 +144,10 @@ def _sorted_by(keys: NDArray[np.uint64], pairs: NDArray[np.int64]) -> NDArray[np
 
 
 def _split_by_weight(corpora: Sequence[StoredCorpus]) -> tuple[NDArray[np.int64], list[SampledPairs]]:
-    """Return the pairs with a slot in every epoch, and those sampled for the fractional part of a weight."""
+    """Return the pairs with a slot in every epoch, and the pairs that are sampled in each epoch.
+
+    Pairs are sampled if the weight of their corpus has a fractional part.
+    """
     unsampled: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
     sampled: list[SampledPairs] = []
     for corpus in corpora:
@@ -145,10 +160,10 @@ def _split_by_weight(corpora: Sequence[StoredCorpus]) -> tuple[NDArray[np.int64]
     return np.concatenate(unsampled), sampled
 
 
-def _systematic_sample(ranked: NDArray[np.int64], count: int, offset: float) -> NDArray[np.int64]:
-    """Return `count` of the ranked pairs, a constant stride apart; `offset` in [0, 1) shifts the first."""
-    positions = (np.arange(count) + offset) * (len(ranked) / count)
-    return ranked[np.minimum(positions.astype(np.int64), len(ranked) - 1)]
+def _systematic_sample(sorted_pairs: NDArray[np.int64], count: int, offset: float) -> NDArray[np.int64]:
+    """Return `count` of the sorted pairs at a constant stride. `offset` in [0, 1) shifts all positions."""
+    positions = (np.arange(count) + offset) * (len(sorted_pairs) / count)
+    return sorted_pairs[np.minimum(positions.astype(np.int64), len(sorted_pairs) - 1)]
 
 
 def _window_maximum(classes: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -3,13 +3,15 @@
     batches = Batches(store, batch_tokens=4096, seed=1)
     batch = batches.batch(position)          # position = epoch · per_epoch + index in that epoch's order
 
-The only state is the cached plan of the latest epoch, a function of (seed, epoch). A run that resumes at
-position N therefore reads what the uninterrupted run reads from N on. `batch_plan.py` lays out the epochs.
+The only state is the cached plan of the latest epoch, which depends only on the seed and the epoch. A run
+that resumes at position N therefore reads the same batches from N on as an uninterrupted run.
+`batch_plan.py` lays out the epochs.
 
 With token sampling (subword regularisation) a sentence is segmented differently in each epoch, so its length
-is known only when it is used. Batches are then planned for longer sentences, by a factor that is measured on
-a sample of the corpus. A segmentation that would still exceed the batch is replaced by the best one. So every
-epoch has the same number of batches, and `batch_tokens` limits them as it does without sampling.
+is known only when the sentence is used. Batches are then planned for longer sentences, by a factor that is
+measured on a sample of the corpus. If a sampled segmentation is still too long for its batch, the best
+segmentation is used instead. Every epoch thus has the same number of batches, and `batch_tokens` limits a
+batch as it does without sampling.
 """
 
 from __future__ import annotations
@@ -32,16 +34,16 @@ if TYPE_CHECKING:
 
     from jumok.data.store import PairStore, StoredSide, TokenizerPairLike
 
-_STRETCH_SAMPLE = 256  # pairs, at least, on which the stretch is measured: all pairs of a smaller store
-_STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are not longer than planned
+_STRETCH_SAMPLE = 256  # minimum number of pairs on which the stretch is measured; a small store uses all
+_STRETCH_QUANTILE = 0.9  # 90 % of the segmentations are at most as long as planned
 
 
 class Batches:
     """The batches of a store, epoch after epoch.
 
-    rows × longest target is at most `batch_tokens`, padding included, and rows × longest source at most twice
-    as much; a longer pair is a batch by itself. `sampling` above 0 segments sentences differently in each
-    epoch, and needs `tokenizers` and a store with text.
+    In a batch, rows × longest target is at most `batch_tokens`, padding included, and rows × longest source
+    is at most twice `batch_tokens`. A single pair that exceeds these limits is a batch by itself. `sampling`
+    above 0 segments sentences differently in each epoch. It needs `tokenizers` and a store with text.
     """
 
     def __init__(
@@ -152,14 +154,17 @@ class ClassBatches(Batches):
 
 
 def class_batch(batch: Batch) -> Batch:
-    """Return the batch without the `</s>` of its targets, which are single tokens: (batch, 2)."""
+    """Return the batch without the `</s>` of its targets. A target is then two tokens: `<s>` and a class."""
     if batch.target is None or batch.target_lengths is None:
         return batch
     return replace(batch, target=batch.target[:, :2].contiguous(), target_lengths=batch.target_lengths - 1)
 
 
 def padded_batch(sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]] | None = None) -> Batch:
-    """Return a batch of sentences given as token ids without special tokens; `targets` None: sources only."""
+    """Return a batch of sentences, which are token ids without special tokens.
+
+    If `targets` is None, the batch has only sources.
+    """
     source, source_lengths = _pad(sources, begin=False)
     if targets is None:
         return _as_batch(source, source_lengths)
@@ -192,8 +197,8 @@ def _fill(
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return a padded matrix and the length of each row, special tokens included.
 
-    Row i holds `flat[starts[i] : starts[i] + counts[i]]` between special tokens. Pictures, whose `flat` is
-    (patch, value), have none.
+    Row i holds `flat[starts[i] : starts[i] + counts[i]]` between special tokens. For pictures, `flat` has the
+    shape (patch, value), and there are no special tokens.
     """
     first = int(begin)  # column of the first id: after <s>, if there is one
     end = int(flat.ndim == 1)  # 1 if </s> follows the ids

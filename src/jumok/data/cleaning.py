@@ -41,7 +41,7 @@ class InspectedBlock:
     pairs: list[NumberedPair]
     characters: BlockCharacters
     findings: Findings
-    skip_reasons: dict[Fault, NDArray[np.bool_]]  # fault → pairs skipped for it; each pair for one fault
+    skip_reasons: dict[Fault, NDArray[np.bool_]]  # fault → pairs skipped for it; no pair is in two masks
     kept: NDArray[np.bool_]
 
     def kept_pairs(self) -> Iterator[Pair]:
@@ -49,10 +49,13 @@ class InspectedBlock:
 
 
 class Cleaner:
-    """Decides which pairs are kept and which are skipped. One cleaner reads all corpora, to find duplicates.
+    """Decides which pairs are kept and which are skipped.
 
-    Pairs whose source is in a corpus of `exclude`, a validation or test set, are skipped. `thorough` also
-    finds what only reports need: repeated sources with another target, links out of range, swapped sides.
+    Use one cleaner for all corpora, so that it finds duplicates across corpora.
+
+    Pairs whose source is in a corpus of `exclude`, a validation or test set, are skipped. If `thorough` is
+    true, the cleaner also finds the faults that only reports need: repeated sources with another target,
+    links out of range, swapped sides.
     """
 
     def __init__(
@@ -106,10 +109,10 @@ class Cleaner:
         return InspectedBlock(pairs, characters, findings, skip_reasons, kept)
 
     def _faults_across_pairs(self, sources: list[str], targets: list[str], *, plain: bool) -> Findings:
-        """Return the faults that depend on other pairs: of these corpora or of an excluded one."""
+        """Return the faults that depend on other pairs, either of these corpora or of excluded corpora."""
         findings: Findings = {}
-        # Python's hash has 64 bits, is fast and is cached in the string. It differs between processes, but
-        # which pairs are duplicates does not.
+        # Python's hash has 64 bits, is fast and is cached in the string. Hashes differ between processes, but
+        # every process finds the same duplicates.
         hashes = np.fromiter(map(hash, zip(sources, targets, strict=True)), np.int64, count=len(sources))
         new = self._seen_pairs.add(hashes)
         findings[Fault.DUPLICATE] = ~new
@@ -125,7 +128,10 @@ class Cleaner:
     def _decide(
         self, findings: Findings, count: int
     ) -> tuple[dict[Fault, NDArray[np.bool_]], NDArray[np.bool_]]:
-        """Return which pairs are skipped for each fault (a pair for its first), and which are kept."""
+        """Return which pairs are skipped for each fault, and which are kept.
+
+        A pair with several faults is skipped for one fault only: the first in the order of `Fault`.
+        """
         kept = np.ones(count, dtype=bool)
         skip_reasons: dict[Fault, NDArray[np.bool_]] = {}
         for fault in SKIPPING_FAULTS:
@@ -136,7 +142,7 @@ class Cleaner:
 
 
 def leak_keys(corpus: Corpus) -> Iterator[str]:
-    """Yield the key of each source of a validation or test set; of each sentence in plain text."""
+    """Yield the key of each source of a validation or test set. Plain text has a key for each sentence."""
     return (sentence_key(pair.target if corpus.plain else pair.source_identity) for pair in corpus.pairs())
 
 

@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair, OpenPairs, PairReader
 
 STANDARD_INPUT = "-"
-PARALLEL = " + "  # between the names of two parallel texts
+_NAME_SEPARATOR = " + "  # between the names of two parallel texts
 
 
 @dataclass(frozen=True)
 class Corpus:
     """Sentence pairs that can be read any number of times, in the order of their file.
 
-    Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch. `plain`: it is
-    plain text, and its pairs have an empty source. `pictures`: its sources are paths of pictures. `note`:
-    choices of its reader, such as columns.
+    Languages are codes, or "" if unknown. `weight` is how often each pair occurs per epoch. `plain` is true
+    for plain text, whose pairs have an empty source. `pictures` is true if the sources are paths of pictures.
+    `note` names choices that the reader made, such as columns.
     """
 
     name: str
@@ -65,12 +65,12 @@ class Corpus:
 
     @property
     def file_names(self) -> str:
-        """The name without folders, for a model that is given away: paths may be private."""
-        return PARALLEL.join(re.split(r"[\\/]", part)[-1] for part in self.name.split(PARALLEL))
+        """The name without folders, for a model that is given away, because paths may be private."""
+        return _NAME_SEPARATOR.join(re.split(r"[\\/]", part)[-1] for part in self.name.split(_NAME_SEPARATOR))
 
     def num_bytes(self, compressed_factor: int = 1) -> int:
-        """Return the size of its files; compressed ones count as `compressed_factor` times as large."""
-        files = [Path(part) for part in self.name.split(PARALLEL)]
+        """Return the size of the files; a compressed file counts as `compressed_factor` times as large."""
+        files = [Path(part) for part in self.name.split(_NAME_SEPARATOR)]
         return sum(
             file.stat().st_size * (1 if without_compression(file.name) == file.name else compressed_factor)
             for file in files
@@ -168,10 +168,11 @@ def open_corpora(
     columns: str = "",
     encoding: str = "",
 ) -> list[Corpus]:
-    """Open all corpora: files of pairs one by one, texts two by two.
+    """Open all corpora. A file of pairs is one corpus. Two consecutive texts are the sides of one corpus.
 
-    `path:2.5` gives a corpus the weight 2.5. All corpora must have the same languages; a corpus that
-    names none gets those of the others. `columns` and `encoding` apply to every file (see `open_corpus`).
+    `path:2.5` gives a corpus the weight 2.5. All corpora must have the same languages. A corpus that names no
+    languages gets the languages of the other corpora. `columns` and `encoding` apply to every file (see
+    `open_corpus`).
     """
     if not arguments:
         raise DataError(
@@ -221,7 +222,7 @@ def open_further_corpora(
 
 
 def _reading_options(columns: str, encoding: str) -> list[dict[str, str]]:
-    """Return the options to try, from all that were given to fewer."""
+    """Return the combinations of options to try in turn: first both, then each alone."""
     options = [{"columns": columns, "encoding": encoding}, {"columns": columns}, {"encoding": encoding}]
     return options if columns and encoding else options[:1] if columns or encoding else []
 
@@ -253,7 +254,7 @@ def open_pairs_or_text(
     columns: str = "",
     encoding: str = "",
 ) -> list[Corpus]:
-    """Open corpora like `open_corpora`, but a single text as plain text."""
+    """Open corpora like `open_corpora`. In addition, accept a single text as plain text."""
     if len(arguments) == 1 and not columns:
         path, _ = split_weight(arguments[0])
         is_pair_file = find_pair_format(InputFile(path, encoding=encoding))
@@ -300,7 +301,7 @@ _DOCUMENTS = {
     ".yaml": "YAML",
     ".strings": "messages of an app",
 }
-"""Suffixes of documents whose text could be taken for lines of sentences."""
+"""Suffixes of documents that could be mistaken for a text with one sentence per line → kind of document."""
 
 
 def _refuse_markup(file: InputFile, first_line: str) -> None:
@@ -312,10 +313,10 @@ def _refuse_markup(file: InputFile, first_line: str) -> None:
             f"MODEL {path.name} --out new{path.suffix}. To train on it, write each text and its "
             "translation on a line of a .tsv."
         )
-    known = ", ".join(PAIR_FORMATS)
+    suffixes = ", ".join(PAIR_FORMATS)
     start = first_line.lstrip()
     if start.startswith(("<?xml", "<!DOCTYPE", "<!doctype", "<html", "<HTML")):
-        kind, advice = "XML or HTML", f"Files of pairs that jumok reads: {known}."
+        kind, advice = "XML or HTML", f"Files of pairs that jumok reads: {suffixes}."
     elif start in ("[", "{", "[{") or start.startswith(('[{"', '{"', '["')):
         kind, advice = (
             "JSON",
@@ -345,11 +346,11 @@ def _open_pairs(file: InputFile, open_format: OpenPairs, options: ReadOptions) -
 
 
 def _nothing_to_read_error(file: InputFile, corpus: Corpus) -> DataError:
-    """Return the error for a file without pairs; what its reader dropped says why."""
+    """Return the error for a file without pairs. Its message lists what the reader dropped."""
     dropped: Counter[str] = Counter()
     for _ in corpus.numbered_pairs(dropped):
         pass
-    # TMX and XLIFF drop whole units, PO whole entries; what else is dropped does not cost a pair.
+    # TMX and XLIFF drop whole units, PO whole entries. Other drops, such as a header line, lose no pair.
     units = {what: count for what, count in dropped.items() if "unit" in what or "entry" in what}
     if not units:
         return no_pairs_error(file)
@@ -371,7 +372,8 @@ def _open_parallel(source: InputFile, target: InputFile) -> Corpus:
             f"{source.name} and {target.name} are both {language_name(languages[0])} by their names. "
             "Parallel texts have two languages: name one file of each."
         )
-    return Corpus(f"{source.name}{PARALLEL}{target.name}", partial(read_parallel, source, target), *languages)
+    name = f"{source.name}{_NAME_SEPARATOR}{target.name}"
+    return Corpus(name, partial(read_parallel, source, target), *languages)
 
 
 def _language_in_name(file: InputFile) -> str:
@@ -426,11 +428,14 @@ def _compatible(wanted: str, detected: str) -> bool:
 
 
 def _with_same_languages(corpora: Iterable[Corpus]) -> list[Corpus]:
-    """Return the corpora in the languages of the first that names both; refuse other languages."""
+    """Return all corpora in the languages of the first corpus that names both of its languages.
+
+    Raise if another corpus has other languages.
+    """
     corpora = list(corpora)
-    known = next((c for c in corpora if c.source_language and c.target_language), corpora[0])
-    because = f"is what {known.name} holds"
-    return [_orient(c, known.source_language, known.target_language, because=because) for c in corpora]
+    first = next((c for c in corpora if c.source_language and c.target_language), corpora[0])
+    because = f"is what {first.name} holds"
+    return [_orient(c, first.source_language, first.target_language, because=because) for c in corpora]
 
 
 def _swap(numbered: NumberedPair) -> NumberedPair:

@@ -3,8 +3,9 @@
     report = check_corpora(corpora, validation=[valid], tests=[test])
     report.kept, report.skipped[Fault.DUPLICATE], report.faults[0].examples
 
-The report applies the rules of `faults.py` in one pass. Training uses them too: it gets the `report.kept`
-pairs, minus those with too many tokens and minus the `report.held_out` pairs, which are for validation.
+The report applies the rules of `faults.py` in one pass. Training applies the same rules. Training uses the
+`report.kept` pairs, minus the pairs with too many tokens and minus the `report.held_out` pairs, which are for
+validation.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _MIN_SWAP_MARGIN = 40  # percentage points by which the other language is more l
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A faulty pair and its line; `detail` if the sentences alone do not show the fault."""
+    """A faulty pair and its line. `detail` explains a fault that the sentences alone do not show."""
 
     corpus: str
     line: int
@@ -90,17 +91,20 @@ class CorpusSummary:
 
 @dataclass(frozen=True, slots=True)
 class CorpusReport:
-    """The report. `pairs` = `kept` + sum of `skipped`; `held_out` of the kept pairs are for validation."""
+    """The report. `pairs` is `kept` plus the sum of `skipped`.
+
+    `held_out` is the number of kept pairs that are for validation instead of training.
+    """
 
     pairs: int
     kept: int
     skipped: Mapping[Fault, int]
-    faults: tuple[FaultReport, ...]  # those that occur, in the order of `Fault`
+    faults: tuple[FaultReport, ...]  # only faults that occur, in the order of `Fault`
     source: SideReport
     target: SideReport
     corpora: tuple[CorpusSummary, ...]
     leaked: Mapping[str, int]  # validation or test set → how many of its sources are in the corpus
-    set_sizes: Mapping[str, int] = field(default_factory=dict)  # validation or test set → its pairs
+    set_sizes: Mapping[str, int] = field(default_factory=dict)  # validation or test set → number of its pairs
     tests: tuple[str, ...] = ()  # the names of the test sets
     held_out: int = 0
     refusal: str = ""  # why training would refuse the corpora, "" if it would not
@@ -120,9 +124,9 @@ def check_corpora(
 ) -> CorpusReport:
     """Read all corpora once and report.
 
-    Pairs whose source is in a `validation` set are skipped, as in training. Training does not know the
-    `tests`: pairs leaked from them are reported and kept. `hold_out` is the number of pairs to hold out for
-    validation.
+    Pairs whose source is in a `validation` set are skipped, as in training. Pairs whose source is in one of
+    the `tests` are reported but kept, because training does not know the test sets. `hold_out` is the number
+    of pairs to hold out for validation.
     """
     cleaner = Cleaner(limits, exclude=validation, thorough=True)
     tally = _Tally(corpora)
@@ -156,7 +160,7 @@ def check_corpora(
         set_sizes=leaks.sizes,
         tests=tuple(corpus.name for corpus in tests),
         held_out=held_out,
-        refusal=_refusal(tally.kept, skipped, can_validate=can_validate, valid_given=bool(validation)),
+        refusal=_refusal(tally.kept, skipped, can_validate=can_validate, has_validation_set=bool(validation)),
         language_fault=tally.language_fault(),
     )
 
@@ -167,14 +171,14 @@ def _has_pairs(validation: Sequence[Corpus]) -> bool:
     )
 
 
-def _refusal(kept: int, skipped: Mapping[Fault, int], *, can_validate: bool, valid_given: bool) -> str:
+def _refusal(kept: int, skipped: Mapping[Fault, int], *, can_validate: bool, has_validation_set: bool) -> str:
     """Return why training would refuse the corpora, "" if it would not."""
     if not kept:
         reasons = ", ".join(f"{count:,} {fault.title}" for fault, count in skipped.items())
         return f"no pair is left to train on. All were skipped: {reasons or 'there are none'}."
     if can_validate:
         return ""
-    if valid_given:
+    if has_validation_set:
         return "the validation set holds no pairs."
     few = "fewer than ten are left" if kept < 10 else "too few have different sources"
     return (

@@ -1,9 +1,10 @@
 """Guess the encoding of bytes that are not UTF-8, and recognise files that are not text.
 
-This module converts nothing: a message names the encoding that fits and shows a line decoded with it, and the
-user decides. An encoding fits if every byte is valid in it and nearly all characters are common ones:
-Korean bytes are also valid Chinese, so Korean is tried first; Chinese bytes read as Korean give Hangul mixed
-with many Hanja, which do not count as common.
+This module converts nothing. A message names the encoding that fits and shows a line decoded with it, and the
+user decides. An encoding fits if every byte is valid in it and nearly all characters are common characters of
+the language. Bytes of Korean text are also valid Chinese, so Korean is tried first. If Chinese bytes are
+decoded as Korean, the result is Hangul mixed with many Hanja. Hanja do not count as common, so Korean does
+not fit.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ UTF_16_LE, UTF_16_BE = (
 
 
 def check_encoding(name: str) -> str:
-    """Return an encoding that `--encoding` names; "" is UTF-8. An unknown name raises a DataError."""
+    """Return the name unchanged if Python knows this encoding; raise a DataError if not. "" is UTF-8."""
     try:
         b"a".decode(name or "utf-8")
-    except (LookupError, UnicodeError):  # one byte is not UTF-16, which is fine
+    except (LookupError, UnicodeError):  # UTF-16 and UTF-32 cannot decode a single byte
         try:
-            known = codecs.lookup(name).name.startswith("utf-")
+            is_unicode = codecs.lookup(name).name.startswith("utf-")
         except LookupError:
-            known = False
-        if not known:
+            is_unicode = False
+        if not is_unicode:
             common = (
                 "utf-8",
                 "utf-16",
@@ -68,10 +69,10 @@ def check_encoding(name: str) -> str:
 
 
 def is_utf8_instead(data: bytes, encoding: str) -> bool:
-    """Return whether a text that is said to be in `encoding` is UTF-8 instead. Its end may be cut off.
+    """Return whether a text that is said to be in `encoding` is UTF-8 instead.
 
-    Text in another encoding is hardly ever valid UTF-8 by chance, unless it is ASCII: then this is False. It
-    is also False if `encoding` is a form of Unicode (UTF-8, UTF-16).
+    `data` may end in the middle of a character. Text in another encoding is hardly ever valid UTF-8 by
+    chance. Return False for pure ASCII, and if `encoding` is a form of Unicode (UTF-8, UTF-16).
     """
     if data.isascii() or codecs.lookup(encoding).name.startswith("utf-"):
         return False
@@ -134,7 +135,7 @@ def _control_share(data: bytes) -> float:
 
 
 def find_utf16(head: bytes) -> Encoding | None:
-    """Return UTF-16 if the bytes begin with its byte order mark, or if they look like it.
+    """Return UTF-16 if the bytes begin with its byte order mark, or if they look like UTF-16 without one.
 
     In UTF-16, spaces, line ends and Latin letters have a zero byte: many bytes are zero, and nearly all of
     them at even or nearly all at odd offsets.
@@ -168,7 +169,7 @@ _EAST_ASIAN_MARKS = frozenset("、。，．・：；？！「」『』（）〈�
 
 
 def _has_lead_byte(character: str, codec: str, first: int, last: int) -> bool:
-    """Return whether a character has two bytes in an encoding, the first of them in a range."""
+    """Return whether a character has two bytes in an encoding, with a first byte from `first` to `last`."""
     try:
         encoded = character.encode(codec)
     except UnicodeEncodeError:
@@ -181,7 +182,8 @@ def _common_share(
 ) -> float:
     """Return the share of common characters: their lead byte in `codec` is from `first` to `last`.
 
-    `kana`: Japanese, whose kana are common too; text with hardly any is not Japanese.
+    Set `kana` for Japanese. Kana then count as common characters, and the result is 0.0 if the text has
+    hardly any kana.
     """
     counts = Counter(non_ascii)
     is_kana = {character: "\u3041" <= character <= "\u30fe" for character in counts}
@@ -200,7 +202,7 @@ def _common_share(
 def _cyrillic_share(non_ascii: Sequence[str], text: str) -> float:
     """Return the share of Cyrillic letters in lower case, if most letters of the text are Cyrillic.
 
-    It is scaled up by 1.2, because some letters are capitals.
+    The share is multiplied by 1.2, because some letters are capitals.
     """
     letters = sum(character.isalpha() for character in text)
     cyrillic = [character for character in non_ascii if "\u0400" <= character <= "\u04ff"]
@@ -271,7 +273,7 @@ _ZIP_CONTENTS: list[tuple[bytes, str]] = [
 
 
 def name_binary_file(head: bytes) -> str:
-    """Return what a file is, with advice, if its first bytes are those of a known binary format; else ""."""
+    """Return the name of the binary format that a file begins with, and advice. Return "" for other files."""
     if head.startswith(b"PK\3\4"):
         default = "a ZIP archive. Add .zip to its name, or extract the file with the pairs."
         return next((kind for mark, kind in _ZIP_CONTENTS if mark in head), default)

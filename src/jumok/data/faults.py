@@ -1,7 +1,8 @@
 """Faults: what can be wrong with a sentence pair, and how each fault is found.
 
-Training, which skips faulty pairs, and the corpus report, which counts them, use the same rules. Rules are
-applied to blocks of pairs, because one test of a whole block often shows that no pair in it has the fault.
+Training and the corpus report use the same rules: training skips faulty pairs, and the report counts them.
+Rules are applied to blocks of pairs, because one test of a block often shows that no pair in the block has
+the fault.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 class Fault(Enum):
     """A fault: its title, whether training skips the pairs that have it, and its meaning.
 
-    A pair with several faults is counted under each, and skipped for the first that skips.
+    A pair with several faults is counted under each fault. It is skipped for the first of its faults whose
+    pairs training skips.
     """
 
     EMPTY = ("empty", True, "one side is empty")
@@ -68,7 +70,7 @@ class Fault(Enum):
         self._meaning = meaning
 
     def meaning(self, limits: CleaningLimits, *, plain: bool = False) -> str:
-        """Return the explanation with the limits that were applied; `plain`: for plain text."""
+        """Return the explanation with the limits that were applied. Set `plain` for plain text."""
         meaning = _PLAIN_TEXT_MEANINGS.get(self, self._meaning) if plain else self._meaning
         return meaning.format(limits)
 
@@ -82,7 +84,7 @@ _PLAIN_TEXT_MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class CleaningLimits:
-    """What training accepts.
+    """The limits within which training accepts a pair.
 
     The length ratio is in characters, corrected for the density of scripts: Hangul needs about half as many
     as English. `ratio_slack` characters are added to both sides, because the ratios of short sentences vary.
@@ -101,14 +103,15 @@ Findings = dict[Fault, "NDArray[np.bool_]"]
 """Fault → mask of the pairs in a block that have it. Only faults that occur are listed."""
 
 # UTF-8 that was decoded as Latin-1 or Windows-1252: continuation bytes become these characters. «, », …,
-# quotes, dashes and no-break spaces also follow letters in good text, so `_CONTINUATION` lacks them; after
-# two bytes such as â€, all of `_WINDOWS_1252` count.
+# quotes, dashes and no-break spaces also follow letters in good text, so `_CONTINUATION` does not have them.
+# After two bytes such as â€, all characters of `_WINDOWS_1252` count.
 _WINDOWS_1252 = "€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"
 _CONTINUATION = "\x80-\x9f¡-ª¬-º¼-¿€‚ƒ„†‡ˆ‰Š‹ŒŽ•˜™š›œžŸ"
 _MOJIBAKE = re.compile(
     f"[ÃÂÐÑ][{_CONTINUATION}]|â[€‚„\x80-\x9f][{_CONTINUATION}{_WINDOWS_1252}]|[à-ï][{_CONTINUATION}]{{2}}|ðŸ"
 )
-# Korean or Chinese, two bytes per character, that was decoded as Latin-1: two characters in a row.
+# Text in a two-byte encoding of Korean or Chinese that was decoded as Latin-1. The pattern matches the bytes
+# of two characters in a row.
 _TWO_BYTE_MOJIBAKE = re.compile("[°-È][¡-þ][°-È][¡-þ]")
 _SCRIPTS_WITHOUT_JOINERS = frozenset({"Latin", "Cyrillic", "Greek", "Hangul", "Han"})
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}|#\d{1,6}|#x[0-9a-fA-F]{1,5});")
@@ -125,8 +128,9 @@ class BlockCharacters:
 class Inspector:
     """Applies the rules that need only the pair itself, for one pair of languages.
 
-    The script of an unknown language is taken from the first block, and used for the length ratio only. Rules
-    that compare two sides find nothing with `only_target`: in plain text, or if the sources are pictures.
+    If a language is unknown, its script is taken from the first block, and used for the length ratio only.
+    Set `only_target` for plain text, or if the sources are pictures: rules that compare two sides then find
+    nothing.
     """
 
     def __init__(
@@ -164,18 +168,19 @@ class Inspector:
             Fault.ZERO_WIDTH: side.count(*_zero_width_classes(scripts)) > 0,
             Fault.WRONG_SCRIPT: self._wrong_script(side, scripts),
             Fault.MOJIBAKE: _matches(_MOJIBAKE, side) | _two_byte_mojibake(side),
-            Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _none_of(side),
+            Fault.ENTITY: _matches(_ENTITY, side) if "&" in side.text else _false_mask(side),
             Fault.NOT_COMPOSED: _not_composed(side, sentences),
         }
 
     def find_swapped(self, block: BlockCharacters) -> NDArray[np.bool_]:
         """Return which pairs are in the opposite direction of most pairs, by the two commonest scripts.
 
-        If a language is known, nothing is found here: such a pair has the fault `WRONG_SCRIPT`.
+        If a language is known, this method finds nothing, because a swapped pair then has the fault
+        `WRONG_SCRIPT`.
         """
         totals = block.source.script_totals() + block.target.script_totals()
         if any(self._scripts) or self.only_target or len(totals) < 2:
-            return _none_of(block.source)
+            return _false_mask(block.source)
         if self._usual_scripts is None:
             first, second = (script for script, _ in totals.most_common(2))
             is_forward = _in_scripts(block, first, second).sum() >= _in_scripts(block, second, first).sum()
@@ -191,7 +196,7 @@ class Inspector:
         return too_long
 
     def learn_ratio(self, sources: Sequence[str], targets: Sequence[str]) -> float:
-        """Return the expected ratio of lengths, from this block if it is the first."""
+        """Return the expected ratio of lengths. The first call computes it from these sentences."""
         if self.expected_ratio is None:
             self._learn_ratio_from(
                 BlockCharacters(classify_characters(sources), classify_characters(targets))
@@ -201,8 +206,8 @@ class Inspector:
     def _learn_ratio_from(self, block: BlockCharacters) -> float:
         if self.expected_ratio is None:
             scripts = [
-                known[0] if known else side.main_script()
-                for known, side in zip(self._scripts, (block.source, block.target), strict=True)
+                language_scripts[0] if language_scripts else side.main_script()
+                for language_scripts, side in zip(self._scripts, (block.source, block.target), strict=True)
             ]
             self.expected_ratio = script_density(scripts[1]) / script_density(scripts[0])
         return self.expected_ratio
@@ -219,7 +224,7 @@ class Inspector:
     def _untranslated(
         self, sources: Sequence[str], targets: Sequence[str], block: BlockCharacters
     ) -> NDArray[np.bool_]:
-        """Return which pairs have equal sides with letters: numbers and signs need no translation."""
+        """Return which pairs have equal sides that contain letters. Numbers and signs need no translation."""
         same = np.fromiter(map(str.__eq__, sources, targets), bool, count=len(sources))
         if self._same_language or not same.any():
             return np.zeros(len(sources), dtype=bool)
@@ -227,13 +232,13 @@ class Inspector:
 
     def _wrong_script(self, side: Characters, scripts: tuple[str, ...]) -> NDArray[np.bool_]:
         if not scripts:
-            return _none_of(side)
+            return _false_mask(side)
         letters = side.count_letters()
         return (letters > 1) & (side.count_letters(scripts) < self.limits.min_script_share * letters)
 
 
 def _in_scripts(block: BlockCharacters, source_script: str, target_script: str) -> NDArray[np.bool_]:
-    """Return which pairs have most letters of their source in one script, and of their target in another."""
+    """Return which pairs have most source letters in one script, and most target letters in the other."""
     source = 2 * block.source.count_letters([source_script]) > block.source.count_letters()
     target = 2 * block.target.count_letters([target_script]) > block.target.count_letters()
     return np.asarray(source & target, dtype=bool)
@@ -244,13 +249,16 @@ def _scripts_of(code: str) -> tuple[str, ...]:
 
 
 def _zero_width_classes(scripts: tuple[str, ...]) -> tuple[int, ...]:
-    """Return the classes of faulty characters: joiners too, unless the script uses them (Arabic, Indic)."""
+    """Return the classes of characters that are a fault in these scripts.
+
+    Joiners are a fault in scripts that do not use them. Arabic and Indic scripts use them.
+    """
     joiners_are_faults = bool(scripts) and _SCRIPTS_WITHOUT_JOINERS.issuperset(scripts)
     return (ZERO_WIDTH, JOINER) if joiners_are_faults else (ZERO_WIDTH,)
 
 
 def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
-    mask = _none_of(side)
+    mask = _false_mask(side)
     if not side.text.isascii() or pattern is _ENTITY:
         for match in pattern.finditer(side.text):
             mask[side.sentence_at(match.start())] = True
@@ -258,8 +266,11 @@ def _matches(pattern: re.Pattern[str], side: Characters) -> NDArray[np.bool_]:
 
 
 def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
-    """Find signs mixed with accented letters, as in ³ª´Â; letters only, or a repeated sign, are good text."""
-    mask = _none_of(side)
+    """Find signs mixed with accented letters, as in ³ª´Â.
+
+    Text with accented letters only, or with a repeated sign, is not mojibake.
+    """
+    mask = _false_mask(side)
     if side.text.isascii():
         return mask
     for match in _TWO_BYTE_MOJIBAKE.finditer(side.text):
@@ -270,9 +281,9 @@ def _two_byte_mojibake(side: Characters) -> NDArray[np.bool_]:
 
 def _not_composed(side: Characters, sentences: Sequence[str]) -> NDArray[np.bool_]:
     if is_composed(side.text):
-        return _none_of(side)
+        return _false_mask(side)
     return np.fromiter((not is_composed(sentence) for sentence in sentences), bool, count=len(sentences))
 
 
-def _none_of(side: Characters) -> NDArray[np.bool_]:
+def _false_mask(side: Characters) -> NDArray[np.bool_]:
     return np.zeros(len(side.lengths), dtype=bool)

@@ -1,10 +1,10 @@
 """The plan of batches for large stores: a keyed permutation names the pair of each slot.
 
-`batch_plan.py` sorts all pairs for each epoch, in about 100 bytes per pair. Here the pairs are sorted by
-length class once, in four bytes per pair. The slots of a class hold its pairs in the order of a Feistel
-network whose key is (seed, epoch, class): a bijection, so each pair is used once per epoch (or as often as
-its weight says), and the pair of any slot is computed alone. Batches are taken in the order of another such
-network.
+`batch_plan.py` sorts all pairs for each epoch, which needs about 100 bytes per pair. Here the pairs are
+sorted by length class once, which needs four bytes per pair. The slots of a class hold the pairs of this
+class in the order of a Feistel network whose key is (seed, epoch, class). Such a network is a bijection, so
+each pair is used once per epoch, or as often as its weight says. The pair of a slot can be computed without
+computing the other slots. A second Feistel network determines the order of the batches.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _LENGTH_BITS = 16
 class Permutation:
     """A bijection of 0 … count - 1, given by a key.
 
-    A balanced Feistel network permutes the numbers below an even power of two; a result that is not below
-    `count` is permuted again until it is (cycle walking), at most a few times.
+    A balanced Feistel network permutes the numbers below an even power of two. A result of `count` or more is
+    permuted again until it is below `count` (cycle walking). A few repetitions are usually enough.
     """
 
     def __init__(self, count: int, key: Sequence[int]) -> None:
@@ -97,12 +97,12 @@ class FeistelLayout:
 
 
 def has_whole_weights(corpora: Sequence[StoredCorpus]) -> bool:
-    """Whether each pair is used a whole number of times per epoch."""
+    """Return whether each pair is used a whole number of times per epoch."""
     return all(corpus.weight == int(corpus.weight) for corpus in corpora)
 
 
 def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0) -> FeistelLayout:
-    """Lay out slots and batches; sentences count as `stretch` times as long as they are."""
+    """Lay out slots and batches, with all lengths multiplied by `stretch`."""
     counts: dict[int, int] = {}
     for _, classes in _chunks(store, stretch):
         for length_class, count in zip(
@@ -111,10 +111,12 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
             counts[length_class] = counts.get(length_class, 0) + count
     distinct = np.array(sorted(counts), dtype=np.int64)
     source, target = distinct & ((1 << _LENGTH_BITS) - 1), distinct >> _LENGTH_BITS
-    ranked = np.argsort(class_keys(source, target), kind="stable")  # neighbours are similar
-    rank_of = np.empty(len(ranked), np.int64)
-    rank_of[ranked] = np.arange(len(ranked))
-    sizes = np.array([counts[length_class] for length_class in distinct[ranked].tolist()], dtype=np.int64)
+    class_order = np.argsort(class_keys(source, target), kind="stable")  # neighbours are similar
+    rank_of = np.empty(len(class_order), np.int64)
+    rank_of[class_order] = np.arange(len(class_order))
+    sizes = np.array(
+        [counts[length_class] for length_class in distinct[class_order].tolist()], dtype=np.int64
+    )
     class_starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     order = np.empty(class_starts[-1], np.uint32)
     next_free = class_starts[:-1].copy()  # the next free slot of each class
@@ -126,7 +128,7 @@ def layout_by_class(store: PairStore, *, batch_tokens: int, stretch: float = 1.0
         for rank, begin, end in zip(ranks.tolist(), bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
             order[next_free[rank] : next_free[rank] + end - begin] = pairs[sorted_chunk[begin:end]]
             next_free[rank] += end - begin
-    starts = _form_batches(class_starts, source[ranked], target[ranked], batch_tokens)
+    starts = _form_batches(class_starts, source[class_order], target[class_order], batch_tokens)
     return FeistelLayout(order, class_starts, starts)
 
 
@@ -152,7 +154,10 @@ def _chunks(store: PairStore, stretch: float) -> Iterator[tuple[NDArray[np.int64
 def _form_batches(
     class_starts: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64], batch_tokens: int
 ) -> NDArray[np.int64]:
-    """Return where each batch begins, as in `batch_plan`; the batches within a class are computed at once."""
+    """Return where each batch begins, by the same rule as `_form_batches` in `batch_plan.py`.
+
+    The batches that lie inside one class are computed at once.
+    """
     total, starts, start = int(class_starts[-1]), [np.zeros(1, np.int64)], 0
     while start < total:
         length_class = int(np.searchsorted(class_starts, start, side="right")) - 1

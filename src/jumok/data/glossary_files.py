@@ -30,9 +30,10 @@ def read_glossary(
 ) -> Glossary:
     """Read the terms of a file and their translations.
 
-    If the file names its languages, they decide which side is the source; otherwise the first column is the
-    source. Of a table without a header, the first two columns are read; further ones may be notes. `encoding`
-    is for text files that are not UTF-8; a file that is valid UTF-8 is read as UTF-8 in any case.
+    If the file names its languages, `source_language` and `target_language` decide which side is the source.
+    Otherwise, the first column is the source. If a table has no header, its first two columns are read,
+    because further columns may be notes. `encoding` is for text files that are not UTF-8. A file that is
+    valid UTF-8 is read as UTF-8, whatever `encoding` is.
     """
     file = InputFile(path, encoding=check_encoding(encoding))
     if not file.path.is_file():
@@ -47,7 +48,10 @@ def read_glossary(
             f"{file.name} has terms between {' and '.join(opened.languages)}. Received: a translation from "
             f"{source_language or 'an unknown language'} to {target_language or 'an unknown language'}."
         )
-    swap = bool(options.source) and opened.languages[1] == options.source
+    if options.source:
+        swap = opened.languages[1] == options.source
+    else:
+        swap = bool(options.target) and opened.languages[0] == options.target
     terms: dict[str, str] = {}
     line_of: dict[str, int] = {}
     for line, pair in _entries(opened, file):
@@ -65,7 +69,7 @@ def read_glossary(
 
 
 def _refuse_swapped(terms: Mapping[str, str], file: InputFile, options: ReadOptions) -> None:
-    """Raise if most terms are in the script of the target, and their translations in that of the source."""
+    """Raise if most terms are in the target's script, and their translations in the source's script."""
     source, target = find_language(options.source), find_language(options.target)
     if source is None or target is None or not set(source.scripts).isdisjoint(target.scripts):
         return
@@ -90,10 +94,10 @@ def _open(file: InputFile, options: ReadOptions) -> PairFile:
         return open_tbx(file, options)
     open_pairs = find_pair_format(file)
     if open_pairs is None:
-        known = ", ".join([".tbx", *PAIR_FORMATS])
+        suffixes = ", ".join([".tbx", *PAIR_FORMATS])
         raise DataError(
             f"{file.name} is not a glossary: a table with a term and its translation per line is needed, or "
-            f"another file of pairs ({known})."
+            f"another file of pairs ({suffixes})."
         )
     try:
         return open_pairs(file, options)
@@ -115,6 +119,6 @@ def _entries(opened: PairFile, file: InputFile) -> Iterator[tuple[int, Pair]]:
         yield line, pair
 
 
-def _code(language: str) -> str:
-    known = find_language(language)
-    return known.code if known else ""
+def _code(name: str) -> str:
+    language = find_language(name)
+    return language.code if language else ""

@@ -1,8 +1,9 @@
 """The hold-out: a validation set taken from the corpus if none is given.
 
-A hash of the source (in plain text: of the sentence), without case, punctuation and extra spaces, decides
-which pairs are held out: all translations and duplicates of a sentence are either held out or not. Nothing
-leaks, whatever the order of the files, and a corpus that grows retains most of its validation set.
+A hash of the source decides which pairs are held out. In plain text, the sentence is hashed. The hash ignores
+case, punctuation and extra spaces, so all translations and duplicates of a sentence are held out together. No
+source is both in training and in validation, whatever the order of the files. If the corpus grows, most of
+the validation set stays the same.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ _PUNCTUATION = re.compile(
 )
 
 
-# What `sentence_key` does to an ASCII character, for `bytes.translate`, which is four times as fast.
+# Table with which `bytes.translate` maps ASCII characters as `sentence_key` does, four times as fast.
 _ASCII_TABLE = bytes(
     ord(" " if _PUNCTUATION.fullmatch(chr(code)) else chr(code).lower()) for code in range(128)
 ) + bytes(128)
 
 
 def sentence_key(text: str) -> str:
-    """Return a key that copies of a sentence share: no case, punctuation or extra spaces, and NFC."""
+    """Return the sentence in NFC without case, punctuation and extra spaces. Copies have the same key."""
     if text.isascii():
         return b" ".join(text.encode("ascii").translate(_ASCII_TABLE).split()).decode("ascii")
     return _PUNCTUATION.sub(" ", to_nfc(text).casefold()).strip()
@@ -45,7 +46,7 @@ def sentence_key(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HoldOut:
-    """Which pairs are held out: those whose hash is below the threshold."""
+    """Decides which pairs are held out: the pairs whose hash is below the threshold."""
 
     threshold: int
 
@@ -62,7 +63,9 @@ class HoldOut:
 
 
 def choose_hold_out(pairs: Iterable[Pair], *, count: int) -> HoldOut:
-    """Choose about `count` pairs, never more, and at most a tenth. Takes one pass and eight bytes per pair.
+    """Choose about `count` pairs to hold out, never more, and at most a tenth of the pairs.
+
+    This takes one pass and eight bytes per pair.
 
     Nothing is held out of a corpus of fewer than ten pairs, or if the source with the lowest hash has more
     pairs than may be held out.
@@ -76,7 +79,7 @@ def source_hashes(pairs: Iterable[Pair]) -> NDArray[np.uint64]:
 
 
 def fingerprint_pairs(pairs: Iterable[Pair]) -> str:
-    """Return a fingerprint of the sources of these pairs, which does not depend on their order.
+    """Return a fingerprint of the sources of these pairs. It does not depend on the order of the pairs.
 
     A model card has the fingerprint of the validation set, so that `jumok shortlist` can check whether it
     holds out the same pairs as training did.
@@ -85,11 +88,11 @@ def fingerprint_pairs(pairs: Iterable[Pair]) -> str:
 
 
 def hold_out_from_hashes(hashes: NDArray[np.uint64], *, count: int) -> HoldOut:
-    """Choose like `choose_hold_out`, given the hashes of the pairs."""
+    """Choose the pairs to hold out like `choose_hold_out`, given the hashes of all pairs."""
     max_pairs = min(count, len(hashes) // MIN_PAIRS_PER_HELD_OUT)
     if max_pairs <= 0:
         return HoldOut(0)
-    # At most `max_pairs` pairs have a lower hash than the one of this rank, and equal sources stay together.
+    # At most `max_pairs` pairs have a lower hash than the hash at this rank, and equal sources stay together.
     return HoldOut(int(np.partition(hashes, max_pairs)[max_pairs]))
 
 

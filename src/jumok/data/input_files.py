@@ -1,7 +1,7 @@
-"""Input files: plain, compressed, or a member of a ZIP archive, read as a stream of bytes; standard input.
+"""Input files as streams of bytes: plain and compressed files, members of ZIP archives, standard input.
 
-A compressed file may expand to anything. It is read in small chunks, and refused as soon as it expands more
-than text does.
+A small compressed file may expand to gigabytes. It is read in small chunks, and refused as soon as it expands
+more than text does.
 
 To support another compression, add a function and a row to `COMPRESSIONS`.
 """
@@ -38,8 +38,9 @@ _ZIP_END, _ZIP_END_MAX_BYTES = b"PK\5\6", 22 + 65_535
 class InputFile:
     """A file to read from, under the name that messages use for it.
 
-    `encoding` of its text; "" means UTF-8. `member`: the file inside this ZIP archive that is read.
-    `from_stream`: it is a copy of standard input, so its name has no suffix.
+    `encoding` is the encoding of the text; "" means UTF-8. If `path` is a ZIP archive, `member` is the name
+    of the file in the archive that is read. `from_stream` is true for a copy of standard input, whose name
+    has no suffix.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class InputFile:
 
     @property
     def plain_name(self) -> str:
-        """The file's name without the suffix of its compression; of a member of an archive, its own name."""
+        """The file's name without the suffix of its compression. In an archive, the name of the member."""
         return PurePath(self.member).name if self.member else without_compression(self.path.name)
 
     def in_archive(self, member: str) -> InputFile:
@@ -75,7 +76,7 @@ def without_compression(name: str) -> str:
 
 
 def standard_input() -> BinaryIO:
-    """Return standard input as a stream of bytes; refuse one that the caller has closed (`<&-`)."""
+    """Return standard input as a stream of bytes. Raise if the shell has closed it (`<&-`)."""
     if sys.stdin is None:
         raise DataError("standard input is closed, so there is nothing to read. Name a file, or pipe one in.")
     return sys.stdin.buffer
@@ -107,7 +108,7 @@ def read_blocks(file: InputFile) -> Iterator[bytes]:
 
 @contextmanager
 def _opened(file: InputFile) -> Iterator[IO[bytes]]:
-    """Open the file; a system error, now or while it is read, becomes a DataError."""
+    """Open the file. A system error while the file is opened or read becomes a DataError."""
     try:
         with file.path.open("rb") as raw:
             yield raw
@@ -231,7 +232,7 @@ def member_names(file: InputFile) -> list[str]:
 
 @contextmanager
 def _archive(file: InputFile, raw: IO[bytes]) -> Iterator[zipfile.ZipFile]:
-    """Open a ZIP archive; any error, now or while it is read, becomes a DataError."""
+    """Open a ZIP archive. An error while the archive is opened or read becomes a DataError."""
     size = raw.seek(0, os.SEEK_END)
     raw.seek(max(size - _ZIP_END_MAX_BYTES, 0))
     end = raw.read()

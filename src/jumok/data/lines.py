@@ -3,8 +3,9 @@
 Lines end at "\\n" and nowhere else: U+2028, U+0085 and the like are characters of a sentence, and splitting
 at them would shift every line that follows. (A file with "\\r" and no "\\n" comes from an old Mac, and its
 lines end at "\\r".) Nothing is repaired silently: a byte order mark and carriage returns are dropped and
-counted in `dropped`. Bytes that are not valid UTF-8 are refused: the message has their line and offset, and
-the encoding that fits. So are bytes that are not valid in the encoding that was given.
+counted in `dropped`. A file with bytes that are not valid UTF-8 is refused: the message has the line and the
+offset of these bytes, and the encoding that probably fits. If an encoding was given, a file with bytes that
+are not valid in this encoding is refused.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def _read_head(file: InputFile) -> tuple[bytes, Iterator[bytes]]:
 
     The beginning has a line end, or at least `_HEAD_BYTES` bytes, or is all of the file.
 
-    A file that is no text, or that is UTF-16 of ASCII letters (which is valid UTF-8), is refused.
+    Raise if the file is not text. Raise also if it is UTF-16, because ASCII letters in UTF-16 would be valid
+    UTF-8.
     """
     if file.encoding:
         _refuse_utf8(file)
@@ -111,7 +113,7 @@ def read_transcoded(file: InputFile) -> Iterator[bytes]:
 
 
 def _decode(file: InputFile, data: bytes, line: int, offset: int, newline: bytes) -> list[str]:
-    """Return the lines in `data` as text; `line` and `offset` are where they begin in the file."""
+    """Return the lines in `data` as text; `line` and `offset` say where `data` begins in the file."""
     if len(data) > MAX_LINE_BYTES:
         for number, content in enumerate(data.split(newline), start=line):
             if len(content) > MAX_LINE_BYTES:

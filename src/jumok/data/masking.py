@@ -1,12 +1,11 @@
 """Masked language modelling: hide some tokens of a text, for a model that predicts them from both sides.
 
-Of each sentence 15 % of the tokens are chosen, at least one. Of those, 80 % become `<unk>`, which serves as
-the mask token (with byte fallback no text contains it), 10 % become a random token and 10 % stay (Devlin et
-al. 2019, section 3.1), so a token that is not masked may have to be predicted too. Only chosen tokens are
-predicted.
+In each sentence, 15 % of the tokens are chosen, at least one. Only the chosen tokens are predicted. Of the
+chosen tokens, 80 % become `<unk>`, 10 % become a random token, and 10 % stay unchanged (Devlin et al. 2019,
+section 3.1). `<unk>` can serve as the mask token, because with byte fallback no text contains it.
 
-Which tokens are masked in training is a function of the seed and the position of the batch: it differs from
-epoch to epoch (Liu et al. 2019, section 4.1), and a resumed run masks the same tokens.
+The seed and the position of the batch determine which tokens are chosen in training. The choice therefore
+differs from epoch to epoch (Liu et al. 2019, section 4.1), and a resumed run chooses the same tokens.
 """
 
 from __future__ import annotations
@@ -63,15 +62,16 @@ def random_uint64_by_sentence(batch: Batch) -> NDArray[np.uint64]:
 def mask_tokens(batch: Batch, bits: NDArray[np.uint64], *, vocab_size: int) -> Batch:
     """Return the targets of a batch as masked texts; random `bits` (row, token) decide what is masked.
 
-    The source of the result is the masked text; its target has, after `<s>`, the original token where it is
-    to be predicted, and `PAD` elsewhere.
+    The source of the result is the masked text. The target of the result begins with `<s>`. After `<s>`, the
+    target has the original token at each chosen position, and `PAD` elsewhere.
     """
     import torch  # start-up
 
     text = _text(batch)  # (row, token)
     counts = (text != PAD).sum(axis=1) - 1  # without </s>
     inside = np.arange(text.shape[1]) < counts[:, None]
-    # The order of the random numbers decides which tokens are chosen, their lowest bits how each is replaced.
+    # The order of the random numbers decides which tokens are chosen. The lowest bits of a random number
+    # decide how its token is replaced.
     order = np.where(inside, bits, np.iinfo(np.uint64).max).argsort(axis=1, kind="stable")
     ranks = order.argsort(axis=1, kind="stable")
     chosen = inside & (ranks < np.maximum(1, np.rint(CHOSEN_SHARE * counts))[:, None])

@@ -1,7 +1,7 @@
-"""Scores of training runs that were measured: docs/quality.md has the same points with their commands.
+"""Measured scores of training runs. docs/quality.md has the same points with their commands.
 
-`jumok check` quotes the nearest ones. It predicts nothing: the score depends on the text of a corpus, not
-only on its size.
+`jumok check` quotes the points nearest to the size of a corpus. It does not predict a score, because the
+score depends on the text of the corpus as well as on its size.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """One training run that was measured: its corpus and pairs, its minutes, and BLEU on unseen pairs."""
+    """One training run: its corpus, its duration, and its score."""
 
     corpus: str
-    pairs: int
+    pairs: int  # number of training pairs
     minutes: int
-    bleu: float
+    bleu: float  # on unseen pairs
     tokenizer: str  # of sacreBLEU
 
 
@@ -30,6 +30,6 @@ MEASURED_POINTS = (
 
 
 def nearest_points(pairs: int, count: int = 2) -> list[MeasuredPoint]:
-    """Return the points with the nearest numbers of pairs, nearest first, on a logarithmic scale."""
+    """Return the `count` points with the nearest numbers of pairs on a logarithmic scale, nearest first."""
     distance = {point: abs(math.log(max(pairs, 1) / point.pairs)) for point in MEASURED_POINTS}
     return sorted(MEASURED_POINTS, key=distance.__getitem__)[:count]

@@ -7,7 +7,7 @@ A region is a box around the object that a word of the caption names. `2:0.1,0.2
 word 2 (counted from 0): its left, top, right and bottom edge as shares of the picture. `2/1:…` is the region
 of the first letter of word 2, if the rest of the word is a particle. Several regions are separated by spaces.
 
-A TSV may come from anywhere, so its paths must stay in its own folder.
+A TSV may be untrusted, so its paths must stay in the folder of the TSV.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ _HEADERS = {"picture", "image", "path", "file"}
 
 
 def holds_pictures(path: str | Path) -> bool:
-    """Whether a corpus is one of pictures: a folder, or a .tsv whose first column has paths of pictures.
+    """Return whether a corpus consists of pictures.
 
-    As on the command line, the path may have a weight: `pets:2.5`.
+    That is a folder, or a .tsv whose first column has paths of pictures. As on the command line, the path may
+    have a weight: `pets:2.5`.
     """
     path = Path(split_weight(str(path))[0])
     if path.is_dir():
@@ -51,7 +52,7 @@ def holds_pictures(path: str | Path) -> bool:
         return False
     try:
         cells = _first_cells(InputFile(path))
-    except DataError:  # captions are UTF-8: the file is left to the readers of pairs, which know its encoding
+    except DataError:  # files of captions are UTF-8, so this file is not one
         return False
     return bool(cells) and (cells[0].casefold() in _HEADERS or cells[0].lower().endswith(PICTURE_SUFFIXES))
 
@@ -69,15 +70,15 @@ def open_picture_reader(path: Path) -> tuple[PairReader, str]:
     return partial(_read_captions, file), _caption_language(file)
 
 
-def typical_picture(pairs: Iterable[Pair]) -> tuple[int, bool]:
-    """Measure the pictures: return the median of their longer sides in pixels, and whether all are grey."""
-    facts = [measure_picture(pair.source) for pair in pairs]
-    sides = sorted(max(picture.width, picture.height) for picture in facts)
-    return sides[len(sides) // 2], all(picture.grey for picture in facts)
+def median_side_and_grey(pairs: Iterable[Pair]) -> tuple[int, bool]:
+    """Return the median of the pictures' longer sides in pixels, and whether all pictures are grey."""
+    pictures = [measure_picture(pair.source) for pair in pairs]
+    sides = sorted(max(picture.width, picture.height) for picture in pictures)
+    return sides[len(sides) // 2], all(picture.grey for picture in pictures)
 
 
-def unreadable_pictures(corpus: Corpus) -> Iterator[str]:
-    """Decode every picture; yield the error message of each that would stop training."""
+def picture_errors(corpus: Corpus) -> Iterator[str]:
+    """Decode every picture. Yield an error message for each picture that cannot be decoded."""
     for pair in corpus.pairs():
         try:
             if pair.picture is not None:
@@ -87,7 +88,7 @@ def unreadable_pictures(corpus: Corpus) -> Iterator[str]:
 
 
 def unreadable_refusal(count: int) -> str:
-    """Return why training would refuse a corpus with this many unreadable pictures; "" without any."""
+    """Return why training would refuse a corpus with this many unreadable pictures; "" if `count` is 0."""
     return f"Pictures that cannot be decoded: {count:,}. Repair or remove them." if count else ""
 
 
@@ -97,7 +98,7 @@ def _read_classes(folder: Path, dropped: Counter[str]) -> Iterator[NumberedPair]
 
 
 def _class_pictures(folder: Path, dropped: Counter[str]) -> Iterator[tuple[Path, str]]:
-    """Yield each picture and its class, in the order of their names."""
+    """Yield each picture and its class, sorted by class and then by path."""
     for class_folder in sorted(path for path in folder.iterdir() if path.is_dir()):
         if class_folder.name.startswith("."):
             continue
@@ -139,13 +140,13 @@ def _read_captions(file: InputFile, dropped: Counter[str]) -> Iterator[NumberedP
 
 
 def _path_inside(folder: Path, root: Path, name: str, where: str) -> Path:
-    """Return the path of a picture; refuse one outside the folder of its TSV."""
+    """Return the path of a picture. Raise if the picture is outside the folder of its TSV."""
     try:
         resolved = (root / name).resolve()
-        stays = not Path(name).is_absolute() and resolved.is_relative_to(root)
+        is_inside = not Path(name).is_absolute() and resolved.is_relative_to(root)
     except (OSError, ValueError) as error:
         raise DataError(f"{where} has no valid path: {error}. Received: {name[:80]!r}.") from None
-    if not stays:
+    if not is_inside:
         raise DataError(
             f"{where} names a picture outside the folder of the file, which could be any file of this "
             f"computer. Received: {name[:200]!r}. Put the pictures into {folder} or below it, and write "
@@ -175,7 +176,7 @@ def _parse_regions(text: str, where: str) -> tuple[Region, ...]:
 
 
 def format_regions(regions: Iterable[Region]) -> str:
-    """Return regions as they are written in the third column of a TSV."""
+    """Format regions for the third column of a TSV."""
     return " ".join(
         f"{region.word}{'' if region.letters is None else f'/{region.letters}'}:"
         f"{region.left:g},{region.top:g},{region.right:g},{region.bottom:g}"

@@ -9,8 +9,9 @@
     two texts    one sentence per line, its translation on the same line of the other file
     one text     one sentence per line: pairs without a source
 
-A reader yields (line number, pair). Every line becomes a pair, blank ones too: cleaning decides which pairs
-are used, and counts the others. A reader counts what it drops, such as units without a translation.
+A reader yields (line number, pair). Every line becomes a pair, even a blank line. Cleaning decides which
+pairs are used, and counts the skipped pairs. A reader counts what it drops, such as units without a
+translation.
 
 To support another format, write a function such as `open_tsv` and add a row to `PAIR_FORMATS`.
 """
@@ -77,14 +78,14 @@ def find_pair_format(file: InputFile) -> OpenPairs | None:
 
 
 def has_pair_suffix(name: str) -> bool:
-    """Return whether the suffix is in `PAIR_FORMATS`; .txt is not, although a .txt may hold a table."""
+    """Return whether the suffix is in `PAIR_FORMATS`. Return False for .txt, although it may hold a table."""
     return PurePath(without_compression(name)).suffix.lower() in PAIR_FORMATS
 
 
 def split_weight(argument: str) -> tuple[str, float | None]:
-    """Return ("pairs.tsv", 2.5) for `pairs.tsv:2.5`; no weight if a file of the full name exists.
+    """Return ("pairs.tsv", 2.5) for `pairs.tsv:2.5`. Return no weight if a file `pairs.tsv:2.5` exists.
 
-    Any number is a weight here: `open_corpora` refuses one out of range.
+    Any number is accepted as a weight. `open_corpora` refuses a weight out of range.
     """
     path, colon, weight = argument.rpartition(":")
     if not colon or not path or Path(argument).exists():

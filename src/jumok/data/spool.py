@@ -5,9 +5,10 @@
     spool.pairs(corpus)                 the clean pairs of a corpus, in order, any number of times
 
 One process reads the files and sends blocks of pairs to workers (`spool_worker.py`), which find the faults of
-each pair, hash it, and write the pairs without faults to the disk. Duplicates are then found by hashes alone,
-a fraction of the hashes at a time, so that memory does not grow with the corpus; of equal pairs the first is
-kept, as `cleaning.py` does in one process. Hashes are blake2b, which is the same in every process.
+each pair, hash the pair, and write the pairs without faults to the disk. Duplicates are then found by
+comparing hashes, a fraction of the hashes at a time, so that memory does not grow with the corpus. The first
+of several equal pairs is kept, as in `cleaning.py`, which cleans in one process. Hashes are blake2b, which is
+the same in every process.
 
     of every pair that was read:
     000017.faults     0, or 1 + index of the first fault that skips the pair
@@ -18,7 +19,7 @@ kept, as `cleaning.py` does in one process. Hashes are blake2b, which is the sam
     000017.lengths    (pair, 2) bytes of the source and of the target
     000017.keys       hash of the source without case and punctuation, for the hold-out and for `leaked`
     000017.leaked     whether that source is in a corpus of `exclude`
-    000017.keep       whether the pair is kept, for training or to be held out: no duplicate, not leaked
+    000017.keep       whether the pair is kept: it is neither a duplicate nor leaked
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 BLOCK_PAIRS = 32_768
 INSPECTED_PAIRS = 8192
-"""Pairs that are inspected together, as in `cleaning.py`: the first ones show which script a language has."""
+"""Pairs that are inspected together, as in `cleaning.py`. The first pairs show the script of a language."""
 MIN_SPOOLED_BYTES = 64 * 2**20
 """Smaller corpora are read by one process and kept in memory."""
 MAX_COMPARED_HASHES = 8 * 2**20
@@ -63,7 +64,7 @@ _HISTOGRAM_BITS = 16
 
 
 def should_spool(corpora: Sequence[Corpus]) -> bool:
-    """Whether the corpora are files of text with at least `MIN_SPOOLED_BYTES`."""
+    """Return whether the corpora are text files with at least `MIN_SPOOLED_BYTES` in total."""
     if any(corpus.pictures for corpus in corpora):
         return False
     return sum(corpus.num_bytes(COMPRESSED_FACTOR) for corpus in corpora) >= MIN_SPOOLED_BYTES
@@ -71,7 +72,7 @@ def should_spool(corpora: Sequence[Corpus]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SpooledBlock:
-    """`num_read` pairs of one corpus; `first` is the index of the first among the pairs of all corpora."""
+    """A block of `num_read` pairs of one corpus. `first` is the index of its first pair in the spool."""
 
     folder: Path
     number: int
@@ -80,8 +81,8 @@ class SpooledBlock:
     num_read: int
 
     @classmethod
-    def files(cls, folder: Path, number: int) -> SpooledBlock:
-        """Return a block only to read and write its files: which pairs it has is not known."""
+    def for_files(cls, folder: Path, number: int) -> SpooledBlock:
+        """Return a block that can only read and write its files. The numbers of its pairs are not set."""
         return cls(folder, number, corpus=0, first=0, num_read=0)
 
     def __str__(self) -> str:
@@ -91,7 +92,7 @@ class SpooledBlock:
         return self.folder / f"{self.number:06d}.{kind}"
 
     def write(self, kind: str, values: NDArray[Any]) -> None:
-        """Write an array. `tofile` would not report that the disk is too full for a small one."""
+        """Write an array. `ndarray.tofile` would not report a full disk if the array is small."""
         self.path(kind).write_bytes(values.tobytes())
 
     def array(self, kind: str, dtype: str) -> NDArray[Any]:
@@ -104,14 +105,14 @@ class SpooledBlock:
         """Return where each pair ends in the text, in bytes."""
         return np.cumsum(self.lengths().sum(axis=1, dtype=np.int64) + 2)
 
-    def kept(self) -> NDArray[np.bool_]:
+    def kept_mask(self) -> NDArray[np.bool_]:
         return self.array("keep", "?")
 
-    def trained(self, hold_out: HoldOut) -> NDArray[np.bool_]:
-        """Return which pairs are trained on: kept, and not held out."""
+    def training_mask(self, hold_out: HoldOut) -> NDArray[np.bool_]:
+        """Return which pairs are training pairs: they are kept, and not held out."""
         if not hold_out.threshold:
-            return self.kept()
-        return self.kept() & ~hold_out.mask(self.array("keys", "<u8"))
+            return self.kept_mask()
+        return self.kept_mask() & ~hold_out.mask(self.array("keys", "<u8"))
 
     def texts(self, mask: NDArray[np.bool_]) -> tuple[list[str], list[str]]:
         """Return the sources and targets of some pairs."""
@@ -131,7 +132,7 @@ class SpooledBlock:
     def kept_bytes(self) -> Iterator[memoryview]:
         """Yield the bytes of the kept pairs, in order and in runs as long as possible."""
         data, ends = memoryview(self.path("text").read_bytes()), self.ends()
-        kept = np.concatenate([[False], self.kept(), [False]]).astype(np.int8)
+        kept = np.concatenate([[False], self.kept_mask(), [False]]).astype(np.int8)
         bounds = np.concatenate([[0], ends])
         [starts], [stops] = np.nonzero(np.diff(kept) == 1), np.nonzero(np.diff(kept) == -1)
         for start, stop in zip(bounds[starts].tolist(), bounds[stops].tolist(), strict=True):
@@ -151,7 +152,7 @@ class SpooledPairs:
 
     def __iter__(self) -> Iterator[Pair]:
         for block in self.blocks():
-            yield from map(Pair, *block.texts(block.trained(self.hold_out)))
+            yield from map(Pair, *block.texts(block.training_mask(self.hold_out)))
 
 
 class Spool:
@@ -185,7 +186,7 @@ class Spool:
             for block, _ in workers.map(spool._requests(corpora)):
                 spool.blocks.append(block)
             spool.blocks.sort(key=lambda block: block.number)
-            spool._select_kept()
+            spool._mark_kept_pairs()
         return spool
 
     def _requests(self, corpora: Sequence[Corpus]) -> Iterator[tuple[SpooledBlock, dict[str, Any]]]:
@@ -210,8 +211,8 @@ class Spool:
                 yield SpooledBlock(self.folder, number, index, first, len(pairs)), message
                 number, first = number + 1, first + len(pairs)
 
-    def _select_kept(self) -> None:
-        """Find duplicates, count what is skipped, and write which pairs are kept."""
+    def _mark_kept_pairs(self) -> None:
+        """Find duplicates, count the skipped pairs, and write a mask of the kept pairs of each block."""
         duplicates = self._duplicates()
         for block in self.blocks:
             faults = block.array("faults", "u1")
@@ -226,7 +227,7 @@ class Spool:
             self.skipped[Fault.LEAKED] += int((leaked & ~duplicate).sum())
 
     def _duplicates(self) -> NDArray[np.bool_]:
-        """Return which of all pairs that were read are the same as an earlier one."""
+        """Return a mask of the pairs that equal an earlier pair, among all pairs that were read."""
         total = sum(block.num_read for block in self.blocks)
         duplicates = np.zeros(total, dtype=bool)
         num_parts = -(-total // MAX_COMPARED_HASHES)
@@ -246,31 +247,35 @@ class Spool:
         return duplicates
 
     def pairs(self, corpus: int | None = None) -> Iterator[Pair]:
-        """Yield the clean pairs of a corpus, or of all."""
+        """Yield the clean pairs of one corpus, or of all corpora if `corpus` is None."""
         for block in self.blocks:
             if corpus in (None, block.corpus):
-                yield from map(Pair, *block.texts(block.kept()))
+                yield from map(Pair, *block.texts(block.kept_mask()))
 
     def sample(self, stride: int) -> Iterator[Pair]:
         """Yield one of every `stride` clean pairs, beginning with the first."""
-        seen = 0
+        num_passed = 0  # clean pairs in the blocks before
         for block in self.blocks:
-            positions = np.flatnonzero(block.kept())
+            positions = np.flatnonzero(block.kept_mask())
             chosen = np.zeros(len(block.lengths()), dtype=bool)
-            chosen[positions[-seen % stride :: stride]] = True
-            seen += len(positions)
+            chosen[positions[-num_passed % stride :: stride]] = True
+            num_passed += len(positions)
             if chosen.any():
                 yield from map(Pair, *block.texts(chosen))
 
     def held_out(self, hold_out: HoldOut) -> Iterator[Pair]:
         """Yield the clean pairs that are held out."""
         for block in self.blocks:
-            held_out = block.kept() & ~block.trained(hold_out)
+            held_out = block.kept_mask() & ~block.training_mask(hold_out)
             if held_out.any():
                 yield from map(Pair, *block.texts(held_out))
 
     def choose_hold_out(self, count: int) -> HoldOut:
-        """Choose like `hold_out_from_hashes`: the first pass finds the bucket, the second the threshold."""
+        """Choose the pairs to hold out, with the same result as `hold_out_from_hashes`.
+
+        The first pass over the hashes finds the bucket of the threshold. The second pass finds the threshold
+        in this bucket.
+        """
         max_pairs = min(count, self.kept // MIN_PAIRS_PER_HELD_OUT)
         if max_pairs <= 0:
             return HoldOut(0)
@@ -285,9 +290,13 @@ class Spool:
         return HoldOut(int(np.partition(inside, rank)[rank]))
 
     def _keys(self) -> Iterator[NDArray[np.uint64]]:
-        return (block.array("keys", "<u8")[block.kept()] for block in self.blocks)
+        return (block.array("keys", "<u8")[block.kept_mask()] for block in self.blocks)
 
 
 def spool_folder(run: Path) -> Path:
-    """Return the folder of a spool in a run folder; after a kill, `remove_leftovers` finds it by its name."""
+    """Return the folder of a spool in a run folder.
+
+    If the process is killed, the folder stays. A later run recognises it by its name and removes it
+    (`remove_leftovers`).
+    """
     return run / f"reading.tmp-{os.getpid()}"

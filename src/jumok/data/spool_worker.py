@@ -1,6 +1,6 @@
 """A worker process that cleans blocks of pairs for a spool, or encodes blocks of a spool.
 
-It reads messages and answers each (→); what it computes is written to files of the spool.
+It reads messages and answers each message (→). It writes its results to files of the spool.
 
 {"folder", "excluded": hashes of sources, "with_keys"}       the first message of cleaning
 {"number", "languages", "plain", "expected_ratio", "sources", "targets"}         → {}, and files
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class BlockCleaner:
-    """Finds the faults of single pairs, hashes all pairs, and stores those without faults."""
+    """Finds the faults of single pairs, hashes all pairs, and stores the pairs without faults."""
 
     def __init__(self, message: Message) -> None:
         self.folder = Path(message["folder"])
@@ -45,7 +45,7 @@ class BlockCleaner:
 
     def __call__(self, message: Message) -> Message:
         sources, targets, plain = message["sources"], message["targets"], bool(message["plain"])
-        block = SpooledBlock.files(self.folder, message["number"])
+        block = SpooledBlock.for_files(self.folder, message["number"])
         source_language, target_language = message["languages"]
         inspector = Inspector(source_language, target_language, CleaningLimits(), only_target=plain)
         inspector.expected_ratio = message["expected_ratio"]
@@ -103,8 +103,8 @@ class BlockEncoder:
         self._hold_out = HoldOut(int(message["threshold"]))
 
     def __call__(self, message: Message) -> Message:
-        block = SpooledBlock.files(self.folder, message["number"])
-        sources, targets = block.texts(block.trained(self._hold_out))
+        block = SpooledBlock.for_files(self.folder, message["number"])
+        sources, targets = block.texts(block.training_mask(self._hold_out))
         encoded = encode_pairs(sources, targets, self._tokenizers, self._max_tokens, threads=1)
         for name, side in (("source", encoded.source), ("target", encoded.target)):
             block.write(f"{name}-ids", side.ids)
@@ -118,7 +118,7 @@ class BlockEncoder:
 
 def main() -> None:
     """Run a worker on the standard streams of this process."""
-    gc.disable()  # blocks have no reference cycles; looking for them took a third of the time
+    gc.disable()  # blocks have no reference cycles, and searching for cycles took a third of the time
     tasks: list[Any] = []
 
     def answer(message: Message) -> Message:

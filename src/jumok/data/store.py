@@ -102,7 +102,7 @@ class StoredCorpus:
 class StoredSide:
     """One side of a store, as memory maps."""
 
-    ids: NDArray[Any]  # (tokens of all sentences,) uint16 or uint32; of pictures (patches, value) uint8
+    ids: NDArray[Any]  # (tokens of all sentences,) uint16 or uint32; for pictures: (patches, value) uint8
     offsets: NDArray[np.int64]  # (sentences + 1,)
     text: NDArray[np.uint8] | None = None
     text_offsets: NDArray[np.int64] | None = None
@@ -184,11 +184,11 @@ def write_store(
     store_text: bool = False,
     order: str | None = None,
 ) -> PairStore:
-    """Encode all pairs into `folder`; pairs with more than `max_tokens` on a side are skipped and counted.
+    """Encode all pairs into `folder`. Pairs with more than `max_tokens` on a side are skipped and counted.
 
-    `store_text` also stores the sentences, for token sampling. `order` (SORTED or FEISTEL) is for a store
-    that is written again; by default it follows from the number of pairs. A store in that folder is replaced;
-    any other folder is refused.
+    `store_text` also stores the sentences, for token sampling. `order` is SORTED or FEISTEL. By default, the
+    number of pairs decides. Give the order of an old store to write that store again. If the folder holds a
+    store, that store is replaced. If it holds anything else, this function raises.
     """
     _refuse_foreign_folder(folder)
     with new_folder(folder, failure_note="The corpus itself is intact.", replace=True) as temporary:
@@ -202,7 +202,7 @@ def write_store(
 
 
 def open_store(folder: Path, *, verify_content: bool = True) -> PairStore:
-    """Open a store; verify the size of every file and, with `verify_content`, its sha256."""
+    """Open a store. Verify the size of every file. With `verify_content`, verify its sha256 as well."""
     manifest = _read_manifest(folder)
     try:
         files: dict[str, dict[str, Any]] = manifest["files"]
@@ -288,7 +288,7 @@ class _SideWriter:
 
 
 def _append_offsets(file: _AppendedFile, end: int, counts: NDArray[np.int64]) -> int:
-    """Append the ends of the next sentences, given the `end` of the last one; return the new end."""
+    """Append the ends of the next sentences, given the `end` of the last sentence; return the new end."""
     ends = end + np.cumsum(counts, dtype="<i8")
     file.append(ends.tobytes())
     return int(ends[-1]) if len(ends) else end
@@ -302,7 +302,7 @@ def _write_contents(
     max_tokens: int,
     store_text: bool,
 ) -> dict[str, Any]:
-    """Write all files but the manifest, and return the contents of the manifest."""
+    """Write all files except the manifest, and return the contents of the manifest."""
     sides = {"source": tokenizers.source, "target": tokenizers.target}
     dtypes = {name: _ids_dtype(tokenizer) for name, tokenizer in sides.items()}
     shapes = {name: tokenizer.token_shape for name, tokenizer in sides.items() if tokenizer.token_shape}
@@ -348,7 +348,7 @@ def _write_contents(
 def _encoding_message(
     corpus: SpooledPairs, tokenizers: TokenizerPairLike, max_tokens: int, store_text: bool
 ) -> dict[str, Any]:
-    """Return the first message for the workers that encode; the tokenizers are files in the spool."""
+    """Write the tokenizers to the spool, and return the first message for the workers that encode."""
     from jumok.text.tokenizer import TokenizerPair  # start-up
     from jumok.text.tokenizer_files import tokenizers_to_files  # start-up
 
@@ -386,7 +386,7 @@ def _append_corpus(
 
 @dataclass(frozen=True, slots=True)
 class EncodedSide:
-    """One side of some pairs: the texts, the ids of all texts concatenated, and how many each text has."""
+    """One side of some pairs. `ids` has the ids of all texts, `counts` the number of ids of each text."""
 
     texts: list[str]
     ids: NDArray[Any]
@@ -405,9 +405,9 @@ class EncodedPairs:
 def encode_pairs(
     sources: list[str], targets: list[str], tokenizers: TokenizerPairLike, max_tokens: int, **options: int
 ) -> EncodedPairs:
-    """Encode pairs. Those without tokens or with more than `max_tokens` on a side are skipped and counted.
+    """Encode pairs. Skip and count pairs without tokens, and pairs with more than `max_tokens` on a side.
 
-    `options` are for the tokenizers: `threads`.
+    The only option for the tokenizers is `threads`.
     """
     source_ids = tokenizers.source.encode_batch(sources, **options)
     target_ids = tokenizers.target.encode_batch(targets, **options)
@@ -550,9 +550,10 @@ def _damage_error(folder: Path, reason: str) -> StorageError:
 
 
 def _refuse_foreign_folder(folder: Path) -> None:
-    """Raise if the folder is neither a store nor the remains of one.
+    """Raise if the folder is neither a store nor the remains of a store.
 
-    Up to version 0.1, a process killed while it replaced a store could leave some files without manifest.
+    Up to version 0.1, a process that was killed while it replaced a store could leave files without a
+    manifest.
     """
     if not folder.exists() or (folder / MANIFEST).is_file():
         return

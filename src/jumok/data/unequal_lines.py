@@ -1,9 +1,9 @@
-"""Two files with unequal line counts: where the shift probably begins.
+"""Two parallel texts with unequal line counts: find the line after which sentences no longer match.
 
-The lengths of a sentence and its translation are correlated; after a lost line they no longer are. The lost
-line is found as a change point: the cumulative sum of the deviations of each length ratio from the median,
-minus their mean, is lowest where the deviations begin (Page 1954). A shift that does not show in the lengths
-is not reported.
+The lengths of a sentence and its translation are correlated. After a missing line, the lengths on a line are
+no longer correlated. The missing line is found as a change point. The deviation of a line is the distance of
+its length ratio from the median. The cumulative sum of the deviations minus their mean is lowest where the
+large deviations begin (Page 1954). A shift that the lengths do not show is not reported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jumok.data.input_files import InputFile
 
 # Kolmogorov's statistic exceeds this in one of a hundred files without a shift.
-_SIGNIFICANT = 1.63
+_MIN_STATISTIC = 1.63
 
 
 def unequal_lines_error(source: InputFile, target: InputFile) -> DataError:
@@ -35,7 +35,7 @@ def unequal_lines_error(source: InputFile, target: InputFile) -> DataError:
     advice = (
         f"Compare the files around line {line:,}."
         if line
-        else "No difference was found in the part that both have: look at the end of the longer file first."
+        else "No difference was found in the lines that both files have. Look at the end of the longer file."
     )
     return DataError(
         "the two files do not have the same number of lines.\n"
@@ -47,17 +47,17 @@ def unequal_lines_error(source: InputFile, target: InputFile) -> DataError:
 
 def first_suspicious_line(source_lengths: NDArray[np.int64], target_lengths: NDArray[np.int64]) -> int:
     """Return the line, counted from 1, near which lengths stop being correlated; 0 if there is none."""
-    shared = min(len(source_lengths), len(target_lengths))
-    if shared < 3:
+    common_lines = min(len(source_lengths), len(target_lengths))
+    if common_lines < 3:
         return 0
-    ratio = np.log((target_lengths[:shared] + 1) / (source_lengths[:shared] + 1))
+    ratio = np.log((target_lengths[:common_lines] + 1) / (source_lengths[:common_lines] + 1))
     deviation = np.abs(ratio - np.median(ratio))
     spread = float(deviation.std())
     if spread == 0:
         return 0
     sums = np.cumsum(deviation - deviation.mean())
     lowest = int(sums.argmin())
-    if -sums[lowest] < _SIGNIFICANT * spread * np.sqrt(shared):
+    if -sums[lowest] < _MIN_STATISTIC * spread * np.sqrt(common_lines):
         return 0
     return lowest + 2  # the first line after the lowest point, counted from 1
 

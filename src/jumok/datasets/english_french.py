@@ -3,8 +3,8 @@
     for pair in generate("train", 2_000):
         ...
 
-Five patterns vary the sentences with which papers and tutorials explain attention. They contain what
-attention is good at: words that change places, and words that agree with a distant word.
+Five patterns vary the sentences with which papers and tutorials explain attention. These sentences have words
+that change places and words that agree with a distant word.
 
     I am a student.              Je suis étudiant.                  a word without a translation
     How was your day?            Comment s'est passée ta journée ?  how → comment; passée agrees with journée
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 SPLITS = ("train", "valid", "test")
-TESTS_PER_1000 = 50  # of 1,000 sentences; as many others are for validation
-MAX_FAILED_DRAWS = 20_000  # after this many in a row without a new pair, the grammar counts as exhausted
+TESTS_PER_1000 = 50  # of 1,000 sentences, 50 are test sentences, and another 50 are for validation
+MAX_FAILED_DRAWS = 20_000  # after this many draws in a row without a new pair, generation stops
 
 
 class French(NamedTuple):
@@ -88,7 +88,7 @@ PROFESSIONS = (
     InflectedWord("baker", "boulanger", "boulangère"),
     InflectedWord("singer", "chanteur", "chanteuse"),
 )
-# In English; in French before a masculine noun or a vowel; in French before other feminine nouns.
+# The English form; the French form before a masculine noun or a vowel; the French form before other nouns.
 POSSESSIVES = (
     ("my", "mon", "ma"),
     ("your", "ton", "ta"),
@@ -207,13 +207,13 @@ def _starts_with_vowel(word: str) -> bool:
 
 
 def _with_article(noun: Noun, article_index: int, noun_index: int) -> list[French]:
-    """The French definite article and noun, given the indices of both words in English."""
+    """Return the French definite article and noun, given the indices of both words in English."""
     if _starts_with_vowel(noun.french):
         return [French(f"l'{noun.french}", (noun_index,), (article_index,))]
     return [French("la" if noun.feminine else "le", (article_index,)), French(noun.french, (noun_index,))]
 
 
-def _is_something(random: Random) -> tuple[list[str], list[French]]:
+def _profession_sentence(random: Random) -> tuple[list[str], list[French]]:
     person, profession = random.choice(PERSONS), random.choice(PROFESSIONS)
     french = profession.feminine if person.feminine else profession.masculine
     negated = random.random() < 0.5
@@ -238,7 +238,7 @@ def _is_something(random: Random) -> tuple[list[str], list[French]]:
     ]
 
 
-def _how_was(random: Random) -> tuple[list[str], list[French]]:
+def _event_question(random: Random) -> tuple[list[str], list[French]]:
     (owner, masculine, feminine), event = random.choice(POSSESSIVES), random.choice(EVENTS)
     return ["How", "was", owner, event.english], [
         French("Comment", (0,)),
@@ -249,21 +249,21 @@ def _how_was(random: Random) -> tuple[list[str], list[French]]:
     ]
 
 
-def _going_to(random: Random) -> tuple[list[str], list[French]]:
-    person, (plan, planned) = random.choice(PERSONS), random.choice(PLANS)
-    time, in_french = random.choice(TIMES)
+def _plan_sentence(random: Random) -> tuple[list[str], list[French]]:
+    person, (plan, french_plan) = random.choice(PERSONS), random.choice(PLANS)
+    time, french_time = random.choice(TIMES)
     english = [person.english, person.am, "going", "to", *plan.split()]
     french = [French(person.french, (0,)), French(person.vais, (2,), (1, 3))]
-    for word, sure, possible in planned:
+    for word, sure, possible in french_plan:
         french.append(French(word, tuple(4 + i for i in sure), tuple(4 + i for i in possible)))
-    french += [French(word, (len(english),)) for word in in_french]
+    french += [French(word, (len(english),)) for word in french_time]
     return [*english, *time.split()], french
 
 
-def _agreement(random: Random) -> tuple[list[str], list[French]]:
+def _document_sentence(random: Random) -> tuple[list[str], list[French]]:
     document, area = random.choice(DOCUMENTS), random.choice(AREAS)
     region, domain, participle = (random.choice(kind) for kind in (REGIONS, DOMAINS, PARTICIPLES))
-    (month, in_french), year = random.choice(MONTHS), str(random.randint(1950, 2020))
+    (month, french_month), year = random.choice(MONTHS), str(random.randint(1950, 2020))
     english = f"The {document.english} on the {region.english} {domain.english} {area.english} was"
     return [*english.split(), participle.english, "in", month, year], [
         *_with_article(document, article_index=0, noun_index=1),
@@ -275,12 +275,12 @@ def _agreement(random: Random) -> tuple[list[str], list[French]]:
         French("été", (7,)),
         French(participle.agreeing_with(document), (8,)),
         French("en", (9,)),
-        French(in_french, (10,)),
+        French(french_month, (10,)),
         French(year, (11,)),
     ]
 
 
-def _never_perfect(random: Random) -> tuple[list[str], list[French]]:
+def _rule_sentence(random: Random) -> tuple[list[str], list[French]]:
     rule, part = random.choice(RULES), random.choice(PARTS)
     first, second = random.sample(QUALITIES, 2)
     english = f"The {rule.english} will never be {first.english} , but its {part.english} should be"
@@ -303,18 +303,18 @@ def _never_perfect(random: Random) -> tuple[list[str], list[French]]:
 
 # Pattern, weight and end mark.
 PATTERNS: tuple[tuple[Callable[[Random], tuple[list[str], list[French]]], int, str], ...] = (
-    (_is_something, 2, "."),
-    (_how_was, 1, "?"),
-    (_going_to, 3, "."),
-    (_agreement, 5, "."),
-    (_never_perfect, 4, "."),
+    (_profession_sentence, 2, "."),
+    (_event_question, 1, "?"),
+    (_plan_sentence, 3, "."),
+    (_document_sentence, 5, "."),
+    (_rule_sentence, 4, "."),
 )
 
 
 def generate(split: str, count: int, *, seed: int = 1) -> Iterator[Pair]:
-    """Yield `count` distinct pairs of a split, which depend only on the split and the seed.
+    """Yield `count` distinct pairs of a split. The pairs depend only on the split and the seed.
 
-    If the grammar has fewer pairs, a DataError follows the last one.
+    If the grammar has fewer pairs, a DataError is raised after the last pair.
     """
     if split not in SPLITS:
         raise DataError(

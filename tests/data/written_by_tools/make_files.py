@@ -1,9 +1,10 @@
-"""Write the files of this folder with the tools that people use. Only needed to write them again:
+"""Write the files of this folder with the tools that people use.
 
     python -m venv env && env/bin/pip install translate-toolkit polib openpyxl odfpy
     env/bin/python tests/data/written_by_tools/make_files.py
 
-The tools are oracles: jumok neither imports nor ships them. The sentences are jumok's own.
+Run this script only to write the files again. jumok does not import or ship the tools: the files test whether
+jumok reads the formats as the tools write them. The sentences were written for jumok.
 """
 
 from __future__ import annotations

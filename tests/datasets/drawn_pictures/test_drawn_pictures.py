@@ -1,4 +1,4 @@
-"""Drawn pictures: the same for a seed, with captions that are true, and regions that cover the things."""
+"""A seed gives the same drawn pictures, their captions are true, and regions cover the things."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COUNT = 150
 
 
-def test_a_seed_gives_the_same_pictures_and_another_gives_others() -> None:
+def test_a_seed_gives_the_same_pictures_and_another_seed_or_split_gives_other_pictures() -> None:
     first, again = list(draw_scenes("train", 20)), list(draw_scenes("train", 20))
     assert all(np.array_equal(a.pixels, b.pixels) for a, b in zip(first, again, strict=True))
     assert [a.captions for a in first] == [b.captions for b in again]
@@ -31,7 +31,7 @@ def test_a_seed_gives_the_same_pictures_and_another_gives_others() -> None:
 
 
 def test_regions_cover_the_drawn_pixels_and_touch_them_on_every_side() -> None:
-    """A region covers every pixel that is not background; each box is as small as its thing."""
+    """The regions cover every pixel that is not background. Each box is as small as its thing."""
     for picture in draw_scenes("train", COUNT):
         boxes = picture.regions["en"]
         assert boxes
@@ -65,7 +65,7 @@ def test_things_do_not_overlap_and_do_not_touch_the_edge() -> None:
         assert not num_things[:, [0, -1]].any()
 
 
-def test_captions_say_what_is_drawn() -> None:
+def test_captions_describe_the_things_that_are_drawn() -> None:
     kinds = set()
     for picture in draw_scenes("train", COUNT):
         english, korean = (split_words(picture.captions[code]) for code in ("en", "ko"))

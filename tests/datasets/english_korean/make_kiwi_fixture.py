@@ -1,8 +1,9 @@
-"""Let Kiwi, an independent program, conjugate the stems of `support/korean_stems.py`, and store the forms.
+"""Conjugate the stems of `support/korean_stems.py` with Kiwi, an independent program, and store the forms.
 
     PYTHONPATH=tests .venv/bin/python tests/datasets/english_korean/make_kiwi_fixture.py
 
-Run by hand when the lexicon or the endings change; the tests read the stored forms and do not need Kiwi.
+Run this script by hand when the lexicon or the endings change. The tests read the stored forms and do not
+need Kiwi.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 FIXTURE = Path(__file__).with_name("kiwi_forms.json")
 
 # An ending in our notation, and the morphemes that Kiwi joins to the stem. The question ending 니 is missing,
-# because Kiwi reads it as the conjunction (으)니; hand-written forms test it.
+# because Kiwi reads it as the conjunction (으)니. `test_korean_conjugation.py` has forms with 니 that were
+# written by hand.
 ENDINGS = {
     "ㄴ다": [("ᆫ다", "EF")],
     "어ㅆ다": [("었", "EP"), ("다", "EF")],
@@ -53,7 +55,7 @@ VERB_ENDINGS = {"으러", "으려고", "어라", "자"}
 def morpheme(stem: Stem) -> tuple[str, str]:
     """Return the stem in Kiwi's notation: VV or VA, with -I if it is irregular and -R if it is regular.
 
-    A stem in 르 has neither: Kiwi takes 르 with -I for the rarer class of 이르다, 이르러.
+    A stem that ends in 르 has no suffix: with -I, Kiwi would conjugate it like 이르다, 이르러, a rarer class.
     """
     kind = "VV" if stem.kind == "verb" else "VA"
     if stem.irregular == "르":

@@ -1,4 +1,7 @@
-"""Alignments annotated by hand, in Pharaoh format: `0-1` is sure, `0?1` only possible."""
+"""Generated alignments equal alignments annotated by hand, in Pharaoh format.
+
+`0-1` is a sure link, `0?1` is a link that is only possible.
+"""
 
 from __future__ import annotations
 

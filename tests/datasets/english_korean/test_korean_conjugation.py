@@ -1,4 +1,4 @@
-"""Conjugated forms against forms written by hand, and against Kiwi's for every stem of the lexicon."""
+"""Conjugated forms equal forms written by hand and, for every stem of the lexicon, the forms of Kiwi."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_forms_equal_those_written_by_hand(entry: str, kind: str, ending: str, e
         ("놀다", "verb", "기", "놀기"),
     ],
 )
-def test_forms_with_other_endings(entry: str, kind: str, ending: str, expected: str) -> None:
+def test_forms_with_other_endings_are_correct(entry: str, kind: str, ending: str, expected: str) -> None:
     assert conjugate(stem(entry, kind), ending) == expected
 
 
@@ -129,7 +129,7 @@ def test_forms_with_other_endings(entry: str, kind: str, ending: str, expected: 
         ("가다", "verb", "어서", "가셔서"),
     ],
 )
-def test_honorific_forms(entry: str, kind: str, ending: str, expected: str) -> None:
+def test_honorific_forms_are_correct(entry: str, kind: str, ending: str, expected: str) -> None:
     assert conjugate(with_honorific(stem(entry, kind)), ending) == expected
 
 
@@ -152,7 +152,7 @@ def test_honorific_forms(entry: str, kind: str, ending: str, expected: str) -> N
         ("의사", "어ㅆ다", True, "의사이셨다"),
     ],
 )
-def test_forms_of_the_copula(noun: str, ending: str, honorific: bool, expected: str) -> None:
+def test_forms_of_the_copula_are_correct(noun: str, ending: str, honorific: bool, expected: str) -> None:
     assert copula(noun, ending, honorific) == expected
 
 
@@ -170,7 +170,7 @@ def test_anida_does_not_contract(ending: str, expected: str) -> None:
     assert conjugate(stem("아니다:아니", "adjective"), ending) == expected
 
 
-# Kiwi gives 드셔요; both forms are standard, and people say 드세요.
+# For 드시다, Kiwi gives 드셔요. Both 드셔요 and 드세요 are standard, and 드세요 is more common.
 KIWI_EXCEPTIONS = {
     "드시다 verb 어요": "드세요",
     "주무시다 verb 어요": "주무세요",

@@ -1,4 +1,4 @@
-"""Generation of pairs, and English word forms."""
+"""Generated pairs depend only on the arguments, and English word forms are correct."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jumok.errors import DataError
 MIN_CAPACITY = 2_000_000  # sentences
 
 
-def test_the_public_interface() -> None:
+def test_the_public_names_are_as_documented() -> None:
     assert sorted(english_korean.__all__) == [
         "SPLITS",
         "capacity",
@@ -36,20 +36,20 @@ def test_the_grammar_is_large_enough() -> None:
 
 
 def test_one_pattern_alone_has_more_sentences_than_the_minimum() -> None:
-    """Of n uniform draws from c sentences, about n²/2c collide; non-uniform draws collide more often."""
+    """Of n uniform draws from c sentences, about n²/2c collide. Draws that are not uniform collide more."""
     random, count = Random(1).random, 6_000
     build = PATTERNS["three people"].build
     distinct = {build(Scene(random, False)).english() for _ in range(count)}
     assert count - len(distinct) <= count**2 / (2 * MIN_CAPACITY)
 
 
-def test_a_smaller_count_is_a_prefix() -> None:
+def test_a_smaller_count_gives_the_first_pairs_of_a_larger_count() -> None:
     assert list(generate("train", 40, seed=3)) == list(islice(generate("train", 400, seed=3), 40))
     assert list(generate("train", 40, seed=3)) != list(generate("train", 40, seed=4))
 
 
-def test_the_first_pairs_do_not_change_by_accident() -> None:
-    """Change this sentence together with the grammar."""
+def test_the_first_pair_does_not_change_by_accident() -> None:
+    """If you change the grammar on purpose, change the expected pair as well."""
     first = next(generate("train", 1))
     assert (first.source, first.target) == FIRST
 
@@ -63,7 +63,7 @@ def test_an_unknown_split_is_refused_with_a_suggestion() -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_the_share_of_polite_sentences(share: float) -> None:
+def test_no_pair_or_every_pair_is_polite_if_requested(share: float) -> None:
     tagged = [pair.source.startswith("<polite> ") for pair in generate("train", 300, polite=share)]
     assert sum(tagged) == share * 300
 
@@ -80,7 +80,7 @@ def test_every_pattern_builds_plain_and_polite_sentences() -> None:
     ("singular", "plural"),
     [("box", "boxes"), ("strawberry", "strawberries"), ("toy", "toys"), ("tomato", "tomatoes")],
 )
-def test_plurals(singular: str, plural: str) -> None:
+def test_plurals_are_spelt_correctly(singular: str, plural: str) -> None:
     assert plural_of(singular) == plural
 
 
@@ -101,7 +101,7 @@ def test_plurals(singular: str, plural: str) -> None:
         ("understand", "understand understands understood understood understanding"),
     ],
 )
-def test_verb_forms_of_the_lexicon(base: str, forms: str) -> None:
+def test_verbs_of_the_lexicon_have_the_right_forms(base: str, forms: str) -> None:
     verbs = [verb for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION) if verb.forms.base == base]
     assert verbs
     assert all(verb.forms == tuple(forms.split()) for verb in verbs)

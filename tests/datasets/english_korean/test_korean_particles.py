@@ -1,4 +1,4 @@
-"""Syllables and particles, compared with forms written by hand."""
+"""Syllables are decomposed correctly, and nouns with particles equal forms written by hand."""
 
 from __future__ import annotations
 

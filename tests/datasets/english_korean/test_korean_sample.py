@@ -1,7 +1,7 @@
 """Properties of all generated pairs, tested on a large sample.
 
-Coverage is not measured here: that would take several times as long as generating the pairs, and
-`test_korean_generation.py` runs the same lines with fewer pairs.
+Coverage is not measured here. Measuring it would take several times as long as generating the pairs, and
+`test_korean_generation.py` runs the same lines of code with fewer pairs.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_english_determines_korean_and_its_split_whatever_the_seed(count: int) -
                 assert splits.setdefault(pair.source.removeprefix(TAG), split) == split
 
 
-def test_no_sentence_is_in_two_splits_not_even_with_the_tag() -> None:
+def test_a_sentence_with_or_without_the_tag_is_in_only_one_split() -> None:
     sources = [{pair.source.removeprefix(TAG) for pair in pairs(split)} for split in SPLITS]
     assert not sources[0] & sources[1]
     assert not sources[0] & sources[2]
@@ -90,7 +90,7 @@ def test_no_sentence_is_in_two_splits_not_even_with_the_tag() -> None:
 
 @cache
 def held_out_regex(split: str) -> re.Pattern[str]:
-    """Return an expression that finds the verbs with objects that this split reserves."""
+    """Return an expression that finds verbs with objects whose combination is reserved for this split."""
     alternatives = []
     for verb in TRANSITIVE:
         if verb.after:
@@ -107,7 +107,7 @@ def held_out_regex(split: str) -> re.Pattern[str]:
 def test_held_out_combinations_never_occur_in_training(split: str) -> None:
     assert not [pair.source for pair in pairs() if held_out_regex(split).search(pair.source)]
     num_matches = sum(bool(held_out_regex(split).search(pair.source)) for pair in pairs(split))
-    assert num_matches > 0.05 * len(pairs(split))  # the expression finds only the simplest ones
+    assert num_matches > 0.05 * len(pairs(split))  # the expression finds only the simplest combinations
 
 
 def test_combinations_held_out_for_test_never_occur_in_valid() -> None:
@@ -130,7 +130,7 @@ def test_every_content_word_is_frequent_in_training() -> None:
 # --- length and alignment --------------------
 
 
-def test_short_sentences_dominate_and_none_is_too_long() -> None:
+def test_most_sentences_are_short_and_none_is_too_long() -> None:
     lengths = [len(split_words(pair.source)) for pair in pairs()]
     assert max(*lengths, *(len(words) for words in target_words())) <= 30
     assert sum(4 <= length <= 10 for length in lengths) > 0.75 * len(lengths)
@@ -252,7 +252,7 @@ def test_elders_take_an_honorific_verb() -> None:
             assert re.search("[시신실셔셨세십]|께서도", text), pair
 
 
-def test_polite_sentences_end_politely_and_plain_ones_do_not() -> None:
+def test_only_polite_sentences_end_in_yo() -> None:
     for pair, words in zip(pairs(), target_words(), strict=True):
         assert words[-2].endswith("요") == pair.source.startswith(TAG), pair
 

@@ -1,6 +1,7 @@
-"""Sentences make sense and their Korean is natural: causes of nonsense that were found by reading samples.
+"""Sentences make sense and their Korean is natural.
 
-Each regular expression below finds sentences that an earlier grammar generated.
+Each regular expression below finds a kind of sentence that an earlier version of the grammar generated, and
+that is nonsense or unnatural.
 """
 
 from __future__ import annotations
@@ -179,8 +180,8 @@ def comparisons() -> tuple[tuple[str, str, str], ...]:
     """Return many comparisons as (noun, comparative, noun)."""
     random = Random(3).random
     english = [PATTERNS["comparison"].build(Scene(random, False)).english()[:-1] for _ in range(4_000)]
-    found = [re.fullmatch(r"(.+) (?:is|are|was|were) (more \w+|\w+) than (.+)", text) for text in english]
-    return tuple((_noun(match[1]), match[2], _noun(match[3])) for match in found if match)
+    matches = [re.fullmatch(r"(.+) (?:is|are|was|were) (more \w+|\w+) than (.+)", text) for text in english]
+    return tuple((_noun(match[1]), match[2], _noun(match[3])) for match in matches if match)
 
 
 def _noun(phrase: str) -> str:
@@ -194,7 +195,7 @@ def test_only_things_of_one_kind_are_compared() -> None:
     assert not [row for row in comparisons() if TABLE_OF_NOUN[row[0]] != TABLE_OF_NOUN[row[2]]]
 
 
-def test_comparisons_agree_with_the_facts() -> None:
+def test_comparisons_of_size_strength_and_length_are_true() -> None:
     for subject, comparative, other in comparisons():
         is_more = comparative in ("bigger", "stronger", "faster")
         small, large = (other, subject) if is_more else (subject, other)

@@ -1,4 +1,4 @@
-"""Sentences translated by hand: the grammar must generate each of them with this Korean."""
+"""The grammar generates every sentence of `hand_pairs.txt` with its translation by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _rows() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("pattern", "english", "korean"), _rows())
-def test_translations_equal_those_by_hand(pattern: str, english: str, korean: str) -> None:
+def test_translations_equal_those_written_by_hand(pattern: str, english: str, korean: str) -> None:
     pair = generate_source(pattern, english)
     assert pair is not None, "the grammar does not generate this"
     assert pair.target == korean

@@ -30,7 +30,10 @@ _ARCHIVES = {".zip", ".xlsx", ".xlsm", ".ods"}  # an archive in an archive is no
 def open_zip(
     file: InputFile, options: ReadOptions, *, find_format: Callable[[InputFile], OpenPairs | None]
 ) -> PairFile:
-    """Open the two parallel texts in an archive, or its one file of pairs; `find_format` finds its format."""
+    """Open the two parallel texts in an archive, or its one file of pairs.
+
+    `find_format` returns the function that opens a file, or None if the file is not a file of pairs.
+    """
     names = [name for name in member_names(file) if not PurePosixPath(name).name.startswith((".", "_"))]
     texts = _parallel_texts(names)
     if len(texts) == 1:
@@ -43,12 +46,12 @@ def open_zip(
     readable, unreadable = [], []
     for member in map(file.in_archive, others):
         try:
-            found = find_format(member)
+            open_format = find_format(member)
         except DataError as error:  # a .txt in another encoding: perhaps only a licence
             unreadable.append(error)
             continue
-        if found is not None:
-            readable.append((member, found))
+        if open_format is not None:
+            readable.append((member, open_format))
     if unreadable and not readable:
         raise unreadable[0]
     if len(readable) == 1:
@@ -68,7 +71,7 @@ def _parallel_texts(names: list[str]) -> list[tuple[str, str]]:
 
 
 def _texts_by_stem(names: list[str]) -> dict[str, list[str]]:
-    """Return the file names whose suffix is a language, by what comes before the suffix."""
+    """Group the file names whose suffix is a language by the name without the suffix."""
     by_stem: dict[str, list[str]] = {}
     for name in names:
         if _language_of(name):

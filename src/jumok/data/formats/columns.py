@@ -5,9 +5,9 @@
     two columns                             source and target
     three, the third a word alignment       the same, with the alignment
     a header that names two languages       those columns, or the ones that --from and --to name
-    exactly two columns of text             those: the others are numbers, links, codes or licences (Tatoeba)
+    exactly two columns of text             these two; the others may be numbers, links, codes or licences
 
-Any other table is refused; the message lists its columns and the option to add.
+Any other table is refused. The message lists its columns and the option to add.
 """
 
 from __future__ import annotations
@@ -65,7 +65,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The chosen columns, counted from 0, of `width` columns; 0: of two, or of three with an alignment."""
+    """The columns of the source and of the target, counted from 0.
+
+    `width` is the number of columns of the table. `width` 0 stands for the simple layout: the source, the
+    target and optionally a word alignment.
+    """
 
     source: int = 0
     target: int = 1
@@ -78,15 +82,15 @@ class ColumnChoice:
 def open_table(table: Table, options: ReadOptions) -> PairFile:
     """Choose the columns of a table and return its pairs."""
     sample = [row for _, row in islice(table.rows(Counter()), _SAMPLE_ROWS)]
-    filled = [row for row in sample if any(row)]
-    if not filled:
+    filled_rows = [row for row in sample if any(row)]
+    if not filled_rows:
         if sample:  # blank lines are empty pairs; cleaning counts them
             return PairFile(partial(_read, table, ColumnChoice()), note=table.note)
         raise no_pairs_error(table.file)
     choice = (
-        _requested_columns(table, filled, options)
+        _requested_columns(table, filled_rows, options)
         if options.columns
-        else _find_columns(table, filled, options)
+        else _find_columns(table, filled_rows, options)
     )
     notes = "; ".join(filter(None, (choice.note, table.note)))
     return PairFile(partial(_read, table, choice), choice.languages, notes)
@@ -121,13 +125,14 @@ def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -
 def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptions) -> ColumnChoice | None:
     """Return the two columns that the header of a wider table names: two languages, or source and target.
 
-    None if the first row is no such header. If `--columns` chooses, only whether there is a header matters.
+    Return None if the first row is not a header with such names. If `--columns` was given, the caller only
+    checks whether the result is None, to find out whether there is a header.
     """
     names = [cell.strip() for cell in sample[0]]
     if len(names) < 3 or any(len(name) > _MAX_HEADER_CELL or name[:1].isdigit() for name in names):
         return None
     folded = [name.casefold() for name in names]
-    chosen = [next((i for i, name in enumerate(folded) if name in known), -1) for known in _COLUMN_NAMES]
+    chosen = [next((i for i, name in enumerate(folded) if name in words), -1) for words in _COLUMN_NAMES]
     codes = [language.code if (language := find_language(name)) else "" for name in names]
     for index in range(len(codes)):  # a column of numbers called `id` is not Indonesian
         if len(sample) > 1 and not _is_text_column(sample[1:], index, len(names), ragged=True):
@@ -135,14 +140,15 @@ def _columns_in_header(table: Table, sample: list[list[str]], options: ReadOptio
     if min(chosen) < 0:
         wanted = (options.source, options.target)
         chosen = [codes.index(code) if code and code in codes else -1 for code in wanted]
-        found = [index for index, code in enumerate(codes) if code and codes.index(code) == index]
-        if min(chosen) < 0 and (len(found) == 2 or (len(found) > 2 and options.columns)):
-            chosen = found[:2]
-        elif min(chosen) < 0 and len(found) > 2:
+        columns = [index for index, code in enumerate(codes) if code and codes.index(code) == index]
+        if min(chosen) < 0 and (len(columns) == 2 or (len(columns) > 2 and options.columns)):
+            chosen = columns[:2]
+        elif min(chosen) < 0 and len(columns) > 2:
             raise DataError(
-                f"{table.file.name} has columns in several languages: {', '.join(names[i] for i in found)}. "
+                f"{table.file.name} has columns in several languages: "
+                f"{', '.join(names[i] for i in columns)}. "
                 "Choose two with --from and --to, or with --columns "
-                f"{names[found[0]]},{names[found[1]]}."
+                f"{names[columns[0]]},{names[columns[1]]}."
             )
     if min(chosen) < 0:
         return None
@@ -189,9 +195,9 @@ def _column_index(table: Table, wanted: str, names: list[str], width: int) -> in
         lambda name: name.casefold() == wanted.casefold(),
         lambda name: language is not None and find_language(name) is language,
     ):
-        found = [index for index, name in enumerate(names) if matches(name)]
-        if len(found) == 1:
-            return found[0]
+        matching = [index for index, name in enumerate(names) if matches(name)]
+        if len(matching) == 1:
+            return matching[0]
     listed = ", ".join(map(shorten, names))
     raise DataError(
         f"The first line of {table.file.name} names no column {wanted!r}.{suggest(wanted, names)} "
@@ -200,7 +206,11 @@ def _column_index(table: Table, wanted: str, names: list[str], width: int) -> in
 
 
 def _is_text_column(sample: list[list[str]], index: int, width: int, *, ragged: bool) -> bool:
-    """Return whether a column holds sentences: not only numbers, links, licences, or one word throughout."""
+    """Return whether a column holds sentences.
+
+    A column with only numbers, links or licences holds no sentences. A column with the same single word in
+    every row holds no sentences.
+    """
     rows = [row for row in sample if len(row) == width or ragged]
     cells = [row[index].strip() for row in rows if index < len(row) and row[index].strip()]
     if not cells or all(_NOT_A_SENTENCE.fullmatch(cell) for cell in cells):
@@ -250,9 +260,9 @@ def _warn_about_unknown_codes(file: InputFile, cells: list[str]) -> None:
 def header_languages(cells: list[str]) -> tuple[str, str] | None:
     """Return the codes of the languages that a first row names ("" if unknown), or None if it is a pair.
 
-    A row is a header only if both cells are language codes or names, or exactly source and target: a sentence
-    must never be lost. An unknown code such as `hsb` counts only beside a known one, or in a header with a
-    column of alignments.
+    A row is a header only if both cells are language codes or names, or exactly source and target, so that no
+    sentence is ever taken for a header. A code that jumok does not know, such as `hsb`, counts as a language
+    only next to a language that jumok knows, or in a header with a column of alignments.
     """
     names = [cell.strip() for cell in cells]
     if len(names) not in (2, 3) or (len(names) == 3 and names[2].casefold() not in _ALIGNMENT_NAMES):

@@ -1,4 +1,4 @@
-"""TSV and CSV: cells between tabs, or between commas, semicolons or bars, quoted if needed."""
+"""TSV and CSV. The cells of a CSV are separated by commas, semicolons, tabs or bars, and may be quoted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def open_tsv(file: InputFile, options: ReadOptions) -> PairFile:
 
 
 def open_csv(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open comma-separated pairs, or those with another separator; languages come from a header."""
+    """Open pairs separated by commas or by another separator; languages come from a header."""
     lines = list(islice(read_lines(file, Counter()), _SAMPLE_LINES))
     if not lines:
         raise no_pairs_error(file)
@@ -54,9 +54,10 @@ def _tsv_rows(file: InputFile, dropped: Counter[str]) -> Iterator[Row]:
 
 
 def _find_separator(lines: list[str]) -> str:
-    """Return the separator that gives every row the same number of cells, at least two; a comma if none does.
+    """Return the separator that gives every row the same number of cells, at least two.
 
-    If several do, one under which the first row is a header wins, then one with two cells, then the first.
+    Among several such separators, prefer one for which the first row is a header, then one that gives two
+    cells, then the first in `_SEPARATORS`. If no separator fits, return a comma.
     """
     if lines[0].casefold().startswith(_SEPARATOR_MARK) and len(lines[0]) == len(_SEPARATOR_MARK) + 1:
         return lines[0][-1]
@@ -71,7 +72,7 @@ def _find_separator(lines: list[str]) -> str:
         widths = {len(row) for row in rows}
         if len(widths) == 1 and widths != {1}:
             regular.append((header_languages(rows[0]) is None, widths != {2}, separator))
-    return min(regular, key=lambda found: found[:2])[2] if regular else ","
+    return min(regular, key=lambda candidate: candidate[:2])[2] if regular else ","
 
 
 def _with_newlines(lines: Iterable[str]) -> Iterator[str]:

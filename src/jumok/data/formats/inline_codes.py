@@ -2,9 +2,10 @@
 
     <bpt i="1">&lt;b&gt;</bpt>Save<ept i="1">&lt;/b&gt;</ept> <g id="2">now</g><ph x="1"/>.     →  Save now.
 
-Codes are formatting of another program. Those whose content is formatting (bpt, ept, ph, it, ut, sub) are
-dropped with their content; of those that surround text (hi, g, pc, mrk), the text is kept. A line break
-becomes a space. Of the spaces around a dropped code one is kept, none before a punctuation mark.
+Codes are formatting of another program. Some codes have formatting as their content (bpt, ept, ph, it, ut,
+sub): these are dropped with their content. Other codes surround text (hi, g, pc, mrk): the text is kept. A
+line break becomes a space. The spaces around a dropped code become one space, or none before a punctuation
+mark.
 """
 
 from __future__ import annotations

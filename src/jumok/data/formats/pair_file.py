@@ -33,7 +33,7 @@ class PairFile:
 
     read: PairReader
     languages: tuple[str, str] = ("", "")  # codes of source and target, "" if the file does not name them
-    note: str = ""  # a choice that the user should know, such as that of columns
+    note: str = ""  # a choice that the user should know, such as the chosen columns
 
 
 OpenPairs = Callable[[InputFile, ReadOptions], PairFile]
@@ -41,7 +41,7 @@ OpenPairs = Callable[[InputFile, ReadOptions], PairFile]
 
 
 def make_pair(source: str, target: str, dropped: Counter[str]) -> Pair:
-    """Return a pair without spaces at the edges of its sentences; `dropped` counts a pair that had some."""
+    """Return a pair without spaces at the edges of its sentences; `dropped` counts pairs with such spaces."""
     stripped_source, stripped_target = source.strip(), target.strip()
     if len(stripped_source) != len(source) or len(stripped_target) != len(target):
         dropped[EDGE_SPACE] += 1
@@ -49,14 +49,14 @@ def make_pair(source: str, target: str, dropped: Counter[str]) -> Pair:
 
 
 def valid_unicode(text: str) -> str:
-    """Replace lone surrogates, which JSON can spell, with U+FFFD, which cleaning finds."""
+    """Replace lone surrogates with U+FFFD. JSON can contain them, and cleaning skips pairs with U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def refuse_columns(file: InputFile, options: ReadOptions) -> None:
-    """Raise if columns were requested of a format that has none."""
+    """Raise if columns were requested for a format without columns."""
     if options.columns:
         raise DataError(
             f"{file.name} has no columns to choose from. Received: --columns {options.columns}. Leave it "

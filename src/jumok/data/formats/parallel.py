@@ -1,4 +1,4 @@
-"""Texts with one sentence per line: two parallel ones are pairs, one alone is plain text."""
+"""Texts with one sentence per line: two parallel texts give pairs, a single text is plain text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_parallel(source: InputFile, target: InputFile, dropped: Counter[str]) -> Iterator[NumberedPair]:
-    """Yield the pairs of two texts, line by line. Unequal line counts are refused where the shorter ends."""
+    """Yield the pairs of two texts, line by line. Raise a DataError when one text ends before the other."""
     lines = zip_longest(read_lines(source, dropped), read_lines(target, dropped))
     for number, (source_line, target_line) in enumerate(lines, start=1):
         if source_line is None or target_line is None:

@@ -1,7 +1,8 @@
 """gettext catalogues (.po): msgid and msgstr.
 
-Fuzzy, obsolete and untranslated entries are dropped and counted. The singular makes a pair with the first
-form of the translation and the plural with the others; a single form, as in Korean, goes with the plural.
+Fuzzy, obsolete and untranslated entries are dropped and counted. In an entry with plural forms, the singular
+is paired with the first form of the translation, and the plural with each further form. If the translation
+has a single form, as in Korean, the plural is paired with it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def open_po(file: InputFile, options: ReadOptions) -> PairFile:
 def _with_declared_encoding(file: InputFile) -> InputFile:
     declared = _CHARSET.search(next(read_blocks(file), b"")[:4096])
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
-    if file.encoding or name in {"utf-8", "utf8", "charset", "ascii", "us-ascii"}:  # CHARSET: not filled in
+    # `CHARSET` is the placeholder that gettext writes until a translator fills in the encoding.
+    if file.encoding or name in {"utf-8", "utf8", "charset", "ascii", "us-ascii"}:
         return file
     return InputFile(file.path, name=file.name, encoding=check_encoding(name), member=file.member)
 
@@ -88,7 +90,7 @@ def _one_line(text: str) -> str:
 
 
 def _entries(file: InputFile, dropped: Counter[str]) -> Iterator[_Entry]:
-    """Yield the entries. One ends where a blank line, a comment, a context or a msgid follows its msgstr."""
+    """Yield the entries. After its msgstr, an entry ends at a blank line, a comment, a msgctxt or a msgid."""
     entry, name = _Entry(), ""
     for number, line in enumerate(read_lines(file, dropped), start=1):
         stripped = line.strip()

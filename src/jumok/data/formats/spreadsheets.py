@@ -90,23 +90,23 @@ def _open_sheets(file: InputFile, rows: dict[str, partial[Iterator[Row]]], optio
 
 
 class _Attributes:
-    """Collects the attributes of some elements."""
+    """Collects the attributes of each element that has one of the names."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
-        self._found: list[dict[str, str]] = []
+        self._elements: list[dict[str, str]] = []
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
         if name in self._names:
-            self._found.append(attributes)
+            self._elements.append(attributes)
 
     def end(self, name: str) -> None: ...
 
     def text(self, data: str) -> None: ...
 
     def take(self) -> list[dict[str, str]]:
-        found, self._found = self._found, []
-        return found
+        elements, self._elements = self._elements, []
+        return elements
 
 
 def _xlsx_sheets(file: InputFile) -> list[_Sheet]:
@@ -155,14 +155,14 @@ class _TextParts:
 
 
 def _unescape(text: str) -> str:
-    """Return a text of XLSX, in which `_x000D_` is a carriage return."""
+    """Decode the escapes of XLSX, such as `_x000D_` for a carriage return."""
     if "_x" not in text:
         return text
     return valid_unicode(_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)).replace("\r\n", "\n")
 
 
 class _SharedStrings:
-    """Collects shared strings: the runs of rich text joined, without phonetic guides."""
+    """Collects shared strings. Runs of rich text are joined, and phonetic guides are left out."""
 
     def __init__(self) -> None:
         self._strings: list[str] = []
@@ -210,8 +210,8 @@ class _XlsxRows:
         self._in_guide = self._in_guide or name == "rPh"
         self._in_value = name in {"v", "t"} and not self._in_guide
         if name == "c":
-            named = _CELL_NAME.fullmatch(attributes.get("r", ""))
-            self._column = _column_number(named[1]) if named else len(self._cells)
+            match = _CELL_NAME.fullmatch(attributes.get("r", ""))
+            self._column = _column_number(match[1]) if match else len(self._cells)
             self._kind = attributes.get("t", "n")
             self._text.take()
         elif name == "row":
@@ -244,7 +244,7 @@ class _XlsxRows:
 
 
 def _to_number(text: str, default: int) -> int:
-    """Return the number of a row or a string; the default if there is none."""
+    """Parse the number of a row or of a shared string; return the default if the text is not a number."""
     if not text.isdecimal():
         return default
     if len(text) > _MAX_DIGITS:
@@ -325,7 +325,7 @@ class _OdsRows:
         elif name == "table-row" and not self._names_only:
             while self._cells and not self._cells[-1]:
                 self._cells.pop()
-            if self._cells:  # a repeated row is read once: training skips duplicates anyway
+            if self._cells:  # a repeated row is yielded once, because training skips duplicates
                 self._rows.append((self._sheet, (self._number, self._cells)))
             self._number += self._row_repeats - 1
 

@@ -3,8 +3,8 @@
     <termEntry><langSet xml:lang="en"><tig><term>student</term></tig></langSet> …        until 2018
     <conceptEntry><langSec xml:lang="en"><termSec><term>student</term></termSec></langSec> …       since 2019
 
-Each term of the source language makes a pair with the first term of the target language: the others are
-synonyms, and a translation needs only one.
+Each term of the source language makes a pair with the first term of the target language. Further target terms
+are synonyms, and a translation needs only one term.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ NOT_IN_BOTH = "concept without both languages"
 
 
 def open_tbx(file: InputFile, options: ReadOptions) -> PairFile:
-    """Open a term base; languages are chosen by --from and --to, or are the only two that it has."""
+    """Open a term base. If it has more than two languages, `options` must choose two of them."""
     refuse_columns(file, options)
-    found: Counter[str] = Counter()
+    language_counts: Counter[str] = Counter()
     for entry in read_xml(file, _TbxEntries(), Counter()):
-        found.update(entry.terms.keys())
-    names = list(found)
+        language_counts.update(entry.terms.keys())
+    names = list(language_counts)
     wanted = [code for code in (options.source, options.target) if code]
     missing = [code for code in wanted if code not in names]
-    listed = ", ".join(f"{code} ({count:,})" for code, count in found.most_common())
+    listed = ", ".join(f"{code} ({count:,})" for code, count in language_counts.most_common())
     if missing or (len(wanted) < 2 and len(names) != 2):
         raise DataError(
             f"{file.name} has terms in: {listed or 'no language'}. Two languages are needed"
@@ -83,8 +83,8 @@ class _TbxEntries:
         elif name in _LANGUAGES:
             tag = attributes.get("xml:lang") or attributes.get("lang", "")
             first = tag.strip().replace("_", "-").partition("-")[0].lower()
-            known = find_language(first)
-            self._language = known.code if known else first
+            language = find_language(first)
+            self._language = language.code if language else first
         elif name == "term" and self._entry is not None:
             self._term = []
 

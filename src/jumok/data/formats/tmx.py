@@ -2,8 +2,8 @@
 
     <tu><tuv xml:lang="en-US"><seg>Save</seg></tuv><tuv xml:lang="ko"><seg>저장</seg></tuv></tu>
 
-A unit may have any number of languages, and several variants of one (en-US, en-GB): each variant of the
-source makes a pair with each variant of the target.
+A unit may have any number of languages, and several variants of a language (en-US, en-GB). Each variant of
+the source makes a pair with each variant of the target.
 """
 
 from __future__ import annotations
@@ -35,31 +35,32 @@ def open_tmx(file: InputFile, options: ReadOptions) -> PairFile:
     """Open a translation memory; languages are those of its units, chosen by --from and --to."""
     refuse_columns(file, options)
     units = _TmxUnits()
-    found: Counter[str] = Counter()
+    language_counts: Counter[str] = Counter()
     wanted = {code for code in (options.source, options.target) if code}
     for number, unit in enumerate(read_xml(file, units, Counter()), start=1):
-        found.update(unit.texts.keys())
-        if number >= _UNITS_TO_FIND_LANGUAGES and len(found) > 1 and wanted <= found.keys():
+        language_counts.update(unit.texts.keys())
+        has_languages = len(language_counts) > 1 and wanted <= language_counts.keys()
+        if number >= _UNITS_TO_FIND_LANGUAGES and has_languages:
             break
     if not units.is_tmx:
         raise DataError(f"{file.name} is XML, but not TMX: it has no element <tmx>. Is it the right file?")
-    source, target = _choose_languages(file, options, found, units.source_language)
+    source, target = _choose_languages(file, options, language_counts, units.source_language)
     codes = [language.code if (language := find_language(code)) else "" for code in (source, target)]
     return PairFile(partial(_read, file, source, target), (codes[0], codes[1]))
 
 
 def _choose_languages(
-    file: InputFile, options: ReadOptions, found: Counter[str], header_language: str
+    file: InputFile, options: ReadOptions, language_counts: Counter[str], header_language: str
 ) -> tuple[str, str]:
     """Return the two languages of the pairs, as `_primary_subtag` returns them."""
-    names = list(found)
-    listed = ", ".join(f"{code} ({count:,})" for code, count in found.most_common())
+    names = list(language_counts)
+    listed = ", ".join(f"{code} ({count:,})" for code, count in language_counts.most_common())
     wanted = [code for code in (options.source, options.target) if code]
     missing = [code for code in wanted if code not in names]
     if len(names) < 2:
         raise DataError(
             f"{file.name} holds no sentence pairs: its units are in {listed or 'no language'}. jumok needs "
-            "two languages, and does not tell variants of one apart (en-US, en-GB)."
+            "two languages. Variants such as en-US and en-GB count as one language."
         )
     if len(wanted) == 2 and not missing:
         return options.source, options.target

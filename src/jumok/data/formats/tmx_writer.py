@@ -17,7 +17,7 @@ _NOT_XML = re.compile(
 
 
 def write_tmx(pairs: Iterable[tuple[str, str]], source_language: str, target_language: str) -> bytes:
-    """Return a translation memory with one unit per pair; `creationid` says that a machine translated it."""
+    """Return a translation memory with one unit per pair. `creationid` marks a unit as machine-translated."""
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<tmx version="1.4">',

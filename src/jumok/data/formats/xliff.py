@@ -3,9 +3,10 @@
     1.2  <trans-unit><source>Save</source><target state="translated">저장</target></trans-unit>
     2.x  <unit><segment state="final"><source>Save</source><target>저장</target></segment></unit>
 
-Units without a target, or marked as not translated, are dropped and counted, and so are those with
-translate="no", which they inherit from groups and files. Segments of 1.2 (`<mrk mtype="seg" mid="0">` in
-seg-source and target) are pairs of their own. Proposals, notes and glossaries are not read.
+Units without a target, units that are marked as not translated, and units with translate="no" are dropped and
+counted. A unit inherits translate="no" from its group and its file. In 1.2, each segment
+(`<mrk mtype="seg" mid="0">` in seg-source and target) is a separate pair. Proposals, notes and glossaries are
+not read.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 
 UNTRANSLATED, DO_NOT_TRANSLATE = "unit without a translation", "unit that is not to be translated"
 OTHER_LANGUAGES = "unit in other languages"
-_NOT_TRANSLATED = frozenset({"new", "needs-translation", "initial"})
-_NOT_READ = frozenset(
+_UNTRANSLATED_STATES = frozenset({"new", "needs-translation", "initial"})
+_IGNORED_ELEMENTS = frozenset(
     {"alt-trans", "bin-unit", "glossary", "header", "matches", "note", "notes", "originalData"}
 )
-_UNITS = frozenset({"trans-unit", "segment"})  # what becomes one `_Unit`, in 1.2 and in 2.x
+_UNITS = frozenset({"trans-unit", "segment"})  # elements that become one `_Unit`, in 1.2 and in 2.x
 _SIDES = frozenset({"source", "seg-source", "target"})
 
 
@@ -75,7 +76,7 @@ class _Side:
     """One side of a unit: its text, and the text of each of its marked segments."""
 
     def __init__(self) -> None:
-        self.whole = SegmentText()
+        self.full_text = SegmentText()
         self.segments: dict[str, SegmentText] = {}
         self._open: list[str] = []  # ids of the open segments, "" for other elements
 
@@ -87,22 +88,22 @@ class _Side:
         is_segment = name == "mrk" and attributes.get("mtype") == "seg"
         mid = attributes.get("mid", "") if is_segment else ""
         self._open.append(mid)
-        for text in self._collecting():
+        for text in self._open_texts():
             text.start(name, attributes)
-        if mid:  # without an id, a segment cannot be paired with that of the other side
+        if mid:  # a segment without an id cannot be paired with a segment of the other side
             self.segments[mid] = SegmentText()
 
     def end(self, name: str) -> None:
         self._open.pop()
-        for text in self._collecting():
+        for text in self._open_texts():
             text.end(name)
 
     def add(self, data: str) -> None:
-        for text in self._collecting():
+        for text in self._open_texts():
             text.add(data)
 
-    def _collecting(self) -> list[SegmentText]:
-        return [self.whole, *(self.segments[mid] for mid in self._open if mid in self.segments)]
+    def _open_texts(self) -> list[SegmentText]:
+        return [self.full_text, *(self.segments[mid] for mid in self._open if mid in self.segments)]
 
 
 class _XliffUnits:
@@ -113,14 +114,14 @@ class _XliffUnits:
         self._units: list[_Unit] = []
         self._languages = ("", "")
         self._line = 0
-        self._ignored_depth = 0  # open elements, from one of `_NOT_READ` inwards
+        self._ignored_depth = 0  # open elements, from one of `_IGNORED_ELEMENTS` inwards
         self._sides: dict[str, _Side] = {}
         self._side: _Side | None = None
         self._states: list[str] = []  # of the open unit and its target
         self._translate = [True]  # whether units inside each open element are to be translated
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None:
-        if self._ignored_depth or name in _NOT_READ:
+        if self._ignored_depth or name in _IGNORED_ELEMENTS:
             self._ignored_depth += 1
         elif self._side is not None:
             self._side.start(name, attributes)
@@ -163,23 +164,25 @@ class _XliffUnits:
         return units
 
     def _is_marked_untranslated(self) -> bool:
-        return not _NOT_TRANSLATED.isdisjoint(self._states)
+        return not _UNTRANSLATED_STATES.isdisjoint(self._states)
 
     def _unit(self) -> _Unit:
         source, target = self._sides.get("source"), self._sides.get("target")
         drop_reason, pairs, codes = "", [], 0
         if not self._translate[-1]:
             drop_reason = DO_NOT_TRANSLATE
-        elif not (source and target and target.whole.text().strip()) or self._is_marked_untranslated():
+        elif not (source and target and target.full_text.text().strip()) or self._is_marked_untranslated():
             drop_reason = UNTRANSLATED
         else:
-            codes = source.whole.codes + target.whole.codes
+            codes = source.full_text.codes + target.full_text.codes
             segmented = self._sides.get("seg-source", source)
-            both = [mid for mid in target.segments if mid in segmented.segments]
-            if both:
+            common_ids = [mid for mid in target.segments if mid in segmented.segments]
+            if common_ids:
                 sides = (segmented.segments, target.segments)
-                texts = [(sides[0][mid].text(), sides[1][mid].text()) for mid in both]
-                pairs = [(one, other) for one, other in texts if other.strip()]
+                texts = [(sides[0][mid].text(), sides[1][mid].text()) for mid in common_ids]
+                pairs = [
+                    (source_text, target_text) for source_text, target_text in texts if target_text.strip()
+                ]
             else:
-                pairs = [(source.whole.text(), target.whole.text())]
+                pairs = [(source.full_text.text(), target.full_text.text())]
         return _Unit(self._line, self._languages, pairs, codes, drop_reason)

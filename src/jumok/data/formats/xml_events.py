@@ -1,8 +1,8 @@
 """XML as a stream of events, from untrusted files.
 
-expat reads piece by piece, so a file of any size needs little memory. Declared entities, which a few bytes
-can expand to gigabytes or to the contents of another file, are refused; a DTD is never fetched. This
-module decodes the text, because expat knows only four encodings.
+expat reads piece by piece, so a file of any size needs little memory. A file that declares entities is
+refused, because an entity of a few bytes can expand to gigabytes or to the contents of another file. A DTD is
+never fetched. This module decodes the text, because expat knows only four encodings.
 """
 
 from __future__ import annotations
@@ -40,13 +40,16 @@ T = TypeVar("T")
 
 
 class XmlHandler(Protocol[T]):
-    """Collects the items of a format from events. Element names lack their prefix; attributes keep it."""
+    """Collects the items of a format from events.
+
+    The names of elements are passed without their namespace prefix, the names of attributes with it.
+    """
 
     def start(self, name: str, attributes: dict[str, str], line: int) -> None: ...
     def end(self, name: str) -> None: ...
     def text(self, data: str) -> None: ...
     def take(self) -> list[T]:
-        """Return what was completed since the last call."""
+        """Return the items that were completed since the last call."""
         ...
 
 
@@ -104,7 +107,10 @@ def _make_parser(file: InputFile, handler: XmlHandler[T]) -> expat.XMLParserType
 
 
 def _decoded(file: InputFile) -> Iterator[str]:
-    """Yield the text of an XML file in the given encoding, or else in the one that its beginning declares."""
+    """Yield the text of an XML file.
+
+    The text is decoded with `file.encoding` or, if that is "", with the encoding that the file declares.
+    """
     blocks = read_blocks(file)
     head = next(blocks, b"")
     encoding = file.encoding or _declared_encoding(head)
@@ -137,11 +143,12 @@ def _declared_encoding(head: bytes) -> str:
         return utf16.codec
     declared = _DECLARATION.match(head)
     name = declared[1].decode("ascii").lower() if declared else "utf-8"
-    return "utf-8" if name.startswith("utf-16") else name  # not UTF-16: the pattern, which is ASCII, matched
+    # The ASCII pattern matched, so the file is not UTF-16 even if it says so.
+    return "utf-8" if name.startswith("utf-16") else name
 
 
 def _without_forbidden(texts: Iterator[str], dropped: Counter[str]) -> Iterator[str]:
-    """Drop and count forbidden characters, at which expat would refuse the whole file."""
+    """Drop and count forbidden characters, because expat would refuse the file for one of them."""
 
     def cleaned(text: str) -> str:
         text, count = _FORBIDDEN.subn("", text)

@@ -5,7 +5,7 @@
     for picture in draw_things("train", 3_000):      one thing; its shape is the class
         ...
 
-A picture determines its captions. The same seed gives the same pictures; the splits have none in common.
+A picture determines its captions. The same seed gives the same pictures. No picture is in two splits.
 """
 
 from jumok.datasets.drawn_pictures.files import write_split

@@ -1,4 +1,4 @@
-"""What a picture shows, in English and in Korean, and which word names which thing.
+"""Captions of drawn pictures in English and Korean, with the word that names each thing.
 
     There is a small red star on the left.              왼쪽에 작은 빨간 별이 있다.
     There are three small blue hearts.                  작은 파란 하트가 세 개 있다.
@@ -56,7 +56,7 @@ class Caption(NamedTuple):
 
 
 def describe_place(thing: Thing, place: str) -> dict[str, Caption]:
-    """One thing, and where in the picture it is."""
+    """Describe one thing and its place in the picture."""
     english_place, korean_place = PLACES[place]
     english = ["There", "is", *_english(thing)]
     korean = [korean_place, *_korean(thing, "이")]
@@ -66,8 +66,8 @@ def describe_place(thing: Thing, place: str) -> dict[str, Caption]:
     }
 
 
-def describe_same(things: Sequence[Thing]) -> dict[str, Caption]:
-    """Several things of one kind, and how many there are."""
+def describe_group(things: Sequence[Thing]) -> dict[str, Caption]:
+    """Describe several things of one kind and their number."""
     first = things[0]
     english_number, korean_number = NUMBERS[len(things)]
     noun = plural_of(first.shape.english)
@@ -80,7 +80,7 @@ def describe_same(things: Sequence[Thing]) -> dict[str, Caption]:
 
 
 def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Caption]:
-    """Two things, and where the first is relative to the second."""
+    """Describe two things, and where the subject is relative to the other thing."""
     english_relation, korean_relation = RELATIONS[relation]
     first = [word.capitalize() if i == 0 else word for i, word in enumerate(_english(subject))]
     english = [*first, "is", *english_relation.split(), *_english(other)]
@@ -96,7 +96,7 @@ def describe_pair(subject: Thing, other: Thing, relation: str) -> dict[str, Capt
 
 
 def _noun_with_particle(words: Sequence[str], things: list[Thing]) -> Noun:
-    """The last of these words: a noun and its particle, which are one word in Korean."""
+    """Return the noun in the last of these words. In Korean, a noun and its particle are one word."""
     return Noun(len(words) - 1, things, len(things[0].shape.korean))
 
 

@@ -1,7 +1,8 @@
 """Draw pictures: choose things and places at random, paint them, describe them.
 
-Every picture has its own random numbers, a function of (kind, split, seed, index). Only `random()` of
-Python's generator and the raw bits of numpy's are used, because no version of either changes them.
+Every picture has its own random numbers, which depend on (kind, split, seed, index). They come from
+`random()` of Python's `Random` and from the raw bits of NumPy's PCG64, because these are the same in all
+versions.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from jumok.datasets.drawn_pictures.captions import (
     RELATIONS,
     Caption,
     Noun,
+    describe_group,
     describe_pair,
     describe_place,
-    describe_same,
 )
 from jumok.datasets.drawn_pictures.things import COLOURS, SHAPES, SIDE, SIZES, Size, Thing, coverage
 from jumok.errors import DataError, suggest
@@ -38,9 +39,10 @@ SPLITS = ("train", "valid", "test")
 MIDDLE = SIDE / 2
 # Distances in pixels.
 GRID_STEP = 2  # between neighbouring points at which a thing can be put
-EDGE = 0.3  # at least, between a thing and the edge of the picture
-GAP = 1.0  # at least, between two things
-MAX_ASIDE = 6  # at most, sideways from a thing to one above or below it; likewise for left and right
+EDGE = 0.3  # minimum, between a thing and the edge of the picture
+GAP = 1.0  # minimum, between two things
+# Maximum offset: along x if one thing is above the other, along y if one thing is to the left of the other.
+MAX_ASIDE = 6
 # Of all pictures, 35 % show one thing, 30 % several things of one kind, and the rest two different things.
 ONE_THING, ONE_KIND = 0.35, 0.65  # cumulative
 
@@ -56,7 +58,7 @@ class DrawnPicture:
 
     @property
     def shape(self) -> str:
-        """The shape of its first thing: the class of a picture with one thing."""
+        """The shape of the first thing. It is the class of a picture with one thing."""
         return self.things[0].shape.english
 
 
@@ -67,7 +69,7 @@ def draw_scenes(split: str, count: int, *, seed: int = 1) -> Iterator[DrawnPictu
 
 
 def draw_things(split: str, count: int, *, seed: int = 1) -> Iterator[DrawnPicture]:
-    """Draw pictures of one thing, anywhere."""
+    """Draw pictures of one thing at a random place."""
     _check_split(split)
     return (_draw_thing(_Dice(f"thing {split} {seed} {index}")) for index in range(count))
 
@@ -90,7 +92,7 @@ class _Dice:
         return items[int(self._random.random() * len(items))]
 
     def thing(self, size: Size) -> Thing:
-        """A thing in the middle of the picture."""
+        """Return a random thing of this size in the middle of the picture."""
         return Thing(self.choose(SHAPES), self.choose(COLOURS), size, MIDDLE, MIDDLE)
 
     def seed(self) -> int:
@@ -109,14 +111,14 @@ def _draw_scene(dice: _Dice) -> DrawnPicture:
         return _paint(dice, (placed,), describe_place(placed, place))
     if kind < ONE_KIND:
         things = _scatter(dice, dice.thing(SIZES["small"]), dice.choose(tuple(NUMBERS)))
-        return _paint(dice, things, describe_same(things))
+        return _paint(dice, things, describe_group(things))
     relation = dice.choose(tuple(RELATIONS))
     subject, other = _in_relation(dice, dice.thing(SIZES["big"]), dice.thing(SIZES["small"]), relation)
     return _paint(dice, (subject, other), describe_pair(subject, other, relation))
 
 
 def _put(thing: Thing, x: float, y: float) -> Thing:
-    """Put a thing at the nearest point of the grid at which it is wholly in the picture."""
+    """Put a thing at the nearest point of the grid at which all of the thing is in the picture."""
     low = math.ceil((thing.reach + EDGE) / GRID_STEP)
     high = math.floor((SIDE - thing.reach - EDGE) / GRID_STEP)
     column, row = (min(max(round(coordinate / GRID_STEP), low), high) for coordinate in (x, y))
@@ -124,7 +126,7 @@ def _put(thing: Thing, x: float, y: float) -> Thing:
 
 
 def _at_place(dice: _Dice, thing: Thing, place: str) -> Thing:
-    """Put a thing clearly to one side, or into the middle."""
+    """Put a thing near one edge of the picture, or into the middle."""
     near, along = dice.between(0, thing.reach + 3), dice.between(MIDDLE - 3, MIDDLE + 3)
     places = {
         "left": (near, along),
@@ -137,7 +139,7 @@ def _at_place(dice: _Dice, thing: Thing, place: str) -> Thing:
 
 
 def _scatter(dice: _Dice, thing: Thing, count: int) -> tuple[Thing, ...]:
-    """Put copies of a thing anywhere, apart from each other."""
+    """Put copies of a thing at random points, so that no two touch."""
     while True:
         things = tuple(_put(thing, dice.between(0, SIDE), dice.between(0, SIDE)) for _ in range(count))
         pairs = [(a, b) for index, a in enumerate(things) for b in things[:index]]
@@ -146,7 +148,7 @@ def _scatter(dice: _Dice, thing: Thing, count: int) -> tuple[Thing, ...]:
 
 
 def _in_relation(dice: _Dice, subject: Thing, other: Thing, relation: str) -> tuple[Thing, Thing]:
-    """Put the subject beside the other thing, so that only one relation is true."""
+    """Put the subject in this relation to the other thing, so that no other relation is true."""
     while True:
         along, across = dice.between(0, SIDE), dice.between(0, SIDE)
         distance, offset = dice.between(12, 18), dice.between(-2, 2)
@@ -177,7 +179,7 @@ def _paint(dice: _Dice, things: tuple[Thing, ...], captions: dict[str, Caption])
 
 
 def _background(dice: _Dice) -> NDArray[np.float64]:
-    """A greyish colour with a little noise, darker than a white thing."""
+    """Return a greyish background with a little noise, darker than a white thing."""
     level = dice.between(95, 165)
     colour = np.array([level + dice.between(-14, 14) for _ in range(3)])
     bits = np.random.PCG64(dice.seed()).random_raw(SIDE * SIDE)
@@ -187,7 +189,7 @@ def _background(dice: _Dice) -> NDArray[np.float64]:
 
 
 def _region(noun: Noun, thing: Thing) -> Region:
-    """The box around the pixels that a thing touches."""
+    """Return the box around the pixels that a thing touches, as the region of a noun."""
     rows, columns = np.nonzero(coverage(thing))
     left, right = int(columns.min()), int(columns.max()) + 1
     top, bottom = int(rows.min()), int(rows.max()) + 1

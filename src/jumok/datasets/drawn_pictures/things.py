@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     Contains = Callable[[Coordinates, Coordinates], NDArray[np.bool_]]
 
 SIDE = 32  # pixels per side of a picture
-MAX_REACH = 1.1  # how far a shape reaches at most from its centre along x or y, in radii
+MAX_REACH = 1.1  # largest distance of a point of a shape from the centre along x or y, in radii
 SUBPIXELS = 4  # per side of a pixel, so that edges are smooth
 
 
 def _polygon(corners: list[tuple[float, float]]) -> Contains:
-    """A test for points inside a polygon: a ray from them crosses an odd number of edges (even-odd rule)."""
+    """Return a function that tests whether points are inside a polygon.
+
+    A ray from a point inside crosses an odd number of edges (even-odd rule).
+    """
 
     def inside(x: Coordinates, y: Coordinates) -> NDArray[np.bool_]:
         odd = np.zeros(x.shape, dtype=bool)
@@ -115,7 +118,7 @@ class Thing:
 
 
 def coverage(thing: Thing) -> NDArray[np.float64]:
-    """The share of each pixel that the thing covers, (SIDE, SIDE)."""
+    """Return the share of each pixel that the thing covers, (SIDE, SIDE)."""
     shares = np.zeros((SIDE, SIDE))
     reach, radius = thing.reach, thing.size.radius
     left, right = (min(max(int(edge), 0), SIDE) for edge in (thing.x - reach, thing.x + reach + 1))

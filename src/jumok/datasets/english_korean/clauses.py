@@ -93,8 +93,8 @@ class Action(NamedTuple):
 class Clause:
     """A subject with a predicate. The English is fixed at creation; the Korean methods take the final ending.
 
-    The English predicate has the parts `front`, `middle` and `main` (see `verb_phrases.py`); `roles` has its
-    words by their role.
+    The English predicate has the parts `front`, `middle` and `main` (see `verb_phrases.py`). `roles` maps
+    each role to the words of the predicate that have the role.
     """
 
     __slots__ = (
@@ -149,9 +149,9 @@ class Clause:
         if subject.dropped:
             roles["subject"] = subject.english
 
-    def link(self, *linking: Word) -> None:
+    def link(self, *conjunctions: Word) -> None:
         """Align these conjunctions or relative pronouns with the ending of the Korean predicate."""
-        self.roles.setdefault("conjunction", []).extend(linking)
+        self.roles.setdefault("conjunction", []).extend(conjunctions)
 
     def predicate_english(self) -> list[Word]:
         """Return the predicate without its subject: does not often eat apples at home."""
@@ -200,21 +200,21 @@ class Clause:
             subject.first_or_second_person,
             final,
         )
-        everything = [word for linked in roles.values() for word in linked]
+        all_words = [word for role_words in roles.values() for word in role_words]
         eojeols = []
         for text, sure_roles, possible_roles in role_eojeols:
             if len(sure_roles) == 1:
                 sure: Sequence[Word] = roles.get(sure_roles[0], ())
             else:
                 sure = [word for role in sure_roles for word in roles.get(role, ())]
-            possible: Sequence[Word] = everything
+            possible: Sequence[Word] = all_words
             if possible_roles is not ANY_ROLE:
                 possible = [word for role in possible_roles for word in roles.get(role, ())]
             eojeols.append(Eojeol(text, sure, possible))
         return eojeols
 
     def korean(self, final: str, particle: str = "은") -> list[Eojeol]:
-        """Return the Korean clause; `particle` is the subject's, "" omits the subject."""
+        """Return the Korean clause. `particle` follows the subject; "" omits the subject."""
         subject = self.subject
         if not particle:
             return self.korean_complements() + self.korean_predicate(final)
@@ -232,7 +232,7 @@ _FUNCTION_WORDS = frozenset({"in", "the", "at", "on", "an", "a"})
 
 
 def _expression_eojeols(entry: Expression, english: list[Word]) -> list[Eojeol]:
-    """Align word by word if both sides have the same number of content words, else all to all."""
+    """Align word by word if both sides have the same number of content words, otherwise all to all."""
     content = [word for word in english if word.text not in _FUNCTION_WORDS]
     function = [word for word in english if word.text in _FUNCTION_WORDS]
     if len(content) == len(entry.korean):
@@ -251,10 +251,11 @@ HABITUAL = frozenset({"everyday", "mornings", "weekly"})
 
 @cache
 def fitting_times(kinds: frozenset[str], tense: str, *, is_meal: bool = False) -> tuple[Expression, ...]:
-    """Return the times of these kinds; a meal gets no part of the day ("breakfast in the morning").
+    """Return the times of these kinds that fit the tense.
 
-    In the present, "in the morning" is a habit. "Today" fits only states and movements, which have the kind
-    "now".
+    A meal takes no part of the day, to avoid "breakfast in the morning". In the present, a time such as "in
+    the morning" means a habit, so the verb must be one that people do regularly. "Today" then fits only
+    states and movements, which have the kind "now".
     """
     if tense == "present":
         kinds = (kinds if kinds & HABITUAL else kinds & {"spring", "winter", "now"}) - {"day"}
@@ -327,7 +328,11 @@ _COMPLAINTS = frozenset(predicates.COMPLAINTS.split())
 
 @cache
 def _fitting_manners(verb: Verb, *, takes_any_manner: bool, is_plural: bool) -> tuple[Expression, ...]:
-    """Return the fitting adverbs of manner: no "alone" for two people, no "he decided to dance well"."""
+    """Return the adverbs of manner that fit.
+
+    "alone" does not fit a plural subject. If `takes_any_manner` is false, only "alone", "early" and "hard"
+    fit: "he decided to dance well" is not natural.
+    """
     return tuple(
         entry
         for entry in verb.manners
@@ -337,7 +342,7 @@ def _fitting_manners(verb: Verb, *, takes_any_manner: bool, is_plural: bool) -> 
 
 
 def adverb_complement(scene: Scene, entry: Expression) -> Complement:
-    """Return an adverb of manner. In Korean 혼자 comes early, the others directly before the verb."""
+    """Return an adverb of manner. In Korean, 혼자 comes early, and other adverbs directly before the verb."""
     scene.used.add(entry)
     korean_rank = KOREAN_COMPANY_RANK if entry is ALONE else KOREAN_MANNER_RANK
     return expression_complement(entry, MANNER_RANK, korean_rank)
@@ -348,7 +353,7 @@ _LATE_OR_EARLY = frozenset(entry for entry in MANNERS if entry.key in ("late", "
 
 
 def place_complement(scene: Scene, verb: Verb, places: Sequence[Noun]) -> Complement:
-    """Return one of these places, which fit the verb."""
+    """Return a complement with one of these places, which must fit the verb."""
     entry = scene.pick_new(places)
     phrase = place_phrase(entry, entry.preposition)
     return Complement(phrase.english, phrase.korean(place_particle(verb)), PLACE_RANK, KOREAN_PLACE_RANK)
@@ -359,7 +364,7 @@ def place_particle(verb: Verb) -> str:
     return _PLACE_PARTICLES.get(verb.stem.text, "에서")
 
 
-# What is planted or built stays at its place; people walk along and travel through theirs.
+# Things are planted and built at a place (에). People walk along and travel through a place (을).
 _PLACE_PARTICLES = {"심": "에", "짓": "에", "걷": "을", "여행하": "을"}
 
 
@@ -384,7 +389,7 @@ _COMPANIONS = nouns_of("kin name =student =child")
 _RECIPIENTS = nouns_of("person elder")
 _CHILDREN = nouns_of("little name =son =daughter =younger_brother =younger_sister")
 _HUMAN = frozenset({"person", "elder"})
-# Verbs with objects that mean no particular thing: "play the piano", "watch television".
+# Verbs with objects that do not mean a particular thing: "play the piano", "watch television".
 _UNSPECIFIC_OBJECTS = frozenset(
     (base, entry)
     for bases, specification in (
@@ -394,19 +399,19 @@ _UNSPECIFIC_OBJECTS = frozenset(
     for base in bases.split()
     for entry in nouns_of(specification)
 )
-# Verbs for which a quality of the thing does not matter.
+# Verbs whose object takes no adjective, because a quality of the thing does not matter.
 _PLAIN_OBJECTS = frozenset(
     {"wash", "clean", "break", "pour", "wait", "finish", "visit", "close", "chase", "bite"}
 )
 _GIVING_VERBS = frozenset({"send", "bring", "show", "give", "buy", "pour", "teach", "write"})
-# Verbs whose object has no owner in the sentence: nobody borrows or receives what is "mine" already.
+# Verbs whose object has no possessor in the sentence: "I borrow my book" makes no sense.
 _UNOWNED_OBJECTS = frozenset({"wear", "buy", "sell", "choose", "need", "borrow", "receive"})
 
 
 def object_phrase(
     scene: Scene, verb: Verb, entry: Noun | None = None, *, generic: bool = False
 ) -> NounPhrase:
-    """Return the object of a verb; `generic` means the kind ("reads books")."""
+    """Return the object of a verb. If `generic` is true, it means the kind of thing ("reads books")."""
     entry = entry or scene.pick_new(verb.objects)
     if "person" in entry.classes and scene.chance(0.25):
         pronoun = _object_pronoun(scene)
@@ -447,7 +452,10 @@ def _is_sold_food(verb: Verb, entry: Noun) -> bool:
 
 
 def _object_pronoun(scene: Scene) -> NounPhrase | None:
-    """Return "me", "him", "her", "them" unless they were mentioned; "you" only if Korean may say 너."""
+    """Return "me", "you", "him", "her" or "them".
+
+    Return None if the person is already mentioned, or for "you" in polite style, which has no 너.
+    """
     name = scene.pick(("I", "he", "she", "they", "you"))
     unavailable = (
         name in scene.used or (name == "I" and "we" in scene.used) or (name == "you" and scene.polite)
@@ -467,7 +475,7 @@ def transitive_action(
 
 
 def intransitive_action(scene: Scene, verb: Verb | None = None) -> Action:
-    """Return an intransitive verb; people do not just get up, they get up early or late."""
+    """Return an intransitive verb. "get up" takes a manner: people get up early or late."""
     verb = verb or scene.pick(INTRANSITIVE)
     manner = verb.forms.base == "get"
     return Action(verb, [adverb_complement(scene, scene.pick(verb.manners))] if manner else [])
@@ -487,7 +495,7 @@ def going_action(scene: Scene, verb: Verb | None = None, goal: Noun | None = Non
 
 
 def giving_action(scene: Scene) -> Action:
-    """Return a verb of giving with gift and recipient; the verb is humble if the recipient is an elder."""
+    """Return a verb of giving with gift and recipient. If the recipient is an elder, the verb is humble."""
     verb = scene.pick(GIVING)
     entry = scene.pick_new(verb.objects)
     gift = object_phrase(scene, verb, entry)
@@ -523,7 +531,7 @@ def any_action(scene: Scene) -> Action:
 class Chances(TypedDict, total=False):
     """Probability of each optional part of a clause, and of a subject that is "you" or indefinite.
 
-    Those that are not given are 0, except for manner.
+    A probability that is not given is 0, except `p_manner`, which is 0.25 for an action without complements.
     """
 
     p_manner: float
@@ -551,10 +559,10 @@ def make_clause(
         tense = pick_tense(scene, verb, ("present", "past"))  # nobody tells people what they will do
     tense = tense or pick_tense(scene, verb)
     if tense == "present" and not verb.human_subject and not verb.is_habitual:
-        tense = "past"  # "a bird sits on the bed" is no truth about birds
+        tense = "past"  # "a bird sits on the bed" is not a general truth about birds
     p_you, p_indefinite = chances.get("p_you", 0.0), chances.get("p_indefinite", 0.0)
     if tense == "present" and mode == "simple":
-        p_indefinite = 0.0  # "a scientist sleeps" is no news
+        p_indefinite = 0.0  # "a scientist sleeps" is an odd sentence
     if tense == "future" and mode == "simple" and not question:
         scene.used.add("you")
     subject = subject or subject_phrase(
@@ -570,7 +578,7 @@ def make_clause(
     complements, adverb = _optional_parts(scene, action, manners, tense, chances)
     clause_tense = tense
     if mode == "simple" and tense == "present":
-        subject.definite = True  # "a bird sleeps" is true of birds: 새는
+        subject.definite = True  # "a bird sleeps" is a truth about all birds, so the subject is a topic: 새는
     if mode == "simple" and tense == "present" and verb.forms.base == verb.forms.past and not is_negative:
         clause_tense = _unambiguous_tense(subject, complements, adverb, question)
     return Clause(
@@ -586,7 +594,7 @@ def make_clause(
 
 
 def pick_tense(scene: Scene, verb: Verb, tenses: tuple[str, ...] = ()) -> str:
-    """Return one of these tenses that fits the verb; by default the present is rare for events."""
+    """Return a tense that fits the verb. By default, the present is rare for events."""
     tenses = tenses or (_HABIT_TENSES if verb.is_habitual else _EVENT_TENSES)
     if verb.tenses is not TENSES:
         tenses = tuple(tense for tense in tenses if tense in verb.tenses) or verb.tenses
@@ -596,7 +604,7 @@ def pick_tense(scene: Scene, verb: Verb, tenses: tuple[str, ...] = ()) -> str:
 def _optional_parts(
     scene: Scene, action: Action, manners: tuple[Expression, ...], tense: str, chances: Chances
 ) -> tuple[list[Complement], Complement | None]:
-    """Return the complements of an action with optional ones, and an optional adverb."""
+    """Return the complements of an action together with optional complements, and an optional adverb."""
     verb, complements = action.verb, action.complements
     # Now and then "she dances alone", not always "she dances".
     p_manner, p_place = chances.get("p_manner", 0.0 if complements else 0.25), chances.get("p_place", 0.0)

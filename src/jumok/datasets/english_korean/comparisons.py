@@ -1,7 +1,7 @@
-"""Tables of what people compare, and of things of one kind.
+"""Tables of nouns that people compare, and of things of one kind.
 
-Facts are kept: a chain orders its nouns (mouse < cat < dog), and nouns between two `<` may be compared either
-way. The chains of an adjective are reversed for its opposite.
+Comparisons are true: a chain orders its nouns (mouse < cat < dog). Nouns that are not separated by `<` may be
+compared in either direction. For the opposite of an adjective, its chains are reversed.
 """
 
 from __future__ import annotations

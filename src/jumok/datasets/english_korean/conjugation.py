@@ -1,12 +1,13 @@
 """Korean conjugation: the form of a stem with an ending.
 
-An ending is written as in a grammar. One that starts with 으 loses it after a vowel (으면: 가면,
-먹으면); one that starts with 어 follows the stem's vowel (어서: 가서, 먹어서, 해서); any other is
-appended unchanged (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open syllable (갈, 간,
-간다).
+An ending is written as in a grammar. An ending that starts with 으 loses 으 after a vowel (으면: 가면,
+먹으면). An ending that starts with 어 changes with the stem's vowel (어서: 가서, 먹어서, 해서). Any
+other ending is appended unchanged (고: 가고, 먹고). 으ㄹ, 으ㄴ, ㄴ다 and the past 어ㅆ다 close an open
+syllable (갈, 간, 간다).
 
-A stem changes by its irregular class, ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) or 르 (몰라), which the
-lexicon gives, and by the regular loss of ㄹ (산다) and 으 (써), which follows from the stem.
+An irregular stem changes by its class: ㅂ (도와), ㄷ (들어), ㅅ (지어), ㅎ (빨개) or 르 (몰라). The lexicon
+gives the class. A stem that ends in ㄹ or ㅡ loses this sound before some endings (산다, 써). The lexicon
+does not mark these stems.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def conjugate(base: Stem, ending: str) -> str:
 
 
 def _declarative(base: Stem, ending: str) -> str:
-    """Append -ㄴ다 or -는다 to a verb, -다 to an adjective and 있다."""
+    """Append -ㄴ다 or -는다 to a verb, and -다 to an adjective or to 있다."""
     rest = ending[1:]
     if base.kind != "verb":
         return base.text + rest
@@ -79,7 +80,7 @@ def _without_final(text: str, final: str) -> str:
 
 
 def _optional_vowel_ending(base: Stem, rest: str) -> str:
-    """Append an ending that starts with 으, passed without it: 면, 시, ㄹ, ㄴ, 러, 려고, 세요."""
+    """Append an ending that starts with 으. `rest` is the ending without 으: 면, 시, ㄹ, ㄴ, 러, 려고."""
     text, irregular = base.text, base.irregular
     if irregular in ("ㅂ", "ㅂ오"):
         text = with_final(text, "") + "우"
@@ -118,7 +119,7 @@ _H_CONTRACTED = {"ㅏ": "ㅐ", "ㅓ": "ㅐ", "ㅑ": "ㅒ"}
 
 
 def _vowel_ending(base: Stem, ending: str) -> str:
-    """Append an ending that starts with 어; the ㅆ of the past becomes the final of that syllable."""
+    """Append an ending that starts with 어. The ㅆ of the past closes the syllable with this vowel."""
     if base.honorific and ending == "어요":
         return base.text[:-1] + "세요"
     if base.irregular == "아니":  # 아니다 does not contract, and takes the copula's 에요

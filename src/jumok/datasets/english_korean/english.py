@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# "a" and "an" follow the sound, not the letter: "an hour" but "a uniform". Only words of this lexicon.
+# "a" and "an" depend on the sound: "an hour" but "a uniform". Only the words of this lexicon are covered.
 _SILENT_H = ("hour", "honest")
 _SPOKEN_CONSONANT = ("uni", "use", "one")
 

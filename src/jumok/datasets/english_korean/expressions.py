@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-# English | Korean | tenses | kind. "habit": present only; it makes the tense clear where English has one form
-# for past and present ("I read a book every day"). The kind says which actions fit: see TIME_PROFILES.
+# English | Korean | tenses | kind. A time with the tense "habit" fits only the present. It makes the tense
+# clear where English has one form for past and present ("I read a book every day"). The kind says which
+# actions fit: see TIME_PROFILES.
 TIMES = """
 yesterday             | 어제         | past                | day
 last night            | 어젯밤에     | past                | night
@@ -32,8 +33,9 @@ in spring             | 봄에         | present future      | spring
 in winter             | 겨울에       | present future      | winter
 """
 
-# Kinds of times by what a verb describes. Beside a profile, the tables of verbs may have "again": people do
-# it to the same thing again and again ("I use my computer every day"), so a habit may have a definite object.
+# Profile of a verb → kinds of times that fit the verb. In the tables of verbs, "again" may follow the
+# profile. It marks actions that people repeat with the same thing ("I use my computer every day"). A habit
+# may then have a definite object.
 TIME_PROFILES = {
     "state": "",
     "event": "hour day part morning night week weekday",

@@ -1,4 +1,4 @@
-"""Generate pairs from the grammar. They depend only on the split, the seed and the share of polite pairs."""
+"""Generate pairs from the grammar."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jumok.types import Pair
 
 MAX_WORDS = 30  # words per side, including punctuation and tag
-MAX_FAILED_DRAWS = 100_000  # after this many in a row without a new pair, the grammar counts as exhausted
+MAX_FAILED_DRAWS = 100_000  # after this many draws in a row without a new pair, generation stops
 
 _BUILDERS = tuple(pattern.build for pattern in PATTERNS.values())
 _CUMULATIVE = tuple(accumulate(pattern.weight for pattern in PATTERNS.values()))
@@ -30,10 +30,10 @@ def pattern_names() -> tuple[str, ...]:
 
 
 def generate(split: str, count: int, *, seed: int = 1, polite: float = 0.25) -> Iterator[Pair]:
-    """Yield `count` distinct pairs of a split; the share `polite` of them requests polite style.
+    """Yield `count` distinct pairs of a split. `polite` is the probability that a pair is in polite style.
 
-    The pairs depend only on split, seed and share: a smaller count gives a prefix of the same sequence. If
-    the grammar has fewer pairs, a DataError follows the last one.
+    The pairs depend only on `split`, `seed` and `polite`. A smaller `count` gives the first pairs of the same
+    sequence. If the grammar has fewer pairs, a DataError is raised after the last pair.
     """
     if split not in SPLITS:
         raise DataError(

@@ -34,7 +34,7 @@ _FUSED = {
     ("우리", "의"): "우리",
 }
 
-# Forms after an honorific noun.
+# Forms of particles after an honorific noun.
 _HONORIFIC_PARTICLES = {"은": "께서는", "이": "께서", "에게": "께"}
 
 

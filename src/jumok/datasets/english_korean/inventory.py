@@ -45,8 +45,9 @@ def content_words() -> tuple[str, ...]:
 def capacity() -> int:
     """Return a lower bound of the number of distinct pairs.
 
-    It counts only the pattern "transitive with time", without adjectives, the present, animals and clothes
-    that are worn: subject × verb with object × time that fits verb and tense × polarity, in two styles.
+    It counts only the pattern "transitive with time" in the past and future: subject × verb with object ×
+    time that fits verb and tense × polarity, in two styles. It does not count adjectives, animals as subjects
+    and verbs of wearing clothes.
     """
     objects_and_times = sum(
         _num_object_phrases(verb) * _num_times(verb) for verb in TRANSITIVE if _is_counted(verb)
@@ -69,7 +70,7 @@ def _is_counted(verb: Verb) -> bool:
 
 
 def _num_times(verb: Verb) -> int:
-    """Return the number of times in the past and future, which take every object."""
+    """Return the number of times in the past and future that fit the verb with every object."""
     return sum(
         len(fitting_times(verb.times, tense, is_meal=True)) for tense in verb.tenses if tense != "present"
     )
@@ -81,7 +82,7 @@ def _num_object_phrases(verb: Verb) -> int:
 
 def _num_determiners(verb: Verb, noun: Noun) -> int:
     """Return the number of determiners: a, the, this, that and seven possessors, or at least one."""
-    limited = noun.classes & {"person", "elder", "place", "definite", "transit", "instrument"}
-    if noun.form != "count" or limited or verb.is_creation or verb.means_kind:
+    is_limited = bool(noun.classes & {"person", "elder", "place", "definite", "transit", "instrument"})
+    if noun.form != "count" or is_limited or verb.is_creation or verb.means_kind:
         return 1
     return 11 if may_be_owned(verb, noun) else 4

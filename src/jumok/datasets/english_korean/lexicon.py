@@ -51,7 +51,7 @@ class Verb:
     honorific_stem: Stem | None
     subjects: frozenset[str]  # classes of nouns, such as "person" or "young", and single nouns: "=dog"
     human_subject: bool
-    actors: tuple[Noun, ...]  # nouns other than people that can be its subject
+    actors: tuple[Noun, ...]  # nouns other than people that can be the subject
     objects: tuple[Noun, ...] = ()
     places: tuple[Noun, ...] = ()
     manners: tuple[Expression, ...] = ()
@@ -59,16 +59,19 @@ class Verb:
     key: str = ""
     variety: int = 0  # distinct objects or places
     humble: Verb | None = None  # 드리다, used when an elder is the recipient
-    times: frozenset[str] = frozenset()  # kinds of times that fit it
+    times: frozenset[str] = frozenset()  # kinds of times that fit the verb
     tenses: tuple[str, ...] = TENSES  # of a statement
-    is_repeatable: bool = False  # people do it to the same thing again and again
-    is_creation: bool = False  # its object comes into being
-    means_kind: bool = False  # its object means the kind: "collect stones"
-    object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # the places that fit each
+    is_repeatable: bool = False  # people repeat the action with the same thing: "I use my computer every day"
+    is_creation: bool = False  # the verb creates its object: "bake a cake"
+    means_kind: bool = False  # the object means the kind: "collect stones"
+    object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # object → places that fit
 
     @property
     def is_habitual(self) -> bool:
-        """Whether people do it regularly, or it describes a state; then a question can be in the present."""
+        """Whether the verb describes a state or something that people do regularly.
+
+        A question with such a verb can be in the present.
+        """
         return not self.times or bool(self.times & {"everyday", "weekly"})
 
 
@@ -98,7 +101,7 @@ class Adjective:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Expression:
-    """An adverb, a time or a number: its words on both sides; a time also has tenses and a kind."""
+    """An adverb, a time, a number or a relation in both languages. Only a time has tenses and a kind."""
 
     english: tuple[str, ...]
     korean: tuple[str, ...]
@@ -178,7 +181,7 @@ _MANNER_BY_KEY = {entry.key: entry for entry in MANNERS}
 
 
 def _balance(lists: list[tuple[Noun, ...]]) -> list[tuple[Noun, ...]]:
-    """Repeat the nouns that are in few lists, so that all are about equally frequent."""
+    """Repeat the nouns that are in few lists, so that all nouns are about equally frequent."""
     chances: dict[Noun, float] = {}
     for entries in lists:
         for entry in entries:
@@ -202,7 +205,7 @@ def _read_verbs(table: str, *, is_motion: bool = False) -> tuple[Verb, ...]:
     rows = _rows(table)
     objects = _balance([() if is_motion else nouns_of(row[3]) for row in rows])
     verbs = [_read_verb(row, entries, is_motion) for row, entries in zip(rows, objects, strict=True)]
-    partners: dict[str, set[Noun]] = {}  # of all rows of a verb: its split does not depend on the row
+    partners: dict[str, set[Noun]] = {}  # key of a verb → objects or places in all rows of the verb
     for verb in verbs:
         partners.setdefault(verb.key, set()).update(verb.objects or verb.places)
     return tuple(replace(verb, variety=len(partners[verb.key])) for verb in verbs)
@@ -233,14 +236,14 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         times=_time_kinds(time_cell),
         tenses=_tenses_of(base, korean_stem, subject_cell),
         is_repeatable="again" in time_cell.split(),
-        is_creation=named_by(predicates.CREATION, base, korean_stem),
-        means_kind=named_by(predicates.KIND_VERBS, base, korean_stem),
+        is_creation=is_listed(predicates.CREATION, base, korean_stem),
+        means_kind=is_listed(predicates.KIND_VERBS, base, korean_stem),
         object_places=_places_of_objects(first, objects, places),
     )
 
 
-def named_by(names: str, english: str, korean: Stem) -> bool:
-    """Return whether a list names this word, by its English or as english/korean."""
+def is_listed(names: str, english: str, korean: Stem) -> bool:
+    """Return whether `names` has this verb or adjective, either as english or as english/korean."""
     return english in names.split() or f"{english}/{korean.text}다" in names.split()
 
 
@@ -251,9 +254,9 @@ def _time_kinds(cell: str) -> frozenset[str]:
 
 
 def _tenses_of(base: str, korean: Stem, subjects: str) -> tuple[str, ...]:
-    if named_by(predicates.PAST_VERBS, base, korean):
+    if is_listed(predicates.PAST_VERBS, base, korean):
         return ("past",)
-    if named_by(predicates.PAST_AND_FUTURE_VERBS, base, korean):
+    if is_listed(predicates.PAST_AND_FUTURE_VERBS, base, korean):
         return ("past", "future")
     has_plans = (
         base not in _STATIVE
@@ -283,7 +286,7 @@ def _places_of_objects(
 
 
 def _read_giving() -> tuple[Verb, ...]:
-    """Read verbs of giving: the column before the times is the humble form, used for an elder."""
+    """Read the verbs of giving. The column before the times is the humble form, used if an elder receives."""
     verbs = []
     for row in _rows(predicates.GIVING):
         (verb,) = _read_verbs(" | ".join([*row[:-2], "", row[-1]]))
@@ -317,7 +320,10 @@ ATTRIBUTES = _read_adjectives(predicates.ATTRIBUTES)
 
 
 def human_verbs(names: str) -> tuple[Verb, ...]:
-    """Return the verbs with these English names that have people as subjects; "play" only with an object."""
+    """Return the verbs with these English names and people as subjects.
+
+    "play" is included only if it has an object.
+    """
     bases = names.split()
     return tuple(
         verb
@@ -326,8 +332,8 @@ def human_verbs(names: str) -> tuple[Verb, ...]:
     )
 
 
-# A combination is held out only if each of its words occurs in at least this many combinations: a model must
-# combine two words that it knows well, not guess.
+# A combination is held out only if each of its words occurs in at least this many combinations. A model that
+# translates a held-out combination has then seen both words often.
 _MIN_COMPLEMENTS, _MIN_PREDICATES = 10, 8
 _NUM_PREDICATES = Counter(
     noun

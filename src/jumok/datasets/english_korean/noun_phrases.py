@@ -1,7 +1,7 @@
 """Noun phrases in both languages: pronouns, determiners, adjectives, numbers, possessors, subjects.
 
-Korean has no articles. The difference between "a" and "the" shows in the subject's particle: a definite
-subject of a main clause is its topic (은/는), an indefinite one is new information (이/가).
+Korean has no articles. The difference between "a" and "the" shows in the subject's particle. A definite
+subject of a main clause is the topic of the clause (은/는). An indefinite subject is new information (이/가).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jumok.datasets.english_korean.lexicon import (
     Adjective,
     Noun,
     Verb,
-    named_by,
+    is_listed,
     nouns_of,
 )
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Word, words
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class NounPhrase:
-    """English words, and Korean words whose last one takes a particle.
+    """English words, and Korean words. The last Korean word takes a particle.
 
-    `before` are the other Korean words. `sure` and `possible` are the English words that the last one is
-    aligned with.
+    `before` are the Korean words before the last one. `sure` and `possible` are the English words with which
+    the last Korean word is aligned.
     """
 
     __slots__ = (
@@ -63,7 +63,10 @@ class NounPhrase:
         self.definite = True
 
     def korean(self, particle: str, particle_words: Sequence[Word] = ()) -> list[Eojeol]:
-        """Return the Korean words with a particle on the last; `particle_words` are its English words."""
+        """Return the Korean words with a particle after the last word.
+
+        `particle_words` are the English words that the particle translates.
+        """
         if self.dropped:
             return []
         possible = [*self.possible, *particle_words] if particle_words else self.possible
@@ -119,13 +122,13 @@ def pronoun_object(scene: Scene, name: str) -> NounPhrase:
     return NounPhrase([word], pronoun.polite if scene.polite else pronoun.plain, (word,))
 
 
-# Adjectives that can precede each noun, and those that can if the thing does not exist yet.
+# Noun → adjectives that can precede the noun. `_CREATED_DESCRIPTIONS` is for a thing that is being created.
 _DESCRIPTIONS: dict[Noun, tuple[Adjective, ...]] = {
     entry: tuple(
         adjective
         for adjective in (*ADJECTIVES, *CHARACTERS, *ATTRIBUTES)
         if entry in adjective.things
-        and not named_by(predicates.PREDICATIVE, adjective.english, adjective.stem)
+        and not is_listed(predicates.PREDICATIVE, adjective.english, adjective.stem)
     )
     for entry in NOUNS
 }
@@ -142,15 +145,17 @@ _CREATED_DESCRIPTIONS = {
 def optional_adjective(
     scene: Scene, entry: Noun, probability: float, *, created: bool = False
 ) -> tuple[list[Word], list[Eojeol]]:
-    """Return an adjective before the noun with this probability, else nothing."""
+    """Return an adjective before the noun with this probability, otherwise nothing."""
     options = (_CREATED_DESCRIPTIONS if created else _DESCRIPTIONS)[entry]
     if not options or not scene.chance(probability):
         return [], []
-    return given_adjective(scene, entry, scene.pick_new(options))
+    return _attributive_adjective(scene, entry, scene.pick_new(options))
 
 
-def given_adjective(scene: Scene, entry: Noun, adjective: Adjective) -> tuple[list[Word], list[Eojeol]]:
-    """Return this adjective before the noun."""
+def _attributive_adjective(
+    scene: Scene, entry: Noun, adjective: Adjective
+) -> tuple[list[Word], list[Eojeol]]:
+    """Return an adjective as it stands before the noun."""
     scene.note_combination(adjective, entry)
     word = Word(adjective.english)
     korean = [Eojeol(text, (word,)) for text in adjective.before]
@@ -158,7 +163,10 @@ def given_adjective(scene: Scene, entry: Noun, adjective: Adjective) -> tuple[li
 
 
 def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
-    """Return "my", "his", "our", "Minsu's" … in both languages; for shared things "my" is 우리, not 내."""
+    """Return "my", "his", "our", "Minsu's" … in both languages.
+
+    For things that a family shares, "my" is 우리 instead of 내.
+    """
     draw = scene.random()
     if draw < 0.25:
         name = str(scene.pick_new(_NAMES).english[0])
@@ -173,7 +181,7 @@ def _possessor(scene: Scene, entry: Noun) -> tuple[list[Word], list[Eojeol]]:
         else:
             scene.used.add(HIS_OR_HER_USED)
     if (name == "you" and scene.polite) or (name == "we" and not entry.classes & _SHARED):
-        name = "I"  # a polite sentence cannot say 네; things that one person uses are not 우리
+        name = "I"  # a polite sentence cannot say 네; "our" (우리) needs a thing that people share
     pronoun = PRONOUNS[name]
     word = Word(pronoun.possessive)
     if name == "I" and "ours" in entry.classes:
@@ -219,7 +227,7 @@ def _assemble(
 THIRD_PERSON_MENTIONED, HIS_OR_HER_USED, THAT_USED = "a third person", "his or her", "that"
 ONE_PERSON = "one person"  # the subject is singular: two people do not wear one hat
 HER_IS_RECIPIENT = "her money"  # in "send her money", "her" would be the recipient and not a possessive
-SPECIFIC_THING = "a specific thing"  # such as "this apple", which has no habit: nobody eats it every day
+SPECIFIC_THING = "a specific thing"  # such as "this apple": nobody eats this apple every day
 
 # Things without a possessor such as "my" or "Minsu's".
 UNOWNED = frozenset(
@@ -251,7 +259,7 @@ _ALWAYS_SINGULAR = frozenset(
         "worn_head",
         "worn_finger",
     }
-)  # no "these cars": people mean one
+)  # the plural is not used, because people mostly have one of these things
 _BARE = frozenset({"meal", "sport", "study"})
 _ONLY_ARTICLES = frozenset({"transit"})
 _ONLY_DEFINITE = frozenset({"definite", "place"})
@@ -270,8 +278,9 @@ def thing_phrase(
 ) -> NounPhrase:
     """Return a thing with a determiner that fits it, and an adjective with this probability.
 
-    `generic` means the kind ("cats", "bread"), as after "like"; `definite` excludes "a"; without
-    `may_have_possessor` it has no possessor. A thing that is being `created` takes no demonstrative.
+    If `generic` is true, the phrase means the kind ("cats", "bread"), as after "like". If `definite` is true,
+    the phrase does not begin with "a". If `may_have_possessor` is false, it does not begin with "my". If
+    `created` is true, the thing is being created, and the phrase takes no demonstrative.
     """
     scene.used.add(entry)
     if entry.form == "name":
@@ -286,13 +295,13 @@ def thing_phrase(
         description = optional_adjective(scene, entry, p_adjective, created=created)
     can_be_owned = may_have_possessor and not entry.classes & UNOWNED
     if entry.form != "count":
-        return _uncounted(scene, entry, description, definite, can_be_owned)
+        return _uncounted_phrase(scene, entry, description, definite, can_be_owned)
     if entry.classes & _ONLY_DEFINITE:
         return _assemble(entry, ([Word("the")], []), description)
     draw = scene.random()
     p_indefinite = 0.34 if not created else 1.0 if description[0] or "animal" in entry.classes else 0.85
     if not definite and draw < p_indefinite:
-        return _indefinite(entry, description)
+        return _with_indefinite_article(entry, description)
     scene.used.add(SPECIFIC_THING)
     if draw < 0.62 or created or entry.classes & _ONLY_ARTICLES:
         return _assemble(entry, ([Word("the")], []), description)
@@ -309,7 +318,7 @@ def thing_phrase(
     return _assemble(entry, ([Word("the")], []), description, plural=True, plural_suffix=is_animal)
 
 
-def _indefinite(entry: Noun, description: tuple[list[Word], list[Eojeol]]) -> NounPhrase:
+def _with_indefinite_article(entry: Noun, description: tuple[list[Word], list[Eojeol]]) -> NounPhrase:
     first = description[0][0].text if description[0] else entry.english[0]
     phrase = _assemble(entry, ([Word(article(first))], []), description)
     phrase.definite = False
@@ -324,14 +333,14 @@ def _demonstrative(scene: Scene, table: dict[str, str]) -> tuple[list[Word], lis
     return [word], [Eojeol(korean, (word,))]
 
 
-def _uncounted(
+def _uncounted_phrase(
     scene: Scene,
     entry: Noun,
     description: tuple[list[Word], list[Eojeol]],
     definite: bool,
     can_be_owned: bool,
 ) -> NounPhrase:
-    """Return "bread", "the bread", "my shoes": no number, hence no "a"."""
+    """Return "bread", "the bread" or "my shoes". Such a noun takes no "a"."""
     draw = scene.random()
     is_definite = definite or "definite" in entry.classes
     if entry.classes & _BARE or (draw < 0.5 and not is_definite):
@@ -347,7 +356,7 @@ def person_phrase(
 ) -> NounPhrase:
     """Return a person: a name, "my mother", "the kind nurse", "the students".
 
-    With `pointed`, "the" is translated by 그.
+    If `pointed` is true, "the" is translated by 그, as if the speaker points at the person.
     """
     scene.used.add(entry)
     if entry.form == "name":
@@ -360,12 +369,12 @@ def person_phrase(
     description = optional_adjective(scene, entry, p_adjective)
     draw = scene.random()
     if draw < p_indefinite:
-        return _indefinite(entry, description)
+        return _with_indefinite_article(entry, description)
     if draw < 0.25:
         return _assemble(entry, _demonstrative(scene, _DEMONSTRATIVES), description)
     plural = draw < 0.45 and ONE_PERSON not in scene.used
     the = Word("the")
-    # A bare 여자 is any woman: the woman is 그 여자.
+    # 여자 alone means any woman. "The woman" is 그 여자.
     korean = [Eojeol("그", (the,))] if pointed or entry.key in ("man", "woman") else []
     return _assemble(entry, ([the], korean), description, plural=plural, plural_suffix=plural)
 
@@ -388,10 +397,11 @@ def person_subject(
     exclude_first_person: bool = False,
     pool: tuple[Noun, ...] = (),
 ) -> NounPhrase:
-    """Return a person as a subject: a pronoun, a name, or a noun of the pool (by default all that fit).
+    """Return a person as a subject: a pronoun, a name, or a noun.
 
-    `p_you` and `p_indefinite` are the probabilities of "you" and "a"; `exclude_first_person` excludes "I" and
-    "we", because people do not ask about their own actions.
+    The noun comes from `pool` or, if `pool` is empty, from all nouns for people that fit `subjects`.
+    `p_you` and `p_indefinite` are the probabilities of "you" and "a". `exclude_first_person` excludes "I" and
+    "we" from questions, because people do not ask about their own actions.
     """
     if p_you and scene.chance(p_you):
         return pronoun_subject(scene, "you")
@@ -399,7 +409,8 @@ def person_subject(
     if "female" in subjects and HIS_OR_HER_USED not in scene.used:
         return _female_subject(scene, exclude_first_person)
     if HIS_OR_HER_USED in scene.used:
-        return pronoun_subject(scene, _unused_pronoun(scene, exclude_first_person, _PRONOUNS_BUT_HE_AND_SHE))
+        name = _unused_pronoun(scene, exclude_first_person, _PRONOUNS_EXCEPT_HE_AND_SHE)
+        return pronoun_subject(scene, name)
     if draw < 0.46:
         name = _unused_pronoun(scene, exclude_first_person, _COMMON_PRONOUNS)
         if name in ("he", "she"):
@@ -426,7 +437,7 @@ def _female_subject(scene: Scene, exclude_first_person: bool) -> NounPhrase:
 
 _WOMEN = nouns_of("female")
 _COMMON_PRONOUNS = ("I", "I", "I", "he", "he", "she", "she", "we", "we", "they", "you")
-_PRONOUNS_BUT_HE_AND_SHE = ("I", "I", "we", "they", "you")
+_PRONOUNS_EXCEPT_HE_AND_SHE = ("I", "I", "we", "they", "you")
 
 
 def _unused_pronoun(scene: Scene, exclude_first_person: bool, names: tuple[str, ...]) -> str:
@@ -439,7 +450,7 @@ def _unused_pronoun(scene: Scene, exclude_first_person: bool, names: tuple[str, 
         if name in ("I", "we") and (exclude_first_person or "I" in used or "we" in used):
             continue
         if name in ("he", "she") and THIRD_PERSON_MENTIONED in used:
-            continue  # "Minsu …, and he": the same man?
+            continue  # "Minsu …, and he" leaves open whether he is Minsu
         if name in ("we", "they") and ONE_PERSON in used:
             continue
         return name
@@ -462,7 +473,7 @@ def subject_phrase(
     )
 
 
-# Things of which people count two or three, not nine.
+# Things of which people rarely have more than three.
 _FEW = frozenset(
     {"vehicle", "driven", "mount", "furniture", "used", "mended", "instrument", "pet", "farmed", "container",
      "worn_body", "worn_head", "worn_finger", "writing", "fragile", "film", "wild", "few"}
@@ -528,14 +539,15 @@ def place_phrase(entry: Noun, preposition: str = "") -> NounPhrase:
 def indefinite_phrase(
     scene: Scene, entry: Noun, *, p_adjective: float = 0.0, created: bool = False, plural: bool = False
 ) -> NounPhrase:
-    """Return an indefinite phrase: a book, an old bag, milk, red shoes; what is `created` is not old.
+    """Return an indefinite phrase: a book, an old bag, milk, red shoes.
 
-    `plural` gives "books" instead of "a book"; Korean does not mark it.
+    If `created` is true, the thing is being created, so it is not called old. If `plural` is true, return
+    "books" instead of "a book". The Korean is the same.
     """
     scene.used.add(entry)
     description = optional_adjective(scene, entry, p_adjective, created=created)
     if entry.form == "count" and not plural:
-        return _indefinite(entry, description)
+        return _with_indefinite_article(entry, description)
     phrase = _assemble(entry, ([], []), description, plural=plural)
     phrase.definite = False
     return phrase

@@ -4,11 +4,11 @@ Verbs:      English | Korean | subjects | objects | places | manners | honorific
 Adjectives: English | Korean | nouns | honorific Korean
 
 `eat/ate/eaten` gives irregular English forms; words after `_` belong to the verb (listen_to). A Korean form
-has its irregular class after a colon (듣다:ㄷ) and may have words before it (배가 고프다). The other columns
-contain noun classes, or one noun as `=piano`; manners are adverbs; times are profiles or kinds of
-`expressions.TIME_PROFILES`, and `again`: people do it to the same thing again and again. The lists after the
-tables name a verb or adjective by its English, or as move/이사하다 if only one of its Korean words is meant;
-INABILITY names verbs by their Korean.
+has its irregular class after a colon (듣다:ㄷ) and may have words before it (배가 고프다). The column of
+manners has adverbs. The column of times has profiles or kinds of `expressions.TIME_PROFILES`. It also has
+`again` if people repeat the action with the same thing. The other columns contain noun classes, or one noun
+as `=piano`. The lists after the tables name a verb or adjective by its English, or as move/이사하다 if it has
+several Korean words and only one is meant. INABILITY names verbs by their Korean.
 """
 
 from __future__ import annotations
@@ -159,8 +159,8 @@ sit/sat/sat/sitting   | 앉다       | person | on 에 | =chair =bed | quietly |
 sit/sat/sat/sitting   | 앉다       | =dog =cat =bird | on 에 | =chair =bed | quietly | | hour
 """
 
-# With a recipient: "I gave a flower to the child." The column before the times is the humble verb, used if an
-# elder receives.
+# Verbs with a recipient: "I gave a flower to the child." The column before the times is the humble verb, used
+# if the recipient is an elder.
 GIVING = """
 give/gave/given       | 주다       | person | given =money =book =ticket | | | 드리다 | event
 send/sent             | 보내다     | person | sent | | | | event
@@ -177,12 +177,12 @@ PRESENT_AND_PAST_VERBS = "laugh cry"  # nobody plans them
 STATIVE_VERBS = "know like hate love trust miss understand remember forget"
 # Verbs whose negation is inability: 이해하지 못하다.
 INABILITY = "이해하다 기억하다 찾다 받다"
-# Verbs whose object comes into being: nobody owns it yet, it has no price, and it cannot be "this" or "that".
+# Verbs that create their object. The object has no owner and no price yet, and cannot be "this" or "that".
 CREATION = "make bake cook write draw build plant raise take/찍다"
 # Verbs after which a noun means the kind: "collect stones", "like dogs".
 KIND_VERBS = "like hate collect"
 
-# A place that accepts only these objects of a verb: verbs | place | objects.
+# Places that fit only some objects of a verb: verbs | places | objects that fit.
 PLACES_OF_OBJECTS = """
 bake            | =bakery    | baked_goods
 buy sell choose | =bookstore | =book =newspaper =novel =map
@@ -289,7 +289,7 @@ brave                 | 용감하다   | =soldier =police_officer =boy =girl =ch
 famous                | 유명하다   | =singer =writer =painter =actor =scientist =chef =doctor |
 """
 
-# Only before a noun: "the bag is new" would need another Korean word. 새 has no other form.
+# Adjectives that are used only before a noun. "The bag is new" would need another Korean word than 새.
 ATTRIBUTES = """
 new                   | 새         | clothes mended furniture instrument =bag =box =wallet =cup =dish =toy \
 =doll =ball =book =novel =movie =car =knife =umbrella =ring |
@@ -302,13 +302,13 @@ young                 | 젊다       | adult_job =man =woman |
 COMPLAINTS = (
     "big small long short expensive heavy slow hot cold dirty spicy sweet difficult boring noisy dark far"
 )
-# Adjectives not put before a noun here, because they clash with most verbs ("she ate from the dirty dish").
+# Adjectives that are never used before a noun, because most verbs do not fit ("she ate from the dirty dish").
 PREDICATIVE = "far near clean dirty heavy slow dark noisy boring dangerous expensive cheap hot/덥다 cold/춥다"
 # The only adjectives for the object of a verb in CREATION: "bake a delicious cake", not "bake a cheap cake".
 ADJECTIVES_OF_CREATIONS = (
     "big small long short pretty beautiful good delicious sweet spicy warm interesting cute"
 )
-# What people think about a thing: a matter of opinion, unlike its colour.
+# Adjectives that express an opinion about a thing. A colour, for example, is not an opinion.
 OPINIONS = (
     "big small pretty beautiful cute good expensive cheap delicious spicy easy difficult interesting boring "
     "important quiet noisy far scary dangerous spacious"

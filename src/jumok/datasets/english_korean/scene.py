@@ -1,7 +1,8 @@
 """The state of one sentence while it is generated: its words on both sides and the random choices.
 
-A `Word` is one English word of the sentence. An `Eojeol` is one Korean word with the English words that it
-translates. Patterns arrange both in any order; the alignment follows from these links.
+A `Word` is one English word of the sentence. An `Eojeol` is one Korean word with links to the English words
+that it translates. A pattern may arrange the words of each language in any order, because the alignment is
+made from these links.
 """
 
 from __future__ import annotations
@@ -51,8 +52,9 @@ def words(texts: Sequence[str]) -> list[Word]:
 class Scene:
     """The random choices of one sentence.
 
-    `used` holds what was already mentioned, so that Minsu does not meet Minsu, and what the pattern excludes,
-    such as "you"; `splits` holds the splits for which combinations in the sentence are reserved.
+    `used` holds the words that the sentence has used, so that Minsu does not meet Minsu. It also holds words
+    that the pattern excludes, such as "you". `splits` holds the splits for which combinations in the sentence
+    are reserved.
     """
 
     __slots__ = ("polite", "random", "splits", "used")
@@ -72,7 +74,7 @@ class Scene:
         return self.random() < probability
 
     def pick_new(self, options: Sequence[Choice]) -> Choice:
-        """Return an option that was not mentioned before, or any after eight more attempts."""
+        """Return an option that is not in `used`, or any option if nine attempts fail."""
         used = self.used
         choice = self.pick(options)
         if choice in used:
@@ -84,7 +86,7 @@ class Scene:
         return choice
 
     def note_combination(self, predicate: Verb | Adjective, complement: Noun) -> None:
-        """Note a combination of lexemes; some combinations are reserved for validation and test."""
+        """If this combination is reserved for validation or test, add that split to `splits`."""
         split = reserved_split(predicate, complement)
         if split != "train":
             self.splits.add(split)
@@ -117,7 +119,7 @@ class Sentence:
         eojeols = self.eojeols
         sure = [(word.position, i) for i, eojeol in enumerate(eojeols) for word in eojeol.sure]
         possible = [(word.position, i) for i, eojeol in enumerate(eojeols) for word in eojeol.possible]
-        punctuation = len(eojeols)  # its position in the Korean sentence
+        punctuation = len(eojeols)  # position of the punctuation mark in the Korean sentence
         sure.append((len(self.words) + first, punctuation))
         if polite:
             possible.append((0, punctuation - 1))

@@ -1,13 +1,13 @@
-"""Tables of what belongs together: actions that follow each other, conditions and results, topics.
+"""Tables of actions that belong together: sequences, conditions and results, topics.
 
-An action is a verb and its objects or goals: `eat meal`, `go =park`, `sleep`; without nouns, all objects or
-goals of the verb are meant. A verb is named as in the table of verbs, with its Korean if only one row is
-meant: `take/타다 =bus`. Actions are separated by semicolons.
+An action is a verb and its objects or goals: `eat meal`, `go =park`, `sleep`. If no nouns are given, all
+objects or goals of the verb are meant. A verb is named as in the table of verbs, with its Korean if only one
+row is meant: `take/타다 =bus`. Actions are separated by semicolons.
 """
 
 from __future__ import annotations
 
-# What people do in turn: earlier | later. "After …", "before …" and "… and …" use it.
+# What people do in turn: earlier | later. This table is for sentences with "after", "before" and "and".
 SEQUENCES = """
 buy =meat =fish =noodles =vegetables =egg | make =soup; prepare =dinner =lunch
 wash =vegetables =carrot =tomato | make =soup =sandwich; cook =meat =fish; prepare =lunch =dinner
@@ -44,7 +44,7 @@ practice sport; practice instrument | rest; drink =water; go =home; listen_to =m
 buy =book =novel =newspaper =flower =gift =cake | go =home =park =cafe; meet =friend =cousin name
 """
 
-# Conditions, and what other people do because of them: condition | result. Both may be negated.
+# Conditions, and what other people do because of them: condition | result. Both may be negated together.
 REWARDS = """
 clean =room =house =kitchen; wash dish; do; finish =homework; study | buy =toy =doll =ball =bicycle =cake \
 =ice_cream =chocolate; \
@@ -115,7 +115,7 @@ clean; wash; cook; fix; move/옮기다; carry; buy =vegetables =fruit =meat =mil
 meet; help; wait_for; invite
 """
 
-# Work and what others do meanwhile: "I worked, but Minsu slept."
+# Work, and what another person does meanwhile: "I worked, but Minsu slept."
 CONTRASTS = """
 work; study; clean; cook; write =report =email; do; wash dish; fix; move/옮기다; carry | rest; sleep; \
 watch; listen_to =music =radio; dance; \
@@ -194,7 +194,7 @@ cry | write =letter; watch =movie; listen_to =song =music
 laugh | watch =movie =television; dance; play team
 """
 
-# What people may be told, allowed and forbidden to do, and what they propose.
+# Actions that people request, forbid, permit and propose, and actions that people have to do.
 REQUESTED = """
 open; close; turn_on; turn_off; clean; wash; eat; drink; read; write =letter =email =report; study; do; \
 finish; practice; sing; \
@@ -249,7 +249,7 @@ meet; wait_for; invite; prepare; visit; sleep; walk; run; swim; work; rest; danc
 get_up; go; \
 come; return; move/이사하다; leave; live; stay; sit; open; move/옮기다
 """
-# What "will you" asks about as a plan; of small tasks it reads as a request ("Will you open the door?").
+# Plans that a question with "will you" asks about. With a small task, "Will you open the door?" is a request.
 PLANS = """
 leave; travel; visit; move/이사하다; go; return; stay; live; study; learn; teach; work; practice; exercise; \
 swim; meet; invite; build; raise; take/타다; ride; write =novel; \

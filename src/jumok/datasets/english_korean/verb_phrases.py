@@ -172,11 +172,11 @@ def english_predicate(
         return (RoleWord(BE[tense, agreement], role),), middle, rest
     if mode.name == "experience":
         never = (RoleWord("never", "not"),) if negative else ()
-        return (RoleWord(_inflected(finite, "present", agreement), role),), never, rest
+        return (RoleWord(_inflect(finite, "present", agreement), role),), never, rest
     if negative or question:
         auxiliary = "did" if tense == "past" else "does" if agreement == "third" else "do"
         return (RoleWord(auxiliary, "auxiliary"),), middle, (RoleWord(finite.base, role), *rest)
-    return (), (), (RoleWord(_inflected(finite, tense, agreement), role), *rest)
+    return (), (), (RoleWord(_inflect(finite, tense, agreement), role), *rest)
 
 
 def _modal_predicate(lexeme: Verb | Adjective, mode: Mode, tense: str, negative: bool) -> EnglishParts:
@@ -197,7 +197,7 @@ def _finite_verb(lexeme: Verb | Adjective, mode: Mode) -> tuple[VerbForms, str, 
     if isinstance(lexeme, Adjective):
         return _BE, "be", (RoleWord(lexeme.english, "verb"),)
     role = "be" if lexeme is COPULA else "verb"
-    return lexeme.forms, role, _following(lexeme)
+    return lexeme.forms, role, _words_after(lexeme)
 
 
 _CONNECTOR_ROLES = {"how": "how", "going": "helper"}
@@ -206,14 +206,14 @@ _CONNECTOR_ROLES = {"how": "how", "going": "helper"}
 def _main_words(lexeme: Verb | Adjective, form: str) -> tuple[RoleWord, ...]:
     if isinstance(lexeme, Adjective):
         return (RoleWord(lexeme.english, "verb"),)
-    return (RoleWord(str(getattr(lexeme.forms, form)), "verb"), *_following(lexeme))
+    return (RoleWord(str(getattr(lexeme.forms, form)), "verb"), *_words_after(lexeme))
 
 
-def _following(lexeme: Verb) -> tuple[RoleWord, ...]:
+def _words_after(lexeme: Verb) -> tuple[RoleWord, ...]:
     return tuple(RoleWord(word, "connector" if word in _PREPOSITIONS else "verb") for word in lexeme.after)
 
 
-def _inflected(forms: VerbForms, tense: str, agreement: str) -> str:
+def _inflect(forms: VerbForms, tense: str, agreement: str) -> str:
     if tense == "past":
         return forms.past
     return forms.third if agreement == "third" else forms.base
@@ -231,7 +231,7 @@ def korean_predicate(
 ) -> tuple[RoleEojeol, ...]:
     """Return the eojeols of a predicate: 가지 않을 것이다.
 
-    `final` is the function of the last word: a statement or question (polite or not), or a conjunction.
+    `final` is the function of the final ending: a key of `_FINALS`, such as "statement", "polite" or "if".
     """
     base, before, roles = lexeme.stem, lexeme.before, _VERB
     suppletive = honorific and lexeme.honorific_stem is not None and mode.name not in ("look", "become")
@@ -243,8 +243,10 @@ def korean_predicate(
         base = with_honorific(base)
     eojeols = [RoleEojeol(text, _VERB, ()) for text in before]
     if mode.name != "simple":
-        joined, base, roles, negative = _with_helper(base, mode, negative, honorific, first_or_second_person)
-        eojeols += joined
+        main_eojeols, base, roles, negative = _with_helper(
+            base, mode, negative, honorific, first_or_second_person
+        )
+        eojeols += main_eojeols
     if negative and final in _PROHIBITIONS:
         return (
             *eojeols,
@@ -260,7 +262,7 @@ def korean_predicate(
 
 
 def _main_verb_is_honorific(honorific: bool, mode: Mode, negative: bool, final: str) -> bool:
-    """Return whether the main verb takes -시-: not if another verb does (가지 않으신다, 만나러 오신다)."""
+    """Return whether the main verb takes -시-. Another verb takes it in 가지 않으신다 and 만나러 오신다."""
     is_on_negation = negative and mode.name in ("simple", "must")
     return honorific and mode.honorific_on == "main" and not is_on_negation and final != "purpose"
 
@@ -268,7 +270,7 @@ def _main_verb_is_honorific(honorific: bool, mode: Mode, negative: bool, final: 
 def _with_negation(base: Stem, honorific: bool, *, is_simple: bool) -> Stem:
     """Return 않다, or 못하다 after verbs whose negation is inability.
 
-    If `honorific`, it takes -시-, unless `base` already has it.
+    If `honorific` is true, the negation takes -시-, unless `base` already has -시-.
     """
     if is_simple and f"{base.text}다" in _INABILITY:
         negation = Stem("못하", "verb")
@@ -304,7 +306,7 @@ def _with_helper(
         RoleEojeol(text, _ROLES_BETWEEN[text], ("verb", "helper", "connector")) for text in mode.between
     ]
     helper, roles = mode.stem, _HELPER
-    if mode.name == "want" and not first_or_second_person:  # others: 가고 싶어 한다
+    if mode.name == "want" and not first_or_second_person:  # a third person: 가고 싶어 한다
         eojeols.append(RoleEojeol("싶어", ("helper",), ("verb", "connector")))
         helper = _WISHES
     if negative and mode.negative is not None:
@@ -317,7 +319,7 @@ def _with_helper(
 # The roles of the words in `Mode.between`.
 _ROLES_BETWEEN = {"수": ("helper",), "안": ("not",), "것을": ("verb",), "적이": ("helper",), "줄": ("how",)}
 
-# The function of the last word, and its ending in each tense; a second part is a separate word.
+# Function of the last verb → tense → its ending, and the separate word that follows it, or "".
 _FINALS: dict[str, dict[str, tuple[str, str]]] = {
     "statement": {"present": ("ㄴ다", ""), "past": ("어ㅆ다", ""), "future": ("으ㄹ", "것이다")},
     "polite": {"present": ("어요", ""), "past": ("어ㅆ어요", ""), "future": ("으ㄹ", "거예요")},

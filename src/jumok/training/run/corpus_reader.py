@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from jumok.config.derive import CorpusFacts
 from jumok.data.cleaning import Cleaner
 from jumok.data.hold_out import HoldOut, hold_out_from_hashes, sentence_key, source_hashes
-from jumok.data.picture_corpora import typical_picture
+from jumok.data.picture_corpora import median_side_and_grey
 from jumok.data.spool import Spool, SpooledPairs, should_spool
 from jumok.data.store import CorpusPairs
 from jumok.errors import DataError
@@ -226,7 +226,7 @@ class CorpusReader:
         scale = num_training / max(num_counted, 1)
         corpus = self.corpora[0]
         sampled_pictures = self.every(max(self.num_pairs // MIN_MEASURED_PICTURES, 1))
-        side, grey = typical_picture(sampled_pictures) if corpus.pictures else (0, False)
+        side, grey = median_side_and_grey(sampled_pictures) if corpus.pictures else (0, False)
         return CorpusFacts(
             pairs=num_training,
             source_words=round(source.total() * scale),

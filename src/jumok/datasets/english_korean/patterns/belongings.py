@@ -1,4 +1,7 @@
-"""Possession and need, and the questions "where", "how many" and "whose"."""
+"""Possession and need, and the questions "where", "how many" and "whose".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +123,7 @@ def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
     return the_phrase(scene, entry, p_adjective=0.2)
 
 
-_SOUGHT = nouns_of("kin =teacher =professor")  # none that can be "this doctor", whom the speaker sees
+_SOUGHT = nouns_of("kin =teacher =professor")  # nobody asks where "this doctor" is
 _LOST_THINGS = nouns_of("portable small goods")
 
 

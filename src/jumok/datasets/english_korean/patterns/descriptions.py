@@ -1,4 +1,7 @@
-"""Descriptions of people and things, and the weather."""
+"""Descriptions of people and things, and the weather.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -128,13 +131,13 @@ def personal_degree(scene: Scene) -> Complement:
 
 def comparison(scene: Scene) -> Sentence:
     """The dog is bigger than the cat. My bag is heavier than Minsu's bag."""
-    comparative, adjective, compared, same = scene.pick(_COMPARISONS)
+    comparative, adjective, pairs, things = scene.pick(_COMPARISONS)
     scene.used.add(adjective)  # not "the tall boy is taller"
-    if same and scene.chance(0.3):
-        first = second = scene.pick_new(same)
+    if things and scene.chance(0.3):
+        first = second = scene.pick_new(things)
         subject, other = _two_of_a_kind(scene, first)
     else:
-        first, second = scene.pick_new(compared)
+        first, second = scene.pick_new(pairs)
         subject, other = _definite(scene, first), _definite(scene, second)
     scene.note_combination(adjective, first)
     is_lasting = adjective in CHARACTERS or "study" in first.classes
@@ -180,7 +183,7 @@ _COMPARATIVE_FORMS = {
 
 
 def _ordered_pairs(chains: str) -> list[tuple[Noun, Noun]]:
-    """Return the pairs (more, less) of the chains; nouns of one level, in both orders."""
+    """Return the pairs (more, less) of the chains. Two nouns of one level give a pair in each order."""
     pairs = []
     for chain in chains.split(";"):
         levels = [nouns_of(" ".join(f"={name}" for name in level.split())) for level in chain.split("<")]
@@ -192,7 +195,7 @@ def _ordered_pairs(chains: str) -> list[tuple[Noun, Noun]]:
 
 
 def _read_comparisons() -> tuple[tuple[str, Adjective, tuple[tuple[Noun, Noun], ...], tuple[Noun, ...]], ...]:
-    """Return each comparative with its adjective, the pairs of nouns that it fits, and things with owners."""
+    """Return each comparative with its adjective, pairs of nouns to compare, and things that have owners."""
     rows = []
     for line in comparisons.CHAINS.strip().splitlines():
         names, chains = line.split("|")
@@ -266,7 +269,7 @@ def something_becomes(scene: Scene) -> Sentence:
         entry = scene.pick_new(things)
         scene.note_combination(adjective, entry)
         subject = _definite(scene, entry)
-        subject.definite = False  # a change is news: 방이 어두워졌다
+        subject.definite = False  # a change is new information: 방이 어두워졌다
     else:
         subject = person_subject(scene, PERSON)
     is_predictable = adjective.english not in ("sad", "lonely", "tired")
@@ -274,7 +277,7 @@ def something_becomes(scene: Scene) -> Sentence:
     return make_statement(scene, Clause(subject, adjective, tense=tense, mode="become"))
 
 
-# Adjectives that a person ("") or one of these things can become: a shirt does not become clean by itself.
+# Adjective → the things that can become so; "" means people. A shirt does not become clean by itself.
 _CHANGES = {
     "happy": "", "sad": "", "busy": "", "healthy": "", "lonely": "", "tired": "",
     "dirty": "room =shirt =coat =shoes =socks =river =car", "dark": "room =office", "bright": "room =office",

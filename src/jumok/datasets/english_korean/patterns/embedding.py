@@ -1,4 +1,7 @@
-"""Relative clauses, and clauses after "think" and "hope"."""
+"""Relative clauses, and clauses after "think" and "hope".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +47,9 @@ from jumok.datasets.english_korean.patterns.linking import without_ambiguous_ten
 from jumok.datasets.english_korean.scene import Scene, Sentence, Word, words
 
 
-def thing_that_somebody(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
+def _thing_with_relative_clause(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     """Return a thing with a relative clause: the book that I bought yesterday, 내가 어제 산 책."""
-    scene.used.update((entry, THAT_USED, "he", "she"))  # "he wore the hat that he bought" needs 자기
+    scene.used.update((entry, THAT_USED, "he", "she"))  # "he wore the hat that he bought" would need 자기
     scene.note_combination(verb, entry)
     subject = person_subject(scene, verb.subjects)
     complements = time_of_action(scene, Action(verb, [], entry), "past") if scene.chance(0.3) else []
@@ -74,7 +77,7 @@ _RELATIVE_THINGS = tuple(
 
 
 def _adjectives_after(verb: Verb, entry: Noun) -> tuple[Adjective, ...]:
-    """Return the adjectives that fit an object of this verb: a cake that somebody baked is not expensive."""
+    """Return the adjectives that fit an object of this verb: a cake that somebody bakes has no price."""
     return tuple(
         adjective
         for adjective in ADJECTIVES
@@ -92,7 +95,7 @@ _DESCRIBED_THINGS = tuple(
 )
 
 
-def person_who(scene: Scene) -> NounPhrase:
+def person_with_relative_clause(scene: Scene) -> NounPhrase:
     """Return a person with a relative clause: the man who lives in Seoul, 서울에 사는 남자."""
     entry = scene.pick_new(_PEOPLE_WITH_RELATIVE_CLAUSE)
     the, who_word = words(["the", "who"])
@@ -137,7 +140,7 @@ _PEOPLE_WITH_RELATIVE_CLAUSE = nouns_of("job =man =woman")
 def the_thing_that(scene: Scene) -> Sentence:
     """The book that I read yesterday is interesting."""
     verb, entry, adjectives = scene.pick(_DESCRIBED_THINGS)
-    phrase = thing_that_somebody(scene, verb, entry)
+    phrase = _thing_with_relative_clause(scene, verb, entry)
     adjective = scene.pick(adjectives)
     scene.note_combination(adjective, entry)
     is_gone = verb.forms.base in ("sell", "send", "lose")
@@ -152,7 +155,7 @@ def somebody_knows_the_person_who(scene: Scene) -> Sentence:
     if "future" in tenses:
         scene.used.add("you")  # nobody tells people whom they will meet
     subject = person_subject(scene, verb.subjects)
-    phrase = person_who(scene)
+    phrase = person_with_relative_clause(scene)
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     clause = make_clause(
         scene, Action(verb, [object_complement]), subject, tense=scene.pick(tenses), p_negative=0.15
@@ -168,7 +171,7 @@ _ACQUAINTED = (
 
 def the_person_who_does(scene: Scene) -> Sentence:
     """The woman who works at the bank likes coffee."""
-    subject = person_who(scene)
+    subject = person_with_relative_clause(scene)
     action = frame_action(scene, _TELLING)
     clause = make_clause(scene, action, subject, p_negative=0.1)
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
@@ -180,8 +183,8 @@ _TELLING = without_ambiguous_tense(read_frames(scripts.TELLING))
 def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     """I lost the umbrella that my father bought."""
     verb = scene.pick(_HANDLING)
-    making, entry = scene.pick(_HANDLED[verb])
-    phrase = thing_that_somebody(scene, making, entry)
+    relative_verb, entry = scene.pick(_HANDLED[verb])
+    phrase = _thing_with_relative_clause(scene, relative_verb, entry)
     tense = pick_tense(scene, verb, ("past", "future"))
     if tense == "future":
         scene.used.add("you")
@@ -197,11 +200,11 @@ def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
 _HANDLING = human_verbs("lose find sell use eat break fix wear wash move")
 _HANDLED = {
     verb: tuple(
-        (making, entry)
-        for making, entry in _RELATIVE_THINGS
+        (relative_verb, entry)
+        for relative_verb, entry in _RELATIVE_THINGS
         if entry in verb.objects
         and not (verb.forms.base == "sell" and "food" in entry.classes)
-        and making.forms.base in ("buy", "make", "borrow", "bring", "choose", "bake", "receive")
+        and relative_verb.forms.base in ("buy", "make", "borrow", "bring", "choose", "bake", "receive")
     )
     for verb in _HANDLING
 }

@@ -38,7 +38,8 @@ def _read_item(item: str) -> list[Frame]:
             continue
         complements = verb.places if verb.adpositions[0] else verb.objects
         entries = tuple(entry for entry in complements if accepted is None or entry in accepted)
-        # A verb with objects or goals needs one that is accepted; a verb without them is named without nouns.
+        # A verb with objects or goals fits if one of them is accepted. A verb without objects and goals fits
+        # if the item names no nouns.
         if bool(entries) == bool(complements) and (accepted is None or complements):
             frames.append(Frame(verb, entries))
     if not frames:
@@ -68,7 +69,7 @@ def frame_action(scene: Scene, frames: Frames, *, generic: bool = False) -> Acti
 
 
 def fitting_subject(scene: Scene, *actions: Action) -> NounPhrase:
-    """Return a person who can do all of these: homework is for children, driving for adults."""
+    """Return a person who can do all of these actions: children do homework, adults drive."""
     subjects = next(
         (action.verb.subjects for action in actions if "person" not in action.verb.subjects),
         actions[0].verb.subjects,

@@ -1,4 +1,7 @@
-"""Identity: "X is a nurse", "this is my bag"."""
+"""Identity: "X is a nurse", "this is my bag".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def copula_eojeols(subject: NounPhrase, complement: NounPhrase, clause: Clause, 
 
 def somebody_is_something(scene: Scene) -> Sentence:
     """My younger sister is a nurse."""
-    scene.used.add("you")  # people know what they are
+    scene.used.add("you")  # nobody tells people their own profession
     subject = person_subject(scene, PERSON, pool=_WITHOUT_PROFESSION)
     entry = scene.pick_new(_JOBS)
     tense = scene.pick(("present", "present", "past"))
@@ -60,7 +63,7 @@ def somebody_is_something(scene: Scene) -> Sentence:
 
 
 def profession(scene: Scene, entry: Noun, subject: NounPhrase, *, p_adjective: float) -> NounPhrase:
-    """Return "a nurse", "a famous singer", or "singers" after a plural, which Korean does not mark."""
+    """Return "a nurse", "a famous singer", or "singers" after a plural subject. Korean has no plural here."""
     if subject.agreement == "plural" and subject.english[0].text != "you":
         head = words(entry.plural)
         return NounPhrase(head, entry.korean, head)

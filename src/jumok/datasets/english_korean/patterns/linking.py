@@ -1,4 +1,7 @@
-"""Two clauses with a conjunction: and, but, so, because, if, when, before, after, while, in order to."""
+"""Two clauses with a conjunction: and, but, so, because, if, when, before, after, while, in order to.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +85,7 @@ def random_pronoun(scene: Scene, *, you: bool = False) -> NounPhrase:
     """Return a pronoun as a subject that can be repeated."""
     names = ["I", "I", "we", "they"]
     if HIS_OR_HER_USED not in scene.used:
-        names += ["he", "she"]  # else "he … his" might need 자기
+        names += ["he", "she"]  # otherwise "he … his" might need 자기
     if you and not scene.polite:
         names.append("you")
     return pronoun_subject(scene, scene.pick(names))
@@ -112,7 +115,7 @@ ACTIONS_AT = {place: actions for place in nouns_of("destination") if (actions :=
 _GOALS = tuple(ACTIONS_AT)
 INDOOR_GOALS = nouns_of("=home =library =cafe")
 _SEQUENCES = read_rows(scripts.SEQUENCES)
-# "After I wear a hat" would have to be "put on".
+# "After I wear a hat" is not natural English, unlike "After I put on a hat".
 _TIMED_SEQUENCES = tuple(row for row in _SEQUENCES if row[0][0].verb.forms.base != "wear")
 
 
@@ -157,17 +160,17 @@ def consecutive_actions(
     if first.tense == "future":  # "will go and sleep": they share "will"
         second.front = []
         second.roles["will"] = first.roles["will"]
-    joining = Word("and")
-    first.link(joining)
+    conjunction = Word("and")
+    first.link(conjunction)
     is_needed = is_going or first_action.verb.forms.base in ("meet", "buy")
-    return first, second, joining, first.korean("so" if is_needed else "then")
+    return first, second, conjunction, first.korean("so" if is_needed else "then")
 
 
 def and_then(scene: Scene) -> Sentence:
     """I went home and slept."""
-    first, second, joining, opening = consecutive_actions(scene)
+    first, second, conjunction, opening = consecutive_actions(scene)
     korean = opening + second.korean(final_ending(scene), "")
-    return Sentence([*first.statement(), joining, *second.predicate_english()], korean)
+    return Sentence([*first.statement(), conjunction, *second.predicate_english()], korean)
 
 
 _TOPICS = tuple(without_ambiguous_tense(frames) for (frames,) in read_rows(scripts.TOPICS))
@@ -185,19 +188,19 @@ def clauses_on_a_topic(scene: Scene, count: int) -> list[Clause]:
 def and_another_subject(scene: Scene) -> Sentence:
     """I drink coffee, and Minsu drinks tea."""
     first, second = clauses_on_a_topic(scene, 2)
-    comma, joining = words([",", "and"])
-    first.link(joining)
+    comma, conjunction = words([",", "and"])
+    first.link(conjunction)
     korean = first.korean("and") + second.korean(final_ending(scene))
-    return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
+    return Sentence([*first.statement(), comma, conjunction, *second.statement()], korean)
 
 
 def but_another_subject(scene: Scene) -> Sentence:
     """My friend worked, but I slept. Minsu drank coffee, but I drank tea."""
     first, second = contrasting_clauses(scene)
-    comma, joining = words([",", "but"])
-    first.link(joining)
+    comma, conjunction = words([",", "but"])
+    first.link(conjunction)
     korean = first.korean("but") + second.korean(final_ending(scene))
-    return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
+    return Sentence([*first.statement(), comma, conjunction, *second.statement()], korean)
 
 
 def contrasting_clauses(
@@ -250,12 +253,12 @@ def likes_but_not(scene: Scene) -> Sentence:
         [Complement(disliked_phrase.english, disliked_phrase.korean("은"), OBJECT_RANK, KOREAN_OBJECT_RANK)],
         negative=True,
     )
-    comma, joining = words([",", "but"])
-    first.link(joining)
+    comma, conjunction = words([",", "but"])
+    first.link(conjunction)
     korean = (
         shared_topic(subject, repeated) + first.korean("but", "") + second.korean(final_ending(scene), "")
     )
-    return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
+    return Sentence([*first.statement(), comma, conjunction, *second.statement()], korean)
 
 
 _LIKE = next(verb for verb in TRANSITIVE if verb.forms.base == "like")
@@ -317,7 +320,10 @@ def indoor_actions(scene: Scene) -> tuple[Action, Action]:
 def effect_of(
     scene: Scene, state: Adjective | None, subject: NounPhrase | None, tense: str, *, contrary: bool = False
 ) -> Clause:
-    """Return what somebody does or does not do in a state (None: bad weather); the reverse if `contrary`."""
+    """Return a clause about what somebody does or does not do because of a state.
+
+    The state None is bad weather. If `contrary` is true, the clause is negated: "I was tired, but I worked".
+    """
     scene.used.add("you")
     done, not_done = (INDOORS, OUTDOORS) if state is None else _EFFECTS[state]
     positive = bool(done) and scene.chance(0.6)
@@ -328,7 +334,7 @@ def effect_of(
 
 
 def state_and_effect(
-    scene: Scene, joining: Word, *, tense: str, contrary: bool = False, effect_tense: str = ""
+    scene: Scene, conjunction: Word, *, tense: str, contrary: bool = False, effect_tense: str = ""
 ) -> tuple[Clause, Clause, list[Eojeol]]:
     """Return a state, its effect on the same person, and their topic: 나는 피곤해서 집에서 쉬었다."""
     subject = random_pronoun(scene)
@@ -336,7 +342,7 @@ def state_and_effect(
     while contrary and state.english == "happy":
         state = scene.pick(_STATES_WITH_EFFECT)
     first = Clause(subject, state, tense=tense)
-    first.link(joining)
+    first.link(conjunction)
     repeated = repeated_subject(subject)
     return (
         first,
@@ -347,64 +353,64 @@ def state_and_effect(
 
 def state_but(scene: Scene) -> Sentence:
     """He was sick, but he went to school."""
-    comma, joining = words([",", "but"])
+    comma, conjunction = words([",", "but"])
     tense = scene.pick(("present", "past"))
-    first, second, topic = state_and_effect(scene, joining, tense=tense, contrary=True)
+    first, second, topic = state_and_effect(scene, conjunction, tense=tense, contrary=True)
     korean = topic + first.korean("but", "") + second.korean(final_ending(scene), "")
-    return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
+    return Sentence([*first.statement(), comma, conjunction, *second.statement()], korean)
 
 
 def state_so(scene: Scene) -> Sentence:
     """I was tired, so I went home."""
-    comma, joining = words([",", "so"])
-    first, second, topic = state_and_effect(scene, joining, tense=scene.pick(("present", "past")))
+    comma, conjunction = words([",", "so"])
+    first, second, topic = state_and_effect(scene, conjunction, tense=scene.pick(("present", "past")))
     korean = topic + first.korean("so", "") + second.korean(final_ending(scene), "")
-    return Sentence([*first.statement(), comma, joining, *second.statement()], korean)
+    return Sentence([*first.statement(), comma, conjunction, *second.statement()], korean)
 
 
 def because(scene: Scene) -> Sentence:
     """Because it rained, we did not play soccer."""
-    joining, comma = words(["because", ","])
+    conjunction, comma = words(["because", ","])
     tense = scene.pick(("present", "past"))
     if scene.chance(0.5):
         cause = weather_clause(scene, tense)
-        cause.link(joining)
+        cause.link(conjunction)
         effect = effect_of(scene, None, None, tense)
         korean = cause.korean("so") + effect.korean(final_ending(scene))
     else:
-        cause, effect, topic = state_and_effect(scene, joining, tense=tense)
+        cause, effect, topic = state_and_effect(scene, conjunction, tense=tense)
         korean = topic + cause.korean("so", "") + effect.korean(final_ending(scene), "")
-    return Sentence([joining, *cause.statement(), comma, *effect.statement()], korean)
+    return Sentence([conjunction, *cause.statement(), comma, *effect.statement()], korean)
 
 
 def it_rained_so(scene: Scene) -> Sentence:
     """It snowed yesterday, so I cleaned the house."""
     cause = weather_clause(scene, "past", p_time=0.6)
     effect = effect_of(scene, None, None, "past")
-    comma, joining = words([",", "so"])
-    cause.link(joining)
+    comma, conjunction = words([",", "so"])
+    cause.link(conjunction)
     korean = cause.korean("so") + effect.korean(final_ending(scene))
-    return Sentence([*cause.statement(), comma, joining, *effect.statement()], korean)
+    return Sentence([*cause.statement(), comma, conjunction, *effect.statement()], korean)
 
 
 def if_it_rains(scene: Scene) -> Sentence:
     """If it rains tomorrow, I will clean the house."""
-    joining, comma = words(["if", ","])
+    conjunction, comma = words(["if", ","])
     condition = weather_clause(scene, "present")
     if scene.chance(0.6):
         condition.complements = time_complement(scene, "future", NEXT_DAYS)
-    condition.link(joining)
+    condition.link(conjunction)
     result = effect_of(scene, None, None, "future")
     korean = condition.korean("if") + result.korean(final_ending(scene))
-    return Sentence([joining, *condition.statement(), comma, *result.statement()], korean)
+    return Sentence([conjunction, *condition.statement(), comma, *result.statement()], korean)
 
 
 def if_state(scene: Scene) -> Sentence:
     """If I am tired, I will rest at home."""
-    joining, comma = words(["if", ","])
-    condition, result, topic = state_and_effect(scene, joining, tense="present", effect_tense="future")
+    conjunction, comma = words(["if", ","])
+    condition, result, topic = state_and_effect(scene, conjunction, tense="present", effect_tense="future")
     korean = topic + condition.korean("if", "") + result.korean(final_ending(scene), "")
-    return Sentence([joining, *condition.statement(), comma, *result.statement()], korean)
+    return Sentence([conjunction, *condition.statement(), comma, *result.statement()], korean)
 
 
 NEXT_DAYS = frozenset({"day", "night", "weekday"})
@@ -412,7 +418,7 @@ NEXT_DAYS = frozenset({"day", "night", "weekday"})
 
 def if_then(scene: Scene) -> Sentence:
     """If Minsu comes to Seoul, we will prepare dinner."""
-    joining, comma = words(["if", ","])
+    conjunction, comma = words(["if", ","])
     is_same_person = scene.chance(0.5)
     row = scene.pick(_CONSEQUENCES if is_same_person else _REWARDS)
     conditions, results = row
@@ -431,11 +437,11 @@ def if_then(scene: Scene) -> Sentence:
     condition = make_clause(
         scene, condition_action, first_subject, tense="present", p_negative=p_negative, p_manner=0.0
     )
-    condition.link(joining)
+    condition.link(conjunction)
     result = make_clause(
         scene, result_action, second_subject, tense="future", p_negative=p_negative, p_manner=0.0
     )
-    english = [joining, *condition.statement(), comma, *result.statement()]
+    english = [conjunction, *condition.statement(), comma, *result.statement()]
     if is_same_person:
         korean = shared_topic(first_subject, second_subject) + condition.korean("if", "")
         return Sentence(english, korean + result.korean(final_ending(scene), ""))
@@ -449,7 +455,7 @@ _CONSEQUENCES = read_rows(scripts.CONSEQUENCES)
 
 
 def moment_and_lasting_actions(scene: Scene, count: int) -> tuple[Action, list[Action]]:
-    """Return a momentary action and `count` lasting ones at the same place: coming home, sleeping."""
+    """Return a momentary action and `count` lasting actions at the same place: coming home, sleeping."""
     scene.used.add("you")
     if scene.chance(0.6):
         goal = scene.pick_new(_ARRIVALS)
@@ -472,16 +478,16 @@ _MOMENTS = read_frames(scripts.MOMENTS)
 
 def when_then(scene: Scene) -> Sentence:
     """When I came home, my mother was making bread."""
-    joining, comma = words(["when", ","])
+    conjunction, comma = words(["when", ","])
     moment, (lasting,) = moment_and_lasting_actions(scene, 1)
     first = make_clause(scene, moment, tense="past", p_negative=0.0, p_manner=0.0)
-    first.link(joining)
+    first.link(conjunction)
     subject = fitting_subject(scene, lasting)
     second = make_clause(
         scene, lasting, subject, tense="past", mode="progressive", p_negative=0.0, p_manner=0.0
     )
     korean = first.korean("when", "이") + second.korean(final_ending(scene))
-    return Sentence([joining, *first.statement(), comma, *second.statement()], korean)
+    return Sentence([conjunction, *first.statement(), comma, *second.statement()], korean)
 
 
 def before_clause(scene: Scene) -> Sentence:
@@ -495,31 +501,31 @@ def after_clause(scene: Scene) -> Sentence:
 
 
 def _before_or_after(scene: Scene, word: str) -> Sentence:
-    joining, comma = words([word, ","])
+    conjunction, comma = words([word, ","])
     earlier, later = actions_in_turn(scene, _TIMED_SEQUENCES)
     side_action, main_action = (later, earlier) if word == "before" else (earlier, later)
     subject = random_pronoun(scene)
     tense = _tense_of(scene, (earlier, later), ("present", "past"))
     first = make_clause(scene, side_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
-    first.link(joining)
+    first.link(conjunction)
     repeated = repeated_subject(subject)
     second = make_clause(scene, main_action, repeated, tense=tense, p_negative=0.0, p_manner=0.0)
     korean = shared_topic(subject, repeated) + first.korean(word, "") + second.korean(final_ending(scene), "")
-    return Sentence([joining, *first.statement(), comma, *second.statement()], korean)
+    return Sentence([conjunction, *first.statement(), comma, *second.statement()], korean)
 
 
 def while_clause(scene: Scene) -> Sentence:
     """She listens to music while she cooks."""
-    joining = Word("while")
+    conjunction = Word("while")
     main_frames, side_frames = scene.pick(_WHILE)
     main_action, side_action = frame_action(scene, main_frames), frame_action(scene, side_frames)
     subject, tense = random_pronoun(scene), scene.pick(("present", "past"))
     main = make_clause(scene, main_action, subject, tense=tense, p_negative=0.0, p_manner=0.0)
     repeated = repeated_subject(subject)
     side = make_clause(scene, side_action, repeated, tense=tense, p_negative=0.0, p_manner=0.0)
-    side.link(joining)
+    side.link(conjunction)
     korean = shared_topic(subject, repeated) + side.korean("while", "") + main.korean(final_ending(scene), "")
-    return Sentence([*main.statement(), joining, *side.statement()], korean)
+    return Sentence([*main.statement(), conjunction, *side.statement()], korean)
 
 
 _WHILE = read_rows(scripts.WHILE)

@@ -1,4 +1,7 @@
-"""Progressive, ability, wish, obligation, permission, commands and proposals."""
+"""Progressive, ability, wish, obligation, permission, commands and proposals.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Location: "under the table", "at the hospital"."""
+"""Location: "under the table", "at the hospital".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,8 @@ from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
 from jumok.datasets.english_korean.verb_phrases import LOCATED
 
-# Relation, grounds (in, on or near which something is) and figures (what is there): small things are in bags,
-# trees in front of schools.
+# A relation, its grounds and its figures. A figure is a thing that can be in, on or near a ground: small
+# things are in bags, cars are in front of schools.
 _RELATED_NOUNS = tuple(
     (next(entry for entry in RELATIONS if entry.key == relation), nouns_of(grounds), nouns_of(figures))
     for relation, grounds, figures in (
@@ -69,7 +72,7 @@ _RELATED_NOUNS = tuple(
 
 
 def place_and_thing(scene: Scene) -> tuple[Complement, Noun]:
-    """Return a place described by a relation ("under the desk"), and a thing that can be there."""
+    """Return a place that a relation describes ("under the desk"), and a thing that can be there."""
     relation, grounds, figures = scene.pick(_RELATED_NOUNS)
     ground = scene.pick_new(grounds)
     return relation_complement(relation, ground), scene.pick_new(figures)
@@ -167,6 +170,6 @@ def a_person_is_somewhere(scene: Scene) -> Sentence:
 
 
 _WHEREABOUTS = tuple(entry for entry in nouns_of("place") if entry.key not in ("river", "sea"))
-# When people are in a country or city, and when at a place nearby.
+# Kinds of times at which people are in a country or city, and at which they are at a place nearby.
 _AWAY = frozenset({"day", "week", "year", "now"})
 _THERE = frozenset({"day", "morning", "night", "hour", "part", "weekday", "now"})

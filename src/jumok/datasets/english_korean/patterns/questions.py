@@ -1,4 +1,7 @@
-"""Yes-no questions, and questions with "what", "who", "where", "when", "why" and "how"."""
+"""Yes-no questions, and questions with "what", "who", "where", "when", "why" and "how".
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -47,8 +50,8 @@ _TENSES = ("present", "present", "past", "future")
 _EVENT_TENSES = ("past", "past", "future")
 
 
-def _asked_tense(scene: Scene, verb: Verb) -> str:
-    """Return a tense in which people ask about an action: in the present only about habits and states."""
+def _question_tense(scene: Scene, verb: Verb) -> str:
+    """Return a tense in which people ask about an action. The present is only for habits and states."""
     return pick_tense(scene, verb, _TENSES if verb.is_habitual else _EVENT_TENSES)
 
 
@@ -63,7 +66,7 @@ def _tense_to_ask_where_or_when(scene: Scene, action: Action) -> str:
 def does_somebody(scene: Scene) -> Sentence:
     """Do you like cats?"""
     action = any_action(scene)
-    tense = _asked_tense(scene, action.verb)
+    tense = _question_tense(scene, action.verb)
     # "Will you open the door?" is a request and not a question, so "you" is excluded.
     would_be_request = tense == "future" and (action.verb, action.entry) not in _PLANS
     if would_be_request:
@@ -132,7 +135,7 @@ def what(scene: Scene) -> Sentence:
     word = Word("what")
     unknown = "어디를" if verb.forms.base == "visit" else "무엇을"
     complements = [Complement([], [Eojeol(unknown, (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
-    tense = _asked_tense(scene, verb)
+    tense = _question_tense(scene, verb)
     if verb.places and scene.chance(0.4):
         complements.append(place_complement(scene, verb, verb.places))
     if scene.chance(0.3):
@@ -147,7 +150,7 @@ _KOREAN_VERBS_PER_ENGLISH = Counter(
         ((verb.forms.base, verb.after), verb.stem) for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION)
     }
 )
-# Verbs with one translation only, because "what" does not tell which object is meant.
+# Verbs with one translation. Other verbs have a translation per object, and "what" does not name an object.
 _WHAT_VERBS = tuple(
     verb
     for verb in TRANSITIVE
@@ -181,7 +184,7 @@ def who(scene: Scene) -> Sentence:
     subject = NounPhrase([word], "누구", (word,))
     subject.definite = False
     action = any_action(scene)
-    tense = _asked_tense(scene, action.verb)
+    tense = _question_tense(scene, action.verb)
     clause = make_clause(scene, action, subject, tense=tense, p_negative=0.0, p_time=0.2, p_place=0.2)
     return Sentence(clause.statement(), clause.korean(final_ending(scene, question=True), "이"), "?")
 
@@ -231,7 +234,7 @@ def why(scene: Scene) -> Sentence:
 
 def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     word = Word(english)
-    action = frame_action(scene, _ASKED)
+    action = frame_action(scene, _QUESTIONED_ACTIONS)
     tense = _tense_to_ask_where_or_when(scene, action)
     clause = make_clause(scene, action, tense=tense, question=True, p_negative=0.0, p_you=0.4)
     clause.complements = [
@@ -242,7 +245,7 @@ def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
     return Sentence([word, *sentence.words], sentence.eojeols, "?")
 
 
-_ASKED = tuple(
+_QUESTIONED_ACTIONS = tuple(
     frame
     for frame in WANTED
     if frame.verb.forms.base

@@ -1,4 +1,7 @@
-"""Statements with one action."""
+"""Statements with one action.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
@@ -267,14 +270,15 @@ def two_objects(scene: Scene) -> Sentence:
     first_entry = scene.pick_new(entries)
     second_entry = scene.pick_new(tuple(entry for entry in SIMILAR[first_entry] if entry in entries))
     first, second = _one_of_two(scene, verb, first_entry), _one_of_two(scene, verb, second_entry)
-    joining = Word("and")
-    both = Complement(
-        [*first.english, joining, *second.english],
-        first.korean("과", (joining,)) + second.korean("을"),
+    conjunction = Word("and")
+    both_objects = Complement(
+        [*first.english, conjunction, *second.english],
+        first.korean("과", (conjunction,)) + second.korean("을"),
         OBJECT_RANK,
         KOREAN_OBJECT_RANK,
     )
-    return make_statement(scene, make_clause(scene, Action(verb, [both]), p_negative=0.0, p_time=0.2))
+    action = Action(verb, [both_objects])
+    return make_statement(scene, make_clause(scene, action, p_negative=0.0, p_time=0.2))
 
 
 def _one_of_two(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
@@ -333,14 +337,14 @@ def two_people_do(scene: Scene) -> Sentence:
     """Minsu and Yuna play soccer together."""
     action = frame_action(scene, _JOINT_ACTIONS)
     first, second = scene.pick_new(_NAMES), scene.pick_new(_NAMES)
-    left, joining, right, together = (
+    left, conjunction, right, together = (
         Word(first.english[0]),
         Word("and"),
         Word(second.english[0]),
         Word("together"),
     )
-    subject = NounPhrase([left, joining, right], second.korean, (right,))
-    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (joining,))]
+    subject = NounPhrase([left, conjunction, right], second.korean, (right,))
+    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (conjunction,))]
     subject.agreement = "plural"
     jointly = Complement([together], [Eojeol("함께", (together,))], MANNER_RANK, KOREAN_COMPANY_RANK)
     return make_statement(
@@ -358,7 +362,7 @@ _TIMED_VERBS = tuple(
     for verb in TRANSITIVE
     if all(fitting_times(verb.times, tense, is_meal=True) for tense in ("past", "future"))
 )
-_OFTEN = frozenset({"laugh", "cry", "get", "buy"})  # what people often do, but at no regular times
+_OFTEN = frozenset({"laugh", "cry", "get", "buy"})  # actions that are frequent, but have no regular times
 _REPEATED, _REPEATED_INTRANSITIVE = (
     tuple(
         verb
@@ -380,7 +384,7 @@ _FRAMES_BY_MANNER = tuple(
     )
     for manner in MANNERS
 )
-# What people never do, and what they do only to one kind of thing.
+# Actions for "He never eats meat", and actions for "I only drink water".
 _AVOIDED = read_frames(
     "eat food =breakfast; drink =beer =coffee =tea =milk =juice; watch; wear =skirt =dress =hat "
     "=coat =gloves =glasses =boots; clean; bake; cook; "

@@ -1,10 +1,13 @@
-"""Sentences with three clauses."""
+"""Sentences with three clauses.
+
+The docstring of a pattern is an example of its sentences.
+"""
 
 from __future__ import annotations
 
 from jumok.datasets.english_korean.clauses import Clause, make_clause, time_complement
 from jumok.datasets.english_korean.patterns.descriptions import final_ending, weather_clause
-from jumok.datasets.english_korean.patterns.embedding import person_who
+from jumok.datasets.english_korean.patterns.embedding import person_with_relative_clause
 from jumok.datasets.english_korean.patterns.frames import fitting_subject, frame_action
 from jumok.datasets.english_korean.patterns.linking import (
     INDOORS,
@@ -25,9 +28,9 @@ from jumok.datasets.english_korean.scene import Scene, Sentence, words
 def three_people(scene: Scene) -> Sentence:
     """I drink coffee, Minsu drinks tea, and Yuna drinks milk."""
     first, second, third = clauses_on_a_topic(scene, 3)
-    comma, second_comma, joining = words([",", ",", "and"])
-    second.link(joining)
-    english = [*first.statement(), comma, *second.statement(), second_comma, joining, *third.statement()]
+    comma, second_comma, conjunction = words([",", ",", "and"])
+    second.link(conjunction)
+    english = [*first.statement(), comma, *second.statement(), second_comma, conjunction, *third.statement()]
     return Sentence(english, first.korean("and") + second.korean("and") + third.korean(final_ending(scene)))
 
 
@@ -38,10 +41,10 @@ def rain_so_and(scene: Scene) -> Sentence:
     first_action, second_action = indoor_actions(scene)
     first = make_clause(scene, first_action, tense="past", p_negative=0.0, p_manner=0.0)
     second = Clause(first.subject, second_action.verb, second_action.complements, tense="past")
-    comma, joining, then = words([",", "so", "and"])
-    cause.link(joining)
+    comma, conjunction, then = words([",", "so", "and"])
+    cause.link(conjunction)
     first.link(then)
-    english = [*cause.statement(), comma, joining, *first.statement(), then, *second.predicate_english()]
+    english = [*cause.statement(), comma, conjunction, *first.statement(), then, *second.predicate_english()]
     return Sentence(
         english, cause.korean("so") + first.korean("then") + second.korean(final_ending(scene), "")
     )
@@ -49,13 +52,20 @@ def rain_so_and(scene: Scene) -> Sentence:
 
 def if_and(scene: Scene) -> Sentence:
     """If it rains tomorrow, I will go home and play the piano."""
-    joining, comma = words(["if", ","])
+    conjunction, comma = words(["if", ","])
     condition = weather_clause(scene, "present")
     if scene.chance(0.7):
         condition.complements = time_complement(scene, "future", NEXT_DAYS)
-    condition.link(joining)
+    condition.link(conjunction)
     first, second, then, first_korean = consecutive_actions(scene, tense="future", is_bad_weather=True)
-    english = [joining, *condition.statement(), comma, *first.statement(), then, *second.predicate_english()]
+    english = [
+        conjunction,
+        *condition.statement(),
+        comma,
+        *first.statement(),
+        then,
+        *second.predicate_english(),
+    ]
     return Sentence(english, condition.korean("if") + first_korean + second.korean(final_ending(scene), ""))
 
 
@@ -84,24 +94,24 @@ def wanted_but_rain_so(scene: Scene) -> Sentence:
 
 def when_two_people(scene: Scene) -> Sentence:
     """When I came home, my mother was making bread, and my younger brother was sleeping."""
-    joining, comma, second_comma, conjunction = words(["when", ",", ",", "and"])
+    when_word, comma, second_comma, and_word = words(["when", ",", ",", "and"])
     moment, lasting = moment_and_lasting_actions(scene, 2)
     first = make_clause(scene, moment, tense="past", p_negative=0.0, p_manner=0.0)
-    first.link(joining)
+    first.link(when_word)
     second, third = (
         make_clause(
             scene, action, fitting_subject(scene, action), tense="past", mode="progressive", p_negative=0.0
         )
         for action in lasting
     )
-    second.link(conjunction)
+    second.link(and_word)
     english = [
-        joining,
+        when_word,
         *first.statement(),
         comma,
         *second.statement(),
         second_comma,
-        conjunction,
+        and_word,
         *third.statement(),
     ]
     return Sentence(
@@ -111,8 +121,8 @@ def when_two_people(scene: Scene) -> Sentence:
 
 def person_who_but_person_who(scene: Scene) -> Sentence:
     """The man who lives in Seoul likes coffee, but the woman who works at the bank likes tea."""
-    first, second = contrasting_clauses(scene, person_who)
-    comma, joining = words([",", "but"])
-    first.link(joining)
-    english = [*first.statement(), comma, joining, *second.statement()]
+    first, second = contrasting_clauses(scene, person_with_relative_clause)
+    comma, conjunction = words([",", "but"])
+    first.link(conjunction)
+    english = [*first.statement(), comma, conjunction, *second.statement()]
     return Sentence(english, first.korean("but") + second.korean(final_ending(scene)))
