@@ -68,7 +68,7 @@ class BatchNorm(nn.Module):
         self.register_buffer("variance", torch.ones(width))
 
     def forward(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
-        """(…, width) -> (…, width); `not_padding` (…) is False at padding; None: no padding."""
+        """(…, width) -> (…, width). `not_padding` (…) is False at padding. None means no padding."""
         if not_padding is None or not self.training:
             return self._normed(states.flatten(0, -2)).view_as(states)
         return torch.zeros_like(states).index_put((not_padding,), self._normed(states[not_padding]))

@@ -39,8 +39,8 @@ class PatchEmbedding(nn.Module):
         self.class_vector = nn.Parameter(torch.empty(width)) if class_token else None
         self.positions = positions
         self.dropout = Dropout(dropout)
-        # Pixel values have a root mean square of about ½, so projected patches get one of about 1, near that
-        # of sinusoidal positions.
+        # Pixel values have a root mean square of about ½. With this initialisation, projected patches have a
+        # root mean square of about 1, which is close to that of sinusoidal positions.
         nn.init.normal_(self.weight, std=2 * grid.values**-0.5)
         if self.class_vector is not None:
             nn.init.normal_(self.class_vector)

@@ -22,7 +22,7 @@ def batch_rows(batch: Batch) -> Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Collects the attention weights of one pass, and holds the edit that rewrites them."""
+    """Collects the attention weights of one pass. `edit` changes the weights of the pass."""
 
     rows: Tensor  # (row,) int64: the sentence of the batch that each row belongs to
     edit: Edit | None = None
@@ -34,7 +34,7 @@ class Probe:
         return bind_edit(self.edit, site=site, layer=layer, rows=self.rows)
 
     def collect(self, site: str, attended: Attended) -> None:
-        """Store the weights, if there are any, as those of the site's next layer."""
+        """Append the weights, if any, to the list of the site. Call this for the layers in order."""
         if attended.weights is not None:
             self.collected.setdefault(site, []).append(attended.weights)
 

@@ -51,13 +51,13 @@ class CellActivations(ABC):
         self.recurrent_at = self.recurrent.unbind(0)  # per step: the extra columns and u
 
     def u_of_gates(self, start: int, end: int) -> tuple[Tensor, ...]:
-        """u of the gates `start` … `end - 1`, one tensor per step."""
+        """Return u of the gates `start` … `end - 1`, one tensor per step."""
         offset = self.extra_columns
         return self.recurrent[..., offset + start * self.width : offset + end * self.width].unbind(0)
 
     @abstractmethod
     def step(self, time: int, x: Tensor) -> Tensor:
-        """Compute the step with inputs x (…, row, num_gates · width); return the state after it."""
+        """Compute the step with inputs x (…, row, num_gates · width), and return the state after the step."""
 
     @abstractmethod
     def final_state(self) -> LayerState:
@@ -69,14 +69,17 @@ class CellActivations(ABC):
 
     @abstractmethod
     def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
-        """Turn a step's factors into gradients in place; return the direct gradient: ∂s' without ∂u Rᵀ."""
+        """Multiply the factors of a step by δ (or γ) in place, which gives the gradients of the step.
+
+        Return the direct gradient of s', which is ∂s' without ∂u Rᵀ, or None if it is 0.
+        """
 
     def begin_backward(self, grad_last: LayerState) -> Tensor:
-        """Store the gradients of the last state; return that of the hidden state for the caller to carry."""
+        """Store the gradients of the last state, and return the gradient of its hidden state."""
         return grad_last[0]
 
     def grad_initial_cell(self) -> LayerState:
-        """The gradient of an LSTM's initial cell; nothing for other cells."""
+        """Return the gradient of the initial cell of an LSTM; () for other layers."""
         return ()
 
 
