@@ -81,10 +81,10 @@ class _WithoutWeights(TorchFunctionMode):
 
 
 def _assign_weights(model: Model, weights: Mapping[str, Tensor]) -> None:
-    """Give every parameter and persistent buffer its stored value; tied ones stay tied.
+    """Give every parameter and persistent buffer its stored value. Tied parameters stay tied.
 
-    `weights` has a tied parameter once, under its first name; `load_state_dict` wants all names. The values
-    are copied, because torch aligns its memory and safetensors does not.
+    `weights` has a tied parameter only under its first name, but `load_state_dict` needs all its names. The
+    values are copied, because torch aligns its memory and safetensors does not.
     """
     named = model.state_dict(keep_vars=True)
     values: dict[int, Tensor] = {}
