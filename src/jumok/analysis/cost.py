@@ -59,7 +59,8 @@ _HEADS: WeakKeyDictionary[TranslationModel, dict[str, int]] = WeakKeyDictionary(
 def _heads_per_site(model: TranslationModel) -> dict[str, int]:
     """Return site → layers · heads, read from the maps of a pair of empty sentences.
 
-    A model that reads pictures takes no empty source, so it gets a black picture with an empty caption.
+    A model that reads pictures cannot read an empty source. For such a model, the pair is a black picture and
+    an empty caption.
     """
     if model not in _HEADS:
         embedding = getattr(model, "source_embedding", None)

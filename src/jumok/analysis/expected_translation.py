@@ -42,7 +42,7 @@ class Contrast:
     """Per source word: by how much it raises log p(own token) − log p(expected token) at that step.
     If the number is positive, the word supports the model's own token. If it is negative, the word supports
     the expected token. None if all tokens are the same, or if a change names single cells, because the
-    deletion of a word would shift their indices."""
+    deletion of a word would shift the indices of these cells."""
 
     @property
     def preference(self) -> float:

@@ -376,5 +376,5 @@ def _select_tokens(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
 
 
 def _token_log_probs(bound_model: BoundModel, ids: Sequence[int]) -> tuple[float, ...]:
-    """Return the log-probability that a model gives each token of a translation, and `</s>` after them."""
+    """Return the log-probability of each token of a translation and of the final `</s>`."""
     return tuple(_select_tokens(bound_model.log_probs(ids), ids).tolist())

@@ -55,7 +55,8 @@ class WordAlignment:
 class GroupEffect:
     """The change in the translation's log-probability when several heads of a site are silenced together.
 
-    It is not the sum of the single effects: redundant heads have an effect only if all of them are silenced.
+    `effect` is not the sum of the effects of single heads, because redundant heads have an effect only if all
+    of them are silenced.
     """
 
     site: str

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 256  # small, so that progress is reported often
 ALL_ON_SPECIAL = 0.95
-"""A query with at least this weight on the special token has no offset: it attends to no word."""
+"""If the special token has at least this weight, a query counts as attending to no word. It has no offset."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ class HeadStatistics:
     """Arrays (layer, head) for one site. Each number is a mean over the queries of a head."""
 
     entropy: NDArray[np.float32]
-    """−Σ α ln α, in nats: 0 if a head attends to one key only, ln n if it attends to all n equally."""
+    """−Σ α ln α, in nats: 0 if a head attends to a single key, ln n if it attends equally to all n keys."""
     distance: NDArray[np.float32] | None
     """Σ α |query position − key position|, in tokens. In the encoder of a picture, the distance between
     patches in rows and columns (Dosovitskiy et al. 2021, figure 7); from words to patches there is none."""

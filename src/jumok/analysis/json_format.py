@@ -386,7 +386,7 @@ def _read_cell(fields: Mapping[str, Any]) -> CellSteps:
 
 
 def _number(value: Any) -> Any:
-    """Round a float. JSON has neither NaN nor infinity: they become null."""
+    """Round a float. NaN and infinity become null, because JSON does not have them."""
     if not isinstance(value, float):
         return value
     return round(value, _DECIMALS) if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""An explanation together with its model: steps of any cell, maps of any hypothesis, effects of silencing."""
+"""An explanation with its model, which can compute steps of cells, maps of hypotheses, and effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Heads = tuple[tuple[int, int], ...]
 
 MAX_DISTANCE_FROM_HALF = 0.2
-"""An example cell has a weight of 0.5 ± this, if its head has such a weight."""
+"""An example cell has a weight of 0.5 ± this value, if its head has such a weight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,9 @@ The signs differ: a word that supports the written token has a positive gradient
 erasure. Minus gradient × input is the first-order estimate of the change in log p(token) if the embedding is
 set to 0. The page shows this estimate, so that both measures of a word that supports the token are below 0.
 
-A weight says where a head reads. The vector that it reads may be short (a small norm), may not matter for the
-word that is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
+A large attention weight does not prove that a word matters. The vector that the head reads may be short (a
+small norm). The vector may not matter for the produced word (a small gradient). The model may get the same
+information from other words (nothing changes if the word is erased).
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class _EmbeddingLeaves:
 
     def __init__(self, model: TranslationModel) -> None:
         self.outputs: list[Tensor] = []
-        # Dropout is the last module of an embedding, so its output is that of the embedding.
+        # Dropout is the last module of an embedding, so the output of dropout is the output of the embedding.
         tables = cast("Iterator[Any]", (model.source_embedding, model.target_embedding))
         self._modules = list(dict.fromkeys(table.dropout for table in tables))
 

@@ -1,6 +1,6 @@
 """The steps from a query and the keys to scores, for each mechanism that has its own steps.
 
-A mechanism that is not listed shows its scores, if it has any, and its weights.
+For all other mechanisms, only the scores, if there are scores, and the weights are shown.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ class SearchRecorder:
         return SearchTree(self._plan.beam, self._plan.length_penalty, tuple(self._steps))
 
     def _report_partial(self, step: int, candidates: tuple[Candidate, ...]) -> None:
-        """Report the text of the first candidate, which is the most probable one, until it is finished."""
+        """Report the text of the most probable candidate of each step, until such a candidate is finished."""
         if self._on_partial is None or not candidates:
             return
         self._on_partial(self._tokenizer.decode(self._tree().ids(step, 0)))

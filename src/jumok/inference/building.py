@@ -54,11 +54,11 @@ class _WithoutWeights(TorchFunctionMode):
     """A mode in which `torch.empty` and `torch.zeros` allocate nothing and random initialisers do nothing.
 
     Weights get the device "meta": a shape and no memory, because a damaged recipe may ask for more memory
-    than the machine has. `with torch.device("meta")` would do the same, but under it random initialisers and
-    the sines of a position table first import torch's compiler, which takes a second. This mode skips the
-    initialisers and computes position tables, which are not stored, as usual. An initialiser that is missing
-    in the list below only costs time: stored weights replace the values that it wrote. A buffer that is not
-    stored must not come from `torch.empty` or `torch.zeros`; `_assign_weights` refuses it.
+    than the machine has. `with torch.device("meta")` would allocate nothing either, but random initialisers
+    and the sines of a position table would first import torch's compiler, which takes a second. This mode
+    skips the initialisers and computes position tables, which are not stored, as usual. An initialiser that
+    is missing in the list below only costs time: stored weights replace the values that it wrote. A buffer
+    that is not stored must not come from `torch.empty` or `torch.zeros`; `_assign_weights` refuses it.
     """
 
     _INITIALISERS = (

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "torch", "ctranslate2")
 CONVERTER_VERSION = 1
-"""Increment it whenever `export` writes different files: models in the cache are then converted again."""
+"""Increment this number if `export` writes different files. Cached models are then converted again."""
 
 PHASES = "phases"
 """Key of a fact of the model card: the number of phases of the training run, if there were several."""
@@ -86,7 +86,7 @@ def load(
     if engine == "torch" or (engine == "auto" and reads_pictures):
         model = _build(stored, tokenizers, device, precision)
         return _make_translator(model, tokenizers, stored, None, chosen_shortlist)
-    # Free the bytes of the weights: a converted copy is smaller, and the model reads them again if needed.
+    # Free the bytes of the weights: a converted copy is smaller, and `_build` reads the weights if needed.
     stored = stored.without_weights()
     lazy_model = LazyModel(lambda: _build(stored, tokenizers, device, precision))
     options: dict[str, Any] = {"cores": cores, "shortlist": chosen_shortlist, "device": device}
@@ -195,9 +195,11 @@ def choose_shortlist(
 
 
 def max_positions_for(recipe: Recipe) -> int:
-    """Return enough positions for the longest source that is not split and, up to a limit, its translation.
+    """Return the number of positions of a converted model.
 
-    A longer translation runs on torch. Raise an UnsupportedError if the source alone is above the limit.
+    The positions cover the longest source that is not split and, up to a limit, the translation of this
+    source. A longer translation runs on torch. Raise an UnsupportedError if the source alone exceeds the
+    limit.
     """
     max_tokens = recipe.training.max_sentence_tokens
     if max_tokens >= MAX_POSITIONS:

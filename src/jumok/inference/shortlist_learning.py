@@ -1,8 +1,8 @@
 """Learn a shortlist from a model's own alignments of the pairs that it was trained on.
 
 The attention weights between source and target tokens are summed over all pairs. Each source token gets the
-target tokens with the largest sums. If both languages share their vocabulary, it also gets itself, because
-translations copy names and numbers.
+target tokens with the largest sums. If both languages share one vocabulary, a source token is also a target
+token of itself, because translations copy names and numbers.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ MAX_CACHED_TERMS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class PairMissingTerms:
-    """A sentence and a translation of it in which terms are missing."""
+    """A sentence, and a translation of this sentence in which terms are missing."""
 
     pair: Pair
     matches: Sequence[TermMatch]

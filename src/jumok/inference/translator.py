@@ -135,7 +135,7 @@ class Translator:
         self.sentences_for_scores: Sentences = "keep"
         """How evaluation handles a line of several sentences by default."""
         self.words_for_terms: dict[str, Sequence[str]] = {}
-        """Term of a glossary → the words that the model writes when the term is its whole input."""
+        """Term of a glossary → the words of the model's translation of the term alone."""
 
     @property
     def source_language(self) -> str:
@@ -180,7 +180,7 @@ class Translator:
     def engine_for(
         self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]
     ) -> Engine:
-        """Return the engine that `translate` uses: `self.engine`, or torch if it cannot run the search."""
+        """Return the engine that `translate` uses: `self.engine` if it supports the search, else torch."""
         plan = self._plan(1, sampling, search)
         return self._engine_for(sampling, plan, len(self.prefix_ids([prefix])[0]))
 

@@ -45,8 +45,8 @@ class Embedding(nn.Module):
     def at_positions(self, tokens: Tensor, positions: Tensor, *, end: int) -> Tensor:
         """Token ids (batch, length) at `positions` (batch, length) -> (batch, length, width).
 
-        All positions are below `end`. The caller passes it, because finding the largest here would wait for
-        the device.
+        All positions are below `end`. The caller passes `end`, because computing the largest position here
+        would wait for the device.
         """
         table: Tensor = self.positions(end)
         return self._embed(tokens, table[positions])

@@ -7,8 +7,8 @@
 
 Layer and RMS norm use one position at a time and ignore `not_padding`. In training, batch norm normalises
 every position by statistics over all positions of the batch, including other sentences and later positions:
-two numbers per feature leak past the causal mask of a decoder. In evaluation, and so in decoding, it uses the
-running statistics, which are stored with the weights: then the result for a sentence does not depend on its
+two numbers per feature leak past the causal mask of a decoder. In evaluation and in decoding, batch norm uses
+the running statistics, which are stored with the weights. So the result for a sentence does not depend on its
 batch.
 """
 

@@ -61,7 +61,7 @@ KERNEL_SCORES = (Additive, LuongConcat)  # other subclasses of Additive may have
 
 
 class TokenEmbedding(nn.Module):
-    """Token embeddings without positions: a recurrent model knows the order from its steps."""
+    """Token embeddings without positions, because a recurrent model reads the tokens in order."""
 
     def __init__(self, *, vocab_size: int, width: int, dropout: float) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class RecurrentDecoder(nn.Module, ABC):
             CELLS[sizes.cell](width if layer else inputs, width, batch_first=True)
             for layer in range(sizes.layers)
         )
-        # W_s of each layer, which makes its initial state. Stored models have it under this name.
+        # W_s of each layer, from which its initial state is computed. Stored models use the name `first`.
         self.first = nn.ModuleList(nn.Linear(sizes.encoder_width, width) for _ in range(sizes.layers))
         self.dropout = Dropout(sizes.dropout)
 

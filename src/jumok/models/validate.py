@@ -95,7 +95,7 @@ def check_model(settings: ModelSettings) -> None:
 
 
 def _check_lengths_and_search(recipe: Recipe) -> None:
-    """Refuse a recipe whose lengths or whose search do not fit its model."""
+    """Refuse a recipe if its lengths or its search settings do not fit its model."""
     _check_learned_positions(recipe)
     _check_max_keys(recipe)
     _check_coverage(recipe)

@@ -114,7 +114,7 @@ class Block:
     """Lines that are translated together."""
 
     number: int
-    first_line: int  # its number in the file, from 1
+    first_line: int  # the number of the block's first line in the file, counted from 1
     texts: Sequence[str]
     job: int = 0  # the index of the job that the block belongs to
 

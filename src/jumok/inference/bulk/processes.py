@@ -1,4 +1,4 @@
-"""Workers on this machine: processes with one model each, which share its cores."""
+"""Workers on this machine. Each worker is a process with a model, and the workers share the cores."""
 
 from __future__ import annotations
 

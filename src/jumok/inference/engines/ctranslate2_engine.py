@@ -44,7 +44,7 @@ SMALL_MODEL_BYTES = 8 * 2**20  # about the size of the caches of a core
 ISA_VARIABLE = "CT2_FORCE_CPU_ISA"
 _NEVER_PRODUCED = (SPECIAL_TOKENS[PAD], SPECIAL_TOKENS[BEGIN])
 
-# CTranslate2 has one seed per process, and a worker reads it when it draws for the first time.
+# CTranslate2 has one seed per process. A worker reads the seed when it first draws a random number.
 _seed_lock = threading.Lock()
 
 
@@ -114,7 +114,7 @@ class CTranslate2Engine:
         self._small = len(files["model.bin"]) < SMALL_MODEL_BYTES
         config = json.loads(files["config.json"])
         self._max_positions: int = config["max_positions"]
-        # A model that another program converted may lack these tokens: their names would stand for <unk>.
+        # A model that another program converted may lack these tokens. CTranslate2 would then suppress <unk>.
         self._never_produced = [[name] for name in config.get("never_produced", _NEVER_PRODUCED)]
         self._translator = self._load(workers=cores or available_cores())
 
@@ -280,7 +280,7 @@ class _PartialOutputs:
 
 
 def _step_callback(partial: _PartialOutputs, group: Sequence[int]) -> Callable[[Any], bool]:
-    """Return a callback for CTranslate2, which calls it after every step in a thread of its own.
+    """Return a callback for CTranslate2, which runs the callback after every step, in CTranslate2's thread.
 
     If the callback returns True, the search stops.
 
@@ -333,7 +333,7 @@ def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: 
 def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
     """Return the source tokens per batch: few enough to fit the caches and to give every worker batches.
 
-    A large model must read its weights in every step, which costs less per sentence in a larger batch. All
+    Every step reads all weights of a large model, which takes less time per sentence in a larger batch. All
     cores of the machine count, not only the engine's: the engines of a server's workers run beside each
     other, and smaller batches save memory.
     """

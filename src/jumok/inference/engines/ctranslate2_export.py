@@ -101,7 +101,10 @@ def unsupported_reason(model: TranslationModel) -> str:
 
 
 def _unsupported_widths(attention: MultiHead) -> str:
-    """Return why CTranslate2 cannot run these heads, or "": it divides a model's width evenly among heads."""
+    """Return why CTranslate2 cannot run these heads, or "".
+
+    CTranslate2 divides the width of a model evenly among its heads.
+    """
     head_width = attention.query.in_features / attention.heads
     widths = {"keys": attention.query.out_features, "values": attention.value.out_features}
     for name, width in widths.items():

@@ -48,7 +48,7 @@ class _LayerWeights(NamedTuple):
     """The weights of a decoder layer. The recurrent weight of the top layer begins with W_q."""
 
     inputs: Tensor  # (context or state of the layer below, gates · width)
-    input_bias: Tensor | None  # None for the first layer: it is part of the token inputs
+    input_bias: Tensor | None  # None for the first layer, whose bias is part of the token inputs
     recurrent: Tensor  # (width, gates · width); for the top layer (width, units + gates · width)
     recurrent_bias: Tensor
     dropout_factors: Tensor | None  # (step, row, width), of the layer's inputs
@@ -135,7 +135,7 @@ def _mask_bias(memory: KeyValues) -> Tensor | None:
 
 
 def _unflatten_outputs(outputs: Sequence[Tensor], num_layers: int) -> _DecoderOutputs:
-    """Give the outputs of `_RunDecoder`, or their gradients, their names."""
+    """Return the outputs of `_RunDecoder`, or the gradients of the outputs, as a named tuple."""
     states, contexts, *last = outputs
     parts = len(last) // num_layers  # 1 tensor per layer; 2 for an LSTM
     by_layer = tuple(tuple(last[start : start + parts]) for start in range(0, len(last), parts))

@@ -60,7 +60,7 @@ def encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Te
 def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Run torch's layer over packed sequences.
 
-    The rows are sorted by length here: if torch sorted them, it would wait for the device at the end.
+    This function sorts the rows by length. If torch sorted the rows, it would wait for the device.
     """
     lengths, order = torch.sort(lengths, descending=True)
     inverse = torch.empty_like(order).scatter_(0, order, torch.arange(len(order))).to(inputs.device)
@@ -175,7 +175,7 @@ class _RunDirections(torch.autograd.Function):
 
 
 def pop_saved(context: Any, name: str) -> Any:
-    """Return an attribute that forward saved on the context, and clear it, so that its memory is freed.
+    """Return an attribute that forward saved on the context, and clear the attribute to free its memory.
 
     Torch frees tensors of `save_for_backward` by itself, but attributes live as long as the loss.
     """

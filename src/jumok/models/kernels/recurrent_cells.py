@@ -1,7 +1,8 @@
 """One step of each recurrent cell, and its gradient by hand.
 
-s' is the state before the step and δ = ∂loss/∂s. x are the inputs, already multiplied by their weights, and
-u = s' R + b; x_g and u_g are their columns of gate g, and a_g = x_g + u_g is its pre-activation.
+s' is the state before the step, s the state after the step, and δ = ∂loss/∂s. x are the inputs, multiplied by
+the input weights, and u = s' R + b. x_g and u_g are the columns of x and u for gate g, and a_g = x_g + u_g is
+the pre-activation of gate g.
 
     rnn    s = tanh(x + u)                                       ∂x = ∂u = δ (1 - s²)
     gru    r = σ(a_r)   z = σ(a_z)   n = tanh(x_n + r u_n)       Cho et al. 2014, as in torch
