@@ -41,14 +41,14 @@ def parse_shard(text: str) -> Shard:
 class BulkProgress:
     """Counts of lines and parts.
 
-    `lines` and `parts` count what this run has translated. `lines_found` and `parts_found` count what earlier
-    runs have translated.
+    `lines` and `parts` are the numbers that this run has translated. `reused_lines` and `reused_parts` are the
+    numbers that earlier runs have translated.
     """
 
     lines: int = 0
-    lines_found: int = 0
+    reused_lines: int = 0
     parts: int = 0
-    parts_found: int = 0
+    reused_parts: int = 0
 
 
 class BulkJob:
@@ -140,8 +140,8 @@ def run_jobs(jobs: Sequence[BulkJob], workers: BulkWorkers, on_part: OnPart) -> 
                 if not has_part:
                     yield replace(block, job=number)
                     continue
-                progress.lines_found += len(block.texts)
-                progress.parts_found += 1
+                progress.reused_lines += len(block.texts)
+                progress.reused_parts += 1
                 on_part(progress)
 
     for block, part in workers.compute(missing_blocks()):
