@@ -91,9 +91,9 @@ def test_the_name_of_a_part_depends_on_everything_that_affects_its_content(chang
 
 def test_each_block_is_sampled_with_a_different_seed() -> None:
     sampled = replace(SETTINGS, sampling={"seed": 1})
-    seeds = [sampled.of_block(number).sampling["seed"] for number in range(3)]  # type: ignore[index]
+    seeds = [sampled.for_block(number).sampling["seed"] for number in range(3)]  # type: ignore[index]
     assert len(set(seeds)) == 3
-    assert SETTINGS.of_block(2) is SETTINGS
+    assert SETTINGS.for_block(2) is SETTINGS
 
 
 def test_a_part_that_is_cut_or_changed_is_treated_as_missing(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ class BulkJob:
         """Yield each block of this shard, and whether its part exists. Equal blocks are yielded once."""
         seen: set[str] = set()
         for block in blocks(self._texts):
-            key = self._settings.of_block(block.number).key(block.texts)
+            key = self._settings.for_block(block.number).key(block.texts)
             self._keys.append(key)
             self._first_lines.append(block.first_line)
             if block.number % self._shard.total == self._shard.number and key not in seen:

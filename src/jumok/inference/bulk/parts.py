@@ -70,7 +70,7 @@ class BulkSettings:
     prefix: str = ""
     output: Output = "text"
 
-    def of_block(self, number: int) -> BulkSettings:
+    def for_block(self, number: int) -> BulkSettings:
         """Return the settings for a block. With sampling, every block has its own seed, as in a stream."""
         if self.sampling is None:
             return self

@@ -45,7 +45,7 @@ class BlockTranslator:
 
     def translate(self, number: int, texts: list[str]) -> bytes:
         """Return the `Part` of a block as bytes."""
-        settings = self._settings.of_block(number)
+        settings = self._settings.for_block(number)
         translations = self._translator.translate(
             texts,
             n_best=settings.n_best,
