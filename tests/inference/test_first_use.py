@@ -44,16 +44,16 @@ def temporary_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def checks_in_children(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def recorded_checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the checks that child processes make, in order: "tokenizers" or "conversion"."""
     checks: list[str] = []
     real = first_use._run
 
-    def recorded(library: str, *arguments: Any) -> bool:
+    def record_and_run(library: str, *arguments: Any) -> bool:
         checks.append({"SentencePiece": "tokenizers", "CTranslate2": "conversion"}[library])
         return real(library, *arguments)
 
-    monkeypatch.setattr(first_use, "_run", recorded)
+    monkeypatch.setattr(first_use, "_run", record_and_run)
     return checks
 
 
@@ -82,23 +82,23 @@ def change_card(folder: Path, name: str | None = None, data: bytes = b"", **reci
     (folder / "jumok.json").write_bytes(json_with_checksum(content))
 
 
-def test_a_model_of_this_user_needs_no_child(tmp_path: Path, checks_in_children: list[str]) -> None:
+def test_a_model_of_this_user_needs_no_child(tmp_path: Path, recorded_checks: list[str]) -> None:
     folder = write_model(tmp_path / "mine")
     assert jumok.load(folder).engine.name == "ctranslate2"
-    assert checks_in_children == []
+    assert recorded_checks == []
 
 
 @pytest.mark.medium
-def test_an_unchecked_folder_is_checked_once(unchecked_folder: Path, checks_in_children: list[str]) -> None:
+def test_an_unchecked_folder_is_checked_once(unchecked_folder: Path, recorded_checks: list[str]) -> None:
     assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
-    assert checks_in_children == ["tokenizers"]
+    assert recorded_checks == ["tokenizers"]
     first = jumok.load(unchecked_folder)
     assert first.engine.name == "ctranslate2"
-    assert checks_in_children == ["tokenizers", "conversion"]
+    assert recorded_checks == ["tokenizers", "conversion"]
     assert len(list(cache_folder().glob("engines/*/model.bin"))) == 1  # stored by the child
     again = jumok.load(unchecked_folder)
     assert again.translate([LINE])[0].text == first.translate([LINE])[0].text
-    assert checks_in_children == ["tokenizers", "conversion"]
+    assert recorded_checks == ["tokenizers", "conversion"]
 
 
 @pytest.mark.medium
@@ -114,13 +114,13 @@ def test_the_first_use_of_a_folder_imports_no_torch(unchecked_folder: Path) -> N
 
 
 def test_without_a_list_of_checked_folders_every_use_is_a_first_use(
-    unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checks_in_children: list[str]
+    unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_checks: list[str]
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "file"))
     for uses in (1, 2):
         assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
-        assert checks_in_children == ["tokenizers"] * uses
+        assert recorded_checks == ["tokenizers"] * uses
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
@@ -167,11 +167,11 @@ def write_picture_model(folder: Path, **source: Any) -> Path:
     return folder
 
 
-def test_a_picture_model_passes_its_first_use(tmp_path: Path, checks_in_children: list[str]) -> None:
+def test_a_picture_model_passes_its_first_use(tmp_path: Path, recorded_checks: list[str]) -> None:
     stored = read_stored_model(write_picture_model(tmp_path / "pictures"))
     for _ in range(2):
         assert loading.open_tokenizers(stored).source.token_shape == (12,)
-    assert checks_in_children == ["tokenizers"]
+    assert recorded_checks == ["tokenizers"]
 
 
 @pytest.mark.parametrize("source", [{"size": 16}, {"patch_size": 4}, {"colour": "grey"}, {"kind": "text"}])
