@@ -289,7 +289,7 @@ def _choose_engine(
     """Return an engine for the converted model, or else the torch engine. With `strict`, raise instead."""
     try:
         require_ctranslate2()
-        private_folder("engines", make=True)  # without it, nothing is converted and torch translates
+        private_folder("engines", make=True)  # if this raises, torch runs the model
         check_conversion(stored)
         return _converted_engine(stored, tokenizers, model, options)
     except UnsupportedError as error:

@@ -1,7 +1,7 @@
 """One teacher-forced pass: the weights at every attention site and the log-probabilities of every step.
 
 The decoder's attention is causal, so one pass over a finished translation gives the weights of every decoding
-step, and search need not collect them.
+step. So the weights need not be collected during the search.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class OutputLayer(nn.Module):
         return log_softmax(linear(states, self.weight, self.bias), dim=-1)
 
     def next_log_probs(self, states: Tensor) -> LogProbs:
-        """The log-probabilities of the next token, from states (row, width)."""
+        """Return the log-probabilities of the next token, given states (row, width)."""
         return LogProbs(self.log_probs(states), self.tokens)
 
 
@@ -80,7 +80,10 @@ class Model(nn.Module, ABC):
             return self.states(batch, Probe(rows=batch_rows(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        """Site -> weights (batch, layer, head, query, key) of one teacher-forced pass; 0 at padded keys."""
+        """Return site -> weights (batch, layer, head, query, key) of one teacher-forced pass.
+
+        The weights of padded keys are 0.
+        """
         batch = batch.to(self.device)
         probe = Probe(rows=batch_rows(batch), edit=edit, collect_weights=True)
         with self.autocast():

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def batch_rows(batch: Batch) -> Tensor:
-    """The rows of a batch with one row per sentence, (batch,): 0, 1, 2 …"""
+    """Return the rows of a batch with one row per sentence, (batch,): 0, 1, 2 …"""
     return torch.arange(len(batch), device=batch.source.device)
 
 
@@ -30,7 +30,7 @@ class Probe:
     collected: dict[str, list[Tensor]] = field(default_factory=dict)  # site -> weights of each layer
 
     def edit_at(self, site: str, layer: int) -> WeightEdit | None:
-        """The edit bound to the attention at that site and layer."""
+        """Return the edit for the attention of this site and layer, or None if there is no edit."""
         return bind_edit(self.edit, site=site, layer=layer, rows=self.rows)
 
     def collect(self, site: str, attended: Attended) -> None:
@@ -39,5 +39,5 @@ class Probe:
             self.collected.setdefault(site, []).append(attended.weights)
 
     def weights(self) -> dict[str, Tensor]:
-        """Site -> the collected weights, (batch, layer, head, query, key)."""
+        """Return site -> the collected weights, (batch, layer, head, query, key)."""
         return {site: torch.stack(layers, dim=1) for site, layers in self.collected.items()}

@@ -311,7 +311,7 @@ class _AttentionLog:
             self._probe.collect("cross", Attended(self._steps[-1].context, torch.cat(weights, dim=2)))
 
     def contexts(self) -> Tensor:
-        """The contexts of all steps, (row, step, width)."""
+        """Return the contexts of all steps, (row, step, width)."""
         return torch.cat([attended.context for attended in self._steps], dim=1)
 
 

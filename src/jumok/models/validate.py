@@ -166,7 +166,7 @@ def head_widths(settings: BlockSettings) -> Widths:
 
 
 def encoder_width(settings: RecurrentSettings) -> int:
-    """The width of the states of a recurrent encoder."""
+    """Return the width of the states of a recurrent encoder."""
     return settings.width if settings.encoder_width is None else settings.encoder_width
 
 

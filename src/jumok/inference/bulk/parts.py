@@ -225,7 +225,7 @@ class PartFolder:
         write_file(self.path / JOINED, json_with_checksum(record), failure_note="The output is complete.")
 
     def has_joined(self, out: Path, settings: BulkSettings) -> bool:
-        """Whether `out` still has the bytes that were joined with these settings. Any input counts."""
+        """Whether `out` still has the bytes that were joined with these settings. Their input may differ."""
         try:
             record = read_json_with_checksum(self.path / JOINED)
             with out.open("rb") as file:

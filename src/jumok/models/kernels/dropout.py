@@ -67,7 +67,7 @@ class Dropout(nn.Module):
         return dropped
 
     def add(self, states: Tensor, output: Tensor) -> Tensor:
-        """`states + dropout(output)` in one pass over memory."""
+        """Return `states + dropout(output)`, computed in one pass over memory."""
         if not self.training or self.probability == 0.0:
             return states + output
         mask, scale = draw_mask(output, self.probability)

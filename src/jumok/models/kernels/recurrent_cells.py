@@ -62,7 +62,7 @@ class CellActivations(ABC):
 
     @abstractmethod
     def final_state(self) -> LayerState:
-        """The state after the last step."""
+        """Return the state after the last step."""
 
     @abstractmethod
     def write_factors(self, blocks: Tensor) -> None:
