@@ -41,8 +41,8 @@ def parse_shard(text: str) -> Shard:
 class BulkProgress:
     """Counts of lines and parts.
 
-    `lines` and `parts` are the numbers that this run has translated. `reused_lines` and `reused_parts` are the
-    numbers that earlier runs have translated.
+    `lines` and `parts` are the numbers that this run has translated. `reused_lines` and `reused_parts` are
+    the numbers that earlier runs have translated.
     """
 
     lines: int = 0
