@@ -65,7 +65,7 @@ def test_a_beam_as_wide_as_all_prefixes_equals_brute_force(
     stepper = TableStepper(vocab_size=vocab_size, seed=seed)
     max_length = 4
     width = len(ordinary_tokens(vocab_size)) ** max_length + 1
-    # Without a penalty the search stops once nothing can beat the best, so only the best is sure to be found.
+    # Without a penalty the search stops as soon as it has the best hypothesis. It may miss all others.
     n_best = 12 if penalty else 1
     plan = SearchPlan(
         beam=width,
@@ -76,9 +76,9 @@ def test_a_beam_as_wide_as_all_prefixes_equals_brute_force(
         extra_tokens=max_length,
     )
     batch = batch_of(source)
-    found = beam_search(stepper, batch, replace(plan, patience_factor=9.0))
+    results = beam_search(stepper, batch, replace(plan, patience_factor=9.0))
     expected = brute_force(stepper, batch, ordinary_tokens(vocab_size), plan)
-    assert_close([[h] for h in found[0]], [[h] for h in expected[:n_best]])
+    assert_close([[h] for h in results[0]], [[h] for h in expected[:n_best]])
 
 
 @settings(max_examples=25, deadline=None)
@@ -128,7 +128,7 @@ def test_log_probabilities_equal_forced_decoding_and_n_best_lists_are_sorted_and
 
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS, sources=SOURCES, plan=PLANS, data=st.data())
-def test_a_prefix_is_respected_and_costs_nothing(
+def test_translations_begin_with_their_prefix_which_adds_nothing_to_the_score(
     seed: int, sources: list[list[int]], plan: SearchPlan, data: st.DataObject
 ) -> None:
     stepper = TableStepper(vocab_size=9, seed=seed)
@@ -136,8 +136,8 @@ def test_a_prefix_is_respected_and_costs_nothing(
     prefixes = [data.draw(st.lists(st.integers(4, 8), max_size=4)) for _ in sources]
     plan = replace(plan, n_best=plan.beam, no_repeat_ngram_size=0, min_length=0)
     for search in (beam_search, greedy_search):
-        found = search(stepper, batch, plan, prefixes=prefixes)
-        for row, (prefix, hypotheses) in enumerate(zip(prefixes, found, strict=True)):
+        results = search(stepper, batch, plan, prefixes=prefixes)
+        for row, (prefix, hypotheses) in enumerate(zip(prefixes, results, strict=True)):
             for hypothesis in hypotheses:
                 assert list(hypothesis.ids[: len(prefix)]) == prefix
                 max_length = max(int(plan.max_lengths(batch)[row]), len(prefix) + 1)
@@ -181,9 +181,9 @@ def test_the_hypotheses_can_be_rebuilt_from_the_reported_steps(
     plan = replace(plan, n_best=plan.beam, min_length=0)
     for search in (beam_search, greedy_search):
         steps: list[SearchStep] = []
-        found = search(stepper, batch_of(*sources), plan, on_step=steps.append)
+        results = search(stepper, batch_of(*sources), plan, on_step=steps.append)
         rebuilt = rebuild(steps)
-        for sentence, hypotheses in enumerate(found):
+        for sentence, hypotheses in enumerate(results):
             for hypothesis in hypotheses:
                 scores = rebuilt[sentence, hypothesis.ids]
                 assert scores == pytest.approx((hypothesis.score, hypothesis.log_prob), abs=1e-5)
@@ -274,7 +274,7 @@ class IgnoresFirstToken(AttendingTableStepper):
 
 
 @pytest.mark.parametrize("search", [beam_search, greedy_search])
-def test_a_token_without_attention_costs_most_and_padding_costs_nothing(search: Search) -> None:
+def test_the_coverage_penalty_is_large_for_an_unattended_token_and_0_for_padding(search: Search) -> None:
     plan = SearchPlan(beam=1, coverage_penalty=1.0)
     sources = [4, 5, 6], [7]
     plain, ignoring = (
@@ -299,7 +299,7 @@ def test_more_hypotheses_than_the_beam_finds_are_refused() -> None:
         beam_search(TableStepper(vocab_size=8, seed=1), batch_of([4]), SearchPlan(beam=3, n_best=7))
 
 
-def test_a_beam_of_one_finds_one_hypothesis_whatever_the_patience_factor() -> None:
+def test_the_message_for_a_large_n_best_depends_on_the_beam() -> None:
     with pytest.raises(RecipeError, match="A beam of 1 finds one hypothesis") as refusal:
         SearchPlan(beam=1, n_best=2, patience_factor=2.0).check_n_best()
     assert "patience_factor" not in str(refusal.value)
@@ -329,7 +329,7 @@ def test_a_plan_follows_the_recipe() -> None:
     "wrong",
     [{"beam": 0}, {"n_best": 0}, {"no_repeat_ngram_size": -1}, {"extra_tokens": 0}, {"patience_factor": 0}],
 )
-def test_a_plan_out_of_range_is_refused(wrong: dict[str, int]) -> None:
+def test_plan_options_out_of_range_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(RecipeError, match=r"Received: (0|-1)\."):
         SearchPlan(**wrong)
 

@@ -56,44 +56,44 @@ def run(out: Path, texts: list[str], workers: UpperCaseWorkers, shard: Shard | N
     return job
 
 
-def test_blocks_are_those_of_a_stream() -> None:
+def test_blocks_have_the_sizes_of_a_stream_and_contain_all_lines() -> None:
     sizes = block_sizes()
     assert [next(sizes) for _ in range(3)] == [256, 2048, 2048]
-    found = list(blocks(lines(5000)))
-    assert [(block.number, block.first_line, len(block.texts)) for block in found] == [
+    split_blocks = list(blocks(lines(5000)))
+    assert [(block.number, block.first_line, len(block.texts)) for block in split_blocks] == [
         (0, 1, 256),
         (1, 257, 2048),
         (2, 2305, 2048),
         (3, 4353, 648),
     ]
-    assert [text for block in found for text in block.texts] == lines(5000)
+    assert [text for block in split_blocks for text in block.texts] == lines(5000)
 
 
-def test_what_was_read_before_an_error_is_a_block() -> None:
+def test_the_lines_before_a_read_error_form_a_block() -> None:
     def broken() -> Iterator[str]:
         yield from lines(300)
         raise DataError("line 301")
 
-    found = blocks(broken())
-    assert [len(next(found).texts), len(next(found).texts)] == [256, 44]
+    split_blocks = blocks(broken())
+    assert [len(next(split_blocks).texts), len(next(split_blocks).texts)] == [256, 44]
     with pytest.raises(DataError, match="line 301"):
-        next(found)
+        next(split_blocks)
 
 
 @pytest.mark.parametrize(
     "change", [{"digest": "b"}, {"options": {"beam": 5}}, {"n_best": 2}, {"output": "json"}, {"prefix": "a"}]
 )
-def test_the_name_of_a_part_depends_on_all_that_affects_its_content(change: dict[str, Any]) -> None:
+def test_the_name_of_a_part_depends_on_everything_that_affects_its_content(change: dict[str, Any]) -> None:
     assert replace(SETTINGS, **change).key(["a"]) != SETTINGS.key(["a"])
     assert SETTINGS.key(["a", "b"]) != SETTINGS.key(["a b"]) != SETTINGS.key(["a"])
     assert replace(SETTINGS, model="elsewhere").key(["a"]) == SETTINGS.key(["a"])
 
 
-def test_blocks_are_sampled_with_seeds_of_their_own() -> None:
+def test_each_block_is_sampled_with_a_different_seed() -> None:
     sampled = replace(SETTINGS, sampling={"seed": 1})
-    seeds = [sampled.of_block(number).sampling["seed"] for number in range(3)]  # type: ignore[index]
+    seeds = [sampled.for_block(number).sampling["seed"] for number in range(3)]  # type: ignore[index]
     assert len(set(seeds)) == 3
-    assert SETTINGS.of_block(2) is SETTINGS
+    assert SETTINGS.for_block(2) is SETTINGS
 
 
 def test_a_part_that_is_cut_or_changed_is_treated_as_missing(tmp_path: Path) -> None:
@@ -108,7 +108,9 @@ def test_a_part_that_is_cut_or_changed_is_treated_as_missing(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1, 0], [1, 1, 2, 0]])
-def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path: Path, order: list[int]) -> None:
+def test_the_output_does_not_depend_on_the_order_or_repetition_of_shards(
+    tmp_path: Path, order: list[int]
+) -> None:
     texts, done = lines(9000), []
     for number in order:
         workers = UpperCaseWorkers()
@@ -120,7 +122,7 @@ def test_shards_in_any_order_and_twice_give_the_same_bytes(tmp_path: Path, order
     assert (tmp_path / "out").read_text() == "".join(f"{text.upper()}\n" for text in texts)
 
 
-def test_a_rerun_does_only_what_is_missing(tmp_path: Path) -> None:
+def test_a_second_run_translates_only_the_missing_blocks(tmp_path: Path) -> None:
     texts, first, second = lines(9000), UpperCaseWorkers(fail_after=2), UpperCaseWorkers()
     with pytest.raises(StorageError, match="killed"):
         run(tmp_path / "out", texts, first)
@@ -140,7 +142,7 @@ def test_after_a_change_only_changed_blocks_are_translated_and_old_parts_are_rem
     assert (tmp_path / "out").read_text().splitlines()[2999:3001] == ["LINE 2999", "ANOTHER LINE"]
 
 
-def test_what_another_process_may_be_writing_stays(tmp_path: Path) -> None:
+def test_only_old_half_written_parts_are_removed(tmp_path: Path) -> None:
     job = run(tmp_path / "out", lines(3), UpperCaseWorkers())
     young, old = job.folder.path / "a.part.tmp-1", job.folder.path / "b.part.tmp-2"
     young.touch()
@@ -151,7 +153,7 @@ def test_what_another_process_may_be_writing_stays(tmp_path: Path) -> None:
     assert not old.exists()
 
 
-def test_files_of_others_in_the_folder_stay(tmp_path: Path) -> None:
+def test_unrelated_files_in_the_part_folder_are_not_removed(tmp_path: Path) -> None:
     folder = tmp_path / "out.parts"
     folder.mkdir()
     (folder / "video-1.part").write_text("a download")
@@ -159,8 +161,8 @@ def test_files_of_others_in_the_folder_stay(tmp_path: Path) -> None:
     assert (folder / "video-1.part").read_text() == "a download"
 
 
-class WritesMeanwhile(UpperCaseWorkers):
-    """While these workers compute, another process writes the output."""
+class WorkersWithConcurrentWriter(UpperCaseWorkers):
+    """Workers that write the output file before they compute, as another process could do."""
 
     def __init__(self, out: Path, text: str) -> None:
         super().__init__()
@@ -172,24 +174,25 @@ class WritesMeanwhile(UpperCaseWorkers):
 
 
 @dataclass(frozen=True)
-class OptionsWithGivenWorkers(BulkOptions):
+class OptionsWithTestWorkers(BulkOptions):
     """Options that start the workers of a test."""
 
-    given: BulkWorkers = field(default_factory=UpperCaseWorkers)
+    test_workers: BulkWorkers = field(default_factory=UpperCaseWorkers)
 
     def start(self, settings: BulkSettings) -> BulkWorkers:
-        return self.given
+        return self.test_workers
 
 
-def test_an_output_that_was_written_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+def test_an_output_that_another_process_has_written_is_not_replaced(tmp_path: Path) -> None:
     text, out = tmp_path / "in", tmp_path / "out"
     text.write_text("one\ntwo\n")
-    for written, refused in (("by hand\n", True), ("ONE\n", True), ("ONE\nTWO\n", False)):
+    for output, is_refused in (("by hand\n", True), ("ONE\n", True), ("ONE\nTWO\n", False)):
         out.unlink(missing_ok=True)
-        options = OptionsWithGivenWorkers("translate", workers=1, given=WritesMeanwhile(out, written))
-        with pytest.raises(StorageError, match="--overwrite") if refused else nullcontext():
+        workers = WorkersWithConcurrentWriter(out, output)
+        options = OptionsWithTestWorkers("translate", workers=1, test_workers=workers)
+        with pytest.raises(StorageError, match="--overwrite") if is_refused else nullcontext():
             translate_files(SETTINGS, [(text, out)], options, InputLines, overwrite=False)
-        assert out.read_text() == written
+        assert out.read_text() == output
 
 
 def test_only_an_unchanged_output_of_the_same_settings_is_replaced_without_overwrite(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Disallowed tokens are masked and the others renormalised, as if masked before the softmax."""
+"""Disallowed tokens get -inf. The other log-probabilities equal a softmax over the allowed tokens."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def test_allowed_tokens_are_renormalised(logit: float) -> None:
     history = torch.tensor([[7, 8, 7], [9, 9, 9], [4, 5, 6], [8, 7, 8], [6, 6, 5]])
     repeated = {0: [8], 1: [9], 3: [7]}  # the second tokens of bigrams that occurred before
     plan = SearchPlan(no_repeat_ngram_size=2, min_length=4)
-    model_log_probs, found = mask_disallowed(LogProbs(logits.log_softmax(dim=-1)), history, plan)
+    model_log_probs, constrained = mask_disallowed(LogProbs(logits.log_softmax(dim=-1)), history, plan)
     assert (model_log_probs[:, [PAD, BEGIN]] == float("-inf")).all()
     assert torch.equal(model_log_probs[:, END:], logits.log_softmax(dim=-1)[:, END:])
     for row in range(5):
         masked = logits[row].clone()
         masked[[PAD, BEGIN, END, *repeated.get(row, [])]] = float("-inf")
-        torch.testing.assert_close(found[row], masked.log_softmax(dim=-1), atol=2e-5, rtol=0)
+        torch.testing.assert_close(constrained[row], masked.log_softmax(dim=-1), atol=2e-5, rtol=0)
 
 
 def test_rows_without_disallowed_tokens_do_not_change() -> None:
@@ -32,8 +32,8 @@ def test_rows_without_disallowed_tokens_do_not_change() -> None:
     values = torch.randn(3, 40).log_softmax(dim=-1)
     history = torch.tensor([[7, 8, 7], [4, 5, 6], [5, 6, 4]])
     plan = SearchPlan(no_repeat_ngram_size=2, min_length=0)
-    _, found = mask_disallowed(LogProbs(values.clone()), history, plan)
+    _, constrained = mask_disallowed(LogProbs(values.clone()), history, plan)
     allowed = [token for token in range(40) if token not in (PAD, BEGIN)]
-    assert torch.equal(found[1:, allowed], values[1:, allowed])
-    assert found[0, 8] == float("-inf")
-    assert (found[:, [PAD, BEGIN]] == float("-inf")).all()
+    assert torch.equal(constrained[1:, allowed], values[1:, allowed])
+    assert constrained[0, 8] == float("-inf")
+    assert (constrained[:, [PAD, BEGIN]] == float("-inf")).all()

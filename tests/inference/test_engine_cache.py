@@ -21,7 +21,7 @@ FILES = {"model.bin": b"weights", "config.json": b"{}"}
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -50,10 +50,10 @@ def test_a_stored_entry_is_found_again() -> None:
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "lose", "manifest"])
-def test_a_damaged_entry_is_created_again(own_folder: Path, damage: str) -> None:
+def test_a_damaged_entry_is_created_again(temporary_cache: Path, damage: str) -> None:
     create = Creator()
     get_or_create({"weights": "a"}, create)
-    [entry] = entries(own_folder)
+    [entry] = entries(temporary_cache)
     file = entry / ("manifest.json" if damage == "manifest" else "model.bin")
     if damage == "lose":
         file.unlink()
@@ -66,25 +66,25 @@ def test_a_damaged_entry_is_created_again(own_folder: Path, damage: str) -> None
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.bin"])
-def test_an_entry_with_a_folder_in_place_of_a_file_is_created_again(own_folder: Path, name: str) -> None:
+def test_an_entry_with_a_folder_in_place_of_a_file_is_created_again(temporary_cache: Path, name: str) -> None:
     get_or_create({"weights": "a"}, Creator())
-    [entry] = entries(own_folder)
+    [entry] = entries(temporary_cache)
     (entry / name).unlink()
     (entry / name).mkdir()
     assert get_or_create({"weights": "a"}, Creator()) == FILES
 
 
-def test_an_entry_that_is_a_broken_link_is_created_again(own_folder: Path) -> None:
+def test_an_entry_that_is_a_broken_link_is_created_again(temporary_cache: Path) -> None:
     get_or_create({"weights": "a"}, Creator())
-    [entry] = entries(own_folder)
-    entry.rename(own_folder / "moved")
-    entry.symlink_to(own_folder / "nowhere")
+    [entry] = entries(temporary_cache)
+    entry.rename(temporary_cache / "moved")
+    entry.symlink_to(temporary_cache / "nowhere")
     assert get_or_create({"weights": "a"}, Creator()) == FILES
     assert entry.is_dir()
 
 
-def test_a_disk_without_locks_is_used_by_several_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a lock, two machines may convert the same model; the first entry stays."""
+def test_the_cache_works_on_a_disk_without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a lock, two machines may convert the same model. The entry that is written first is kept."""
 
     def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
@@ -103,21 +103,21 @@ def test_a_disk_without_locks_is_used_by_several_machines(monkeypatch: pytest.Mo
     assert other.calls == 2
 
 
-def test_an_interrupted_conversion_leaves_nothing(own_folder: Path) -> None:
+def test_an_interrupted_conversion_leaves_no_entry(temporary_cache: Path) -> None:
     def interrupted() -> dict[str, bytes]:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         get_or_create({"weights": "a"}, interrupted)
-    assert entries(own_folder) == []
+    assert entries(temporary_cache) == []
     assert get_or_create({"weights": "a"}, Creator()) == FILES
 
 
 def test_concurrent_callers_create_an_entry_once() -> None:
     create = Creator(seconds=0.2)
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: get_or_create({"weights": "a"}, create), range(4)))
-    assert found == [FILES] * 4
+        results = list(pool.map(lambda _: get_or_create({"weights": "a"}, create), range(4)))
+    assert results == [FILES] * 4
     assert create.calls == 1
 
 
@@ -129,10 +129,10 @@ def test_an_evicted_entry_is_created_again() -> None:
     assert create.calls == 2
 
 
-def test_unused_entries_are_removed_when_another_is_created(own_folder: Path) -> None:
+def test_unused_entries_are_removed_when_another_is_created(temporary_cache: Path) -> None:
     get_or_create({"weights": "old"}, Creator())
     get_or_create({"weights": "recent"}, Creator())
-    old, recent = sorted(entries(own_folder), key=lambda path: path.stat().st_mtime)
+    old, recent = sorted(entries(temporary_cache), key=lambda path: path.stat().st_mtime)
     long_ago = time.time() - cache.MAX_UNUSED_SECONDS - 10
     for path in (old, recent):
         os.utime(path, (long_ago, long_ago))
@@ -140,16 +140,16 @@ def test_unused_entries_are_removed_when_another_is_created(own_folder: Path) ->
     get_or_create({"weights": "new"}, Creator())
     assert not old.exists()
     assert recent.exists()
-    assert len(entries(own_folder)) == 2
+    assert len(entries(temporary_cache)) == 2
 
 
-def test_a_folder_that_cannot_be_written_is_reported(own_folder: Path) -> None:
-    own_folder.write_text("a file")
+def test_a_cache_folder_that_cannot_be_written_is_an_error(temporary_cache: Path) -> None:
+    temporary_cache.write_text("a file")
     with pytest.raises(StorageError, match="JUMOK_CACHE"):
         get_or_create({"weights": "a"}, Creator())
 
 
-def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variables_set_the_cache_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JUMOK_CACHE")
     monkeypatch.setenv("HOME", "/home/somebody")
     monkeypatch.setenv("XDG_CACHE_HOME", "/elsewhere")
@@ -166,12 +166,12 @@ def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
 # --- a cache that others have written to ---
 
 
-def test_a_foreign_entry_with_a_valid_manifest_is_not_used(own_folder: Path) -> None:
+def test_a_foreign_entry_with_a_valid_manifest_is_not_used(temporary_cache: Path) -> None:
     """Another converted model in the place of this one, or changed files with a matching manifest."""
     get_or_create({"weights": "a"}, Creator())
     get_or_create({"weights": "b"}, lambda: {**FILES, "model.bin": b"foreign"})
-    [mine] = [path for path in entries(own_folder) if (path / "model.bin").read_bytes() == b"weights"]
-    [other] = [path for path in entries(own_folder) if path != mine]
+    [mine] = [path for path in entries(temporary_cache) if (path / "model.bin").read_bytes() == b"weights"]
+    [other] = [path for path in entries(temporary_cache) if path != mine]
     shutil.rmtree(mine)
     shutil.copytree(other, mine)
     assert get_or_create({"weights": "a"}, Creator()) == FILES
@@ -181,12 +181,12 @@ def test_a_foreign_entry_with_a_valid_manifest_is_not_used(own_folder: Path) -> 
     assert get_or_create({"weights": "a"}, Creator()) == FILES
 
 
-def test_a_lock_file_that_is_a_link_is_refused_and_its_target_intact(
-    own_folder: Path, tmp_path: Path
+def test_a_lock_file_that_is_a_link_is_refused_and_its_target_is_unchanged(
+    temporary_cache: Path, tmp_path: Path
 ) -> None:
     get_or_create({"weights": "a"}, Creator())
-    [lock] = (own_folder / "engines").glob("*.lock")
-    [entry] = entries(own_folder)
+    [lock] = (temporary_cache / "engines").glob("*.lock")
+    [entry] = entries(temporary_cache)
     shutil.rmtree(entry)
     lock.unlink()
     precious = tmp_path / "precious.txt"
@@ -197,19 +197,19 @@ def test_a_lock_file_that_is_a_link_is_refused_and_its_target_intact(
     assert precious.read_text() == "content"
 
 
-def test_a_folder_that_others_may_write_to_is_refused(own_folder: Path) -> None:
+def test_a_cache_folder_that_other_users_may_write_to_is_refused(temporary_cache: Path) -> None:
     get_or_create({"weights": "a"}, Creator())
-    (own_folder / "engines").chmod(0o777)
+    (temporary_cache / "engines").chmod(0o777)
     with pytest.raises(StorageError, match=r"Other users may write to .*chmod go-w"):
         get_or_create({"weights": "a"}, Creator())
 
 
-def test_leftovers_of_killed_processes_are_removed_after_a_day(own_folder: Path) -> None:
+def test_leftovers_of_killed_processes_are_removed_after_a_day(temporary_cache: Path) -> None:
     get_or_create({"weights": "a"}, Creator())
     for name, days in (("old.tmp-123", 2), ("new.tmp-123", 0)):
-        (own_folder / "engines" / name).mkdir()
+        (temporary_cache / "engines" / name).mkdir()
         then = time.time() - days * 24 * 3600
-        os.utime(own_folder / "engines" / name, (then, then))
+        os.utime(temporary_cache / "engines" / name, (then, then))
     get_or_create({"weights": "b"}, Creator())
-    assert not (own_folder / "engines" / "old.tmp-123").exists()
-    assert (own_folder / "engines" / "new.tmp-123").exists()
+    assert not (temporary_cache / "engines" / "old.tmp-123").exists()
+    assert (temporary_cache / "engines" / "new.tmp-123").exists()

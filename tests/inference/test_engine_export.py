@@ -1,4 +1,4 @@
-"""Export to CTranslate2: what the engine can run is verified, other models are refused with the reason."""
+"""Export to CTranslate2: converted models are verified, and unsupported models are refused."""
 
 from __future__ import annotations
 

@@ -57,12 +57,12 @@ def test_a_transformer_is_converted_and_its_folder_is_not_changed(folder: Path) 
     assert sum(converted == expected for converted, expected in pairs) >= len(LINES) - 1
 
 
-def test_alignments_are_those_of_the_model_itself(folder: Path) -> None:
+def test_alignments_and_attention_do_not_depend_on_the_engine(folder: Path) -> None:
     converted, plain = (jumok.load(folder, engine=engine) for engine in ("ctranslate2", "torch"))
     translation = converted.translate(LINES[:1])[0]
     assert translation.alignment == plain.align(translation.source, translation.text)
-    found, expected = (translator.attention(LINES[0], translation.text) for translator in (converted, plain))
-    assert all((found[site].weights == expected[site].weights).all() for site in expected)
+    actual, expected = (translator.attention(LINES[0], translation.text) for translator in (converted, plain))
+    assert all((actual[site].weights == expected[site].weights).all() for site in expected)
 
 
 PLAIN_TRANSLATION = """
@@ -103,7 +103,7 @@ def test_the_command_imports_no_torch(folder: Path) -> None:
     assert imported == ""
 
 
-def test_sampling_a_stream_wraps_around_the_largest_seed(folder: Path) -> None:
+def test_the_seeds_of_a_stream_wrap_around_the_largest_seed(folder: Path) -> None:
     translator = jumok.load(folder, engine="ctranslate2")
     drawn = translator.stream(LINES, sampling=Sampling(seed=2**32 - 1), look_ahead=2)
     assert len(list(drawn)) == len(LINES)
@@ -148,7 +148,7 @@ def test_a_cache_that_cannot_be_written_is_reported(
 def test_an_entry_that_cannot_be_loaded_is_converted_again(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its files match the manifest, but this CTranslate2 cannot load them."""
+    """The files of the entry match the manifest, but the installed CTranslate2 cannot load them."""
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path))
     real = loading.get_or_create
     keys = []
@@ -179,7 +179,7 @@ def test_a_converted_model_that_cannot_be_loaded_runs_on_torch(
 
 
 @pytest.mark.parametrize(
-    ("facts", "int8"),
+    ("facts", "uses_int8"),
     [
         ({INT8_COSTS: MAX_INT8_COST - 0.01}, True),
         ({INT8_COSTS: -1}, True),
@@ -189,23 +189,24 @@ def test_a_converted_model_that_cannot_be_loaded_runs_on_torch(
     ],
 )
 def test_int8_is_used_if_it_was_measured_to_cost_little(
-    tmp_path: Path, facts: dict[str, object], int8: bool, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, facts: dict[str, object], uses_int8: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
     folder = write_model(tmp_path / "model", facts=facts)
     jumok.load(folder)
     [weights] = cache_folder().glob("engines/*/model.bin")
     # A converted model also stores its table of 2048 positions · width 16 as float32: 131,072 bytes.
-    assert (weights.stat().st_size < 0.6 * (folder / "weights.safetensors").stat().st_size + 140_000) is int8
+    max_int8_size = 0.6 * (folder / "weights.safetensors").stat().st_size + 140_000
+    assert (weights.stat().st_size < max_int8_size) is uses_int8
 
 
-def test_the_cost_of_int8_is_unknown_if_torch_has_to_translate() -> None:
+def test_the_cost_of_int8_is_not_measured_if_only_torch_can_translate() -> None:
     tokenizers, pairs = small_tokenizers(), [Pair(line, line) for line in LINES]
-    for max_positions, known in ((40, False), (1024, True)):
+    for max_positions, is_known in ((40, False), (1024, True)):
         settings = {"positions": "learned", "max_positions": max_positions}
         model = random_model(vocab_size=tokenizers.target.vocab_size, **settings)
         recipe = make_recipe({"model": {**SMALL, **settings}})
-        assert (measure_int8_cost(model, tokenizers, recipe, pairs) is not None) is known
+        assert (measure_int8_cost(model, tokenizers, recipe, pairs) is not None) is is_known
 
 
 def test_a_damaged_model_is_refused_even_if_its_converted_copy_is_intact(tmp_path: Path) -> None:

@@ -59,51 +59,51 @@ def test_the_engines_agree(name: str, with_prefix: bool) -> None:
         inputs = sources(seed)
         prefixes = [source[: seed % 3 + 1] for source in inputs] if with_prefix else None
         expected = run_search(torch_engine, inputs, plan, prefixes=prefixes)
-        found = run_search(converted, inputs, plan, prefixes=prefixes)
-        assert all_ids(found) == all_ids(expected)
-        for found_list, expected_list in zip(found, expected, strict=True):
+        actual = run_search(converted, inputs, plan, prefixes=prefixes)
+        assert all_ids(actual) == all_ids(expected)
+        for actual_list, expected_list in zip(actual, expected, strict=True):
             scores = [h.score for h in expected_list]
-            assert [h.score for h in found_list] == pytest.approx(scores, abs=2e-4)
+            assert [h.score for h in actual_list] == pytest.approx(scores, abs=2e-4)
 
 
 def test_an_end_that_is_dropped_after_a_prefix_leaves_its_slot_empty_in_both_engines() -> None:
     """If another candidate took the slot, five of these sentences would have other hypotheses."""
     inputs = sources(3, count=40)
-    expected, found = (
+    expected, actual = (
         run_search(
             engine, inputs, replace(BASE, beam=3, n_best=3), prefixes=[source[:1] for source in inputs]
         )
         for engine in both_engines(random_model(vocab_size=VOCAB_SIZE, seed=3))
     )
-    assert all_ids(found) == all_ids(expected)
+    assert all_ids(actual) == all_ids(expected)
 
 
 @pytest.mark.parametrize("settings", [{"norm": "post"}, {"encoder_layers": 1, "heads": 4}, {"tied": True}])
 def test_the_engines_agree_on_other_transformers(settings: dict[str, object]) -> None:
     engines = both_engines(random_model(vocab_size=VOCAB_SIZE, **settings))
     plan = replace(BASE, beam=3, n_best=2)
-    expected, found = (run_search(engine, sources(3), plan) for engine in engines)
+    expected, actual = (run_search(engine, sources(3), plan) for engine in engines)
     # With tied weights `<pad>` and `<s>` have some probability; only CTranslate2 removes them before the
     # softmax, which gives their probability to the other tokens.
     tolerance = 0.2 if settings.get("tied") else 2e-4
-    for [found_best, *_], [expected_best, *_] in zip(found, expected, strict=True):
-        assert found_best.score == pytest.approx(expected_best.score, abs=tolerance)
+    for [actual_best, *_], [expected_best, *_] in zip(actual, expected, strict=True):
+        assert actual_best.score == pytest.approx(expected_best.score, abs=tolerance)
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("beam", [1, 4])
-def test_of_two_hundred_sentences_99_percent_have_the_same_translations(beam: int) -> None:
+def test_99_percent_of_200_sentences_have_the_same_translations(beam: int) -> None:
     tokenizers = small_tokenizers()
     model = random_model(vocab_size=tokenizers.target.vocab_size, seed=7)
     with_torch, converted = (Translator(model, tokenizers, engine=engine) for engine in both_engines(model))
     lines = [*sentences(200, seed=5), "", "  "]
-    expected, found = (translator.translate(lines, beam=beam) for translator in (with_torch, converted))
-    pairs = list(zip(expected, found, strict=True))
+    expected, actual = (translator.translate(lines, beam=beam) for translator in (with_torch, converted))
+    pairs = list(zip(expected, actual, strict=True))
     assert sum(left.text == right.text for left, right in pairs) >= 0.99 * len(lines)
     assert sum(abs(left.score - right.score) < 1e-3 for left, right in pairs) >= 0.99 * len(lines)
     assert sum(not translation.tokens for translation in expected) < 10
     streamed = list(converted.stream(lines, beam=beam, look_ahead=30))
-    assert [translation.text for translation in streamed] == [translation.text for translation in found]
+    assert [translation.text for translation in streamed] == [translation.text for translation in actual]
 
 
 @pytest.mark.medium
@@ -113,13 +113,13 @@ def test_with_a_maximum_length_per_sentence_the_engines_agree_on_uncut_translati
     for seed in range(8):
         torch_engine, converted = both_engines(random_model(vocab_size=VOCAB_SIZE, seed=seed))
         inputs = sources(seed, count=12)
-        expected, found = (run_search(engine, inputs, plan) for engine in (torch_engine, converted))
-        for source, [expected_best], [found_best] in zip(inputs, expected, found, strict=True):
+        expected, actual = (run_search(engine, inputs, plan) for engine in (torch_engine, converted))
+        for source, [expected_best], [actual_best] in zip(inputs, expected, actual, strict=True):
             max_length = plan.max_length(len(source))
-            assert len(found_best.ids) <= max_length
+            assert len(actual_best.ids) <= max_length
             was_cut = len(expected_best.ids) == max_length
             num_cut += was_cut
-            assert was_cut or found_best.ids == expected_best.ids
+            assert was_cut or actual_best.ids == expected_best.ids
     assert num_cut > 10
 
 
@@ -131,8 +131,8 @@ def test_no_translation_exceeds_its_own_maximum_length() -> None:
     _, converted = both_engines(model)
     plan = SearchPlan(beam=2, max_length_ratio=2.0, extra_tokens=1)
     inputs = sources(1, count=20)
-    found = run_search(converted, inputs, plan)
-    assert [len(best.ids) for best, *_ in found] == [2 * len(source) + 1 for source in inputs]
+    actual = run_search(converted, inputs, plan)
+    assert [len(best.ids) for best, *_ in actual] == [2 * len(source) + 1 for source in inputs]
 
 
 def test_more_hypotheses_than_a_beam_finds_are_refused() -> None:
@@ -167,14 +167,14 @@ def test_a_long_prefix_or_maximum_length_falls_back_to_torch_or_is_refused() -> 
     assert "positions for 64 tokens" in translator.engine_for(max_length_ratio=4.0).fallback_reason
     prefix = "the house and " * 40
     assert translator.engine_for(prefix=prefix).name == "torch"
-    [found] = translator.translate(["the house."], prefix=prefix)
-    assert found.text.startswith(prefix.strip())
+    [translation] = translator.translate(["the house."], prefix=prefix)
+    assert translation.text.startswith(prefix.strip())
     converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="choose the engine torch"):
         translator.translate(["the house."], prefix=prefix)
 
 
-def test_the_same_seed_gives_the_same_samples_best_first() -> None:
+def test_the_same_seed_gives_the_same_samples_sorted_by_score() -> None:
     _, converted = both_engines(random_model(vocab_size=VOCAB_SIZE))
     plan = replace(BASE, beam=1, n_best=3)
     first, repeated, other_seed = (
@@ -213,7 +213,9 @@ def test_both_engines_sample_from_the_same_distribution(sampling: Sampling) -> N
     plan = SearchPlan(beam=1, n_best=50, max_length_ratio=0.0, extra_tokens=2, min_length=1)
     inputs = [[7, 9, 12]] * 80
     torch_counts, converted_counts = (
-        Counter(h.ids[0] for found in run_search(engine, inputs, plan, sampling=sampling) for h in found)
+        Counter(
+            h.ids[0] for hypotheses in run_search(engine, inputs, plan, sampling=sampling) for h in hypotheses
+        )
         for engine in (torch_engine, converted)
     )
     assert not torch_engine.unsupported_reason(plan, sampling)
@@ -239,7 +241,7 @@ def test_unsupported_sampling_falls_back_to_torch_or_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["greedy", "a maximum length per sentence, greedy"])
-def test_a_greedy_search_reports_its_tokens_as_it_finds_them(name: str) -> None:
+def test_a_greedy_search_reports_its_tokens_after_every_step(name: str) -> None:
     inputs = sources(3)
     prefixes = [[], [5, 6], [], [7], [], []]
     for engine in both_engines(random_model(vocab_size=VOCAB_SIZE)):
@@ -249,12 +251,13 @@ def test_a_greedy_search_reports_its_tokens_as_it_finds_them(name: str) -> None:
             partial[i].append(list(ids))
 
         search = engine.search(inputs, PLANS[name], prefixes=prefixes, on_token=on_token)
-        found = {
+        actual = {
             i: list(ranked[0].ids) for group, rows in search for i, ranked in zip(group, rows, strict=True)
         }
-        assert {i: seen[-1] for i, seen in partial.items() if seen} == {i: f for i, f in found.items() if f}
-        for seen in partial.values():
-            lengths = [len(ids) for ids in seen]
+        last_reports = {i: reports[-1] for i, reports in partial.items() if reports}
+        assert last_reports == {i: ids for i, ids in actual.items() if ids}
+        for reports in partial.values():
+            lengths = [len(ids) for ids in reports]
             assert lengths[0] == 1 or not lengths
             # CTranslate2 searches again if a sentence reaches its own maximum length; reports restart at 1.
             assert all(after in (before + 1, 1) for before, after in pairwise(lengths))
@@ -271,7 +274,7 @@ def test_a_beam_search_reports_no_tokens() -> None:
 
 
 @pytest.mark.parametrize("converted", [False, True])
-def test_a_translator_reports_partial_texts_but_not_of_split_texts(converted: bool) -> None:
+def test_a_translator_reports_partial_texts_except_for_split_texts(converted: bool) -> None:
     tokenizers = small_tokenizers()
     size = tokenizers.source.vocab_size
     model = random_model(vocab_size=size)
@@ -283,12 +286,12 @@ def test_a_translator_reports_partial_texts_but_not_of_split_texts(converted: bo
     def on_partial(text_index: int, text: str) -> None:
         partial.setdefault(text_index, []).append(text)
 
-    found = translator.translate(texts, beam=1, max_length_ratio=1.0, on_partial=on_partial)
-    assert len(found[5].parts) > 1
+    translations = translator.translate(texts, beam=1, max_length_ratio=1.0, on_partial=on_partial)
+    assert len(translations[5].parts) > 1
     assert partial.keys() == {0, 1, 2, 3}
-    for text_index, seen in partial.items():
-        assert seen[-1] == found[text_index].text.rstrip("\ufffd")
-        assert len(seen) > 2
+    for text_index, reports in partial.items():
+        assert reports[-1] == translations[text_index].text.rstrip("\ufffd")
+        assert len(reports) > 2
 
 
 def test_an_engine_may_be_deleted_right_after_a_search_with_a_callback() -> None:

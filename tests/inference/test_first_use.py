@@ -1,4 +1,4 @@
-"""A child process first loads the model folder of a stranger; its crash becomes an ordinary error."""
+"""A child process loads an unchecked model folder first. If it crashes, an ordinary error is raised."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ LINE = "the old house."
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
-def checks_in_children(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What child processes have checked, in order: "tokenizers" or "conversion"."""
+def recorded_checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the checks that child processes make, in order: "tokenizers" or "conversion"."""
     checks: list[str] = []
     real = first_use._run
 
-    def recorded(library: str, *arguments: Any) -> bool:
+    def record_and_run(library: str, *arguments: Any) -> bool:
         checks.append({"SentencePiece": "tokenizers", "CTranslate2": "conversion"}[library])
         return real(library, *arguments)
 
-    monkeypatch.setattr(first_use, "_run", recorded)
+    monkeypatch.setattr(first_use, "_run", record_and_run)
     return checks
 
 
@@ -66,9 +66,10 @@ def unchecked_folder(tmp_path: Path) -> Path:
 
 
 def change_card(folder: Path, name: str | None = None, data: bytes = b"", **recipe: Any) -> None:
-    """Replace a file or settings of a model folder and the entries in its card, as a stranger can.
+    """Replace a file or settings of a model folder, and the entries in its card.
 
-    Even if nothing is replaced, the card changes, so the folder is no longer on the list of checked folders.
+    Without arguments, only the author in the card changes. In any case the folder is no longer on the list of
+    checked folders.
     """
     content = json.loads((folder / "jumok.json").read_text())
     del content["checksum"]
@@ -81,23 +82,23 @@ def change_card(folder: Path, name: str | None = None, data: bytes = b"", **reci
     (folder / "jumok.json").write_bytes(json_with_checksum(content))
 
 
-def test_a_model_of_this_user_needs_no_child(tmp_path: Path, checks_in_children: list[str]) -> None:
+def test_a_model_of_this_user_needs_no_child(tmp_path: Path, recorded_checks: list[str]) -> None:
     folder = write_model(tmp_path / "mine")
     assert jumok.load(folder).engine.name == "ctranslate2"
-    assert checks_in_children == []
+    assert recorded_checks == []
 
 
 @pytest.mark.medium
-def test_an_unchecked_folder_is_tried_once(unchecked_folder: Path, checks_in_children: list[str]) -> None:
+def test_an_unchecked_folder_is_checked_once(unchecked_folder: Path, recorded_checks: list[str]) -> None:
     assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
-    assert checks_in_children == ["tokenizers"]
+    assert recorded_checks == ["tokenizers"]
     first = jumok.load(unchecked_folder)
     assert first.engine.name == "ctranslate2"
-    assert checks_in_children == ["tokenizers", "conversion"]
+    assert recorded_checks == ["tokenizers", "conversion"]
     assert len(list(cache_folder().glob("engines/*/model.bin"))) == 1  # stored by the child
     again = jumok.load(unchecked_folder)
     assert again.translate([LINE])[0].text == first.translate([LINE])[0].text
-    assert checks_in_children == ["tokenizers", "conversion"]
+    assert recorded_checks == ["tokenizers", "conversion"]
 
 
 @pytest.mark.medium
@@ -113,17 +114,17 @@ def test_the_first_use_of_a_folder_imports_no_torch(unchecked_folder: Path) -> N
 
 
 def test_without_a_list_of_checked_folders_every_use_is_a_first_use(
-    unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checks_in_children: list[str]
+    unchecked_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_checks: list[str]
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "file"))
     for uses in (1, 2):
         assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
-        assert checks_in_children == ["tokenizers"] * uses
+        assert recorded_checks == ["tokenizers"] * uses
 
 
 @pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGABRT])
-def test_a_crash_is_a_model_folder_error(
+def test_a_crash_of_sentencepiece_raises_a_model_folder_error(
     unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     """The child really crashes: only the code that it runs is replaced."""
@@ -136,7 +137,7 @@ def test_a_crash_is_a_model_folder_error(
             jumok.load(unchecked_folder, engine="torch")
 
 
-def test_a_crash_of_ctranslate2_is_a_model_folder_error(
+def test_a_crash_of_ctranslate2_raises_a_model_folder_error(
     unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_use, "_TRY_CONVERSION", "import os; os.abort()")
@@ -147,7 +148,7 @@ def test_a_crash_of_ctranslate2_is_a_model_folder_error(
     assert jumok.load(unchecked_folder, engine="torch").translate([LINE])[0].text
 
 
-def test_an_exit_code_that_python_does_not_give_is_a_crash(
+def test_an_unknown_exit_code_is_treated_as_a_crash(
     unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", "import os; os._exit(134)")
@@ -166,11 +167,11 @@ def write_picture_model(folder: Path, **source: Any) -> Path:
     return folder
 
 
-def test_a_picture_model_passes_its_first_use(tmp_path: Path, checks_in_children: list[str]) -> None:
+def test_a_picture_model_passes_its_first_use(tmp_path: Path, recorded_checks: list[str]) -> None:
     stored = read_stored_model(write_picture_model(tmp_path / "pictures"))
     for _ in range(2):
         assert loading.open_tokenizers(stored).source.token_shape == (12,)
-    assert checks_in_children == ["tokenizers"]
+    assert recorded_checks == ["tokenizers"]
 
 
 @pytest.mark.parametrize("source", [{"size": 16}, {"patch_size": 4}, {"colour": "grey"}, {"kind": "text"}])
@@ -183,11 +184,11 @@ def test_a_picture_tokenizer_that_does_not_fit_the_recipe_is_refused(
         loading.open_tokenizers(stored)
 
 
-def test_what_the_children_run_is_ascii() -> None:
+def test_the_code_for_child_processes_is_ascii() -> None:
     assert (first_use._TRY_TOKENIZERS + first_use._TRY_CONVERSION).isascii()
 
 
-def test_a_child_that_hangs_is_a_model_folder_error(
+def test_a_child_that_hangs_raises_a_model_folder_error(
     unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", "import time; time.sleep(60)")
@@ -199,7 +200,7 @@ def test_a_child_that_hangs_is_a_model_folder_error(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-def test_a_child_that_is_killed_is_no_proof_of_damage(
+def test_if_a_child_is_killed_the_message_says_that_damage_is_only_possible(
     unchecked_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(first_use, "_TRY_TOKENIZERS", "import os; os.kill(os.getpid(), 9)")
@@ -207,14 +208,14 @@ def test_a_child_that_is_killed_is_no_proof_of_damage(
         jumok.load(unchecked_folder, engine="torch")
 
 
-def test_a_folder_that_changes_while_it_is_tried_is_refused(unchecked_folder: Path) -> None:
+def test_a_folder_that_changes_during_its_check_is_refused(unchecked_folder: Path) -> None:
     stored = read_stored_model(unchecked_folder)
     change_card(unchecked_folder, training={"seed": 7})
     with pytest.raises(ModelFolderError, match="was changed while it was being loaded"):
         first_use.check_conversion(stored)
 
 
-# --- what a stranger can put into the files ---
+# --- harmful files ---
 
 
 def field(number: int, data: bytes) -> bytes:
@@ -293,13 +294,13 @@ def test_torch_runs_sources_that_are_too_long_for_any_converted_model(unchecked_
     assert "max_sentence_tokens is 1,000,000" in translator.engine.fallback_reason
 
 
-# --- what CTranslate2 raises ---
+# --- errors of CTranslate2 ---
 
 
 @pytest.mark.parametrize(
     "error", [UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x"), ValueError(), MemoryError()]
 )
-def test_whatever_ctranslate2_raises_the_model_is_converted_again(
+def test_after_any_error_of_ctranslate2_the_model_is_converted_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     folder = write_model(tmp_path / "mine")

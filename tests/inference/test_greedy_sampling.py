@@ -91,8 +91,8 @@ def test_samples_are_sorted_and_have_the_score_of_forced_decoding(
     stepper = TableStepper(vocab_size=VOCAB_SIZE, seed=seed)
     batch = batch_of(*sources)
     plan = replace(PLAIN_PLAN, n_best=3)
-    found = sample(stepper, batch, plan, Sampling(temperature=2.0), generator=generator(seed))
-    for row, hypotheses in enumerate(found):
+    results = sample(stepper, batch, plan, Sampling(temperature=2.0), generator=generator(seed))
+    for row, hypotheses in enumerate(results):
         assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
         for hypothesis in hypotheses:
             ended = not was_cut(hypothesis, PLAIN_PLAN.extra_tokens)
@@ -122,7 +122,7 @@ def test_samples_begin_with_their_prefix_and_every_step_is_reported() -> None:
     stepper = TableStepper(vocab_size=VOCAB_SIZE, seed=2)
     plan = replace(PLAIN_PLAN, n_best=2)
     steps: list[SearchStep] = []
-    found = sample(
+    results = sample(
         stepper,
         batch_of([4], [5]),
         plan,
@@ -131,7 +131,7 @@ def test_samples_begin_with_their_prefix_and_every_step_is_reported() -> None:
         prefixes=[[6, 6], []],
         on_step=steps.append,
     )
-    assert all(hypothesis.ids[:2] == (6, 6) for hypothesis in found[0])
+    assert all(hypothesis.ids[:2] == (6, 6) for hypothesis in results[0])
     # Two sentences with two samples each: sample d of sentence s is reported as sentence 2 · s + d.
     assert steps[0].sentences.tolist() == [0, 1, 2, 3]
     assert steps[0].tokens[:2, 0].tolist() == [6, 6]  # both samples of the first sentence

@@ -1,4 +1,4 @@
-"""Loading a model folder: every kind of model; absurd recipes are refused before memory is allocated."""
+"""Every kind of model can be loaded. Absurd recipes are refused before memory is allocated."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ def links(alignment: Alignment) -> set[tuple[int, int]]:
 
 
 def hand_made() -> AttendedPair:
-    """Source words of two tokens and of one, target words of one token and of two; one layer, two heads."""
+    """Return attention of one layer and two heads.
+
+    The two source words have two tokens and one token. The two target words have one token and two tokens.
+    """
     first = [
         # s0a  s0b  s1   </s>
         [0.3, 0.3, 0.4, 0.0],  # produces t0: word 0 has the larger sum, word 1 the larger single weight
@@ -71,12 +74,13 @@ def test_an_empty_sentence_has_an_empty_alignment() -> None:
     assert links(read_alignment(empty, one_head(0, 0))) == set()
 
 
-def planted(
+def planted_pair(
     generator: numpy.random.Generator, read_out: ReadOut, *, gold: bool, layers: int = 3, heads: int = 4
 ) -> AttendedPair:
     """Return random attention in which the heads of the read-out attend to the aligned source tokens.
 
-    A single head does so at every position, several heads at 60% of the positions each.
+    If the read-out has one head, this head attends to the aligned token at every position. If it has several
+    heads, each head attends to the aligned token at 60% of the positions.
     """
     source, target = (int(n) for n in generator.integers(4, 20, size=2))
     weights = generator.dirichlet(numpy.ones(source + 1), size=(layers, heads, target + 1))
@@ -96,7 +100,7 @@ def planted(
 @pytest.mark.parametrize("read_out", [one_head(1, 2, 0), one_head(2, 0, 1)])
 def test_the_planted_head_is_found(read_out: ReadOut, gold: bool) -> None:
     generator = numpy.random.default_rng(7)
-    samples = [planted(generator, read_out, gold=gold) for _ in range(40)]
+    samples = [planted_pair(generator, read_out, gold=gold) for _ in range(40)]
     assert choose_read_out(samples) == read_out
 
 
@@ -107,7 +111,7 @@ def test_the_planted_head_is_found(read_out: ReadOut, gold: bool) -> None:
 )
 def test_heads_that_improve_each_other_are_combined(read_out: ReadOut) -> None:
     generator = numpy.random.default_rng(7)
-    samples = [planted(generator, read_out, gold=True) for _ in range(60)]
+    samples = [planted_pair(generator, read_out, gold=True) for _ in range(60)]
     chosen = choose_read_out(samples)
     assert set(chosen.heads) == set(read_out.heads)
     assert chosen.shift == read_out.shift
@@ -117,8 +121,8 @@ def test_heads_that_improve_each_other_are_combined(read_out: ReadOut) -> None:
 
 def test_gold_alignments_take_precedence() -> None:
     generator = numpy.random.default_rng(3)
-    without_gold = [planted(generator, one_head(0, 1), gold=False) for _ in range(40)]
-    with_gold = [planted(generator, one_head(2, 3, 1), gold=True) for _ in range(10)]
+    without_gold = [planted_pair(generator, one_head(0, 1), gold=False) for _ in range(40)]
+    with_gold = [planted_pair(generator, one_head(2, 3, 1), gold=True) for _ in range(10)]
     assert choose_read_out([*without_gold, *with_gold]) == one_head(2, 3, 1)
 
 
@@ -142,7 +146,7 @@ def test_the_choice_minimises_the_alignment_error() -> None:
     generator = numpy.random.default_rng(11)
     samples = []
     for _ in range(12):
-        pair = planted(generator, one_head(0, 0), gold=True, layers=2, heads=2)
+        pair = planted_pair(generator, one_head(0, 0), gold=True, layers=2, heads=2)
         noise = generator.dirichlet(numpy.ones(pair.weights.shape[-1]), size=pair.weights.shape[:-1])
         sure = frozenset(list(pair.gold.sure)[::2]) if pair.gold else frozenset()
         gold = Alignment(sure, pair.gold.sure if pair.gold else frozenset())
@@ -163,16 +167,16 @@ def test_the_choice_minimises_the_alignment_error() -> None:
 def error_of(samples: list[AttendedPair], read_out: ReadOut) -> float:
     agreed = total = 0
     for pair in samples:
-        found, gold = links(read_alignment(pair, read_out)), pair.gold
+        read_links, gold = links(read_alignment(pair, read_out)), pair.gold
         assert gold is not None
-        agreed += len(found & gold.sure) + len(found & gold.possible)
-        total += len(found) + len(gold.sure)
+        agreed += len(read_links & gold.sure) + len(read_links & gold.possible)
+        total += len(read_links) + len(gold.sure)
     return 1 - agreed / total
 
 
 def test_three_hundred_sentences_take_less_than_five_seconds_of_the_processor() -> None:
     generator = numpy.random.default_rng(1)
-    samples = [planted(generator, one_head(3, 2, 1), gold=False, layers=6, heads=8) for _ in range(300)]
+    samples = [planted_pair(generator, one_head(3, 2, 1), gold=False, layers=6, heads=8) for _ in range(300)]
     start = time.process_time()
     assert choose_read_out(samples) == one_head(3, 2, 1)
     assert time.process_time() - start < 5
@@ -190,5 +194,5 @@ def test_invalid_read_outs_and_shapes_are_refused() -> None:
         choose_read_out([])
 
 
-def test_the_default_read_out_is_the_last_layer_but_one() -> None:
+def test_the_default_read_out_is_the_second_to_last_layer() -> None:
     assert [default_read_out(layers, 1).heads for layers in (1, 2, 4)] == [((0, 0),), ((0, 0),), ((2, 0),)]

@@ -47,8 +47,8 @@ def test_a_wide_beam_equals_brute_force(norm: str, penalty: float) -> None:
     for seed in range(3):
         model = transformer(seed, norm=norm)
         with torch.inference_mode():
-            found = beam_search(model, batch, replace(plan, patience_factor=9.0))
-            for row, hypotheses in enumerate(found):
+            results = beam_search(model, batch, replace(plan, patience_factor=9.0))
+            for row, hypotheses in enumerate(results):
                 expected = brute_force(model, single_sentence(batch, row), tokens, plan)[:10]
                 assert [h.ids for h in hypotheses] == [h.ids for h in expected]
                 assert [h.score for h in hypotheses] == pytest.approx([h.score for h in expected], abs=1e-5)

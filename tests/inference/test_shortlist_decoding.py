@@ -56,20 +56,20 @@ def sources(seed: int, count: int = 6) -> list[list[int]]:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("name", PLANS)
-def test_the_engines_agree_and_use_no_other_tokens(name: str) -> None:
+def test_both_engines_agree_and_use_only_tokens_of_the_shortlist(name: str) -> None:
     plan, num_changed = PLANS[name], 0
     for seed in range(4):
         model = random_model(vocab_size=VOCAB_SIZE, seed=seed)
         torch_engine, converted = both_engines(model, SHORTLIST)
         unlimited = TorchEngine(model)
         for source in sources(seed):  # alone, so that the batches of both engines are the same
-            [found] = run_search(torch_engine, [source], plan)
-            [converted_found] = run_search(converted, [source], plan)
-            assert [h.ids for h in found] == [h.ids for h in converted_found]
-            assert [h.score for h in found] == pytest.approx([h.score for h in converted_found], abs=2e-4)
-            assert {token for h in found for token in h.ids} <= set(SHORTLIST.tokens([source]))
+            [results] = run_search(torch_engine, [source], plan)
+            [converted_results] = run_search(converted, [source], plan)
+            assert [h.ids for h in results] == [h.ids for h in converted_results]
+            assert [h.score for h in results] == pytest.approx([h.score for h in converted_results], abs=2e-4)
+            assert {token for h in results for token in h.ids} <= set(SHORTLIST.tokens([source]))
             [without_shortlist] = run_search(unlimited, [source], plan)
-            num_changed += [h.ids for h in found] != [h.ids for h in without_shortlist]
+            num_changed += [h.ids for h in results] != [h.ids for h in without_shortlist]
     assert num_changed > 10  # of 24: the shortlist does limit the search
 
 
@@ -78,9 +78,9 @@ def test_a_shortlist_of_all_tokens_changes_nothing(plan: SearchPlan) -> None:
     model = random_model(vocab_size=VOCAB_SIZE)
     unlimited = run_search(TorchEngine(model), sources(1), plan)
     for engine in both_engines(model, Shortlist(tuple(range(4, VOCAB_SIZE)), {})):
-        found = run_search(engine, sources(1), plan)
-        assert all_ids(found) == all_ids(unlimited)
-        for hypotheses, expected in zip(found, unlimited, strict=True):
+        results = run_search(engine, sources(1), plan)
+        assert all_ids(results) == all_ids(unlimited)
+        for hypotheses, expected in zip(results, unlimited, strict=True):
             assert [h.score for h in hypotheses] == pytest.approx([h.score for h in expected], abs=2e-4)
 
 
@@ -117,17 +117,17 @@ def test_translations_with_a_prefix_are_not_limited() -> None:
     for engine in both_engines(model, SHORTLIST):
         for source in sources(3):
             run_search(engine, [source], PLAN)
-        found = run_search(engine, sources(1), PLAN, prefixes=prefixes)
-        assert all_ids(found) == all_ids(unlimited)
-        for hypotheses, prefix in zip(found, prefixes, strict=True):
+        results = run_search(engine, sources(1), PLAN, prefixes=prefixes)
+        assert all_ids(results) == all_ids(unlimited)
+        for hypotheses, prefix in zip(results, prefixes, strict=True):
             assert list(hypotheses[0].ids[: len(prefix)]) == prefix
 
 
 def test_sampling_uses_only_the_shortlist() -> None:
     model = random_model(vocab_size=VOCAB_SIZE)
     for engine in both_engines(model, SHORTLIST):
-        found = run_search(engine, [[7, 8]] * 50, replace(PLAN, beam=1), sampling=Sampling(temperature=3))
-        drawn = {token for hypotheses in found for h in hypotheses for token in h.ids}
+        results = run_search(engine, [[7, 8]] * 50, replace(PLAN, beam=1), sampling=Sampling(temperature=3))
+        drawn = {token for hypotheses in results for h in hypotheses for token in h.ids}
         assert drawn <= set(SHORTLIST.tokens([[7, 8]]))
         assert len(drawn) > 4
 
@@ -140,8 +140,8 @@ def test_the_shortlist_also_limits_sampling_that_falls_back_to_torch() -> None:
     translator = Translator(model, tokenizers, engine=converted, shortlist=shortlist)
     engine = translator.engine_for(Sampling(temperature=0.8, top_p=0.9))
     assert engine.name == "torch"
-    [found] = run_search(engine, [[40, 41]], PLAN)
-    assert max(token for h in found for token in h.ids) < 30
+    [results] = run_search(engine, [[40, 41]], PLAN)
+    assert max(token for h in results for token in h.ids) < 30
 
 
 def test_a_top_k_above_the_size_of_the_shortlist_falls_back_to_torch() -> None:
@@ -153,8 +153,8 @@ def test_a_top_k_above_the_size_of_the_shortlist_falls_back_to_torch() -> None:
     assert translator.engine_for(Sampling(top_k=4)) is converted
     assert "top_k" in translator.engine_for(Sampling(top_k=5)).fallback_reason
     for top_k in (4, 5, 500):
-        [found] = translator.translate(["the house."], n_best=5, sampling=Sampling(top_k=top_k))
-        assert found.tokens
+        [translation] = translator.translate(["the house."], n_best=5, sampling=Sampling(top_k=top_k))
+        assert translation.tokens
     converted._strict = True  # as with the engine "ctranslate2" instead of "auto"
     with pytest.raises(UnsupportedError, match="engine torch or auto"):
         translator.translate(["the house."], sampling=Sampling(top_k=500))
@@ -178,10 +178,10 @@ def test_a_stored_shortlist_is_used_on_request(folder: Path, engine: str) -> Non
         for requested in (False, True)
     )
     allowed = set(tokenizer.tokens(range(60)))
-    assert all(set(found.tokens) <= allowed for found in limited)
-    assert not all(set(found.tokens) <= allowed for found in unlimited)
-    passed = load(folder, engine=engine, shortlist=shortlist).translate(lines, beam=2)
-    assert [found.text for found in passed] == [found.text for found in limited]
+    assert all(set(translation.tokens) <= allowed for translation in limited)
+    assert not all(set(translation.tokens) <= allowed for translation in unlimited)
+    with_argument = load(folder, engine=engine, shortlist=shortlist).translate(lines, beam=2)
+    assert [one.text for one in with_argument] == [one.text for one in limited]
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def make_translator(*, shared: bool = False, attention: str = "bahdanau") -> Tra
 PAIRS = [Pair(f"{ENGLISH[i]} {ENGLISH[j]}", f"{GERMAN[i]} {GERMAN[j]}") for i in range(10) for j in range(10)]
 
 
-def test_a_batch_allows_unk_end_what_is_always_allowed_and_the_tokens_of_its_sources() -> None:
+def test_a_batch_allows_unk_end_the_common_tokens_and_the_tokens_of_its_sources() -> None:
     shortlist = Shortlist((9, 5), {7: (20, 21), 8: (21, 22)})
     assert shortlist.tokens([]) == [UNKNOWN, END, 5, 9]
     assert shortlist.tokens([[7], [8, 30]]) == [UNKNOWN, END, 5, 9, 20, 21, 22]
@@ -90,8 +90,8 @@ def test_the_strongest_links_are_chosen() -> None:
         links.add(numpy.array([link(7, target), link(8, 50)]), numpy.array([0.5 + target, 1.0]))
     # Token 10 becomes the strongest, so the weakest five are 11 to 15. Links of </s> are ignored.
     links.add(numpy.array([link(7, 10), link(7, END), link(END, 60)]), numpy.array([500.0, 900.0, 900.0]))
-    found = _strongest_targets(*links.sums(), vocab_size)
-    assert found == {7: [10, *range(16, end)], 8: [50]}
+    targets = _strongest_targets(*links.sums(), vocab_size)
+    assert targets == {7: [10, *range(16, end)], 8: [50]}
     assert _strongest_targets(numpy.array([], dtype=numpy.int64), numpy.array([]), vocab_size) == {}
 
 

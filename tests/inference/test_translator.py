@@ -152,7 +152,7 @@ def test_a_line_without_words_has_an_empty_translation(tokenizers: TokenizerPair
 
 
 @pytest.mark.parametrize("space", ["\u00a0", "\u202f", "\u2009", "\u3000", " \u00a0", "\t"])
-def test_a_space_that_the_tokenizer_has_not_seen_is_read_as_an_ordinary_one(
+def test_a_space_that_the_tokenizer_does_not_know_is_replaced_by_an_ordinary_space(
     tokenizers: TokenizerPair, space: str
 ) -> None:
     translator = echo_translator(tokenizers)
@@ -167,7 +167,7 @@ def test_a_space_that_the_tokenizer_has_not_seen_is_read_as_an_ordinary_one(
     assert translator.translate([f"old{space}house"], glossary=Glossary({"old house": "x"}))[0].text == "x"
 
 
-def test_invisible_characters_are_not_read(tokenizers: TokenizerPair) -> None:
+def test_invisible_characters_are_ignored(tokenizers: TokenizerPair) -> None:
     lines = ["\ufeffthe ri\u00adver", "the \u200briver\u200b", "the\u2060 river", "\u200b \u00a0"]
     translator = echo_translator(tokenizers)
     texts = [translation.text for translation in translator.translate(lines)]
@@ -176,7 +176,7 @@ def test_invisible_characters_are_not_read(tokenizers: TokenizerPair) -> None:
     assert with_term.text == "the x sees"
 
 
-def test_spaces_that_the_tokenizer_has_seen_are_read_as_they_are() -> None:
+def test_a_space_that_the_tokenizer_knows_is_not_replaced() -> None:
     """French has a no-break space before "!": a model trained on such text must read it unchanged."""
     lines = [f"the house\u00a0{mark} no" for mark in "!?" * 50]
     tokenizer = train_tokenizer(lines, TextSettings(), vocab_size=290)
@@ -207,7 +207,9 @@ def test_a_very_long_word_is_split(tokenizers: TokenizerPair) -> None:
     assert translation.text == line
 
 
-def test_the_score_of_a_split_line_follows_from_its_parts(tokenizers: TokenizerPair) -> None:
+def test_the_score_of_a_split_line_is_computed_from_the_scores_of_its_parts(
+    tokenizers: TokenizerPair,
+) -> None:
     translator = echo_translator(tokenizers, max_source_tokens=12)
     lines = ["the old house sees a small tree. a river knows the small house."]
     for penalty in (0.0, 1.0):
@@ -234,9 +236,9 @@ def test_alternatives_are_distinct_and_sorted(tokenizers: TokenizerPair) -> None
 def test_a_translation_begins_with_its_prefix(tokenizers: TokenizerPair) -> None:
     lines, prefixes = ["the old house", "a tree", ""], ["a small", "", ""]
     for beam in (1, 4):
-        found = echo_translator(tokenizers).translate(lines, prefix=prefixes, beam=beam)
-        assert found[0].text.startswith("a small")
-        assert [t.text for t in found[1:]] == ["a tree", ""]
+        translations = echo_translator(tokenizers).translate(lines, prefix=prefixes, beam=beam)
+        assert translations[0].text.startswith("a small")
+        assert [t.text for t in translations[1:]] == ["a tree", ""]
 
 
 def test_a_space_at_the_end_of_a_prefix_changes_nothing(tokenizers: TokenizerPair) -> None:
@@ -246,7 +248,7 @@ def test_a_space_at_the_end_of_a_prefix_changes_nothing(tokenizers: TokenizerPai
     )
 
 
-def test_a_score_that_is_no_number_is_noted() -> None:
+def test_a_score_that_is_not_finite_gives_a_note() -> None:
     """Weights may be finite and overflow in a product."""
     translator = copy.deepcopy(small_translator("transformer"))
     with torch.no_grad():
@@ -319,38 +321,38 @@ def test_successive_blocks_of_a_stream_are_sampled_differently(tokenizers: Token
 
 
 def test_a_stream_reads_at_most_look_ahead_lines_in_advance(tokenizers: TokenizerPair) -> None:
-    read = 0
+    num_read = 0
 
     def lines() -> Iterator[str]:
-        nonlocal read
+        nonlocal num_read
         for number in itertools.count():
-            read += 1
+            num_read += 1
             yield f"house {number}"
 
     stream = echo_translator(tokenizers).stream(lines(), look_ahead=8)
     first = list(itertools.islice(stream, 20))
     assert [t.text for t in first] == [f"house {number}" for number in range(20)]
-    assert read <= 20 + 8
+    assert num_read <= 20 + 8
 
 
-def test_a_stream_translates_the_lines_it_has_before_it_waits_for_more(tokenizers: TokenizerPair) -> None:
+def test_a_stream_translates_its_lines_before_it_waits_for_the_next_line(tokenizers: TokenizerPair) -> None:
     all_lines = [f"house {number}" for number in range(5)]
-    written, answered = 2, 0  # lines are written two at a time, once the earlier ones were answered
-    read = 0
+    num_written, num_answered = 2, 0  # the next two lines are written when all earlier lines were answered
+    num_read = 0
 
     def lines() -> Iterator[str]:
-        nonlocal written, read
+        nonlocal num_written, num_read
         for line in all_lines:
-            if read == written:
-                assert answered == written
-                written += 2
-            read += 1
+            if num_read == num_written:
+                assert num_answered == num_written
+                num_written += 2
+            num_read += 1
             yield line
 
-    stream = echo_translator(tokenizers).stream(lines(), ready=lambda: read < written)
-    for answered, translation in enumerate(stream, 1):
-        assert translation.text == all_lines[answered - 1]
-    assert answered == len(all_lines)
+    stream = echo_translator(tokenizers).stream(lines(), ready=lambda: num_read < num_written)
+    for num_answered, translation in enumerate(stream, 1):
+        assert translation.text == all_lines[num_answered - 1]
+    assert num_answered == len(all_lines)
 
 
 def test_batches_are_bounded_and_progress_is_reported(tokenizers: TokenizerPair) -> None:
@@ -407,7 +409,7 @@ def test_a_read_out_is_chosen_from_attended_pairs(tokenizers: TokenizerPair) -> 
     assert choose_read_out(attended) == ReadOut(((0, 0),), shift=0)
 
 
-def test_the_lines_of_a_text_stay_lines(tokenizers: TokenizerPair) -> None:
+def test_a_translation_keeps_the_line_breaks_of_its_text(tokenizers: TokenizerPair) -> None:
     texts = [" the house\n\nthe tree. a river!\n", "...", "the old house? ..."]
     translations = echo_translator(tokenizers).translate(texts)
     assert [translation.text for translation in translations] == [
@@ -476,16 +478,16 @@ def test_several_threads_may_translate_at_once(random_translator: Translator) ->
         assert list(pool.map(random_translator.translate, blocks)) == expected
 
 
-def test_a_text_is_split_into_sentences_unless_it_is_kept(tokenizers: TokenizerPair) -> None:
+def test_a_text_is_split_into_sentences_only_if_sentences_is_split(tokenizers: TokenizerPair) -> None:
     translator = echo_translator(tokenizers)
     text = "the old house. A tree? A river!"
     [split] = translator.translate([text])
     assert [source for source, _ in split.parts] == ["the old house.", "A tree?", "A river!"]
     assert split.text == text
-    [kept] = translator.translate([text], sentences="keep")
-    assert kept.parts == ((text, text),)
+    [unsplit] = translator.translate([text], sentences="keep")
+    assert unsplit.parts == ((text, text),)
     translator.sentences = "keep"
-    assert translator.translate([text]) == [kept]
+    assert translator.translate([text]) == [unsplit]
     assert list(translator.stream([text], sentences="split")) == [split]
     with pytest.raises(RecipeError, match="sentences is split or keep"):
         translator.translate([text], sentences="joined")
@@ -521,7 +523,7 @@ def repeat_first_token(model: Echo, state: EchoState, last_tokens: Tensor) -> tu
     return LogProbs(scores.log_softmax(dim=-1)), state
 
 
-def test_terms_are_placed_and_the_rest_stays_as_it_is(tokenizers: TokenizerPair) -> None:
+def test_terms_are_placed_and_other_text_does_not_change(tokenizers: TokenizerPair) -> None:
     translator = echo_translator(tokenizers)
     terms = Glossary({"house": "hut", "river": "river"})
     texts = ["the old house. A river sees a house!", "a small tree.", "the tree near {name}"]

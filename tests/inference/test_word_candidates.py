@@ -29,7 +29,7 @@ def translator(request: pytest.FixtureRequest) -> Translator:
     return loaded
 
 
-def test_the_probabilities_of_words_and_end_multiply_to_that_of_the_translation(
+def test_the_probability_of_a_translation_is_the_product_of_its_words_and_the_end(
     translator: Translator,
 ) -> None:
     text = translator.translate([SENTENCE])[0].text
@@ -46,15 +46,15 @@ def test_log_probabilities_do_not_depend_on_the_batch(translator: Translator) ->
     sources = [translator.tokenizers.source.encode(text) for text in (SENTENCE, "I go.", "You go home.")]
     targets = [translator.tokenizers.target.encode(text) for text in ("학생은 책을 읽는다.", "간다.", "")]
     together = token_log_probs(translator.model, sources, targets)
-    for source, target, found in zip(sources, targets, together, strict=True):
+    for source, target, in_batch in zip(sources, targets, together, strict=True):
         [alone] = token_log_probs(translator.model, [source], [target])
         assert len(alone) == len(target) + 1
-        assert found == pytest.approx(alone, abs=1e-4)
+        assert in_batch == pytest.approx(alone, abs=1e-4)
         [entropy] = cross_entropies(translator.model, [source], [target])
         assert entropy == pytest.approx(-sum(alone) / len(alone))
 
 
-def test_candidates_begin_with_the_prefix_and_are_distinct_words_in_order(translator: Translator) -> None:
+def test_candidates_begin_with_the_prefix_and_are_distinct_and_sorted(translator: Translator) -> None:
     best_words = split_words(translator.translate([SENTENCE])[0].text)
     for position in (0, 1):
         prefix = " ".join(best_words[:position])

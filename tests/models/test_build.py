@@ -1,4 +1,4 @@
-"""Models are built as their settings say; settings that do not fit each other are refused."""
+"""Models are built according to their settings. Settings that cannot be combined are refused."""
 
 import math
 from pathlib import Path
@@ -56,7 +56,7 @@ def test_untied_matrices_are_separate():
     assert len(weights) == 3
 
 
-# Two encoder layers with two sublayers each, three decoder layers with three each; two stacks.
+# There are two encoder layers with two sublayers each, and three decoder layers with three sublayers each.
 @pytest.mark.parametrize(
     ("norm", "kind", "norms"),
     [("pre", PreNorm, 2 * 2 + 3 * 3 + 2), ("post", PostNorm, 2 * 2 + 3 * 3)],
@@ -108,7 +108,7 @@ def test_initial_weights():
 
 
 def test_the_base_model_has_the_size_of_the_paper():
-    """Table 3 of the paper: 65 million parameters with 37,000 shared tokens. Here 63; biases add 0.04."""
+    """Table 3 of the paper has 65 million parameters with 37,000 shared tokens. This model has 63 million."""
     settings = TransformerSettings(
         width=512, heads=8, feed_forward=2048, encoder_layers=6, decoder_layers=6, norm="post"
     )
@@ -134,7 +134,7 @@ def test_the_base_model_has_the_size_of_the_paper():
         ("transformer-big", 214.2),  # the paper: 213
     ],
 )
-def test_recipes_of_papers_have_their_size(name, million):
+def test_recipes_of_papers_have_the_expected_number_of_parameters(name, million):
     recipe = make_recipe(read_recipe(Path(name)))
     check_recipe(recipe)
     size, shared = recipe.text.vocab_size, recipe.text.shared
@@ -183,7 +183,7 @@ def test_a_model_with_other_projections_decodes_as_it_trains():
     check_steps(model, atol=1e-4)
 
 
-def test_heads_with_widths_of_their_own_need_not_divide_the_width():
+def test_heads_need_not_divide_the_width_if_key_width_and_value_width_are_set():
     model = build(heads=3, key_width=4, value_width=5)
     assert model.encoder[0].attention.out.weight.shape == (16, 15)
     with pytest.raises(UnsupportedError, match="key width and a value width"):
@@ -228,7 +228,7 @@ def test_a_mechanism_that_does_not_support_its_site_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["efficient", "linear"])
-def test_dropout_of_weights_is_refused_if_no_weights_are_formed(kind):
+def test_attention_dropout_is_refused_for_mechanisms_without_weights(kind):
     attention = AttentionSettings(kind=kind)
     with pytest.raises(UnsupportedError, match=rf"Received: 0\.1, and model\.encoder_attention = \"{kind}\""):
         build(encoder_attention=attention, attention_dropout=0.1)
@@ -237,7 +237,7 @@ def test_dropout_of_weights_is_refused_if_no_weights_are_formed(kind):
 
 
 @pytest.mark.parametrize("kind", [DecoderOnlySettings, EncoderOnlySettings])
-def test_other_families_refuse_dropout_of_weights_too(kind):
+def test_attention_dropout_is_refused_in_other_families(kind):
     settings = kind(attention=AttentionSettings(kind="linear"), attention_dropout=0.2)
     with pytest.raises(UnsupportedError, match=r"model\.attention_dropout = 0 .* model\.attention = "):
         check_model(settings)
@@ -271,7 +271,7 @@ def test_a_mechanism_with_too_few_positions_is_refused(family, setting, needed):
     assert check(max_keys=2000)["max_keys"] == 2000
 
 
-def test_one_override_uses_the_location_score_in_a_transformer():
+def test_attention_overrides_select_the_location_score_in_a_transformer():
     overrides = Overrides.from_settings(**attention_overrides("transformer", "luong-location"))
     check_overrides(overrides)
     assert fill_max_keys(overrides)["model.decoder_attention"]["max_keys"] == 611  # 3 · 200 + 10, and <s>

@@ -71,7 +71,7 @@ def test_gradients_equal_finite_differences(bias):
 
 
 def test_large_scores_do_not_overflow_in_single_precision():
-    """exp overflows for scores in the thousands; the largest is subtracted first."""
+    """exp would overflow for scores in the thousands, so the largest score is subtracted first."""
     states, labels, output = example(dtype=torch.float32, vocab_size=50, width=16)
     with torch.no_grad():
         output.weight.mul_(300)
@@ -82,7 +82,7 @@ def test_large_scores_do_not_overflow_in_single_precision():
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
 
 
-def test_uniform_scores_cost_the_log_of_the_vocabulary_size():
+def test_the_loss_of_uniform_scores_is_the_log_of_the_vocabulary_size():
     states, labels, output = example()
     with torch.no_grad():
         output.weight.zero_()

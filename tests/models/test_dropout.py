@@ -17,7 +17,7 @@ def drop_twice(seed: int, step: int) -> list[torch.Tensor]:
         return [dropout(STATES), dropout(STATES)]
 
 
-def test_masks_follow_from_seed_step_and_order():
+def test_masks_depend_only_on_seed_step_and_order():
     first, second = drop_twice(1, 7)
     again, second_again = drop_twice(1, 7)
     assert torch.equal(first, again)
@@ -44,7 +44,7 @@ def test_masks_drop_with_the_probability_and_the_scale_preserves_the_mean(probab
     remaining = mask.double().mean().item()
     assert set(mask.unique().tolist()) == {0, 1}
     assert remaining == pytest.approx(1 - probability, abs=0.009)  # rounding to n/256, and chance
-    # The mean is preserved, whatever the probability was rounded to.
+    # The mean is preserved even though the probability was rounded.
     assert remaining * scale == pytest.approx(
         1, abs=4 * (probability / (1 - probability) / STATES.numel()) ** 0.5 + 0.01
     )

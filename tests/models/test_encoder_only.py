@@ -103,13 +103,14 @@ def test_a_position_attends_to_both_sides() -> None:
 @pytest.mark.parametrize("tied", [True, False])
 def test_the_encoder_has_the_weights_of_a_transformers_encoder(tied: bool) -> None:
     """The same names and shapes, so that a Transformer can start from these weights."""
-    own = encoder_part(module_weights(make(tied=tied)))
+    encoder_only_weights = encoder_part(module_weights(make(tied=tied)))
     settings = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=1)
     other = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=20, shared=False)
-    theirs = encoder_part(module_weights(other))
-    assert {name: w.shape for name, w in own.items()} == {name: w.shape for name, w in theirs.items()}
-    assert any(name.startswith("source_embedding") for name in own)
-    assert not any(name.startswith(("output", "decoder", "target")) for name in theirs)
+    transformer_weights = encoder_part(module_weights(other))
+    shapes = {name: weight.shape for name, weight in encoder_only_weights.items()}
+    assert shapes == {name: weight.shape for name, weight in transformer_weights.items()}
+    assert any(name.startswith("source_embedding") for name in encoder_only_weights)
+    assert not any(name.startswith(("output", "decoder", "target")) for name in transformer_weights)
 
 
 def test_a_model_without_attention_is_refused() -> None:

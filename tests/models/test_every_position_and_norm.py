@@ -34,8 +34,8 @@ SMALL = {
     "transformer": TransformerSettings(**COMMON, encoder_layers=1, decoder_layers=2),
     "decoder-only": DecoderOnlySettings(**COMMON, layers=2),
 }
-# Each kind of positions, then each norm except layer norm, before and after the sub-layer: `norm` is where
-# the norms stand, `norm_kind` what they compute.
+# Each kind of positions, then each norm except layer norm. `norm` says whether a norm comes before or after
+# the sublayer, and `norm_kind` is the formula of the norm.
 KINDS = [
     *({"positions": name} for name in POSITIONS),
     *({"norm_kind": name, "norm": norm} for name in NORMS if name != "layer" for norm in ("pre", "post")),
@@ -143,7 +143,7 @@ def test_beam_search_is_at_least_as_good_as_greedy(kind):
 
 @every_family
 @every_kind
-def test_stored_weights_are_the_whole_model(family, kind):
+def test_stored_weights_restore_the_whole_model(family, kind):
     model = make(family, **kind)
     other = make(family, **kind).train()
     other(make_batch(TARGETS, SOURCES))  # changes the running statistics
@@ -157,7 +157,7 @@ def test_stored_weights_are_the_whole_model(family, kind):
 
 @pytest.mark.parametrize("positions", list(POSITIONS))
 def test_the_encoder_knows_the_order_only_from_its_positions(positions):
-    """Reversing the source changes the states; without positions it does not (a bag of words)."""
+    """Reversing the source changes the states, except in a model without positions (a bag of words)."""
     model = make("transformer", positions=positions)
     forward = make_batch([[5, 6, 7, 8]], [[20, 21]])
     backward = Batch(forward.source.flip(1), forward.source_lengths, forward.target, forward.target_lengths)
@@ -205,8 +205,8 @@ def _alone_and_together(model):
     return alone, model(BATCH)[0, : len(alone)]
 
 
-def test_which_positions_go_with_which_mechanism():
-    """Fails if a combination becomes possible or impossible by accident; new mechanisms may be added."""
+def test_each_kind_of_positions_works_with_the_expected_mechanisms():
+    """This fails if a combination becomes possible or impossible by accident, not for a new mechanism."""
     possible = {
         name: {m for m, entry in CATALOGUE.items() if not entry.supports.missing(*kind.needs)}
         for name, kind in POSITIONS.items()
@@ -250,14 +250,14 @@ def test_learned_positions_must_cover_the_longest_pair_of_training(family, neede
 
 
 @pytest.mark.parametrize(("family", "covered"), [("transformer", 699), ("decoder-only", 699 - 201)])
-def test_the_longest_translation_that_positions_cover(family, covered):
+def test_learned_positions_limit_the_length_of_translations(family, covered):
     """The table also has rows for <s> and, in a decoder-only model, for the source and </s>."""
     model = {"family": family, "max_positions": 700}
     assert max_translation_tokens(make_recipe({"model": model})) is None
     assert max_translation_tokens(make_recipe({"model": {**model, "positions": "learned"}})) == covered
 
 
-def test_the_longest_translation_that_a_mechanism_with_max_keys_covers():
+def test_max_keys_limit_the_length_of_translations():
     attention = {"kind": "luong-location", "max_keys": 300}
     assert max_translation_tokens(make_recipe({"model": {"decoder_attention": attention}})) == 299
     assert max_translation_tokens(make_recipe({"model": {"cross_attention": attention}})) is None

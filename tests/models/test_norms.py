@@ -53,8 +53,8 @@ def test_norms_of_single_positions_do_not_depend_on_the_padding_mask(make):
     assert torch.equal(norm(states(), NOT_PADDING), norm(states()))
 
 
-def test_batch_norm_is_that_of_torch_without_padding():
-    """Outputs, gradients and running statistics over several batches; then evaluation."""
+def test_batch_norm_equals_batch_norm_of_torch_without_padding():
+    """Compare outputs, gradients and running statistics over several batches, then outputs in evaluation."""
     ours, theirs = with_random_parameters(BatchNorm(WIDTH)), torch.nn.BatchNorm1d(WIDTH)
     with torch.no_grad():
         theirs.weight.copy_(ours.weight)
@@ -77,7 +77,7 @@ def test_batch_norm_is_that_of_torch_without_padding():
     torch.testing.assert_close(ours(states(9)).flatten(0, 1), theirs(states(9).flatten(0, 1)))
 
 
-def test_batch_norm_by_hand():
+def test_batch_norm_equals_a_calculation_by_hand():
     """The worked example of docs/explain/block.md: feature 1 of three examples is 3, 5 and -2."""
     norm = BatchNorm(1)
     column = torch.tensor([[[3.0], [5.0], [99.0]], [[-2.0], [99.0], [99.0]]])

@@ -39,9 +39,9 @@ def test_the_embedding_is_a_projection_plus_positions(class_token: bool) -> None
         class_vector = embedding.class_vector.detach().numpy()
         expected = np.concatenate([np.broadcast_to(class_vector, (2, 1, 16)), expected], axis=1)
     expected = expected + positions.table.numpy()
-    found = embedding(torch.from_numpy(patches)).detach().numpy()
-    assert found.shape == (2, 9 + class_token, 16)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
+    actual = embedding(torch.from_numpy(patches)).detach().numpy()
+    assert actual.shape == (2, 9 + class_token, 16)
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
 
 
 def test_every_pixel_reaches_the_embedding_of_its_own_patch_only() -> None:
@@ -75,7 +75,7 @@ def test_the_position_of_the_class_token_is_a_zero_vector() -> None:
 
 @pytest.mark.parametrize("kind", SUITABLE)
 def test_every_mechanism_reads_pictures(kind: str) -> None:
-    """A classifier has the state of the class token, a gradient of the projection, maps of 1 + 9 tokens."""
+    """Check the state of the class token, the gradient of the projection, and the maps of 1 + 9 tokens."""
     options = {"max_keys": 16} if kind == "luong-location" else {}
     settings = make_recipe(
         None,
@@ -101,7 +101,7 @@ def test_every_mechanism_reads_pictures(kind: str) -> None:
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_every_kind_of_positions_writes_captions(positions: str) -> None:
+def test_a_caption_model_with_any_positions_attends_to_patches(positions: str) -> None:
     settings = make_recipe(
         None,
         **{"model.width": 16, "model.heads": 2, "model.feed_forward": 16, "model.positions": positions},
@@ -114,7 +114,7 @@ def test_every_kind_of_positions_writes_captions(positions: str) -> None:
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 4, 2, 3))
 
 
-def test_a_picture_with_moved_patches_has_another_state() -> None:
+def test_a_picture_with_moved_patches_has_a_different_state() -> None:
     settings = EncoderOnlySettings(task="classify", width=16, heads=2, layers=1, feed_forward=16)
     model = build_model(settings, source_vocab_size=0, target_vocab_size=6, shared=False, grid=GRID).eval()
     assert isinstance(model, EncoderOnly)
@@ -131,7 +131,7 @@ def test_families_that_read_only_text_refuse_pictures(family: str) -> None:
         build_model(settings, source_vocab_size=0, target_vocab_size=9, shared=False, grid=GRID)
 
 
-def test_the_task_of_an_encoder_follows_its_source() -> None:
+def test_a_task_that_does_not_fit_the_source_is_refused() -> None:
     with pytest.raises(UnsupportedError, match='"classify" for pictures and "masked" for text'):
         build_model(
             EncoderOnlySettings(task="masked"),

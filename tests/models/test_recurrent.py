@@ -81,7 +81,7 @@ def test_an_encoder_of_another_width_is_refused_only_by_mechanisms_that_cannot_u
             check_model(settings)
 
 
-def test_a_bidirectional_encoder_needs_an_even_width_of_its_own():
+def test_a_bidirectional_encoder_needs_an_even_width():
     with pytest.raises(UnsupportedError, match=r"model\.encoder_width = 13"):
         check_model(RecurrentSettings(width=16, encoder_width=13))
 

@@ -127,7 +127,7 @@ def test_other_recurrent_models_train_like_their_plain_twins(cell, kind, monkeyp
 
 
 class SharperAdditive(Additive):
-    """A mechanism of somebody else, with a formula that the kernel does not know."""
+    """A third-party mechanism with a formula that the kernel does not implement."""
 
     def scores(self, query: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
         return 5 * super().scores(query, keys)
@@ -222,7 +222,7 @@ def random_state(cell: str, dtype: torch.dtype = torch.float64) -> tuple[torch.T
 
 @pytest.fixture
 def several_backward_passes(monkeypatch):
-    """Let gradcheck call backward repeatedly: activations are not freed."""
+    """Keep the activations after a backward pass, because gradcheck calls backward repeatedly."""
     for module in (kernels.recurrent, kernels.bahdanau):
         monkeypatch.setattr(module, "pop_saved", getattr)
 

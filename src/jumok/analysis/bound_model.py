@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from jumok.types import ReadOut
 
 MAX_BATCH_TOKENS = 4096
-"""Target tokens in one batch, padding included."""
+"""The maximum number of target tokens in one batch, including padding."""
 MAX_BATCH_WEIGHTS = 8_000_000
-"""Attention weights in one batch, unless one target alone has more."""
+"""The maximum number of attention weights in one batch. A batch of a single target may have more."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class BoundModel:
     """A model, a source, and an edit applied to all its attention.
 
     A source is token ids without `</s>`, or the patches of a picture, an array (patch, value) of bytes.
-    If `limits` are given, the methods `weights`, `silencing_effects` and `erasing_effects` refuse what is too
-    large before they begin; call `check_cost` before other passes.
+    If `limits` are given, the methods `weights`, `silencing_effects` and `erasing_effects` check the limits
+    before they compute anything. Call `check_cost` before other passes.
     """
 
     model: TranslationModel
@@ -79,7 +79,7 @@ class BoundModel:
         return next_log_probs(self.model, self.source, target, edit=self.edit)
 
     def log_prob(self, target: Sequence[int], *, ended: bool = True) -> float:
-        """Return the log-probability of a whole target; its `</s>` is included if it `ended`."""
+        """Return the log-probability of a whole target, with that of `</s>` if the target `ended`."""
         [log_probs] = self._token_log_probs([target], self.edit, ended=ended)
         return float(log_probs.sum())
 
@@ -107,9 +107,10 @@ class BoundModel:
     def erasing_effects(
         self, target: Sequence[int], erased: Sequence[Sequence[int]], *, ended: bool = True
     ) -> NDArray[numpy.float64]:
-        """Return, per entry of `erased`, how each log-probability changes when its positions are deleted.
+        """Return, per entry of `erased`, how each log-probability changes when source tokens are deleted.
 
-        Positions are those of source tokens. The array is (entry, step), like that of `silencing_effects`.
+        An entry has the positions of the tokens that are deleted together. The array is (entry, step); the
+        last step is `</s>` if the target `ended`.
         """
         self.check_cost([target] * len(erased))
         sources = [
@@ -135,7 +136,7 @@ class BoundModel:
     ) -> list[NDArray[numpy.float64]]:
         """Return the log-probabilities of each target's tokens, and of its `</s>` if it `ended`.
 
-        To save memory, the output layer takes one target at a time.
+        To save memory, the output layer computes one target at a time.
         """
         states = self.model(padded_batch(sources or [self.source] * len(targets), targets), edit=edit)
         rows = []

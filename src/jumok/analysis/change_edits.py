@@ -1,7 +1,8 @@
-"""Changes applied to a model's weights: from `Change` values to an `Edit`, which every model takes.
+"""Apply changes to attention: convert `Change` objects to an `Edit`, which every model accepts.
 
-Indices of a change are those of an explanation's maps. A decoder-only model has one map over source and
-target together; there a change of "cross" affects the part in which target queries attend to source keys.
+The indices of a change refer to the maps of an explanation. A decoder-only model has one map over source and
+target together. In this map, a change of "cross" affects the part in which target queries attend to source
+keys.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def _paint(change: Paint, weights: Tensor, window: Window) -> None:
     key = window.keys.start + change.key
     total = row_weights.sum(dim=-1, keepdim=True)
     row_weights[..., key] = 0.0
-    rest = row_weights.sum(dim=-1, keepdim=True)  # not total − old weight, which may have no correct digit
+    rest = row_weights.sum(dim=-1, keepdim=True)  # a sum is exact even if the rest is tiny
     # If this key had all the weight, there is no rest to rescale: the row then sums to less.
     row_weights *= (total - change.weight).clamp(min=0) / rest.clamp(min=1e-12)
     row_weights[..., key] = change.weight
@@ -97,8 +98,9 @@ def check_changes(
 ) -> None:
     """Refuse changes that name an index outside the maps or a masked cell.
 
-    `shapes` are those of the maps, (layer, head, query, key) per site. With `translates`, the sentence is
-    translated again under the changes, and may get more steps: call `check_rows` after that.
+    `shapes` has the shape (layer, head, query, key) of the map of each site. With `translates`, the sentence
+    will be translated again with the changes, and the translation may get more steps. Call `check_rows` after
+    that translation.
     """
     causal = ("encoder", "decoder") if isinstance(model, DecoderOnly) else ("decoder",)
     for change in changes:
@@ -124,11 +126,11 @@ def check_changes(
 
 
 def check_rows(changes: Sequence[Change], num_steps: int) -> None:
-    """Refuse changes that name a step which neither the unchanged translation nor the changed one has.
+    """Refuse changes that name a step after the end of the translation.
 
-    `num_steps` is that of the longer one. A change with `words` is accepted: a person chose it in a
-    translation under other changes, which may have had more steps. It has no effect if its step is not
-    written any more.
+    `num_steps` is the number of steps of the unchanged or of the changed translation: the larger number. A
+    change with `words` is accepted, because a person chose it in a translation with other changes, which may
+    have had more steps. It has no effect if the new translation does not have its step.
     """
     for change in changes:
         if change.site != "encoder" and change.chosen_words is None:
@@ -147,8 +149,7 @@ def _check_indices(change: Change, axis: str, indices: Sequence[int | None], cou
 def edit_from_changes(changes: Sequence[Change], model: TranslationModel, source_length: int) -> Edit | None:
     """Return the edit that makes these changes. `source_length` counts the source's `</s>`.
 
-    Silences come last, whatever the order of the changes: a head that is silenced stays silent if one of its
-    rows is painted or pinned.
+    Silences are applied last. So a silenced head stays silent even if one of its rows is painted or pinned.
     """
     if not changes:
         return None
@@ -191,7 +192,7 @@ def silence_per_row(
 def _window(
     site: str, model: TranslationModel, source_length: int, attention_site: AttentionSite, weights: Tensor
 ) -> Window | None:
-    """Return the part of the weights of `attention_site` that belongs to `site`; None if no part does."""
+    """Return the part of the weights of `attention_site` that belongs to `site`, or None."""
     queries, keys = weights.shape[-2:]
     offset = attention_site.query_offset
     if not isinstance(model, DecoderOnly):

@@ -1,12 +1,15 @@
 """Changes of attention as data: silence heads, paint one weight, pin queries to keys.
 
-These classes are the one schema: Python code constructs them, the server validates requests against them, and
-`web/src/lib/changes.ts` has the same fields, which a test compares. Indices are those of an explanation's
-maps; a row of the translation is a step of the search, whatever other changes make that step write. If
-several changes are made one after another, `words` holds the words at the row and the column when a person
-chose them: people recognise the change by them, and the model ignores them. `change_edits.py` applies changes
-to a model. This module imports neither torch nor numpy: the server's front end, which runs no model, imports
-it.
+These classes are the schema of a change. Python code constructs them, and the server validates requests with
+them. `web/src/lib/changes.ts` has the same fields, which a test compares.
+
+Indices refer to the maps of an explanation. A row of the translation is a step of the search. Other changes
+may change the token of this step, so the page cannot always find the words of a change in the translation.
+Therefore `words` stores the words of the row and the column at the time when a person chose them. `words` is
+only for display.
+
+`change_edits.py` applies changes to a model. This module imports neither torch nor numpy, because it is used
+in the front end of the server, which runs no model.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ Index = Annotated[int, Field(strict=True, ge=0, le=10_000)]
 Indices = Annotated[tuple[Index, ...], Field(min_length=1, max_length=100)]
 Weight = Annotated[float, Field(strict=True, ge=0, le=1)]
 Words = tuple[Annotated[str, Field(max_length=200)], Annotated[str, Field(max_length=200)]]
-"""The row and the column of a change as people read them, in the translation in which they chose them."""
+"""The word of the row and the word of the column of a change, when a person chose them."""
 
 
 def _require_kind(schema: dict[str, Any]) -> None:
@@ -50,11 +53,11 @@ class Change:
 
     @property
     def first_step(self) -> int:
-        """The first target step that the change affects; the tokens before it stay the same."""
+        """The first target step that the change affects. The tokens before this step stay the same."""
         return 0
 
     def named_indices(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the queries and the keys that the change names; none if it names no single cells."""
+        """Return the queries and the keys that the change names, or empty tuples if it names no cells."""
         return (), ()
 
     @property
@@ -67,7 +70,7 @@ class Change:
 class Silence(Change):
     """Set all weights to 0, so that the head, the layer or the whole site contributes nothing.
 
-    It stays silent whatever other changes do to it, in whichever order they are given.
+    Other changes cannot undo this, in any order of the changes.
     """
 
     kind: Literal["silence"] = field(default="silence", kw_only=True, repr=False)
@@ -75,7 +78,10 @@ class Silence(Change):
 
 @dataclass(frozen=True, slots=True)
 class Paint(Change):
-    """Set one weight. The rest of its row is rescaled, so that the row keeps its sum unless the rest is 0."""
+    """Set one weight. The other weights of the row are rescaled so that the row keeps its sum.
+
+    If all other weights are 0, the sum of the row changes.
+    """
 
     query: Index = field(kw_only=True)
     key: Index = field(kw_only=True)
@@ -100,10 +106,10 @@ class Paint(Change):
 
 @dataclass(frozen=True, slots=True)
 class Pin(Change):
-    """Give these keys together the share `weight` of the queries' attention; the rest of a row is rescaled.
+    """Give these keys together the share `weight` of the queries' attention. Other weights are rescaled.
 
     The share is divided among the keys in proportion to their weights, or evenly if all are 0. With a share
-    of 1, the queries attend to these keys only; with 0, to all others.
+    of 1, the queries attend only to these keys. With a share of 0, they attend only to other keys.
     """
 
     queries: Indices = field(kw_only=True)
@@ -133,7 +139,7 @@ class Pin(Change):
 
 
 AnyChange = Annotated[Silence | Paint | Pin, Field(discriminator="kind")]
-"""A change in JSON, for pydantic models: `kind` says which."""
+"""A change in JSON, for pydantic models. `kind` selects the class."""
 ChangeList = Annotated[list[AnyChange], Field(max_length=64)]
 
 KINDS = ("silence", "paint", "pin")
@@ -151,7 +157,7 @@ def change_to_json(change: Change) -> dict[str, Any]:
 
 
 def change_from_json(fields: Mapping[str, Any]) -> Change:
-    """Return the change that `change_to_json` wrote or a client sent."""
+    """Return the change with these fields, which come from `change_to_json` or from a client."""
     kind = str(fields.get("kind"))
     if kind not in KINDS:
         raise DataError(f'There is no change "{kind}".{suggest(kind, KINDS)} There are: {", ".join(KINDS)}.')

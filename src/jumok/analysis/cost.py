@@ -1,4 +1,4 @@
-"""What an explanation costs, computed from the numbers of tokens before the model computes its maps.
+"""The cost of an explanation, computed from the numbers of tokens before the model computes its maps.
 
 Maps grow with the square of the number of tokens, and a character can be up to four tokens, so a text that
 looks short can need gigabytes. Weights are counted: layers · heads · queries · keys, summed over the sites.
@@ -47,7 +47,7 @@ class CostLimits:
 
 
 def count_weights(model: TranslationModel, source_length: int, target_length: int) -> int:
-    """Return the number of weights in all maps of a pair, whose lengths do not count special tokens."""
+    """Return the number of weights in all maps of a pair. The lengths do not include special tokens."""
     source, target = source_length + 1, target_length + 1
     cells = {"encoder": source * source, "decoder": target * target, "cross": target * source}
     return sum(heads * cells[site] for site, heads in _heads_per_site(model).items())
@@ -59,7 +59,8 @@ _HEADS: WeakKeyDictionary[TranslationModel, dict[str, int]] = WeakKeyDictionary(
 def _heads_per_site(model: TranslationModel) -> dict[str, int]:
     """Return site → layers · heads, read from the maps of a pair of empty sentences.
 
-    A model that reads pictures takes no empty source, so it gets a black picture with an empty caption.
+    A model that reads pictures cannot read an empty source. For such a model, the pair is a black picture and
+    an empty caption.
     """
     if model not in _HEADS:
         embedding = getattr(model, "source_embedding", None)

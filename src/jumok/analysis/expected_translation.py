@@ -37,11 +37,12 @@ class Contrast:
     step: int | None
     """The first step at which the tokens differ; None if all are the same."""
     rank: int | None
-    """How many tokens were more probable at that step than the expected one."""
+    """How many tokens were more probable at that step than the expected token."""
     source_effects: NDArray[np.float64] | None
     """Per source word: by how much it raises log p(own token) − log p(expected token) at that step.
-    Positive: the word supports the model's own token, negative: the expected one. None if all tokens are the
-    same, or if a change names single cells: after a deletion, their indices would name other words."""
+    If the number is positive, the word supports the model's own token. If it is negative, the word supports
+    the expected token. None if all tokens are the same, or if a change names single cells, because the
+    deletion of a word would shift the indices of these cells."""
 
     @property
     def preference(self) -> float:
@@ -49,7 +50,7 @@ class Contrast:
         return self.own.log_prob - self.expected.log_prob
 
     def tokens(self) -> tuple[str, str]:
-        """Return both tokens of `step`, the model's own first; `</s>` at the end of a translation."""
+        """Return the model's own token and the expected token of `step`, or `</s>` after the last token."""
         if self.step is None:
             raise DataError("The translations do not differ: all their tokens are the same.")
         own, expected = ((*each.target.tokens, "</s>")[self.step] for each in (self.own, self.expected))
@@ -68,7 +69,7 @@ def contrast(
     if not expected.strip():
         raise DataError("Give the translation that you expected. Received: an empty text.")
     own = explain(translator, sentence, edit=edit, limits=limits)
-    if expected.strip() == own.text:  # the search may segment this text in other tokens
+    if expected.strip() == own.text:  # the same text counts as equal, even if its tokens differ
         return Contrast(own, own, None, None, None)
     other = explain(translator, sentence, target=expected, edit=edit, limits=limits)
     ids = [(*each.target.ids, END) for each in (own, other)]

@@ -58,10 +58,10 @@ SYMMETRISATIONS: tuple[Symmetrisation, ...] = ("intersection", "grow-diagonal-fi
 
 @dataclass(frozen=True, slots=True)
 class ExplanationOptions:
-    """How a translation is searched, and what is stored of it.
+    """Options of the search and of the explanation.
 
-    With `beam` None, the model's own beam is used. `candidates` is the number of next tokens stored per step.
-    With `gold`, each cross-attention head gets its alignment error.
+    If `beam` is None, the model's own beam is used. `candidates` is the number of next tokens that are stored
+    per step. With `gold`, each cross-attention head gets its alignment error.
     """
 
     beam: int | None = None
@@ -113,13 +113,14 @@ def explain(
     explanation = explainer.explain(source, prefix, edit, on_partial)
     is_plain = target is None and options.beam is None and not prefix and edit is None
     if is_plain and translator.engine.name != TorchEngine.name:
-        # Rounding in a converted model may lead to another translation, which is the one that users see.
+        # Rounding in a converted model may lead to another translation. Users see the translation of the
+        # converted model, so it is explained instead.
         [translation] = translator.translate([sentence], **LINE_BY_LINE)
         if translation.text != explanation.text:
-            # Explained like a given target, since its search was not recorded. `written_by` tells the page
-            # that the engine wrote it, so that the page does not label it as given.
-            written = replace(explainer, target=translation.text).explain(source, "", None, None)
-            return replace(written, facts={**written.facts, "written_by": translator.engine.name})
+            # This text is explained like a given target, because its search was not recorded. `written_by`
+            # tells the page that the engine wrote the text, so that the page does not label it as given.
+            explained = replace(explainer, target=translation.text).explain(source, "", None, None)
+            return replace(explained, facts={**explained.facts, "written_by": translator.engine.name})
     return explanation
 
 
@@ -165,7 +166,7 @@ class _Source:
 
 @dataclass(frozen=True, slots=True)
 class _Translation:
-    """A translation as token ids, with the search that found it; `tree` is None if there was no search."""
+    """A translation as token ids, and the search for it. `tree` is None if there was no search."""
 
     ids: tuple[int, ...]
     score: float | None = None
@@ -263,7 +264,7 @@ class _Explainer:
             with bound_model.model.autocast():
                 [ranked] = beam_search(stepper, batch, self.plan, prefixes=[prefix_ids], on_step=recorder)
         tree = recorder.tree(bound_model, self.translator.read_out)
-        if not ranked:  # a model whose scores are NaN leaves no hypothesis
+        if not ranked:  # if the scores of the model are NaN, the search finds no hypothesis
             return _Translation((), ended=False, tree=tree)
         best = next(tree.finished())
         return _Translation(ranked[0].ids, ranked[0].score, tree.candidate(*best).id == END, tree)
@@ -319,7 +320,7 @@ class _Explainer:
         return TokenizedSentence.from_ids(text, ids, tokenizer)
 
     def _next_tokens(self, log_probs: Tensor) -> Iterator[tuple[NextToken, ...]]:
-        """Yield the most probable tokens of every step; `<pad>` and `<s>` are never produced."""
+        """Yield the most probable tokens of every step, without `<pad>` and `<s>`."""
         masked = log_probs.index_fill(1, torch.tensor([PAD, BEGIN]), -torch.inf)
         best = masked.topk(min(self.options.candidates, masked.shape[1]), dim=1)
         for values, ids in zip(best.values.exp().tolist(), best.indices.tolist(), strict=True):
@@ -348,11 +349,11 @@ def _patch_alignment(weights: NDArray[Any], word_of_token: Sequence[int]) -> Wor
 def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[WordAlignment]:
     """Yield the word alignments of several read-outs, the model's own first."""
     layers, heads = pair.weights.shape[:2]
-    own = model_read_out or default_read_out(layers, heads)
+    own_read_out = model_read_out or default_read_out(layers, heads)
     all_heads = tuple((layer, head) for layer in range(layers) for head in range(heads))
     read_outs = {
-        "read-out": own,
-        "shifted": ReadOut(own.heads, 1 - own.shift),
+        "read-out": own_read_out,
+        "shifted": ReadOut(own_read_out.heads, 1 - own_read_out.shift),
         "mean": ReadOut(all_heads),
         "mean, shifted": ReadOut(all_heads, 1),
         **{f"layer {n}": ReadOut(tuple(head for head in all_heads if head[0] == n)) for n in range(layers)},
@@ -370,10 +371,10 @@ def _alignments(pair: AttendedPair, model_read_out: ReadOut | None) -> Iterator[
 
 
 def _select_tokens(log_probs: Tensor, ids: Sequence[int]) -> Tensor:
-    """Return the log-probability of each token and of `</s>`, from those of all tokens, (step, token)."""
+    """Return the log-probability of each token and of `</s>`. `log_probs` is (step, token)."""
     return log_probs.gather(1, torch.tensor([*ids, END])[:, None])[:, 0].float()
 
 
 def _token_log_probs(bound_model: BoundModel, ids: Sequence[int]) -> tuple[float, ...]:
-    """Return the log-probability that a model gives each token of a translation, and `</s>` after them."""
+    """Return the log-probability of each token of a translation and of the final `</s>`."""
     return tuple(_select_tokens(bound_model.log_probs(ids), ids).tolist())

@@ -1,6 +1,7 @@
-"""An explanation: all that is known of one translation, as data.
+"""An explanation: the data about one translation.
 
-`explain` returns a `LiveExplanation`, whose model can compute more; files store only these fields.
+`explain` returns a `LiveExplanation`, which also has the model and can compute more data. Files store only
+the fields of `Explanation`.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class WordAlignment:
 class GroupEffect:
     """The change in the translation's log-probability when several heads of a site are silenced together.
 
-    It is not the sum of the single effects: redundant heads have an effect only if all of them are silenced.
+    `effect` is not the sum of the effects of single heads, because redundant heads have an effect only if all
+    of them are silenced.
     """
 
     site: str
@@ -64,7 +66,7 @@ class GroupEffect:
 
 @dataclass(frozen=True, slots=True)
 class BeforeChange:
-    """The translation without the changes, and its log-probability without and with them."""
+    """The translation without the changes, and its log-probability without and with the changes."""
 
     target: TokenizedSentence
     log_prob: float
@@ -75,7 +77,7 @@ class BeforeChange:
 
 @dataclass(frozen=True, slots=True)
 class PatchedPicture:
-    """A picture as the model sees it, and the grid of its patches, which are tokens row by row."""
+    """A picture as the model sees it, and the grid of its patches. The patches are tokens, row by row."""
 
     rows: int
     columns: int
@@ -92,7 +94,7 @@ class PatchedPicture:
 class Explanation:
     """One sentence, its translation, and what the model attended to while it wrote the translation.
 
-    All indices count from 0. `log_probs` and `candidates` are indexed by target step; the last is `</s>`.
+    All indices count from 0. `log_probs` and `candidates` have one entry per target step, `</s>` included.
     If the source is a picture, the tokens and words of `source` are the labels of its patches
     ("row,column"). A classifier has a class token before them, and its target is the name of the class,
     produced in one step.
@@ -134,9 +136,9 @@ class Explanation:
     def roll_out(self, site: str) -> NDArray[np.float64]:
         """Return the attention roll-out through all layers down to the input, (query, key).
 
-        "encoder" and "decoder" each have their own, whose rows sum to 1. In a decoder-only model, "encoder",
-        "cross" and "decoder" are parts of one roll-out over source and target: a target row sums to 1 over
-        "cross" and "decoder" together. In other models "cross" has none.
+        In a decoder-only model, "encoder", "cross" and "decoder" are parts of one roll-out over source and
+        target: a target row sums to 1 over "cross" and "decoder" together. In all other models, "encoder" and
+        "decoder" each have a roll-out, whose rows sum to 1, and "cross" has no roll-out.
         """
         if self.facts.get("family") != "decoder-only":
             weights = self.map_of(site).weights
@@ -155,10 +157,10 @@ class Explanation:
         return joint[queries, keys]
 
     def steps(self, site: str, layer: int, head: int, query: int, key: int) -> CellSteps:
-        """Return the stored computation of one weight and of what follows from it (`trace.py`).
+        """Return the stored computation of one weight and of the numbers that depend on it (`trace.py`).
 
-        It goes from the embeddings to the log-probability of the produced token; for a weight of the encoder,
-        to the output of its layer.
+        The steps go from the embeddings to the log-probability of the produced token. For a weight of the
+        encoder, they end with the output of its layer.
         """
         stored = self.stored_steps(Cell(site, layer, head, query, key))
         if stored is None:

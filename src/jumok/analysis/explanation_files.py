@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Names of the arrays in an .npz file; a site follows the prefix.
 _DOCUMENT = "document"
 _SITE_PREFIX = "attention_"
-# What numpy and zipfile raise for an empty file, a file of one array, and damaged bytes of an archive.
+# Errors that numpy and zipfile raise for an empty file, a file of one array, and damaged bytes of an archive.
 _DAMAGED_NPZ = (
     ValueError,
     KeyError,
@@ -68,7 +68,7 @@ def open_explanation(path: str | Path) -> Explanation:
 
 
 def explanation_page(explanations: Sequence[Explanation]) -> str:
-    """Return one page with these explanations; live ones are completed (`complete_explanation`) first."""
+    """Return one page with these explanations. Live explanations are completed (`complete_explanation`)."""
     return static_page(
         [explanation_to_json(complete_explanation(explanation)) for explanation in explanations]
     )

@@ -1,4 +1,4 @@
-"""The profile of a head over a corpus: what it does on many sentences, and what changes without it."""
+"""The profile of a head over a corpus: statistics of its attention, and the effects of silencing it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 256  # small, so that progress is reported often
 ALL_ON_SPECIAL = 0.95
-"""A query with at least this weight on the special token has no offset: it attends to no word."""
+"""If the special token has at least this weight, a query counts as attending to no word. It has no offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,15 @@ class AffectedSentence:
 
 @dataclass(frozen=True, slots=True)
 class HeadProfile:
-    """What one head does on a corpus. Its attention is measured on the reference translations."""
+    """Measurements of one head on a corpus. Its attention is measured on the reference translations."""
 
     site: str
     layer: int
     head: int
     sentences: int
     offset: float
-    """The mean of key position − query position over the attention to words, in tokens. −1 in the decoder is
-    the token before the one that the step reads; NaN if no word is attended to."""
+    """The mean of key position − query position over the attention to words, in tokens. In the decoder, 0 is
+    the token that the step reads, and −1 is the token before it. NaN if the head attends to no word."""
     entropy: float
     on_special: float
     error: float | None
@@ -83,7 +83,7 @@ class _EncodedPair:
 
 
 class _Progress:
-    """Counts what is done: each pair is read once, and translated with the head and without it."""
+    """Counts three tasks per pair: one teacher-forced pass, and translations with and without the head."""
 
     def __init__(self, pairs: int, on_progress: OnProgress | None) -> None:
         self._done, self._total = 0, 3 * pairs
@@ -105,7 +105,8 @@ def profile_head(
 ) -> HeadProfile:
     """Return the profile of one head over sentence pairs. `change` silences this head.
 
-    `on_progress(done, total)` counts readings and translations of pairs; an exception in it ends the work.
+    `on_progress(done, total)` counts the passes over pairs and their translations. An exception that it
+    raises ends the work.
     """
     if change.layer is None or change.head is None:
         raise DataError(f"One head is measured at a time: name its layer and its head. Received: {change}.")
@@ -118,20 +119,20 @@ def profile_head(
     model, site, layer_head = translator.model, change.site, (change.layer, change.head)
     progress = _Progress(len(encoded), on_progress)
     statistics, links, gold, effects = [], [], [], []
-    for one in encoded:
-        [weights] = site_weights(model, [one.source], [one.target])
-        if one is encoded[0]:
+    for encoded_pair in encoded:
+        [weights] = site_weights(model, [encoded_pair.source], [encoded_pair.target])
+        if encoded_pair is encoded[0]:
             check_changes([change], {name: array.shape for name, array in weights.items()}, model)
         statistics.append(_statistics(weights[site][layer_head], site))
-        bound = BoundModel(model, one.source)
-        effects.append(float(bound.silencing_effects(one.target, [(site, (layer_head,))]).sum()))
-        if site == "cross" and one.pair.alignment is not None:
-            links.append(_links(translator, one, weights["cross"], layer_head))
-            gold.append(one.pair.alignment)
+        bound = BoundModel(model, encoded_pair.source)
+        effects.append(float(bound.silencing_effects(encoded_pair.target, [(site, (layer_head,))]).sum()))
+        if site == "cross" and encoded_pair.pair.alignment is not None:
+            links.append(_links(translator, encoded_pair, weights["cross"], layer_head))
+            gold.append(encoded_pair.pair.alignment)
         progress.advance(1)
     with_head = _translate(translator, encoded, (), progress)
     without_head = _translate(translator, encoded, (change,), progress)
-    references = [one.pair.target for one in encoded]
+    references = [encoded_pair.pair.target for encoded_pair in encoded]
     bleu, bleu_without = (
         score(texts, references, language=translator.target_language, metrics=("bleu",)).bleu
         for texts in (with_head, without_head)
@@ -166,7 +167,11 @@ def _encode(translator: Translator, pairs: Sequence[Pair]) -> list[_EncodedPair]
         _EncodedPair(pair, list(source), list(target))
         for pair, (source, target) in zip(pairs, ids, strict=True)
     )
-    return [one for one in encoded if max(len(one.source), len(one.target)) <= max_tokens]
+    return [
+        encoded_pair
+        for encoded_pair in encoded
+        if max(len(encoded_pair.source), len(encoded_pair.target)) <= max_tokens
+    ]
 
 
 def _statistics(weights: NDArray[Any], site: str) -> tuple[float, float, float]:
@@ -187,18 +192,18 @@ def _statistics(weights: NDArray[Any], site: str) -> tuple[float, float, float]:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of the values that are not NaN; NaN if all are."""
-    known = [value for value in values if not np.isnan(value)]
-    return float(np.mean(known)) if known else float("nan")
+    """Return the mean of the values that are not NaN, or NaN if all are NaN."""
+    numbers = [value for value in values if not np.isnan(value)]
+    return float(np.mean(numbers)) if numbers else float("nan")
 
 
 def _links(
-    translator: Translator, one: _EncodedPair, weights: NDArray[Any], layer_head: tuple[int, int]
+    translator: Translator, encoded_pair: _EncodedPair, weights: NDArray[Any], layer_head: tuple[int, int]
 ) -> Alignment:
     tokenizers = translator.tokenizers
     words = (
-        tokenizers.source.word_of_token(one.pair.source, one.source),
-        tokenizers.target.word_of_token(one.pair.target, one.target),
+        tokenizers.source.word_of_token(encoded_pair.pair.source, encoded_pair.source),
+        tokenizers.target.word_of_token(encoded_pair.pair.target, encoded_pair.target),
     )
     return read_alignment(AttendedPair(weights, *words), ReadOut((layer_head,)))
 
@@ -207,13 +212,13 @@ def _links(
 def _translate(
     translator: Translator, encoded: Sequence[_EncodedPair], changes: Sequence[Silence], progress: _Progress
 ) -> list[str]:
-    """Translate by the model's search settings, always on torch, so that only the changes differ."""
+    """Translate with the model's search settings, always on torch, so that only the changes differ."""
     model, plan = translator.model, SearchPlan.from_settings(translator.search)
     texts = [""] * len(encoded)
-    lengths = [len(one.source) + 1 for one in encoded]
+    lengths = [len(encoded_pair.source) + 1 for encoded_pair in encoded]
     for rows in length_buckets(lengths, BATCH_TOKENS):
         batch = padded_batch([encoded[i].source for i in rows]).to(model.device)
-        # In a decoder-only model, sources are padded to one length, after which all targets begin.
+        # In a decoder-only model, all sources of the batch are padded to the same length.
         stepper = EditedModel(model, edit_from_changes(changes, model, batch.source.shape[1]))
         with model.autocast():
             ranked = beam_search(stepper, batch, plan)

@@ -1,4 +1,4 @@
-"""Statistics of each attention head on one sentence: a map alone says little about what a head does."""
+"""Statistics of each attention head on one sentence, which help to interpret the map of the head."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HeadStatistics:
-    """One number per layer and head of a site, (layer, head); means over its queries."""
+    """Arrays (layer, head) for one site. Each number is a mean over the queries of a head."""
 
     entropy: NDArray[np.float32]
-    """−Σ α ln α, in nats: 0 if a head attends to one key only, ln n if it attends to all n equally."""
+    """−Σ α ln α, in nats: 0 if a head attends to a single key, ln n if it attends equally to all n keys."""
     distance: NDArray[np.float32] | None
     """Σ α |query position − key position|, in tokens. In the encoder of a picture, the distance between
     patches in rows and columns (Dosovitskiy et al. 2021, figure 7); from words to patches there is none."""
@@ -31,7 +31,7 @@ class HeadStatistics:
     effect: NDArray[np.float32] | None = None
     """The change in the translation's log-probability when the head is silenced, if it was measured."""
     token_effect: NDArray[np.float32] | None = None
-    """The same per target step, (layer, head, step): its sum over steps is `effect`."""
+    """The change per target step, (layer, head, step). Its sum over the steps is `effect`."""
 
 
 def head_statistics(attention: AttentionMap, picture: PatchedPicture | None = None) -> HeadStatistics:
@@ -63,5 +63,5 @@ def _mean_distance(weights: NDArray[np.float64], distances: NDArray[Any]) -> NDA
 
 
 def _mean(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The mean over queries, (layer, head)."""
+    """Return the mean over queries, (layer, head)."""
     return np.asarray(values.mean(axis=-1), dtype=np.float32)

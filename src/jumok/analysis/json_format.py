@@ -1,6 +1,7 @@
 """An explanation as JSON and back. docs/explanation-format.md describes every key.
 
-Version 2 renamed keys of version 1 (`pieces` became `tokens`, and others); both are read, 2 is written.
+Version 2 renamed keys of version 1, e.g. `pieces` to `tokens`. Both versions can be read. Version 2 is
+written.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "jumok-explanation", 2
 _DECIMALS = 5  # of a stored number
 MAX_FOUR_DECIMAL_WEIGHTS = 100_000
-"""Up to this number of weights in all maps together, a file stores them to four decimals."""
+"""If all maps together have at most this number of weights, a file stores weights to four decimals."""
 _CANDIDATE_KEYS = {  # field of `Candidate`, in its order → key in JSON
     "parent": "parent",
     "id": "id",
@@ -62,7 +63,7 @@ def explanation_to_json(explanation: Explanation) -> str:
 
 
 def explanation_from_json(text: str) -> Explanation:
-    """Read what `explanation_to_json` wrote. Its weights are rounded: see `packing.py`."""
+    """Parse the JSON of `explanation_to_json`. Its weights are rounded: see `packing.py`."""
     try:
         document = json.loads(text)
     except ValueError as error:
@@ -75,8 +76,8 @@ def explanation_to_document(
 ) -> dict[str, Any]:
     """Return the explanation as plain JSON values, without its maps if `weights` is false.
 
-    Weights with `four_decimals` take twice the space; the default is to store up to
-    `MAX_FOUR_DECIMAL_WEIGHTS` weights that way.
+    With `four_decimals`, weights take twice the space. By default, `four_decimals` is true if there are at
+    most `MAX_FOUR_DECIMAL_WEIGHTS` weights.
     """
     maps = explanation.attention
     stored_maps = maps if weights else {}
@@ -131,7 +132,7 @@ def explanation_to_document(
 def explanation_from_document(
     document: Any, read_weights: Callable[[Any], Mapping[str, NDArray[np.float32]]]
 ) -> Explanation:
-    """Return the explanation in a document; `read_weights` reads the weights of each site from it."""
+    """Return the explanation in a document. `read_weights` reads the weights of each site from a document."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise DataError(
             f'This is not an explanation: its "format" is not "{FORMAT}". '
@@ -335,7 +336,7 @@ def _read_measures(fields: Mapping[str, Any] | None) -> Measures | None:
 
 
 def layers_to_document(layers: tuple[tuple[tuple[NextToken, ...], ...], ...]) -> list[Any]:
-    """Return what each layer would have written, at each step, as plain JSON values."""
+    """Return the predictions of each layer at each step as plain JSON values."""
     return [[_tokens_document(step) for step in layer] for layer in layers]
 
 
@@ -385,7 +386,7 @@ def _read_cell(fields: Mapping[str, Any]) -> CellSteps:
 
 
 def _number(value: Any) -> Any:
-    """Round a float. JSON has neither NaN nor infinity: they become null."""
+    """Round a float. NaN and infinity become null, because JSON does not have them."""
     if not isinstance(value, float):
         return value
     return round(value, _DECIMALS) if math.isfinite(value) else None
@@ -402,7 +403,7 @@ def _floats(values: Any) -> NDArray[np.float32]:
 
 
 def _float_or_nan(value: Any) -> float:
-    """Return a number of the document; null, a number that was not finite, becomes NaN."""
+    """Return a number of the document. Numbers that are not finite were stored as null, and become NaN."""
     return math.nan if value is None else float(value)
 
 

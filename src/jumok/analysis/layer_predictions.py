@@ -1,7 +1,7 @@
-"""What each layer of the decoder would have written: the logit lens (nostalgebraist 2020).
+"""The most probable tokens of each layer of the decoder: the logit lens (nostalgebraist 2020).
 
 The state of a layer goes straight to the final norm and the output layer, as if no layer followed. Layer 0 is
-the embedded input of the step; the last layer predicts what the model predicts.
+the embedded input of the step. The predictions of the last layer are those of the model.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def _layer_states(model: TranslationModel, batch: Batch, probe: Probe) -> Iterat
         return
     if not isinstance(model, Transformer) or batch.target is None:
         raise UnsupportedError(
-            "What each layer would have written is read from layers that add to one state, as those of a "
-            f"Transformer do. Received: {type(model).__name__}."
+            "Layer predictions need a model whose layers add to one state, such as a Transformer. "
+            f"Received: {type(model).__name__}."
         )
     collected = [model.target_embedding(batch.target[:, :-1])]
     handles = [

@@ -1,4 +1,4 @@
-"""An explanation together with its model: steps of any cell, maps of any hypothesis, effects of silencing."""
+"""An explanation with its model, which can compute steps of cells, maps of hypotheses, and effects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Heads = tuple[tuple[int, int], ...]
 
 MAX_DISTANCE_FROM_HALF = 0.2
-"""An example cell has a weight of 0.5 ± this, if its head has such a weight."""
+"""An example cell has a weight of 0.5 ± this value, if its head has such a weight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class LiveExplanation(Explanation):
         return isinstance(self.bound_model.model, Transformer | DecoderOnly)
 
     def steps(self, site: str, layer: int, head: int, query: int, key: int) -> CellSteps:
-        """Return the computation of one weight, as `Explanation.steps`; compute it if it is not stored."""
+        """Return the same as `Explanation.steps`, but compute steps that are not stored."""
         cell = Cell(site, layer, head, query, key)
         return self.stored_steps(cell) or self.bound_model.steps(self.target.ids, cell)
 
@@ -65,8 +65,9 @@ class LiveExplanation(Explanation):
         """Return the changes in log-probability when heads are silenced, computed in batches.
 
         The first value has, per site, the change at every target step when one head is silenced, (layer,
-        head, step); its sum over the steps is the change for the whole translation. The second value has the
-        change for the whole translation per group of heads that the page averages.
+        head, step). Its sum over the steps is the change for the whole translation. The second value has the
+        change for the whole translation when a group of heads is silenced. There is one entry for each group
+        that the page averages.
         """
         single = [(site, (head,)) for site in self.attention for head in self._heads(site)]
         groups = self._head_groups()
@@ -100,7 +101,7 @@ class LiveExplanation(Explanation):
         return replace(self, measured=self.measures())
 
     def with_layer_predictions(self) -> LiveExplanation:
-        """Return a copy with `layers`: what each layer would have written (the logit lens)."""
+        """Return a copy with `layers`: the predictions of each layer (the logit lens)."""
         return replace(
             self, layers=layer_predictions(self.bound_model, self.target.ids, self.target_tokenizer)
         )
@@ -131,8 +132,8 @@ class LiveExplanation(Explanation):
     def _example_cell(self, site: str) -> Cell:
         """Return a cell whose weight is near 0.5: there, every step from scores to weights can be seen.
 
-        The cell is in the read-out's first head for "cross", in head 0 of layer 0 for other sites, or in any
-        head if that one has no weight between 0.3 and 0.7. Special tokens are avoided.
+        For "cross", the cell is in the first head of the read-out; for other sites, in head 0 of layer 0. If
+        this head has no weight between 0.3 and 0.7, the cell may be in any head. Special tokens are avoided.
         """
         head = self.alignments[0].heads[0] if self.alignments and site == "cross" else (0, 0)
         distance = np.abs(self.map_of(site).weights - 0.5)  # (layer, head, query, key)
@@ -152,7 +153,7 @@ class LiveExplanation(Explanation):
 def complete_explanation(explanation: Explanation) -> Explanation:
     """Return a copy with effects, measures, steps and layer predictions, which a stored page cannot compute.
 
-    What it already has stays the same. An explanation from a file is returned unchanged.
+    Existing values are kept. An explanation from a file is returned unchanged.
     """
     if not isinstance(explanation, LiveExplanation):
         return explanation
@@ -163,8 +164,8 @@ def complete_explanation(explanation: Explanation) -> Explanation:
     complete = complete if complete.cells else complete.with_steps()
     if complete.layers or not complete.has_layer_predictions:
         return complete
-    # A stored page shows layer predictions only beside its stored cells; all others would need much space.
-    shown = {steps.cell.query for steps in complete.cells if steps.cell.site != "encoder"}
-    layers = complete.with_layer_predictions().layers
-    kept = (tuple(step if i in shown else () for i, step in enumerate(layer)) for layer in layers)
-    return replace(complete, layers=tuple(kept))
+    # A stored page shows layer predictions only beside its stored cells. Other predictions need much space.
+    shown_steps = {steps.cell.query for steps in complete.cells if steps.cell.site != "encoder"}
+    all_layers = complete.with_layer_predictions().layers
+    layers = (tuple(step if i in shown_steps else () for i, step in enumerate(layer)) for layer in all_layers)
+    return replace(complete, layers=tuple(layers))

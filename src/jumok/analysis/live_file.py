@@ -1,9 +1,9 @@
 """A page with a model in it: the model runs in the browser, from one file, without a server or a network.
 
 The file has the page, the engine (`plots/engine.js`, built from `web/src/engine/`), a description of the
-model as JSON, and its weights in base64: matrices in half precision, or in eight bits with one scale per row;
-vectors in single precision. The engine has its own code for each mechanism, so it runs only the common ones,
-which are listed below.
+model as JSON, and its weights in base64. Matrices are stored in half precision, or in eight bits with one
+scale per row. Vectors are stored in single precision. The engine has its own code for each mechanism, so it
+supports only the common mechanisms, which are listed below.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Quantization = Literal["float16", "int8"]
 QUANTIZATIONS: tuple[Quantization, ...] = ("float16", "int8")
 MAX_WEIGHT_BYTES = 24 * 2**20
-"""The limit for the weights before base64, which makes them a third larger."""
+"""The maximum size of the weights before base64. In base64 they are a third larger."""
 
 FORMAT, VERSION = "jumok-live-model", 1
 TRANSFORMER_MECHANISMS = ("scaled-dot",)
@@ -79,7 +79,7 @@ def model_page(
 ) -> str:
     """Return a page in which this model runs. `settings` is the section `model` of its recipe.
 
-    The page translates `sentence` when it opens. A model that the engine cannot run is refused.
+    The page translates `sentence` when it opens. Raise if the engine cannot run the model.
     """
     packed = pack_model(translator, settings, quantization=quantization)
     models = [{"name": name, "facts": packed.description["facts"]}]
@@ -93,7 +93,10 @@ def model_page(
 def pack_model(
     translator: Translator, settings: ModelSettings, *, quantization: Quantization = "float16"
 ) -> PackedModel:
-    """Return the model with rounded weights; refuse one that the engine cannot run or that is too large."""
+    """Return the model with rounded weights.
+
+    Raise if the engine cannot run the model, or if it is too large.
+    """
     architecture = _architecture(settings)
     tokenizers = translator.tokenizers
     source = _tokenizer(tokenizers.source)
@@ -124,7 +127,7 @@ def pack_model(
 
 
 def round_weights(weights: Mapping[str, Tensor], quantization: Quantization) -> dict[str, Tensor]:
-    """Return the weights as the engine computes with them: rounded as in a file, in single precision."""
+    """Return the weights as the engine uses them: rounded as in a file, in single precision."""
     return {
         name: torch.from_numpy(_StoredTensor(tensor, quantization).rounded())
         for name, tensor in weights.items()
@@ -239,7 +242,7 @@ class _StoredTensor:
 
 
 def _pack_tensors(weights: Mapping[str, Tensor], quantization: Quantization) -> tuple[dict[str, Any], bytes]:
-    """Return the offset, shape and type of each tensor, and all bytes; tied tensors are stored once."""
+    """Return the offset, shape and type of each tensor, and all bytes. Tied tensors are stored only once."""
     distinct = {tensor.data_ptr(): tensor for tensor in weights.values()}
     _check_size(sum(tensor.numel() for tensor in distinct.values()), quantization)
     data = bytearray()

@@ -8,8 +8,9 @@ The signs differ: a word that supports the written token has a positive gradient
 erasure. Minus gradient × input is the first-order estimate of the change in log p(token) if the embedding is
 set to 0. The page shows this estimate, so that both measures of a word that supports the token are below 0.
 
-A weight says where a head reads. The vector that it reads may be short (a small norm), may not matter for the
-word that is produced (a small gradient), or may be known from elsewhere (nothing changes if it is erased).
+A large attention weight does not prove that a word matters. The vector that the head reads may be short (a
+small norm). The vector may not matter for the produced word (a small gradient). The model may get the same
+information from other words (nothing changes if the word is erased).
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measures:
-    """Three measures of one translation. A step produces a token; the last one is `</s>`."""
+    """Three measures of one translation. Each step produces a token. The last step produces `</s>`."""
 
     value_norms: Mapping[str, NDArray[np.float32]]
-    """Site → ‖f(x)‖ of each key, (layer, head, key). Times a weight, it is the norm of what the weight adds.
-    In a recurrent model, f(x) is the encoder's state itself."""
+    """Site → ‖f(x)‖ of each key, (layer, head, key). The weight times this norm is the norm of the vector
+    that the key adds to the output. In a recurrent model, f(x) is the state of the encoder."""
     gradient: Mapping[str, NDArray[np.float32]]
     """ "cross" → (step, source token and `</s>`), "decoder" → (step, `<s>` and target token): gradient ×
     input of the log-probability of the produced token. The input is a token's embedding, without its
-    position. Above 0, this token supports the produced one, to first order."""
+    position. If the value is above 0, the input token supports the produced token, to first order."""
     erasure: NDArray[np.float32] | None
     """(step, source word): the change in the log-probability of the produced token when the word is deleted
-    from the sentence. Below 0, the word supports the token. None if attention is changed at single cells,
-    whose indices would name other words."""
+    from the sentence. If the value is below 0, the word supports the token. None if attention is changed at
+    single cells, because the deletion of a word would shift their indices."""
 
 
 def measure(
@@ -77,7 +78,7 @@ def measure(
 
 
 def _attentions(model: TranslationModel) -> dict[str, list[MultiHead]]:
-    """Return the attention layers of each site of a Transformer; none for other models."""
+    """Return the attention layers of each site of a Transformer, or {} for other models."""
     if not isinstance(model, Transformer):
         return {}
     return {
@@ -135,7 +136,10 @@ def _transformed_norms(attention: MultiHead, values: Tensor) -> Tensor:
 
 
 def _gradients(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDArray[np.float32]]:
-    """Return gradient × input. Each row of a batch is differentiated at another step: one backward pass."""
+    """Return gradient × input.
+
+    Each row of a batch is for another step, so one backward pass does many steps.
+    """
     model, produced = bound_model.model, [*target, END]
     inputs = {"cross": [*bound_model.source, END], "decoder": [BEGIN, *target]}
     tables = {"cross": model.source_embedding, "decoder": model.target_embedding}
@@ -161,11 +165,11 @@ def _gradients(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDAr
 
 
 class _EmbeddingLeaves:
-    """Context manager: the outputs of a model's embeddings are leaves of the autograd graph."""
+    """A context manager that makes the outputs of a model's embeddings leaves of the autograd graph."""
 
     def __init__(self, model: TranslationModel) -> None:
         self.outputs: list[Tensor] = []
-        # The last module of an embedding, through which every output passes.
+        # Dropout is the last module of an embedding, so the output of dropout is the output of the embedding.
         tables = cast("Iterator[Any]", (model.source_embedding, model.target_embedding))
         self._modules = list(dict.fromkeys(table.dropout for table in tables))
 

@@ -1,6 +1,6 @@
 """The steps from a query and the keys to scores, for each mechanism that has its own steps.
 
-A mechanism that is not listed shows its scores, if it has any, and its weights.
+For all other mechanisms, only the scores, if there are scores, and the weights are shown.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def number(name: str, formula: str, value: Tensor | float) -> Step:
 
 
 def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
-    """Yield the steps from query and key to scores and mask. `weights` are the head's, (query, key)."""
+    """Yield the steps from query and key to scores and mask. `weights` (query, key) belong to the head."""
     for kind, mechanism_steps in _STEPS_OF_MECHANISM.items():
         if isinstance(inputs.mechanism, kind):
             yield from mechanism_steps(inputs)
@@ -88,7 +88,7 @@ def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
         yield number("score", "eᵢ", scores[inputs.key])
         allowed = _allowed(inputs, weights)
         yield over_keys("allowed", "1 if the query may attend to the key, else 0", allowed[inputs.query])
-        # A recurrent decoder has one query at a time; a mask that hides nothing only makes a page larger.
+        # To keep pages small, the whole mask is left out if there is one query or if it allows all keys.
         if len(allowed) > 1 and not allowed.all():
             yield over_cells("mask", "allowed, for every query", allowed)
 
@@ -96,7 +96,7 @@ def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
 def _allowed(inputs: HeadInputs, weights: Tensor) -> Tensor:
     """Return which keys each query may attend to, (query, key)."""
     if isinstance(inputs.mechanism, Restricted | LuongLocalM | LuongLocalP):
-        return weights > 0  # their windows are not masks: only the weights show them
+        return weights > 0  # the windows of these mechanisms are not masks, so they are read from the weights
     mechanism: SoftmaxMechanism = inputs.mechanism  # type: ignore[assignment]
     mask = mechanism.allowed(inputs.queries, inputs.memory, Call(query_offset=inputs.query_offset))
     all_allowed = torch.ones(

@@ -3,9 +3,9 @@
     code = round(255 · √(weight / scale)),   weight = scale · (code / 255)²
 
 Half of the codes are for weights below a quarter, where most weights lie and where differences of colour are
-easiest to see. The error is at most √(scale · weight) / 255 + scale / 510². A second byte per weight makes it
-about 254 times smaller, so that four decimals are right. A causal map is stored without the weights above the
-diagonal, which are all 0.
+easiest to see. The error is at most √(scale · weight) / 255 + scale / 510². A second byte per weight makes
+the error about 254 times smaller, so that four decimals are exact. A causal map is stored without the weights
+above the diagonal, which are all 0.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ def pack_weights(weights: NDArray[Any], *, four_decimals: bool = False) -> dict[
 
 
 def unpack_weights(packed: Mapping[str, Any]) -> NDArray[np.float32]:
-    """Unpack what `pack_weights` packed, to within scale / 255, or 254 times closer with a second byte."""
+    """Unpack the result of `pack_weights`.
+
+    The error is below scale / 255, or 254 times less with two bytes.
+    """
     shape = tuple(int(size) for size in packed["shape"])
     levels = np.frombuffer(_bytes(packed["codes"]), dtype=np.uint8).astype(np.float32)
     if packed.get("fine"):
@@ -68,7 +71,7 @@ def pack_floats(values: NDArray[Any]) -> dict[str, Any]:
 
 
 def unpack_floats(packed: Mapping[str, Any]) -> NDArray[np.float32]:
-    """Unpack what `pack_floats` packed, exactly."""
+    """Unpack the result of `pack_floats`. Values are exact."""
     values = np.frombuffer(_bytes(packed["float32"]), dtype="<f4").astype(np.float32)
     return _shaped(values, tuple(int(size) for size in packed["shape"]))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PictureView:
-    """What a model says of a picture, and its attention from each word, or from the class, to each patch."""
+    """The caption or the class of a picture, and the attention of each word, or of the class, to patches."""
 
     text: str
     attention: AttentionMap  # (1, 1, word, patch)
@@ -31,10 +31,11 @@ class PictureView:
 def view_picture(
     model: Translator | PictureClassifier, path: str, *, caption: str | None = None
 ) -> PictureView:
-    """Return what a model says of a picture, and where it looks. A given `caption` replaces the model's own.
+    """Return the caption or the class that a model gives a picture, and where the model looks.
 
-    The maps of a caption are the cross-attention of the last layer, the mean over its heads. A class has one
-    map: the roll-out of the encoder's attention from the class token.
+    If `caption` is given, it is used instead of the model's own caption. Each word of a caption has a map:
+    the mean over the heads of the last layer's cross-attention. A class has one map: the roll-out of the
+    encoder's attention from the class token.
     """
     if isinstance(model, PictureClassifier):
         if caption is not None:

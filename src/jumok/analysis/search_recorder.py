@@ -1,4 +1,4 @@
-"""Records a beam search as a `SearchTree`, with the cross-attention of its steps."""
+"""Record a beam search as a `SearchTree`, with the cross-attention of its steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SearchRecorder:
-    """Callback of the search for one sentence; collects its steps.
+    """A callback that collects the steps of the search for one sentence.
 
     `on_partial` receives the text of the best hypothesis after each step, until that hypothesis is finished.
     """
@@ -79,7 +79,7 @@ class SearchRecorder:
         return SearchTree(self._plan.beam, self._plan.length_penalty, tuple(self._steps))
 
     def _report_partial(self, step: int, candidates: tuple[Candidate, ...]) -> None:
-        """Report the text of the first candidate, which is the most probable one, until it is finished."""
+        """Report the text of the most probable candidate of each step, until such a candidate is finished."""
         if self._on_partial is None or not candidates:
             return
         self._on_partial(self._tokenizer.decode(self._tree().ids(step, 0)))
@@ -88,10 +88,10 @@ class SearchRecorder:
 
 
 def _with_attention(tree: SearchTree, bound_model: BoundModel, read_out: ReadOut | None) -> SearchTree:
-    """Add the cross-attention of each surviving candidate, the mean of the read-out's heads.
+    """Add the cross-attention of each candidate that was not pruned: the mean of the read-out's heads.
 
-    The attention of a step depends only on the tokens before it, so one pass over each longest prefix gives
-    the rows of all its shorter prefixes.
+    The attention of a step depends only on the tokens before the step. So one pass over a prefix also gives
+    the attention for all its shorter prefixes.
     """
     prefixes = {
         (step, index): tree.ids(step - 1, candidate.parent) if step else ()
@@ -100,7 +100,7 @@ def _with_attention(tree: SearchTree, bound_model: BoundModel, read_out: ReadOut
         if candidate.kept or candidate.finished
     }
     ordered = sorted(set(prefixes.values()))
-    # In this order a prefix comes right before a longer prefix that begins with it, if there is one.
+    # After sorting, a prefix that is the beginning of a longer prefix comes right before such a prefix.
     longest = [ids for ids, after in pairwise([*ordered, ()]) if not after or after[: len(ids)] != ids]
     attention: list[NDArray[Any]] = []
     row_of: dict[tuple[int, ...], int] = {}

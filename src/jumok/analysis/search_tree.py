@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One continuation that a step of the search considered; pruned if neither `kept` nor `finished`."""
+    """One continuation that a step of the search considered. It was pruned if it is not kept or finished."""
 
     parent: int  # index into the candidates of the step before, −1 at the first step
     id: int
@@ -65,7 +65,10 @@ class SearchTree:
         return tuple(id_ for id_ in ids if id_ != END)
 
     def finished(self) -> Iterator[tuple[int, int]]:
-        """Yield (step, index) of every finished hypothesis, best first; of equals, the earlier first."""
+        """Yield (step, index) of every finished hypothesis, best first.
+
+        If scores are equal, the earlier candidate comes first.
+        """
         ranked = [
             (-candidate.score, step, index)
             for step, candidates in enumerate(self.steps)

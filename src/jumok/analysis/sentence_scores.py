@@ -23,7 +23,7 @@ BLOCK_PAIRS = 8  # few, so that progress is reported often
 
 @dataclass(frozen=True, slots=True)
 class SentenceScore:
-    """One pair, its translation, and what is known of it."""
+    """The scores of one pair and its translation."""
 
     source: str
     reference: str
@@ -32,9 +32,9 @@ class SentenceScore:
     loss: float | None
     """−log p of the reference in nats per token; None if the pair is too long for the model."""
     uncovered: tuple[str, ...]
-    """Source words to which no word of the translation is aligned; without punctuation and tags."""
+    """Source words to which no word of the translation is aligned, without punctuation and tags."""
     repeats: int
-    """Words of the translation that repeat the words right before them."""
+    """The number of words of the translation that repeat the words right before them."""
     change: float | None
     """chrF − chrF of the previous model; None without a previous model."""
 
@@ -48,7 +48,7 @@ def score_sentences(
 ) -> list[SentenceScore]:
     """Translate every source and score its translation, in the order of the pairs.
 
-    `on_progress(done, total)` counts pairs; an exception in it ends the work.
+    `on_progress(done, total)` counts pairs. An exception that it raises ends the work.
     """
     scores: list[SentenceScore] = []
     for start in range(0, len(pairs), BLOCK_PAIRS):
@@ -85,13 +85,13 @@ def _translate(translator: Translator, pairs: Sequence[Pair]) -> list[str]:
 def _uncovered(translator: Translator, pairs: Sequence[Pair], texts: Sequence[str]) -> list[tuple[str, ...]]:
     if not translator.model.has_cross_attention:
         return [()] * len(pairs)
-    written = [Pair(pair.source, text) for pair, text in zip(pairs, texts, strict=True)]
-    found = []
-    for pair, alignment in zip(written, translator.align_all(written), strict=True):
+    translated_pairs = [Pair(pair.source, text) for pair, text in zip(pairs, texts, strict=True)]
+    uncovered = []
+    for pair, alignment in zip(translated_pairs, translator.align_all(translated_pairs), strict=True):
         covered = {source for source, _ in alignment.sure}
         words = enumerate(split_words(pair.source))
-        found.append(tuple(word for i, word in words if i not in covered and _is_word(word)))
-    return found
+        uncovered.append(tuple(word for i, word in words if i not in covered and _is_word(word)))
+    return uncovered
 
 
 def _is_word(word: str) -> bool:

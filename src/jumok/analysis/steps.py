@@ -27,8 +27,8 @@ class Cell:
 class Step:
     """One step: its name, its formula, and its values.
 
-    `over` is what the values are indexed by: the width of a vector, the keys of the query's row, all cells of
-    the head's map, or nothing, for a single number.
+    `over` says what the values are: the elements of a vector ("width"), one value per key ("keys"), one value
+    per cell of the head's map ("cells"), or a single number ("number").
     """
 
     name: str

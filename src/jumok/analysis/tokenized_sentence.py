@@ -45,10 +45,11 @@ class TokenizedSentence:
 def word_map(
     attention: AttentionMap, source: TokenizedSentence, target: TokenizedSentence, *, picture: bool = False
 ) -> AttentionMap:
-    """Return a map between tokens as a map between words.
+    """Return a map between words, made from a map between tokens.
 
-    The weights of a word's keys are summed and those of its queries averaged, so rows still sum to 1. Special
-    tokens stay where they are; tokens without a word come last. The patches of a picture are its words.
+    The columns of a word's tokens are summed, and the rows of a word's tokens are averaged, so rows still sum
+    to 1. Special tokens count as words. Tokens without a word come last. The patches of a picture are its
+    words.
     """
     source_words = _group_by_word(source, starts_with_begin=False)
     if picture:

@@ -1,6 +1,7 @@
 """Recompute one attention weight from the model's parameters, and follow it to the produced token.
 
-The blocks below the layer are called as usual; in the layer itself, every step is computed separately:
+The blocks below the layer of the weight are called as usual. In the layer of the weight, every step is
+computed separately:
 
     embedding + position → states → query, key, value → scores → mask → softmax → Σ weight · value
       → heads side by side → W_O → add & norm → feed-forward → … → logits        Transformer, decoder-only
@@ -70,7 +71,7 @@ class AttentionCall:
         queries, keys = self.project("query", self.query_states), self.project("key", self.key_states)
         values = self.project("value", self.key_states)
         bias = None
-        if isinstance(self.attention, MultiHead):  # which applies positions to queries, keys and scores
+        if isinstance(self.attention, MultiHead):  # `MultiHead` applies positions to queries, keys and scores
             positions = self.attention.positions
             queries, keys = positions.rotate(queries, self.query_offset), positions.rotate(keys, 0)
             scale = mechanism.scale(queries.shape[-1])
@@ -244,7 +245,7 @@ def _block_steps(
 ) -> Iterator[Step]:
     """Yield the steps of one attention layer with its residual and norm.
 
-    `source` is what the keys and values come from; None means the states themselves.
+    The keys and values are computed from `source`. If `source` is None, they are computed from the states.
     """
     normed = around.sublayer_input(states)
     key_states = normed if source is None else source
@@ -319,7 +320,7 @@ def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) ->
 
 
 class _FeedForwardInput:
-    """Context manager: `states` gets the input of a feed-forward network, (1, length, width)."""
+    """A context manager that stores the input of a feed-forward network, (1, length, width), in `states`."""
 
     states: Tensor
 
@@ -360,7 +361,7 @@ def _output_steps(output: OutputLayer, state: Tensor, batch: Batch, query: int) 
 
 
 def _probe(edit: Edit | None, model: TranslationModel) -> Probe:
-    """Return a probe that collects weights, so that the layers below compute as for the maps, bit for bit."""
+    """Return a probe that collects weights, so that results are exactly the same as for the maps."""
     rows = torch.zeros(1, dtype=torch.int64, device=model.device)
     return Probe(rows=rows, edit=edit, collect_weights=True)
 

@@ -272,13 +272,13 @@ class _Progress:
         parts = localise(
             "; {done:,} parts are new, {found:,} were already there",
             done=progress.parts,
-            found=progress.parts_found,
+            found=progress.reused_parts,
         )
         typer.echo(f"{self._text(progress)}{parts}", err=True)
 
     def _text(self, progress: BulkProgress) -> str:
         speed = progress.lines / max(time.monotonic() - self._started, 1e-3)
-        done = progress.lines + progress.lines_found
+        done = progress.lines + progress.reused_lines
         values = {"done": done, "total": self._total, "speed": speed, "workers": self._workers}
         by_one = localise("{done:,} of {total:,} lines, {speed:,.0f} lines/s by 1 worker", **values)
         by_all = localise("{done:,} of {total:,} lines, {speed:,.0f} lines/s by {workers} workers", **values)

@@ -5,7 +5,7 @@
     decoder   target tokens, </s>           <s>, target tokens
     cross     target tokens, </s>           source tokens, </s>
 
-A row of "decoder" and "cross" is the step that produces the token of its label; the keys of "decoder" are the
+A row of "decoder" and "cross" is the step that produces the token of its label. The keys of "decoder" are the
 tokens that this step has read. A picture has patches instead of source tokens, and no `</s>`.
 """
 
@@ -31,9 +31,13 @@ def label_maps(
     picture: bool = False,
 ) -> dict[str, AttentionMap]:
     """Return one labelled map per site. `source` and `target` are tokens without special tokens."""
-    read, produced = (BEGIN_LABEL, *target), (*target, END_LABEL)
+    read_tokens, produced_tokens = (BEGIN_LABEL, *target), (*target, END_LABEL)
     keys = tuple(source) if picture else (*source, END_LABEL)
-    labels = {"encoder": (keys, keys), "decoder": (produced, read), "cross": (produced, keys)}
+    labels = {
+        "encoder": (keys, keys),
+        "decoder": (produced_tokens, read_tokens),
+        "cross": (produced_tokens, keys),
+    }
     return {site: AttentionMap(site, array, *labels[site]) for site, array in weights.items()}
 
 

@@ -54,11 +54,11 @@ class _WithoutWeights(TorchFunctionMode):
     """A mode in which `torch.empty` and `torch.zeros` allocate nothing and random initialisers do nothing.
 
     Weights get the device "meta": a shape and no memory, because a damaged recipe may ask for more memory
-    than the machine has. `with torch.device("meta")` would do the same, but under it random initialisers and
-    the sines of a position table first import torch's compiler, which takes a second. This mode skips the
-    initialisers and computes position tables, which are not stored, as usual. An initialiser that is missing
-    in the list below only costs time: stored weights replace the values that it wrote. A buffer that is not
-    stored must not come from `torch.empty` or `torch.zeros`; `_assign_weights` refuses it.
+    than the machine has. `with torch.device("meta")` would allocate nothing either, but random initialisers
+    and the sines of a position table would first import torch's compiler, which takes a second. This mode
+    skips the initialisers and computes position tables, which are not stored, as usual. An initialiser that
+    is missing in the list below only costs time: stored weights replace the values that it wrote. A buffer
+    that is not stored must not come from `torch.empty` or `torch.zeros`; `_assign_weights` refuses it.
     """
 
     _INITIALISERS = (
@@ -81,10 +81,10 @@ class _WithoutWeights(TorchFunctionMode):
 
 
 def _assign_weights(model: Model, weights: Mapping[str, Tensor]) -> None:
-    """Give every parameter and persistent buffer its stored value; tied ones stay tied.
+    """Give every parameter and persistent buffer its stored value. Tied parameters stay tied.
 
-    `weights` has a tied parameter once, under its first name; `load_state_dict` wants all names. The values
-    are copied, because torch aligns its memory and safetensors does not.
+    `weights` has a tied parameter only under its first name, but `load_state_dict` needs all its names. The
+    values are copied, because torch aligns its memory and safetensors does not.
     """
     named = model.state_dict(keep_vars=True)
     values: dict[int, Tensor] = {}

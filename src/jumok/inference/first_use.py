@@ -1,9 +1,10 @@
 """The first use of a model folder: a child process loads its files before this process does.
 
 SentencePiece and CTranslate2 are written in C++. A crafted file may end the process that loads it, instead of
-raising an error. A folder that is not on the user's list of checked ones (`storage/user_cache.py`) is
-therefore tried in a child process, once. Models that this user trained are on the list from the start. If the
-list cannot be written, every use is a first use.
+raising an error. The user's cache folder has a list of checked model folders (`storage/user_cache.py`). The
+files of any other folder are first loaded in a child process. If the child succeeds, the folder is added to
+the list. Models that this user trained are on the list from the start. If the list cannot be written, every
+use is a first use.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ except ModelFolderError as error:
     sys.stdout.buffer.write(str(error).encode())
     sys.exit({REFUSED})
 """
-# Arguments: name and size of each file, whose contents follow each other on the standard input. The code is
-# ASCII: in some locales a command line cannot hold other characters.
+# The arguments are the name and the size of each file. The standard input has the contents of these files,
+# one after the other. The code is ASCII: in some locales a command line cannot have other characters.
 _TRY_TOKENIZERS = f"""
 import sys
 from jumok.errors import ModelFolderError
@@ -75,10 +76,10 @@ def check_conversion(stored: StoredModel) -> None:
 
 
 def _run(library: str, command: list[str], stored: StoredModel, data: bytes) -> bool:
-    """Run a child; return whether it succeeded. Raise if it crashed or refused the files.
+    """Run a child process, and return whether it succeeded. Raise if it crashed or refused the files.
 
-    After any other failure (no memory, a bug) the folder is not remembered, and the caller goes on: it
-    will meet the same error, with its message.
+    After any other failure, e.g. a lack of memory or a bug, return False. The caller then loads the files in
+    this process, which raises the same error with its message.
     """
     import subprocess  # start-up
 

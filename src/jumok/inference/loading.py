@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "torch", "ctranslate2")
 CONVERTER_VERSION = 1
-"""Increment it whenever `export` writes different files: models in the cache are then converted again."""
+"""Increment this number if `export` writes different files. Cached models are then converted again."""
 
 PHASES = "phases"
-"""The model card's fact that says in how many phases the run was trained, if there were several."""
+"""Key of a fact of the model card: the number of phases of the training run, if there were several."""
 INT8_COSTS = "int8_costs"
-"""The model card's fact that says how many BLEU points 8-bit weights cost on the validation set."""
+"""Key of a fact of the model card: how many BLEU points 8-bit weights cost on the validation set."""
 MAX_INT8_COST = 0.2
-"""In BLEU points. Models for which 8-bit weights cost less run with them."""
+"""BLEU points. A model runs with 8-bit weights if they cost less than this."""
 MIN_POSITIONS, MAX_POSITIONS = 2048, 8192
 """Positions of a converted model. Each takes four bytes × width in the position table."""
 
@@ -61,14 +61,16 @@ def load(
     device: str = "auto",
     precision: str = "auto",
 ) -> Translator:
-    """Return the translator in a model folder. Every file is verified first; none of them is executed.
+    """Return the translator in a model folder. Every file is verified first. No file is executed.
 
-    `engine` "ctranslate2" runs a copy of the model, which is converted on first use and stored in the user's
-    cache folder; "torch" runs the model itself; "auto" takes ctranslate2 if it can run the model and else
-    torch, with the reason in `translator.engine.fallback_reason`. A converted model runs on `cores` cores, by
-    default on all. `shortlist` limits translations to the tokens of a shortlist; True means the stored one.
-    `device` says where the engine computes (`system/device.py`): ctranslate2 can use the CPU and CUDA.
-    `precision` is torch's; ctranslate2 computes in the precision that its copy was converted to.
+    The engine "ctranslate2" runs a converted copy of the model. The copy is made on first use and stored in
+    the user's cache folder. The engine "torch" runs the model itself. "auto" selects ctranslate2 if
+    ctranslate2 can run the model. If not, it selects torch, and `translator.engine.fallback_reason` says why.
+
+    A converted model runs on `cores` cores, by default on all. `shortlist` limits translations to the tokens
+    of a shortlist. True means the stored shortlist. `device` says where the engine computes
+    (`system/device.py`): ctranslate2 can use the CPU and CUDA. `precision` is for torch only, because a
+    converted model computes in the precision to which it was converted.
     """
     if engine not in ENGINES:
         raise RecipeError(
@@ -80,11 +82,11 @@ def load(
     chosen_shortlist = choose_shortlist(shortlist, stored, tokenizers)
     if stored.converted is not None and engine == "torch":
         stored.weights()  # raises: only CTranslate2 runs this model
-    reads_pictures = stored.card.recipe.source.kind == "pictures"  # which only torch can
+    reads_pictures = stored.card.recipe.source.kind == "pictures"  # only torch supports pictures
     if engine == "torch" or (engine == "auto" and reads_pictures):
         model = _build(stored, tokenizers, device, precision)
         return _make_translator(model, tokenizers, stored, None, chosen_shortlist)
-    # Free the bytes of the weights: a converted copy is smaller, and the model reads them again if needed.
+    # Free the bytes of the weights: a converted copy is smaller, and `_build` reads the weights if needed.
     stored = stored.without_weights()
     lazy_model = LazyModel(lambda: _build(stored, tokenizers, device, precision))
     options: dict[str, Any] = {"cores": cores, "shortlist": chosen_shortlist, "device": device}
@@ -94,7 +96,7 @@ def load(
 
 
 def load_text_model(folder: str | Path, *, device: str = "auto", precision: str = "auto") -> TextModel:
-    """Return the language model or the encoder in a model folder; verified as in `load`."""
+    """Return the language model or the encoder in a model folder. Every file is verified, as in `load`."""
     from jumok.inference.building import load_model  # start-up
     from jumok.inference.text_model import TextModel  # start-up
     from jumok.system.device import choose_device  # start-up
@@ -121,7 +123,7 @@ def load_text_model(folder: str | Path, *, device: str = "auto", precision: str 
 def load_picture_classifier(
     folder: str | Path, *, device: str = "auto", precision: str = "auto"
 ) -> PictureClassifier:
-    """Return the classifier of pictures in a model folder; verified as in `load`."""
+    """Return the classifier of pictures in a model folder. Every file is verified, as in `load`."""
     from jumok.inference.building import load_model  # start-up
     from jumok.inference.picture_classifier import PictureClassifier  # start-up
     from jumok.system.device import choose_device  # start-up
@@ -141,7 +143,7 @@ def load_picture_classifier(
 
 
 def open_tokenizers(stored: StoredModel) -> TokenizerPair:
-    """Return the tokenizers of a model folder; on its first use, a child process tries to load them first."""
+    """Return the tokenizers of a model folder. On its first use, a child process loads them beforehand."""
     check_tokenizers(stored)
     tokenizers = tokenizers_from_files(stored.tokenizers)
     _check_pictures(stored, tokenizers)
@@ -149,7 +151,7 @@ def open_tokenizers(stored: StoredModel) -> TokenizerPair:
 
 
 def _check_pictures(stored: StoredModel, tokenizers: TokenizerPair) -> None:
-    """Raise if the tokenizer reads pictures of another size than the recipe says, or text instead."""
+    """Raise if the recipe and the source tokenizer differ in the kind of source or the size of pictures."""
     settings, source = stored.card.recipe.source, tokenizers.source
     if settings.kind == "pictures":
         from jumok.text.picture_tokenizer import PictureTokenizer  # start-up
@@ -168,7 +170,10 @@ def _check_pictures(stored: StoredModel, tokenizers: TokenizerPair) -> None:
 def choose_shortlist(
     requested: Shortlist | bool, stored: StoredModel, tokenizers: TokenizerPair
 ) -> Shortlist | None:
-    """Return `requested`, or the stored shortlist for True; raise if it does not fit the tokenizers."""
+    """Return the requested shortlist: True means the stored shortlist, False none.
+
+    Raise if the shortlist does not fit the tokenizers.
+    """
     if not isinstance(requested, bool):
         requested.check_fits(tokenizers)
         return requested
@@ -190,9 +195,11 @@ def choose_shortlist(
 
 
 def max_positions_for(recipe: Recipe) -> int:
-    """Return enough positions for the longest source that is not split and, up to a limit, its translation.
+    """Return the number of positions of a converted model.
 
-    A longer translation runs on torch. Raise an UnsupportedError if the source alone is above the limit.
+    The positions cover the longest source that is not split and, up to a limit, the translation of this
+    source. A longer translation runs on torch. Raise an UnsupportedError if the source alone exceeds the
+    limit.
     """
     max_tokens = recipe.training.max_sentence_tokens
     if max_tokens >= MAX_POSITIONS:
@@ -205,9 +212,9 @@ def max_positions_for(recipe: Recipe) -> int:
 
 
 def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | None]]) -> dict[str, Any]:
-    """Return what determined the learning rate of every step.
+    """Return the settings that determined the learning rate of every step.
 
-    `plan` has (first step, planned steps) per revision of the plan.
+    `plan` has a pair (first step, planned steps) for each revision of the plan.
     """
     training = recipe.training
     return {
@@ -220,7 +227,7 @@ def training_facts(recipe: Recipe, steps: int, plan: Sequence[tuple[int, int | N
 
 
 def _check_translates(stored: StoredModel) -> None:
-    """Raise for a model of plain text or a classifier of pictures; say what it can do instead."""
+    """Raise if the model does not translate. The message says what the model can do instead."""
     task, folder = stored.card.recipe.model.task, stored.folder
     if task == "translate":
         return
@@ -279,10 +286,10 @@ def _make_translator(
 def _choose_engine(
     stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
 ) -> Engine:
-    """Return the engine of the converted model, or torch if there is none; with `strict`, raise instead."""
+    """Return an engine for the converted model, or else the torch engine. With `strict`, raise instead."""
     try:
         require_ctranslate2()
-        private_folder("engines", make=True)  # without it, nothing is converted and torch translates
+        private_folder("engines", make=True)  # if this raises, torch runs the model
         check_conversion(stored)
         return _converted_engine(stored, tokenizers, model, options)
     except UnsupportedError as error:
@@ -303,7 +310,10 @@ def _choose_engine(
 def _converted_engine(
     stored: StoredModel, tokenizers: TokenizerPair, model: LazyModel, options: dict[str, Any]
 ) -> Engine:
-    """Return the engine of the converted model; an UnsupportedError says why there is none."""
+    """Return an engine for the converted model.
+
+    Raise an UnsupportedError if the model cannot be converted.
+    """
     if stored.card.recipe.source.kind == "pictures":
         raise UnsupportedError("CTranslate2 reads text, and this model reads pictures")
     recipe, vocab_sizes = stored.card.recipe, (tokenizers.source.vocab_size, tokenizers.target.vocab_size)
@@ -333,7 +343,7 @@ def _converted_engine(
     try:
         return _start_engine(get_or_create(key, convert, model=folder), max(vocab_sizes), options)
     except _LoadError:
-        # The files are intact and CTranslate2 cannot load them: another release of it wrote them.
+        # The files are intact, but CTranslate2 cannot load them: another release of CTranslate2 wrote them.
         evict(key)
     try:
         return _start_engine(get_or_create(key, convert, model=folder), max(vocab_sizes), options)
@@ -355,7 +365,10 @@ def _start_engine(files: dict[str, bytes], vocab_size: int, options: dict[str, A
 
 
 def try_conversion(folder: str, digest: str) -> None:
-    """Convert the model in a folder, store the result and run it: the work of `check_conversion`'s child."""
+    """Convert the model in a folder, store the result and run it.
+
+    The child of `check_conversion` calls this.
+    """
     stored = read_stored_model(Path(folder))
     if stored.digest != digest:
         raise ModelFolderError("it was changed while it was being loaded. Load it again.")
@@ -371,6 +384,6 @@ def try_conversion(folder: str, digest: str) -> None:
 
 
 def _precision(card: ModelCard) -> str:
-    """Return int8 if it was measured to cost little; a model that was not measured keeps float32."""
+    """Return int8 if its cost was measured and is small, else float32."""
     cost = card.facts.get(INT8_COSTS)
     return "int8" if isinstance(cost, int | float) and cost < MAX_INT8_COST else "float32"

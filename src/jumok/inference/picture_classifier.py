@@ -50,18 +50,19 @@ class PictureClassifier:
         return list(self.stream(paths))
 
     def stream(self, paths: Sequence[str]) -> Iterator[Classification]:
-        """Like `classify`, one batch of pictures after the other."""
+        """Yield the class of each picture in order. Pictures are computed batch by batch."""
         rows = max(1, BATCH_TOKENS // len(self.picture_tokenizer.grid))
         for start in range(0, len(paths), rows):
             group = paths[start : start + rows]
             batch = padded_batch(self.picture_tokenizer.encode_batch(group))
             for path, row in zip(group, self._probabilities(batch), strict=True):
-                named = dict(zip(self.classes.names, row.tolist(), strict=True))
-                yield Classification(path, max(named, key=lambda name: named[name]), named)
+                probabilities = dict(zip(self.classes.names, row.tolist(), strict=True))
+                best = max(probabilities.items(), key=lambda item: item[1])[0]
+                yield Classification(path, best, probabilities)
 
     @torch.inference_mode()
     def _probabilities(self, batch: Batch) -> NDArray[np.float32]:
-        """The probabilities of the classes, (picture, class); special tokens are no classes."""
+        """Return the probabilities of the classes, (picture, class). Special tokens are left out."""
         states = self.model(batch)[:, 0]  # (picture, width)
         scores = self.model.output(states)[:, FIRST_CLASS:]
         probabilities: NDArray[np.float32] = scores.softmax(dim=-1).float().cpu().numpy()
@@ -78,7 +79,7 @@ class PictureClassifier:
     def class_roll_out(self, path: str) -> AttentionMap:
         """Return how much of each patch reaches the class token, (1, 1, 1, patch): Abnar & Zuidema 2020.
 
-        Only the patches are listed, so the shares sum to less than 1: the rest is the class token's own.
+        The shares of all patches sum to less than 1, because the class token keeps a share of itself.
         """
         attention = self.attention(path)
         flow = roll_out(list(attention.weights))  # (query, key)

@@ -1,4 +1,4 @@
-"""Read an iterator in blocks. Blocks have the same lines in one process and in several."""
+"""Read an iterator in blocks. The blocks do not depend on how many processes translate them."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ def block_sizes(look_ahead: int = LOOK_AHEAD) -> Iterator[int]:
 def read_ahead(
     lines: Iterator[Line], count: int, ready: Callable[[], bool] | None = None
 ) -> tuple[list[Line], Exception | None]:
-    """Return a block of at most `count` lines, and the error that ended it, if any.
+    """Return a block of at most `count` lines, and the error that ended the block, if any.
 
-    The caller raises the error after it has processed the lines before it. `ready` says whether the next line
-    can be read without waiting; if not, the block ends, but it has at least one line.
+    The caller first processes the lines and then raises the error. `ready` says whether the next line can be
+    read without waiting. If it cannot, the block ends. Before the end of the input, a block has at least one
+    line.
     """
     block: list[Line] = []
     try:

@@ -2,10 +2,10 @@
 
 The output projection over the whole vocabulary is the largest matrix product of a small model. Most tokens
 have nothing to do with the source, so the product is computed only for tokens that are aligned with a source
-token in the training pairs, and for the most frequent ones. A batch has one shortlist, for all its sources.
+token in the training pairs, and for the most frequent tokens. All sources of a batch share one shortlist.
 
-On disk it is CTranslate2's vocabulary map: lines of `source token TAB target tokens`, as ids; the first line
-has no source token and lists the tokens that are always allowed.
+The file has the format of CTranslate2's vocabulary map. A line has a source token, a tab, and target tokens,
+all as ids. The first line has no source token, and lists the tokens that are always allowed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Shortlist:
 
     @classmethod
     def from_bytes(cls, data: bytes, tokenizers: TokenizerPair) -> Shortlist:
-        """Return the shortlist of a file; the inverse of `to_bytes`. Raises a ModelFolderError."""
+        """Return the shortlist in the content of a file. Raise a ModelFolderError if it cannot be used."""
         try:
             first, *others = data.decode("ascii").split("\n")[:-1]
             always = _parse_ids(first.removeprefix("\t"))

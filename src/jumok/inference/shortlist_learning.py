@@ -1,8 +1,8 @@
 """Learn a shortlist from a model's own alignments of the pairs that it was trained on.
 
 The attention weights between source and target tokens are summed over all pairs. Each source token gets the
-target tokens with the largest sums, and itself if both languages share their vocabulary: names and numbers
-are copied.
+target tokens with the largest sums. If both languages share one vocabulary, a source token is also a target
+token of itself, because translations copy names and numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MAX_UNMERGED_LINKS = 2**22
 
 
 def learn_shortlist(translator: Translator, pairs: Iterable[Pair]) -> Shortlist:
-    """Return a shortlist learnt from these pairs; the translator's model reads each pair once."""
+    """Return a shortlist learnt from these pairs. The translator's model reads each pair once."""
     tokenizers = translator.tokenizers
     target_vocab_size = tokenizers.target.vocab_size
     counts = numpy.zeros(target_vocab_size, dtype=numpy.int64)
@@ -110,7 +110,7 @@ class _LinkSums:
 def _strongest_targets(
     links: NDArray[int64], sums: NDArray[float64], target_vocab_size: int
 ) -> dict[int, list[int]]:
-    """Return the target tokens with the largest sums for every source token; special tokens are left out."""
+    """Return the target tokens with the largest sums for every source token, without special tokens."""
     sources, targets = links // target_vocab_size, links % target_vocab_size
     order = numpy.lexsort((targets, -sums, sources))
     order = order[(sources[order] > END) & (targets[order] > END)]

@@ -1,7 +1,7 @@
 """One teacher-forced pass: the weights at every attention site and the log-probabilities of every step.
 
 The decoder's attention is causal, so one pass over a finished translation gives the weights of every decoding
-step, and search need not collect them.
+step. So the weights need not be collected during the search.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ __all__ = ["cross_entropies", "next_log_probs", "site_weights", "token_log_probs
 def site_weights(
     model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, edit: Edit | None = None
 ) -> list[dict[str, NDArray[Any]]]:
-    """Return site → weights (layer, head, query, key) for each pair, given as token ids; without padding."""
+    """Return the attention weights of each pair: site → (layer, head, query, key), without padding.
+
+    The pairs are given as token ids.
+    """
     batch = padded_batch(sources, targets)
     sites = model.attention(batch) if edit is None else model.attention(batch, edit=edit)
     arrays = {site: weights.float().cpu().numpy() for site, weights in sites.items()}
@@ -71,7 +74,7 @@ def token_log_probs(
     model: TranslationModel, sources: Sequence[Ids], targets: Sequence[Ids], *, batch_tokens: int = 1024
 ) -> list[list[float]]:
     """Return the log-probability of each token of each target, `</s>` included."""
-    found: list[list[float]] = [[]] * len(sources)
+    log_probs_by_pair: list[list[float]] = [[]] * len(sources)
     lengths = [max(len(source), len(target)) + 1 for source, target in zip(sources, targets, strict=True)]
     for rows in length_buckets(lengths, batch_tokens):
         batch = padded_batch([sources[i] for i in rows], [targets[i] for i in rows])
@@ -83,5 +86,5 @@ def token_log_probs(
             all_log_probs = model.output.log_probs(states).cpu()  # (row, target, token)
         log_probs = all_log_probs.gather(-1, padded[:, :, None]).squeeze(-1)  # (row, target)
         for row, row_log_probs in zip(rows, log_probs.tolist(), strict=True):
-            found[row] = row_log_probs[: len(targets[row]) + 1]
-    return found
+            log_probs_by_pair[row] = row_log_probs[: len(targets[row]) + 1]
+    return log_probs_by_pair

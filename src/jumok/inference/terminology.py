@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from jumok.text.term_placement import PlacedTerms
 
     Retranslate = Callable[[Sequence[str], Sequence[str]], list[Translation]]
-    """Translates sentences, each with its prefix, by the search that found the first translations."""
+    """Translates sentences, each with its prefix, with the same search as the first translations."""
 
 MAX_CACHED_TERMS = 10_000
-"""The limit of the cache of terms: the clients of a server send any number of terms."""
+"""The maximum number of terms in the cache. The clients of a server may send any number of terms."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairMissingTerms:
-    """A sentence and a translation of it in which terms are missing."""
+    """A sentence, and a translation of this sentence in which terms are missing."""
 
     pair: Pair
     matches: Sequence[TermMatch]
@@ -131,13 +131,14 @@ def place_in_pairs(
     if not pairs:  # torch need not be loaded
         return []
     words_for = _words_for(pairs, translator)
-    # Index of a pair → its source without protected strings, and the original index of each word left.
+    # Index of a pair → its source without protected strings, and the original index of each remaining word.
     shortened = {
         index: without_protected(incomplete.pair.source, incomplete.matches)
         for index, incomplete in enumerate(pairs)
         if lost_protected(incomplete.pair.target, incomplete.matches)
     }
-    # The translations of one sentence have the same source, which is translated again once.
+    # The best translation of a sentence and its alternatives have the same source: translate it again only
+    # once.
     inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in shortened.items()))
     translated = retranslate([text for text, _ in inputs], [prefix for _, prefix in inputs]) if inputs else []
     by_input = dict(zip(inputs, translated, strict=True))
@@ -160,13 +161,16 @@ def place_in_pairs(
 
 
 def _text_of_rank(translation: Translation, rank: int) -> str:
-    """Return the best translation, or an alternative; the last one if there are fewer."""
+    """Return the text of this rank (0: the best), or the last alternative if there are fewer texts."""
     texts = [translation.text, *(text for text, _ in translation.alternatives)]
     return texts[min(rank, len(texts) - 1)]
 
 
 def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidence]:
-    """Return attention between words and word alignments; by position for a model without cross-attention."""
+    """Return the attention between words and the word alignment of each pair.
+
+    If the model has no cross-attention, words are aligned by their positions.
+    """
     try:
         maps = translator.word_attentions(pairs)
     except UnsupportedError:
@@ -176,7 +180,7 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
 
 
 def _words_for(pairs: Sequence[PairMissingTerms], translator: Translator) -> dict[str, Sequence[str]]:
-    """Return the words that the model writes for each term as its whole input; the translator caches them."""
+    """Translate each term alone, and return the words of its translation. The translator caches them."""
     terms = {
         incomplete.pair.source[slice(*match.span)].lower()
         for incomplete in pairs
@@ -204,12 +208,12 @@ def _with_terms(
     text, end = translation.text, 0
     new_texts = {sentence.part: new for sentence, new in placed if sentence.part is not None}
     for index, (source, old) in enumerate(translation.parts):
-        if text.find(old, end) < 0:  # the whole text has no white space around it, a part may
+        if text.find(old, end) < 0:  # a part may begin or end with white space, but the whole text does not
             old = old.strip()
         start = text.index(old, end)
         new = new_texts.get(index)
-        written = old if new is None else new.text
-        text, end = text[:start] + written + text[start + len(old) :], start + len(written)
+        part_text = old if new is None else new.text
+        text, end = text[:start] + part_text + text[start + len(old) :], start + len(part_text)
         if new is not None:
             parts[index] = (source, new.text)
             alignments[source, new.text] = Alignment(frozenset(new.links))

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from jumok.types import AttentionMap, Batch
 
 MAX_BLOCK_TOKENS = 4 * BATCH_TOKENS
-"""The maximum number of tokens of texts that are continued in parallel: all keys and values are in memory."""
+"""The maximum number of tokens of the texts that are continued together.
+
+Their keys and values are in memory.
+"""
 
 
 class TextModel:
@@ -44,10 +47,11 @@ class TextModel:
     def complete(
         self, prompts: Sequence[str], *, sampling: Sampling | None = None, max_tokens: int | None = None
     ) -> list[str]:
-        """Return each prompt with its continuation: the most probable tokens, or draws with `sampling`.
+        """Return each prompt with its continuation.
 
-        A text has at most `max_tokens` tokens, the prompt included; a prompt is never cut. A prompt that is
-        longer than every training text is refused unless `max_tokens` allows it.
+        The continuation has the most probable tokens. With `sampling`, its tokens are drawn. A text has at
+        most `max_tokens` tokens, including the prompt. A prompt is never cut. A prompt that is longer than
+        every training text raises an error, except if `max_tokens` allows its length.
         """
         return list(self.stream(prompts, sampling=sampling, max_tokens=max_tokens))
 
@@ -59,10 +63,11 @@ class TextModel:
         max_tokens: int | None = None,
         ready: Callable[[], bool] | None = None,
     ) -> Iterator[str]:
-        """Like `complete`, for any number of prompts: one block of them is in memory.
+        """Do the same as `complete` for any number of prompts. Only one block of prompts is in memory.
 
-        If a prompt cannot be read or is refused, the prompts before it are completed first; likewise if
-        `ready` says that the next prompt cannot be read without waiting.
+        If a prompt cannot be read or is too long, the prompts before it are completed before the error is
+        raised. If `ready` says that the next prompt cannot be read without waiting, the prompts before it are
+        completed immediately.
         """
         model = self.model
         if not isinstance(model, TranslationModel):
@@ -112,7 +117,8 @@ class TextModel:
     def attention(self, text: str) -> dict[str, AttentionMap]:
         """Return the attention map of every site for this text, without masked tokens.
 
-        A row of "decoder" is the step that produces the token of its label; its keys are the tokens it read.
+        A row of "decoder" is the step that produces the token of its label. Its keys are the tokens that this
+        step has read.
         """
         ids = self.tokenizer.encode(self.tokenizer.normalise_spaces(text))
         if len(ids) > self.max_tokens:
@@ -134,7 +140,7 @@ class TextModel:
 
 
 def _check_prompt_length(line: int, ids: Sequence[int], max_tokens: int) -> None:
-    """Raise for a prompt that is too long: attention needs memory quadratic in its length."""
+    """Raise if a prompt is too long, because the memory for attention is quadratic in its length."""
     if len(ids) > max_tokens:
         raise DataError(
             f"Line {line:,} is too long to be continued: it has {len(ids):,} tokens, and a text may have at "

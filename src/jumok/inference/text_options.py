@@ -1,4 +1,4 @@
-"""How texts are handled around the search: split into sentences or not, and with which terms."""
+"""Options for texts: whether they are split into sentences, and which terms their translations must have."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ class TextOptions(SearchOverrides, total=False):
     """The options of `Translator.translate` that may be left out: for texts, and for the search."""
 
     sentences: str | None
-    """"split" translates each sentence of a text by itself, "keep" each line; None: as the model says."""
+    """"split" translates each sentence separately, "keep" each line. None is the default of the model."""
     glossary: Glossary | None
     """Terms that a translation must use."""
     protect: bool
-    """Whether addresses and placeholders are put into a translation that has lost them; True if left out."""
+    """Whether addresses and placeholders are put into a translation that has lost them.
+
+    The default is True.
+    """
 
 
 class LineByLine(TypedDict):
@@ -34,12 +37,12 @@ class LineByLine(TypedDict):
 
 
 LINE_BY_LINE: LineByLine = {"sentences": "keep", "protect": False}
-"""Each line is translated whole, and the translation stays as the model writes it: for scores and terms."""
+"""Options for scores and terms: each line is translated as a whole, and the translation is not edited."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextHandling:
-    """What is done with texts before the search and with translations after it."""
+    """How texts are handled before the search, and translations after the search."""
 
     sentences: Sentences = "split"
     glossary: Glossary | None = None
@@ -51,7 +54,7 @@ class TextHandling:
 
 
 def separate_options(options: TextOptions, translator: Translator) -> tuple[TextHandling, SearchOverrides]:
-    """Return the options for texts, and those for the search."""
+    """Return the options for texts and the options for the search."""
     search = dict(options)
     sentences = search.pop("sentences", None)
     handling = TextHandling(

@@ -23,9 +23,9 @@ class Translation:
     """The translation of one text.
 
     `score` is log p / length^α, 0 for an empty text. `alternatives` are the other distinct translations of an
-    n-best list with their scores, best first. `parts` are (source, translation) of each segment that was
-    translated separately: one, unless the text has several sentences or one that is too long for the model.
-    `notes` say what a reader should know, for example that the translation was cut or repeats itself.
+    n-best list with their scores, best first. `parts` has (source, translation) for each segment that was
+    translated separately. A text of one sentence has one part, except if it is too long for the model.
+    `notes` are warnings, for example that the translation was cut or repeats itself.
     """
 
     source: str
@@ -65,7 +65,7 @@ class Translation:
         return Alignment(frozenset(links))
 
     def as_line(self) -> str:
-        """Return the text on one line: its line breaks, U+2028 and the like included, become spaces."""
+        """Return the text on one line. All line breaks, e.g. U+2028, become spaces."""
         return " ".join(self.text.splitlines())
 
     def as_json(self, *, align: bool = False) -> str:
@@ -88,7 +88,10 @@ class Translation:
 
 
 def _words_of_part(part: str, start: int, words: Sequence[Span]) -> list[int]:
-    """Return, for each word of the part that begins at `start`, the index of the text's word around it."""
+    """Return, for each word of a part, the index of the word of the text that contains it.
+
+    The part begins at the offset `start` of the text. `words` are the spans of the words of the text.
+    """
     indices: list[int] = []
     word = 0
     for begin, _ in word_spans(part):

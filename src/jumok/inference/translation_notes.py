@@ -1,7 +1,7 @@
-"""Notes on a translation: what its reader should know.
+"""Notes: warnings about a translation.
 
-The translation was cut or repeats itself; or its source is in another script than the model's language, in
-capital letters, or markup.
+There is a note if the translation was cut or repeats itself, or if the source has markup, has only capital
+letters, or is not in the script of the model's source language.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MIN_REPEATS = 4
 """People do not repeat a sequence of tokens this many times in a row."""
 MAX_REPEATED_TOKENS = 4
-"""The longest repeated sequence that is looked for."""
+"""The maximum length of a sequence whose repetition is detected."""
 _QUOTED_CHARACTERS = 40
 _EXAMINED_CHARACTERS = 200
 _LETTER = re.compile(r"[^\W\d_]")
@@ -37,8 +37,8 @@ def find_notes(
 ) -> tuple[str, ...]:
     """Return the notes on the best hypotheses of a text's segments."""
     notes = []
-    if other := _other_script(source, language):
-        notes.append(other)
+    if script_note := _script_note(source, language):
+        notes.append(script_note)
     if "</" in source and _CLOSING_TAG.search(source):
         notes.append(
             f"{_quote(source.strip())} has tags, which are translated as text; the tags of a .html file are "
@@ -65,12 +65,12 @@ def find_notes(
 
 
 def is_note_on(note: str, sentence: str) -> bool:
-    """Whether a note is on the translation of a sentence."""
+    """Whether a note is about the translation of this sentence."""
     return note.startswith(f"the translation of {_quote(sentence)} ")
 
 
 def _repeats(ids: Sequence[int]) -> bool:
-    """Whether a few tokens occur `MIN_REPEATS` times in a row; False for patches, which may be alike."""
+    """Whether a sequence of tokens occurs `MIN_REPEATS` times in a row. False for patches of a picture."""
     if getattr(ids, "ndim", 1) > 1:
         return False
     if len(ids) - len(set(ids)) < MIN_REPEATS - 1:  # true for nearly every sentence
@@ -92,14 +92,19 @@ def _is_split_into_letters(source: str, segments: Sequence[tuple[Segment, Sequen
     return num_letters >= MIN_CAPITALS and 2 * sum(len(segment.ids) for segment, _ in segments) > num_letters
 
 
-def _other_script(source: str, language: str) -> str:
-    """Return a note if no letter at the beginning of a text is in the scripts of its language."""
-    known = find_language(language)
-    if known is None or letter_pattern(known.scripts).search(source, 0, _EXAMINED_CHARACTERS):
+def _script_note(source: str, language: str) -> str:
+    """Return a note if no letter at the beginning of a text is in a script of the language, else ""."""
+    known_language = find_language(language)
+    if known_language is None:
+        return ""
+    if letter_pattern(known_language.scripts).search(source, 0, _EXAMINED_CHARACTERS):
         return ""
     if _LETTER.search(source, 0, _EXAMINED_CHARACTERS) is None:
         return ""
-    return f"{_quote(source.strip())} is not written in the script of {known.name}, the language of the model"
+    return (
+        f"{_quote(source.strip())} is not written in the script of {known_language.name}, the language of "
+        "the model"
+    )
 
 
 def _quote(text: str) -> str:

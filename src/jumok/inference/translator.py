@@ -1,7 +1,7 @@
-"""The Translator: texts in, translations out, with attention and word alignments on request.
+"""The class `Translator`: translations of texts, attention, and word alignments.
 
-Nothing here imports torch or numpy before it is needed: with a converted model, a plain translation needs
-neither, and importing them takes longer than the translation itself.
+This module imports torch and numpy only inside functions that need them. A translation with a converted model
+needs neither torch nor numpy, and importing them would take longer than the translation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A sentence, or a part of one that is short enough for the model. `span` is its span in the text."""
+    """A sentence, or a part of a sentence that is too long for the model. `span` is its span in the text."""
 
     text_index: int
     span: Span
@@ -71,11 +71,11 @@ class SubmittedTexts:
     handling: TextHandling
     prefixes: Sequence[str]
     retranslate: Callable[[Sequence[str], Sequence[str]], list[Translation]]
-    """Translates other sentences, each with its prefix, by the same search; no terms are placed."""
+    """Translates other sentences, each with its prefix, with the same search but without placing terms."""
 
 
 class LazyModel:
-    """A model that is built on first use; CTranslate2 translates without it."""
+    """A model that is built on first use. CTranslate2 does not need the model itself."""
 
     def __init__(self, build: Callable[[], TranslationModel]) -> None:
         self._build = build
@@ -90,23 +90,24 @@ class LazyModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What is known of a model beside its weights: its languages, how it was trained, which folder it is."""
+    """The languages of a model, the settings of its training, and the digest of its folder."""
 
     source_language: str = ""
     target_language: str = ""
     training: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
-    """Of the model folder that was loaded (`StoredModel.digest`); "" for a model without a folder."""
+    """The digest of the model folder (`StoredModel.digest`); "" for a model without a folder."""
 
 
 class Translator:
     """A model with its tokenizers, ready to translate. It may be used from several threads at once.
 
-    Texts are split into sentences, and sentences of more than `max_source_tokens` tokens into smaller
-    segments, which are translated separately and joined. For a model that was trained on paragraphs, set
-    `sentences` to "keep": lines that are short enough are then kept whole. `engine` searches for the
-    translations; without one, torch runs the model itself, limited to the tokens of `shortlist` (an `engine`
-    has its own). Attention is always read from the model, which is put into evaluation mode.
+    Texts are split into sentences, and sentences of more than `max_source_tokens` tokens are split into
+    smaller segments. Segments are translated separately and joined. For a model that was trained on
+    paragraphs, set `sentences` to "keep": a line is then split only if it is too long. `engine` searches for
+    the translations. Without an engine, torch runs the model, and `shortlist` limits the tokens of
+    translations. (An engine has a shortlist of its own.) Attention is always read from the model, which is
+    put into evaluation mode.
     """
 
     def __init__(
@@ -134,21 +135,21 @@ class Translator:
         self.sentences_for_scores: Sentences = "keep"
         """How evaluation handles a line of several sentences by default."""
         self.words_for_terms: dict[str, Sequence[str]] = {}
-        """Term of a glossary → the words that the model writes when the term is its whole input."""
+        """Term of a glossary → the words of the model's translation of the term alone."""
 
     @property
     def source_language(self) -> str:
-        """The code of the language that it translates from; "" if it is not known."""
+        """The code of the source language; "" if it is not known."""
         return self.facts.source_language
 
     @property
     def target_language(self) -> str:
-        """The code of the language that it translates into; "" if it is not known."""
+        """The code of the target language; "" if it is not known."""
         return self.facts.target_language
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether its sources are pictures. Texts to translate are then paths of files."""
+        """Whether the model reads pictures. The texts to translate are then the paths of picture files."""
         return bool(self.tokenizers.source.token_shape)
 
     @property
@@ -157,9 +158,9 @@ class Translator:
         return self._model.model() if isinstance(self._model, LazyModel) else self._model
 
     def source_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the token ids of source texts, as every translation and explanation reads them.
+        """Return the token ids of source texts.
 
-        Spaces that the tokenizer has never seen, such as no-break spaces, are ordinary ones for the model.
+        Spaces that the tokenizer does not know, e.g. no-break spaces, are replaced by ordinary spaces.
         """
         tokenizer = self.tokenizers.source
         return tokenizer.encode_batch([tokenizer.normalise_spaces(text) for text in texts])
@@ -167,23 +168,24 @@ class Translator:
     def prefix_ids(self, prefixes: Sequence[str]) -> list[list[int]]:
         """Return the token ids of the given beginnings of translations.
 
-        Spaces at their end are left out: they would be a token, and no token of a word follows that.
+        Spaces at the end of a prefix are removed. They would become a token of their own, and the model could
+        not continue with a word, because the first token of a word contains the space before the word.
         """
         return self.tokenizers.target.encode_batch([prefix.rstrip() for prefix in prefixes])
 
     def segment_spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the start and end of each segment of a text: of each part that is translated by itself."""
+        """Return the start and end of each segment of a text. Each segment is translated separately."""
         return [segment.span for segment in self._segments([text], [""], self.sentences)]
 
     def engine_for(
         self, sampling: Sampling | None = None, *, prefix: str = "", **search: Unpack[SearchOverrides]
     ) -> Engine:
-        """Return the engine that `translate` uses: `self.engine`, or torch if it cannot run the search."""
+        """Return the engine that `translate` uses: `self.engine` if it supports the search, else torch."""
         plan = self._plan(1, sampling, search)
         return self._engine_for(sampling, plan, len(self.prefix_ids([prefix])[0]))
 
     def _engine_for(self, sampling: Sampling | None, plan: SearchPlan, prefix_length: int) -> Engine:
-        # The maximum for any text, not for these texts, so that a stream runs on one engine.
+        # This is the maximum for any text, so that all blocks of a stream run on the same engine.
         max_length = plan.max_length(self.max_source_tokens, prefix_length=prefix_length)
         if reason := self.engine.unsupported_reason(plan, sampling, max_length):
             return _torch_engine(self.model, self.shortlist, reason)
@@ -202,19 +204,20 @@ class Translator:
         on_partial: OnPartial | None = None,
         **options: Unpack[TextOptions],
     ) -> list[Translation]:
-        """Return the translation of every text, in order; that of a blank text is empty.
+        """Return the translation of every text, in order. The translation of a blank text is empty.
 
-        A text without a letter or digit stays as it is if texts are split into sentences. All other
-        translations begin with `prefix`; a list has one prefix per text ("": none). `sampling` draws tokens
-        instead of searching. A batch has about `batch_tokens` source tokens (None: the engine's default).
-        Without `scores` a greedy search may be faster and its scores NaN. `on_progress(done, total)` counts
-        segments: sentences, and the parts of long ones. In a greedy search (beam 1),
-        `on_partial(index, text)` receives the translation of a text so far, after every token; not for texts
-        of several segments.
+        If texts are split into sentences, a text without a letter or digit is not translated and stays as it
+        is. All other translations begin with `prefix`. A list has one prefix per text, which may be "".
+        `sampling` draws tokens instead of searching. A batch has about `batch_tokens` source tokens (None:
+        the engine's default). Without `scores`, a greedy search may be faster, and its scores may be NaN.
 
-        `options` are those of `TextOptions`: `sentences="keep"` translates each line of a text as a whole,
-        `glossary` has terms and their translations, and the others override settings of the model's recipe by
-        name, such as `beam=1`.
+        `on_progress(done, total)` counts segments: sentences, and the parts of long sentences. In a greedy
+        search (beam 1), `on_partial(index, text)` is called after every token with the translation of a text
+        so far. It is called only for texts of one segment.
+
+        `options` are the options of `TextOptions`. `sentences="keep"` translates each line of a text as a
+        whole. `glossary` has terms and their translations. All other options override the settings of the
+        model's recipe with the same names, e.g. `beam=1`.
         """
         handling, search = separate_options(options, self)
         plan = self._plan(n_best, sampling, search)
@@ -243,12 +246,13 @@ class Translator:
         ready: Callable[[], bool] | None = None,
         **options: Unpack[TextOptions],
     ) -> Iterator[Translation]:
-        """Like `translate`, for any number of lines: at most `look_ahead` of them are in memory.
+        """Do the same as `translate` for any number of lines. At most `look_ahead` lines are in memory.
 
-        While CTranslate2 searches one block of lines, the one before is decoded and the one after is
-        tokenized; torch does one after the other. If a line cannot be read, the lines before it are
-        translated first; likewise if `ready` says that the next line cannot be read without waiting, because
-        its writer may wait for the translations.
+        While CTranslate2 searches one block of lines, the previous block is decoded and the next block is
+        tokenized. With torch, these tasks do not overlap. If a line cannot be read, the lines before it are
+        translated before the error is raised. If `ready` says that the next line cannot be read without
+        waiting, the lines before it are translated immediately, because the program that writes the lines may
+        wait for their translations.
         """
         source = iter(lines)
         handling, search = separate_options(options, self)
@@ -285,8 +289,8 @@ class Translator:
     def attention(self, source: str, target: str | None = None) -> dict[str, AttentionMap]:
         """Return the attention map of every site for this target (None: the model's own translation).
 
-        One teacher-forced pass. A row of "decoder" and "cross" is the step that produces the token of its
-        label; the keys of "decoder" are the tokens it has read.
+        The maps are computed in one teacher-forced pass. A row of "decoder" and "cross" is the step that
+        produces the token of its label. The keys of "decoder" are the tokens that this step has read.
         """
         from jumok.inference.teacher_forcing import site_weights  # start-up
 
@@ -304,14 +308,14 @@ class Translator:
         """Return the word alignments of many pairs, computed in batches."""
         from jumok.inference.alignment.readout import read_alignment  # start-up
 
-        # Each map is read and freed before the next: those of many long sentences take hundreds of megabytes.
-        found = {i: read_alignment(pair, self._read_out(pair)) for i, pair in self._attend(pairs)}
-        return [found[i] for i in range(len(pairs))]
+        # Each map is freed before the next, because all maps together may take hundreds of megabytes.
+        alignments = {i: read_alignment(pair, self._read_out(pair)) for i, pair in self._attend(pairs)}
+        return [alignments[i] for i in range(len(pairs))]
 
     def word_attention(self, source: str, target: str) -> AttentionMap:
-        """Return the cross-attention that alignments are read from, between words; the last key is `</s>`.
+        """Return the cross-attention between words that alignments are read from. The last key is `</s>`.
 
-        For a picture: from words to patches, the mean over the heads of the last layer.
+        For a picture, return the attention from words to patches, averaged over the heads of the last layer.
         """
         if self.reads_pictures:
             return self._picture_attention(source, target)
@@ -320,10 +324,10 @@ class Translator:
         return AttentionMap("cross", weights[None, None], tuple(queries), (*keys, "</s>"))
 
     def word_attentions(self, pairs: Sequence[Pair]) -> list[tuple[NDArray[floating], Alignment]]:
-        """Return the cross-attention of many pairs, (target word, source word and `</s>`), and alignments."""
+        """Return the cross-attention (target word, source word and `</s>`) and the alignment of each pair."""
         from jumok.inference.alignment.readout import read_alignment, read_out_map  # start-up
 
-        found = []
+        maps_and_alignments = []
         for pair, attended in zip(pairs, self.attended_pairs(pairs), strict=True):
             read_out, num_keys = self._read_out(attended), len(split_words(pair.source))
             weights = merge_to_words(
@@ -334,8 +338,8 @@ class Translator:
                 num_key_words=num_keys + 1,
                 keep_special_tokens=False,
             )
-            found.append((weights, read_alignment(attended, read_out)))
-        return found
+            maps_and_alignments.append((weights, read_alignment(attended, read_out)))
+        return maps_and_alignments
 
     def _picture_attention(self, path: str, caption: str) -> AttentionMap:
         """Return the attention from each word of a caption to each patch, (1, 1, word, patch)."""
@@ -386,7 +390,7 @@ class Translator:
         return SearchPlan.from_settings(self.search, n_best=n_best, **search)
 
     def _segments(self, texts: Sequence[str], prefixes: Sequence[str], sentences: Sentences) -> list[Segment]:
-        """Return the inputs of the model: one per sentence, several for a sentence that is too long."""
+        """Return the inputs of the model: one per sentence, but several for a sentence that is too long."""
         if self.reads_pictures:
             spans = [(i, *_stripped(text)) for i, text in enumerate(texts) if text.strip()]
             encoded = [self.tokenizers.source.encode(texts[i][start:end]) for i, start, end in spans]
@@ -429,7 +433,7 @@ class Translator:
         handling: TextHandling,
         on_partial: OnPartial | None = None,
     ) -> SubmittedTexts:
-        """Tokenize the texts and submit them to the engine. torch searches when results are asked for."""
+        """Tokenize the texts and submit them to the engine. torch searches when the results are read."""
         prefixes = [prefix] * len(texts) if isinstance(prefix, str) else prefix
         _check_texts(texts, prefixes)
 
@@ -452,13 +456,13 @@ class Translator:
         return SubmittedTexts(texts, segments, plan, results, handling, prefixes, retranslate)
 
     def _decode_partial(self, segments: Sequence[Segment], on_partial: OnPartial) -> OnToken:
-        """Return a callback that passes tokens on as text, only for texts of one segment."""
+        """Return a callback that decodes tokens and calls `on_partial`, only for texts of one segment."""
         segments_per_text = Counter(segment.text_index for segment in segments)
 
         def on_token(i: int, ids: Sequence[int]) -> None:
             text_index = segments[i].text_index
             if segments_per_text[text_index] == 1:
-                # The first bytes of a character decode to U+FFFD until the last one is there.
+                # The first bytes of a character decode to U+FFFD as long as its last byte is missing.
                 on_partial(text_index, self._text(ids).rstrip("\ufffd"))
 
         return on_token
@@ -499,7 +503,7 @@ class Translator:
         self, source: str, segments: Sequence[tuple[Segment, list[Hypothesis]]], plan: SearchPlan
     ) -> Translation:
         """Join the segments of a text: the best hypothesis of each, and alternatives."""
-        # A model whose log-probabilities are NaN leaves no hypothesis: its translation is empty.
+        # If the log-probabilities are NaN, the search finds no hypothesis, and the translation is empty.
         segments = [
             (segment, hypotheses or [Hypothesis((), -math.inf, -math.inf)])
             for segment, hypotheses in segments
@@ -532,7 +536,7 @@ class Translator:
     ) -> tuple[tuple[str, float], ...]:
         """Return the distinct translations after the best one, with their scores.
 
-        Alternative r joins the r-th hypothesis of each segment, or the last of a segment that has fewer.
+        Alternative r joins the r-th hypothesis of each segment, or the last hypothesis if there are fewer.
         """
         ranked = {text: 0.0}
         for rank in range(1, max([len(hypotheses) for _, hypotheses in segments])):
@@ -543,7 +547,7 @@ class Translator:
         return tuple(ranked.items())[1:]
 
     def _text(self, ids: Sequence[int]) -> str:
-        # One line stays one line, even if the model produces the bytes of a line break.
+        # A line is translated to one line, even if the model produces the bytes of a line break.
         return " ".join(self.tokenizers.target.decode(ids).splitlines())
 
     def _ids(self, pair: Pair) -> tuple[list[int], list[int]]:
@@ -574,7 +578,7 @@ def _torch_engine(model: TranslationModel, shortlist: Shortlist | None, fallback
 
 
 def _unchanged(text: str, handling: TextHandling) -> Translation:
-    """Return the translation of a text without segments: the text if sentences are split, else ""."""
+    """Return the translation of a text without segments: its text if texts are split, else ""."""
     return Translation(text, text.strip() if handling.sentences == "split" else "", 0.0)
 
 
@@ -587,7 +591,8 @@ def _stripped(text: str) -> Span:
 def _joint_score(hypotheses: Sequence[Hypothesis], length_penalty: float) -> float:
     """Return the score of segments as one translation: the sum of their log-probabilities over steps^α.
 
-    A cut hypothesis counts with one step too many: which ones were cut is not known here.
+    For a hypothesis that was cut, one step too many is counted, because a `Hypothesis` does not tell whether
+    it was cut.
     """
     if len(hypotheses) == 1:
         return hypotheses[0].score

@@ -1,7 +1,7 @@
 """The probability of each word of a translation, and the words that could follow a prefix of it.
 
-A word's probability is the product of those of its tokens, given the source and the words before it: the
-model's raw probability, which is not a measure of quality.
+The probability of a word is the product of the probabilities of its tokens, given the source and the words
+before the word. It is the raw probability of the model, which does not measure quality.
 """
 
 from __future__ import annotations
@@ -22,21 +22,24 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
 
 MAX_TOKENS = 512
-"""The limit for a sentence and a prefix, unless the model's limit is lower: each candidate takes a search."""
+"""The maximum length of a sentence and of a prefix, because each candidate needs a search.
+
+The limit of the model may be lower.
+"""
 TOKENS_PER_CANDIDATE = 2
-"""Next tokens that are tried per requested candidate: several tokens may lead to the same word."""
+"""How many next tokens are tried per requested candidate. Several tokens may lead to the same word."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordCandidate:
-    """A word that can follow a prefix, and the best translation that begins with both."""
+    """A word that can follow a prefix, and the best translation that begins with the prefix and the word."""
 
     word: str
     probability: float
     text: str
     score: float
     probabilities: tuple[float, ...]
-    """Of all words of the text."""
+    """The probabilities of all words of `text`."""
 
 
 def word_probabilities(translator: Translator, pairs: Sequence[Pair]) -> list[list[float]]:
@@ -45,23 +48,24 @@ def word_probabilities(translator: Translator, pairs: Sequence[Pair]) -> list[li
     targets = [tokenizers.target.encode(pair.target) for pair in pairs]
     sources = translator.source_ids([pair.source for pair in pairs])
     log_probs = token_log_probs(translator.model, sources, targets)
-    found = []
+    probabilities = []
     for pair, ids, pair_log_probs in zip(pairs, targets, log_probs, strict=True):
         word_log_probs = [0.0] * len(split_words(pair.target))
         words = tokenizers.target.word_of_token(pair.target, ids)
         for word, log_prob in zip(words, pair_log_probs, strict=False):  # `</s>` has no word
             if word >= 0:
                 word_log_probs[word] += log_prob
-        found.append([math.exp(log_prob) for log_prob in word_log_probs])
-    return found
+        probabilities.append([math.exp(log_prob) for log_prob in word_log_probs])
+    return probabilities
 
 
 def word_candidates(
     translator: Translator, sentence: str, prefix: str = "", *, count: int = 6
 ) -> list[WordCandidate]:
-    """Return the most probable words after `prefix`, each with the best translation that begins with both.
+    """Return the most probable words after `prefix`, each with a translation that begins with both.
 
-    Each of the most probable next tokens is forced, and the search completes the translation.
+    For each of the most probable next tokens, a search finds the best translation that begins with the prefix
+    and the token.
     """
     if not sentence.strip():
         return []
@@ -73,22 +77,22 @@ def word_candidates(
     engine, plan = translator.engine_for(prefix=prefix), SearchPlan.from_settings(translator.search)
     results = engine.search([source] * len(prefixes), plan, prefixes=prefixes)
     prefix_words = split_words(prefix)
-    index = len(prefix_words)  # of the word after the prefix
-    best: dict[str, tuple[str, float]] = {}  # this word → the best translation with it, and its score
+    index = len(prefix_words)  # the index of the word after the prefix
+    best: dict[str, tuple[str, float]] = {}  # the word after the prefix → its best translation and the score
     for hypothesis in [ranked[0] for _, batch in results for ranked in batch if ranked]:
         text = " ".join(translator.tokenizers.target.decode(hypothesis.ids).splitlines())
         words = split_words(text)
         if len(words) <= index or words[:index] != prefix_words:
             continue  # the forced token has continued the last word of the prefix
-        known = best.get(words[index])
-        if known is None or known[1] < hypothesis.score:
+        previous = best.get(words[index])
+        if previous is None or previous[1] < hypothesis.score:
             best[words[index]] = (text, hypothesis.score)
     probabilities = word_probabilities(translator, [Pair(sentence, text) for text, _ in best.values()])
-    found = [
+    candidates = [
         WordCandidate(word, word_probs[index], text, score, tuple(word_probs))
         for (word, (text, score)), word_probs in zip(best.items(), probabilities, strict=True)
     ]
-    return sorted(found, key=lambda candidate: -candidate.probability)[:count]
+    return sorted(candidates, key=lambda candidate: -candidate.probability)[:count]
 
 
 def _check_length(name: str, num_tokens: int, limit: int) -> None:

@@ -1,4 +1,4 @@
-"""Building a model from its settings."""
+"""Build a model from its settings."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def build_model(
     shared: bool,
     grid: PatchGrid | None = None,
 ) -> Model:
-    """The model that the settings describe. `shared`: both languages use one vocabulary.
+    """Return a new model with these settings. If `shared`, both languages use one vocabulary.
 
     With a `grid`, the sources are pictures that are cut into these patches.
     """
@@ -96,7 +96,10 @@ def build_transformer(
     shared: bool,
     grid: PatchGrid | None = None,
 ) -> Transformer:
-    """Vaswani et al. 2017; with a `grid`, the encoder reads a picture and the decoder writes its caption."""
+    """Return a Transformer (Vaswani et al. 2017).
+
+    With a `grid`, the encoder reads a picture and the decoder writes its caption.
+    """
 
     def embedding(**parts: Any) -> Embedding:
         return Embedding(**parts, positions=_added_positions(settings))
@@ -119,7 +122,7 @@ def build_transformer(
 def build_recurrent(
     settings: RecurrentSettings, *, source_vocab_size: int, target_vocab_size: int, shared: bool
 ) -> Recurrent:
-    """Bahdanau et al. 2015, Luong et al. 2015, or a decoder without attention."""
+    """Return a recurrent model: Bahdanau et al. 2015, Luong et al. 2015, or a decoder without attention."""
     source_embedding, target_embedding, output = _embeddings(
         TokenEmbedding,
         (source_vocab_size, target_vocab_size),
@@ -147,7 +150,7 @@ def build_recurrent(
 def build_decoder_only(
     settings: DecoderOnlySettings, *, source_vocab_size: int, target_vocab_size: int, shared: bool
 ) -> DecoderOnly:
-    """One stack of causal self-attention that reads the source and writes the target."""
+    """Return a decoder-only model: one stack of causal self-attention for the source and the target."""
     make = partial(Embedding, positions=_added_positions(settings))  # one sequence, so one table of positions
     sizes = (source_vocab_size, target_vocab_size)
     source_embedding, target_embedding, output = _block_embeddings(settings, make, sizes, shared=shared)
@@ -176,9 +179,10 @@ def build_encoder_only(
     shared: bool,
     grid: PatchGrid | None = None,
 ) -> EncoderOnly:
-    """An encoder with an output layer that predicts masked tokens, for one language.
+    """Return an encoder for one language, with an output layer that predicts masked tokens.
 
-    With a `grid` it is a Vision Transformer, which predicts the class of a picture: Dosovitskiy et al. 2021.
+    With a `grid`, the model is a Vision Transformer, which predicts the class of a picture: Dosovitskiy et
+    al. 2021.
     """
     make = partial(Embedding, positions=_added_positions(settings))
     sizes = (source_vocab_size, target_vocab_size)
@@ -212,10 +216,10 @@ def _embeddings(
     shared: bool,
     bias: bool = False,
 ) -> tuple[EmbeddingT, EmbeddingT, OutputLayer]:
-    """Source embedding, target embedding and output layer.
+    """Return the source embedding, the target embedding and the output layer.
 
-    If `tied`, the output layer uses the target's matrix; if the vocabulary is also `shared`, so does the
-    source embedding.
+    If `tied`, the output layer uses the matrix of the target embedding. If `tied` and `shared`, the source
+    embedding uses this matrix too.
     """
     source_size, target_size = vocab_sizes
     target = make(vocab_size=target_size, width=width, dropout=dropout)
@@ -231,7 +235,7 @@ def _embeddings(
 def _block_embeddings(
     settings: BlockSettings, make: Callable[..., Embedding], vocab_sizes: tuple[int, int], *, shared: bool
 ) -> tuple[Embedding, Embedding, OutputLayer]:
-    """`_embeddings` of a model of blocks."""
+    """Return `_embeddings` with the settings of a model that consists of blocks."""
     return _embeddings(
         make,
         vocab_sizes,
@@ -246,7 +250,7 @@ def _block_embeddings(
 def _patch_embedding(
     settings: BlockSettings, grid: PatchGrid, *, class_token: bool = False
 ) -> PatchEmbedding:
-    """The embedding of pictures; its sinusoidal positions are two-dimensional."""
+    """Return an embedding of pictures. Its sinusoidal positions are two-dimensional."""
     leading = int(class_token)
     positions: nn.Module
     if settings.positions == "sinusoidal":
@@ -313,7 +317,7 @@ def _final_norm(settings: BlockSettings) -> nn.Module:
 
 
 def _added_positions(settings: BlockSettings) -> nn.Module:
-    """The positions that are added to the embeddings."""
+    """Return the positions that are added to the embeddings."""
     return POSITIONS[settings.positions].make_for_embeddings(settings.width, settings.max_positions)
 
 

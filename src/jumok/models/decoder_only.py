@@ -3,9 +3,9 @@
     x₁ … xₙ </s> <s> y₁ … yₘ                 Radford et al. 2018; as a translator after Zhang et al. 2022
 
 There is no separate cross-attention: a target token attends to the source and to the target so far in one
-causal self-attention. The part of that map between target and source is reported as "cross" to viewers and
-alignments. Sources are padded on the left, so that all targets of a batch begin in the same column; positions
-count from the first token that is not padding.
+causal self-attention. Viewers and alignments use its weights from target to source as "cross". Sources are
+padded on the left, so that all targets of a batch begin in the same column. Positions are counted from the
+first token that is not padding.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class DecoderOnlyBlock(EncoderBlock):
-    """The encoder's block with causal attention, over whole sequences or step by step."""
+    """An encoder block with causal attention. It runs over whole sequences or step by step."""
 
     def read(
         self,
@@ -40,10 +40,10 @@ class DecoderOnlyBlock(EncoderBlock):
         probe: Probe,
         not_padding: Tensor | None = None,
     ) -> tuple[Tensor, Memory]:
-        """Run the block over whole sequences (batch, length, width); return their states and their memory.
+        """Run the block over whole sequences (batch, length, width), and return their states and memory.
 
-        `allowed_keys` is False at padding on the left; `not_padding`, for norms, also at padding on the
-        right.
+        `allowed_keys` is False at padding on the left. `not_padding`, which only norms use, is False at all
+        padding.
         """
         inputs = self.around_attention.sublayer_input(states, not_padding)
         memory = self.attention.prepare(inputs, inputs, allowed_keys)
@@ -53,7 +53,7 @@ class DecoderOnlyBlock(EncoderBlock):
     def step(
         self, states: Tensor, memory: Memory, *, column: int, layer: int, probe: Probe
     ) -> tuple[Tensor, Memory]:
-        """Run the block at the next position, (row, 1, width); return its state and the extended memory."""
+        """Run the block at the next position (row, 1, width). Return its state and the extended memory."""
         inputs = self.around_attention.sublayer_input(states)
         memory = self.attention.extend(memory, inputs, inputs)
         return self.after_attention(states, self._attend(inputs, memory, column, layer, probe)), memory
@@ -102,7 +102,11 @@ class DecoderOnly(TranslationModel):
         self.output = output
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        """ "encoder": within the source; "decoder": within the target; "cross": from target to source."""
+        """Return site -> weights (batch, layer, head, query, key) of one teacher-forced pass.
+
+        "encoder" are the weights within the source, "decoder" within the target, and "cross" from the target
+        to the source.
+        """
         batch = batch.to(self.device)
         weights = super().attention(batch, edit=edit)["decoder"]  # (batch, layer, head, column, column)
         source_columns = batch.source.shape[1]
@@ -132,7 +136,10 @@ class DecoderOnly(TranslationModel):
     def step_with_attention(
         self, state: DecoderOnlyState, last_tokens: Tensor
     ) -> tuple[LogProbs, DecoderOnlyState, Tensor]:
-        """Like `step`, plus the last layer's attention to the source, averaged over heads: (row, source)."""
+        """Do the same as `step`, and return the attention to the source: (row, source).
+
+        The attention is the mean over the heads of the last layer.
+        """
         probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
         log_probs, after = self._step(state, last_tokens, probe)
         weights = probe.collected["decoder"][-1][:, :, 0, : state.source_columns].mean(dim=1)  # (row, column)
@@ -224,7 +231,7 @@ def _not_left_padding(num_padding: Tensor, columns: int) -> Tensor:
 
 
 def _left_aligned(weights: Tensor, num_padding: Tensor) -> Tensor:
-    """Move weights (row, …, column) from left to right padding, as other families report them."""
+    """Move the padding of weights (row, …, column) from the left to the right, as in other model families."""
     columns = weights.shape[-1]
     shape = (len(num_padding), *([1] * (weights.dim() - 2)), columns)
     index = (torch.arange(columns, device=num_padding.device) + num_padding[:, None]).view(shape)

@@ -1,13 +1,14 @@
-"""An encoder without a decoder: a masked language model, which predicts tokens from those on both sides.
+"""An encoder without a decoder: a masked language model, which predicts tokens from the tokens on both sides.
 
     I <unk> home </s>  →  go                                    Devlin et al. 2019, section 3.1
 
-The source of a batch is the text with some tokens masked; the target is `<s>`, then the original token at
-each position to predict and `PAD` elsewhere. Parameters have the same names as in the encoder of a
-Transformer, which can start from these weights.
+The source of a batch is the text with some tokens masked. The target is `<s>`, then the original token at
+each position to predict and `PAD` at all other positions. Parameters have the same names as in the encoder of
+a Transformer, so that a Transformer can start from these weights.
 
-With pictures it is a Vision Transformer (Dosovitskiy et al. 2021): a class token is put in front of the
-patches, and its state, the only one that is returned, predicts the class. The target is `<s>` and the class.
+With pictures, the model is a Vision Transformer (Dosovitskiy et al. 2021): a class token is put in front of
+the patches, and the state of the class token predicts the class. Other states are not returned. The target is
+`<s>` and the class.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class EncoderOnly(Model):
         self.output = output
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        """States (batch, source, width): state t predicts the original token at position t.
+        """Return the states (batch, source, width). State t predicts the original token at position t.
 
-        With pictures, (batch, 1, width): the state of the class token.
+        With pictures, return the state of the class token, (batch, 1, width).
         """
         blocks = cast("list[EncoderBlock]", list(self.encoder))
         states, _ = encode(batch, self.source_embedding, blocks, self.after_encoder, probe)
@@ -57,6 +58,9 @@ class EncoderOnly(Model):
 
 
 def encoder_part(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The weights of a model's encoder; their names are the same in a Transformer and in `EncoderOnly`."""
+    """Return the weights of a model's encoder.
+
+    Their names are the same in `Transformer` and `EncoderOnly`.
+    """
     prefixes = ("source_embedding.", "encoder.", "after_encoder.")
     return {name: tensor for name, tensor in weights.items() if name.startswith(prefixes)}

@@ -45,8 +45,8 @@ class Embedding(nn.Module):
     def at_positions(self, tokens: Tensor, positions: Tensor, *, end: int) -> Tensor:
         """Token ids (batch, length) at `positions` (batch, length) -> (batch, length, width).
 
-        All positions are below `end`. The caller passes it, because finding the largest here would wait for
-        the device.
+        All positions are below `end`. The caller passes `end`, because computing the largest position here
+        would wait for the device.
         """
         table: Tensor = self.positions(end)
         return self._embed(tokens, table[positions])
@@ -88,7 +88,8 @@ class Residual(nn.Module, ABC):
 
         residual.add_output(states, sublayer(residual.sublayer_input(states)))
 
-    `not_padding` (batch, length) is False at padding, which batch norm must not count; None: no padding.
+    `not_padding` (batch, length) is False at padding, because batch norm must ignore padding. None means that
+    there is no padding.
     """
 
     def __init__(self, *, width: int, dropout: float, norm: MakeNorm = LayerNorm) -> None:
@@ -98,16 +99,16 @@ class Residual(nn.Module, ABC):
 
     @abstractmethod
     def sublayer_input(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
-        """The input of the sublayer."""
+        """Return the input of the sublayer."""
 
     @abstractmethod
     def add_output(self, states: Tensor, output: Tensor, not_padding: Tensor | None = None) -> Tensor:
-        """The states plus the output of the sublayer; post-norm also normalises the sum."""
+        """Return the states plus the output of the sublayer. Post-norm also normalises the sum."""
 
     @staticmethod
     @abstractmethod
     def final_norm(width: int, norm: MakeNorm = LayerNorm) -> nn.Module:
-        """The norm after the last block of a stack."""
+        """Return the norm after the last block of a stack."""
 
 
 class PreNorm(Residual):

@@ -36,7 +36,7 @@ class OutputLayer(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(weight))) if bias else None  # (vocabulary,)
 
     def restrict_to(self, tokens: Tensor) -> OutputLayer:
-        """A copy for these tokens (column,) only; its probabilities are normalised over them."""
+        """Return a copy for only these tokens (column,). Probabilities are normalised over these tokens."""
         restricted = OutputLayer(nn.Parameter(self.weight[tokens], requires_grad=False))
         if self.bias is not None:
             restricted.bias = nn.Parameter(self.bias[tokens], requires_grad=False)
@@ -52,19 +52,19 @@ class OutputLayer(nn.Module):
         return log_softmax(linear(states, self.weight, self.bias), dim=-1)
 
     def next_log_probs(self, states: Tensor) -> LogProbs:
-        """The log-probabilities of the next token, from states (row, width)."""
+        """Return the log-probabilities of the next token, given states (row, width)."""
         return LogProbs(self.log_probs(states), self.tokens)
 
 
 class Model(nn.Module, ABC):
-    """The interface of every model for training and viewers, whatever its task."""
+    """The interface of all models for training and viewers."""
 
     output: OutputLayer
-    autocast_dtype: torch.dtype | None = None  # of products, if it is not that of the weights
+    autocast_dtype: torch.dtype | None = None  # the type of products; None: the type of the weights
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are. Batches may be anywhere: the model moves them there."""
+        """The device of the weights. The model moves batches from any device to this device."""
         return self.output.weight.device
 
     def autocast(self) -> AbstractContextManager[object]:
@@ -80,7 +80,10 @@ class Model(nn.Module, ABC):
             return self.states(batch, Probe(rows=batch_rows(batch), edit=edit))
 
     def attention(self, batch: Batch, *, edit: Edit | None = None) -> dict[str, Tensor]:
-        """Site -> weights (batch, layer, head, query, key) of one teacher-forced pass; 0 at padded keys."""
+        """Return site -> weights (batch, layer, head, query, key) of one teacher-forced pass.
+
+        The weights of padded keys are 0.
+        """
         batch = batch.to(self.device)
         probe = Probe(rows=batch_rows(batch), edit=edit, collect_weights=True)
         with self.autocast():
@@ -89,7 +92,7 @@ class Model(nn.Module, ABC):
 
     @abstractmethod
     def states(self, batch: Batch, probe: Probe) -> Tensor:
-        """The states that `forward` returns; the probe collects and edits attention weights on the way."""
+        """Return the result of `forward`. The probe edits and collects the attention weights of the pass."""
 
 
 def target_inputs(batch: Batch) -> Tensor:
@@ -113,19 +116,25 @@ class TranslationModel(Model):
         return True
 
     def restrict_to(self, tokens: Tensor) -> Self:
-        """The same model, sharing its weights, that can only output these tokens (column,)."""
+        """Return a copy of the model that can only output these tokens (column,). It shares the weights."""
         restricted = copy.copy(self)
         restricted._modules = {**self._modules, "output": self.output.restrict_to(tokens)}
         return restricted
 
     @abstractmethod
     def begin(self, source: Batch, *, edit: Edit | None = None) -> State:
-        """The state before the first step, with one row per sentence. `edit` applies to every step."""
+        """Return the state before the first step, with one row per sentence. `edit` applies to every step."""
 
     @abstractmethod
     def step(self, state: State, last_tokens: Tensor) -> tuple[LogProbs, State]:
-        """The log-probabilities after `last_tokens` (row,), and the next state. Consumes `state`."""
+        """Return the log-probabilities after `last_tokens` (row,), and the next state.
+
+        This may overwrite `state`: do not use it afterwards.
+        """
 
     @abstractmethod
     def reorder(self, state: State, order: Tensor) -> State:
-        """The state whose row r continues row `order[r]`. Consumes `state`: do not use it afterwards."""
+        """Return the state whose row r is row `order[r]` of `state`.
+
+        This may overwrite `state`: do not use it afterwards.
+        """

@@ -7,8 +7,8 @@
 
 Layer and RMS norm use one position at a time and ignore `not_padding`. In training, batch norm normalises
 every position by statistics over all positions of the batch, including other sentences and later positions:
-two numbers per feature leak past the causal mask of a decoder. In evaluation, and so in decoding, it uses the
-running statistics, which are stored with the weights: then the result for a sentence does not depend on its
+two numbers per feature leak past the causal mask of a decoder. In evaluation and in decoding, batch norm uses
+the running statistics, which are stored with the weights. So the result for a sentence does not depend on its
 batch.
 """
 
@@ -68,7 +68,7 @@ class BatchNorm(nn.Module):
         self.register_buffer("variance", torch.ones(width))
 
     def forward(self, states: Tensor, not_padding: Tensor | None = None) -> Tensor:
-        """(…, width) -> (…, width); `not_padding` (…) is False at padding; None: no padding."""
+        """(…, width) -> (…, width). `not_padding` (…) is False at padding. None means no padding."""
         if not_padding is None or not self.training:
             return self._normed(states.flatten(0, -2)).view_as(states)
         return torch.zeros_like(states).index_put((not_padding,), self._normed(states[not_padding]))

@@ -2,9 +2,9 @@
 
     z = [x_class; x₁ E; x₂ E; …; x_N E] + E_pos                 Dosovitskiy et al. 2021, eq. 1
 
-A patch x is its pixel values from -1 to 1. The class token is a learned vector in front of the patches; the
-encoder's state at its position predicts the class. A model that writes captions has no class token, so that
-its cross-attention can only attend to patches.
+A patch x is a vector of pixel values from -1 to 1. The class token is a learned vector in front of the
+patches. The encoder's state at the position of the class token predicts the class. A model that writes
+captions has no class token, so that its cross-attention can only attend to patches.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class PatchEmbedding(nn.Module):
         self.class_vector = nn.Parameter(torch.empty(width)) if class_token else None
         self.positions = positions
         self.dropout = Dropout(dropout)
-        # Pixel values have a root mean square of about ½, so projected patches get one of about 1, near that
-        # of sinusoidal positions.
+        # Pixel values have a root mean square of about ½. With this initialisation, projected patches have a
+        # root mean square of about 1, which is close to that of sinusoidal positions.
         nn.init.normal_(self.weight, std=2 * grid.values**-0.5)
         if self.class_vector is not None:
             nn.init.normal_(self.class_vector)

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def batch_rows(batch: Batch) -> Tensor:
-    """The rows of a batch with one row per sentence, (batch,): 0, 1, 2 …"""
+    """Return the rows of a batch with one row per sentence, (batch,): 0, 1, 2 …"""
     return torch.arange(len(batch), device=batch.source.device)
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Collects the attention weights of one pass, and holds the edit that rewrites them."""
+    """Collects the attention weights of one pass. `edit` changes the weights of the pass."""
 
     rows: Tensor  # (row,) int64: the sentence of the batch that each row belongs to
     edit: Edit | None = None
@@ -30,14 +30,14 @@ class Probe:
     collected: dict[str, list[Tensor]] = field(default_factory=dict)  # site -> weights of each layer
 
     def edit_at(self, site: str, layer: int) -> WeightEdit | None:
-        """The edit bound to the attention at that site and layer."""
+        """Return the edit for the attention of this site and layer, or None if there is no edit."""
         return bind_edit(self.edit, site=site, layer=layer, rows=self.rows)
 
     def collect(self, site: str, attended: Attended) -> None:
-        """Store the weights, if there are any, as those of the site's next layer."""
+        """Append the weights, if any, to the list of the site. Call this for the layers in order."""
         if attended.weights is not None:
             self.collected.setdefault(site, []).append(attended.weights)
 
     def weights(self) -> dict[str, Tensor]:
-        """Site -> the collected weights, (batch, layer, head, query, key)."""
+        """Return site -> the collected weights, (batch, layer, head, query, key)."""
         return {site: torch.stack(layers, dim=1) for site, layers in self.collected.items()}

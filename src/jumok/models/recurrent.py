@@ -9,14 +9,15 @@
     feeding   sₜ = cell([yₜ₋₁ ; h̃ₜ₋₁], sₜ₋₁)                     Luong et al. 2015, section 3.3
     none      sₜ = cell(yₜ₋₁, sₜ₋₁),  rₜ = tanh(W_r sₜ)          Sutskever et al. 2014
 
-Bahdanau's query is the state before the step, Luong's the state after it; without attention one vector holds
-the whole sentence. The vector that predicts the next token (r or h̃) has the width of the embeddings, so that
-the output may be tied to them. If the decoder attends after the step and without input feeding, no state
-depends on attention: all steps of a training sentence run in one call. Otherwise they run one by one.
+Bahdanau's query is the state before the step, and Luong's query is the state after the step. Without
+attention, one vector represents the whole sentence. The vector that predicts the next token (r or h̃) has the
+width of the embeddings, so that the output layer may be tied to the embeddings. If the decoder attends after
+the step and without input feeding, no state depends on attention, so all steps of a training sentence run in
+one call. Otherwise the steps run one by one.
 
 In training on the CPU in fp32, the kernels of `models/kernels` run the layers and Bahdanau's decoder. The
-code here is the plain twin of the decoder's kernel; decoding, edits, attention maps and other mechanisms use
-it too.
+code here is the plain twin of the decoder's kernel. It also runs decoding, edits, attention maps and other
+mechanisms.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ KERNEL_SCORES = (Additive, LuongConcat)  # other subclasses of Additive may have
 
 
 class TokenEmbedding(nn.Module):
-    """Token embeddings without positions: a recurrent model knows the order from its steps."""
+    """Token embeddings without positions, because a recurrent model reads the tokens in order."""
 
     def __init__(self, *, vocab_size: int, width: int, dropout: float) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ class TokenEmbedding(nn.Module):
 
 
 class RecurrentEncoder(nn.Module):
-    """Layers of cells over the source, in one direction or both; padding is never read."""
+    """Layers of cells over the source, in one or two directions. Padding is not read."""
 
     def __init__(
         self, *, cell: str, inputs: int, width: int, layers: int, bidirectional: bool, dropout: float
@@ -97,8 +98,8 @@ class RecurrentEncoder(nn.Module):
     def forward(self, states: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, source, inputs) -> the states (batch, source, width) and the final state (batch, width).
 
-        `lengths` (batch,) is on the CPU, wherever the states are.
-        The final state of the backward direction is the one at the first token.
+        `lengths` (batch,) must be on the CPU, even if the states are not. The final state of the backward
+        direction is its state at the first token.
         """
         final_state = states
         for index, layer in enumerate(_recurrent_layers(self.layers)):
@@ -139,7 +140,7 @@ class DecoderSizes(NamedTuple):
 
 
 class RecurrentDecoder(nn.Module, ABC):
-    """Layers of cells over the target so far; subclasses decide when to attend.
+    """Layers of cells over the target so far. Subclasses decide when the decoder attends.
 
     The input of a step is the embedding of a token and `extra_inputs` further numbers.
     """
@@ -151,12 +152,12 @@ class RecurrentDecoder(nn.Module, ABC):
             CELLS[sizes.cell](width if layer else inputs, width, batch_first=True)
             for layer in range(sizes.layers)
         )
-        # W_s of each layer, which makes its initial state. Stored models have it under this name.
+        # W_s of each layer, from which its initial state is computed. Stored models use the name `first`.
         self.first = nn.ModuleList(nn.Linear(sizes.encoder_width, width) for _ in range(sizes.layers))
         self.dropout = Dropout(sizes.dropout)
 
     def begin(self, final_state: Tensor) -> DecoderState:
-        """The state before the first step, from the encoder's final state (batch, encoder width)."""
+        """Return the state before the first step, given the encoder's final state (batch, encoder width)."""
         states = [torch.tanh(project(final_state))[None] for project in self.first]
         is_lstm = isinstance(self.layers[0], nn.LSTM)
         return DecoderState(
@@ -169,11 +170,14 @@ class RecurrentDecoder(nn.Module, ABC):
     ) -> tuple[Tensor, DecoderState]:
         """Embedded tokens (row, step, embedding) -> vectors that predict the next tokens, and the next state.
 
-        `position` is that of the first token. The vectors are (row, step, embedding).
+        `position` is the position of the first token. The vectors are (row, step, embedding).
         """
 
     def _run_layers(self, inputs: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
-        """Run the layers over (row, step, inputs): the top states (row, step, width), and the next state."""
+        """Run the layers over (row, step, inputs).
+
+        Return the top states (row, step, width) and the next state.
+        """
         states, after = inputs, []
         for index, (layer, before) in enumerate(
             zip(_recurrent_layers(self.layers), state.layers, strict=True)
@@ -184,7 +188,7 @@ class RecurrentDecoder(nn.Module, ABC):
 
 
 class NoAttention(RecurrentDecoder):
-    """The initial state is all that the decoder knows of the source."""
+    """A decoder without attention. It knows the source only from its initial state."""
 
     def __init__(self, sizes: DecoderSizes) -> None:
         super().__init__(sizes)
@@ -198,7 +202,7 @@ class NoAttention(RecurrentDecoder):
 
 
 class AttendBefore(RecurrentDecoder):
-    """The state before a step is the query; the context is an input of the step."""
+    """A decoder whose query is the state before a step. The context is an input of the step."""
 
     def __init__(self, sizes: DecoderSizes, attention: Attention) -> None:
         super().__init__(sizes, extra_inputs=sizes.encoder_width)
@@ -222,7 +226,7 @@ class AttendBefore(RecurrentDecoder):
         return self.dropout(torch.tanh(self.read_out(joined))), state
 
     def _kernel_score(self, probe: Probe) -> Additive | None:
-        """The additive score, if the kernel can compute this pass; else None."""
+        """Return the additive score if the kernel can compute this pass, else None."""
         if probe.edit is not None or probe.collect_weights or not isinstance(self.attention, SingleHead):
             return None
         score = self.attention.mechanism
@@ -244,7 +248,10 @@ class AttendBefore(RecurrentDecoder):
 
 
 class AttendAfter(RecurrentDecoder):
-    """The state after a step is the query; with input feeding, h̃ is also an input of the next step."""
+    """A decoder whose query is the state after a step.
+
+    With input feeding, h̃ is an input of the next step.
+    """
 
     def __init__(self, sizes: DecoderSizes, attention: Attention, *, input_feeding: bool) -> None:
         super().__init__(sizes, extra_inputs=sizes.embedding if input_feeding else 0)
@@ -279,7 +286,7 @@ class AttendAfter(RecurrentDecoder):
 
 
 class _AttentionLog:
-    """The attention of every step of one pass, recorded in the probe as that of one site and layer."""
+    """Runs the attention of every step of one pass. All steps together are one layer for the probe."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -298,13 +305,13 @@ class _AttentionLog:
         return attended.context
 
     def record(self) -> None:
-        """Hand the weights of all steps to the probe, if it collects them."""
+        """Pass the weights of all steps to the probe, if it collects weights."""
         weights = [attended.weights for attended in self._steps if attended.weights is not None]
         if weights:
             self._probe.collect("cross", Attended(self._steps[-1].context, torch.cat(weights, dim=2)))
 
     def contexts(self) -> Tensor:
-        """The contexts of all steps, (row, step, width)."""
+        """Return the contexts of all steps, (row, step, width)."""
         return torch.cat([attended.context for attended in self._steps], dim=1)
 
 
@@ -353,7 +360,7 @@ class Recurrent(TranslationModel):
     def step_with_attention(
         self, state: RecurrentState, last_tokens: Tensor
     ) -> tuple[LogProbs, RecurrentState, Tensor]:
-        """Like `step`, plus the attention to the source: (row, source)."""
+        """Do the same as `step`, and return the attention to the source: (row, source)."""
         if not state.memories:
             raise UnsupportedError(
                 "The coverage penalty needs attention to the source, and this model has none. "
@@ -393,7 +400,7 @@ class Recurrent(TranslationModel):
         return states
 
     def _encode(self, batch: Batch) -> tuple[DecoderState, tuple[Memory, ...]]:
-        """The decoder's initial state, and the memory of its attention, if it has one."""
+        """Return the decoder's initial state, and the memory of its attention if it has attention."""
         states, final_state = self.encoder(self.source_embedding(batch.source), batch.cpu_source_lengths)
         state: DecoderState = self.decoder.begin(final_state)
         attention = getattr(self.decoder, "attention", None)

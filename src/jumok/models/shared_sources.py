@@ -11,13 +11,13 @@ from jumok.attention import Beams, Memory, group_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Memory rows of finished sentences are dropped when at most this share of all rows is still in use: dropping
-# them copies all other rows.
+# If at most this share of the memory rows is still in use, the rows of finished sentences are dropped. It is
+# not done more often, because all other rows are copied.
 MIN_SHARE_IN_USE = 0.75
 
 
 def share_sources(sources: tuple[Memory, ...], rows: int, order: Tensor) -> tuple[Memory, ...]:
-    """`sources`, the memories of `rows` hypotheses, once these are reordered: row r was row `order[r]`."""
+    """Return the memories of `rows` hypotheses after a reordering: new row r is the old row `order[r]`."""
     if not sources:
         return sources
     beams = sources[0].beams

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class EncoderBlock(nn.Module):
-    """Self-attention, then the position-wise network, with one residual around each, in that order."""
+    """Self-attention, then the position-wise network.
+
+    `residuals` has one residual for each, in this order.
+    """
 
     def __init__(
         self, *, attention: Attention, feed_forward: FeedForward, residuals: Sequence[Residual]
@@ -48,7 +51,7 @@ class EncoderBlock(nn.Module):
         return self.after_attention(states, attended.context, allowed_keys)
 
     def after_attention(self, states: Tensor, context: Tensor, not_padding: Tensor | None = None) -> Tensor:
-        """The rest of the block after attention; `not_padding` (batch, length) is False at padding."""
+        """Run the rest of the block after attention. `not_padding` (batch, length) is False at padding."""
         states = self.around_attention.add_output(states, context, not_padding)
         output = self.feed_forward(self.around_feed_forward.sublayer_input(states, not_padding))
         return self.around_feed_forward.add_output(states, output, not_padding)
@@ -76,8 +79,8 @@ class DecoderBlock(nn.Module):
     ) -> Tensor:
         """Whole sentences, teacher forced: (batch, target, width) -> (batch, target, width).
 
-        Padding follows the last token, so the causal mask already hides it from attention; `not_padding`
-        (batch, target) hides it from norms.
+        Padding follows the last token, so the causal mask already hides padding from attention. `not_padding`
+        (batch, target) hides padding from norms.
         """
         attended = self.attention.attend_self(
             self.around_attention.sublayer_input(states, not_padding),
@@ -93,7 +96,7 @@ class DecoderBlock(nn.Module):
     def step(
         self, states: Tensor, cache: Memory, source: Memory, *, position: int, layer: int, probe: Probe
     ) -> tuple[Tensor, Memory]:
-        """Run the block at the next position, (row, 1, width); return its state and the extended cache."""
+        """Run the block at the next position (row, 1, width), and return its state and the extended cache."""
         inputs = self.around_attention.sublayer_input(states)
         cache = self.attention.extend(cache, inputs, inputs)
         attended = self.attention(
@@ -178,7 +181,10 @@ class Transformer(TranslationModel):
     def step_with_attention(
         self, state: TransformerState, last_tokens: Tensor
     ) -> tuple[LogProbs, TransformerState, Tensor]:
-        """Like `step`, plus the cross-attention of the last layer, averaged over its heads: (row, source)."""
+        """Do the same as `step`, and return the attention to the source: (row, source).
+
+        The attention is the mean over the heads of the last layer.
+        """
         probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
         log_probs, state = self._step(state, last_tokens, probe)
         return log_probs, state, probe.collected["cross"][-1][:, :, 0].mean(dim=1)
@@ -219,7 +225,7 @@ class Transformer(TranslationModel):
         return cast("Tensor", self.after_decoder(states, not_padding))
 
     def _encode_sources(self, batch: Batch, probe: Probe) -> tuple[Memory, ...]:
-        """The encoded source as the cross-attention memory of each decoder block."""
+        """Return the cross-attention memory of each decoder block, made from the encoded source."""
         blocks = cast("list[EncoderBlock]", list(self.encoder))
         states, allowed_keys = encode(batch, self.source_embedding, blocks, self.after_encoder, probe)
         return tuple(
@@ -231,7 +237,10 @@ class Transformer(TranslationModel):
 
 
 def target_not_padding(batch: Batch) -> Tensor | None:
-    """True at the input tokens of the target (all but the last) that are not padding, (batch, target - 1)."""
+    """Return a mask (batch, target - 1) of the input tokens of the target, which is False at padding.
+
+    The input tokens are all target tokens without the last.
+    """
     if batch.target is None or batch.target_lengths is None:
         return None
     return padding_mask(batch.target_lengths - 1, batch.target.shape[1] - 1)
@@ -244,7 +253,7 @@ def encode(
     final_norm: nn.Module,
     probe: Probe,
 ) -> tuple[Tensor, Tensor]:
-    """The encoder's states (batch, source, width), and the mask of positions that are not padding."""
+    """Return the encoder's states (batch, source, width), and a mask that is False at padding."""
     states: Tensor = embedding(batch.source)  # (batch, source, width)
     added = states.shape[1] - batch.source.shape[1]  # 1 if the embedding puts a class token in front
     allowed_keys = padding_mask(batch.source_lengths + added, states.shape[1])  # (batch, source)

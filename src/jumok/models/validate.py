@@ -42,13 +42,16 @@ ATTENTION_NEEDS: dict[str, dict[str, tuple[str, ...]]] = {
     "decoder-only": {"attention": ("causal", "incremental", "left_padding")},
     "encoder-only": {"attention": ()},
 }
-"""Per family, the settings that name a mechanism, and what the mechanism must support there."""
+"""For each family: setting that names a mechanism → features that the mechanism must support."""
 
 POSITIONS_REFUSED_BECAUSE = {
     "products": "its scores are not products of queries and keys",
     "bias": "it has no scores to which a bias could be added",
 }
-"""Field of `Supports` → why a mechanism without it cannot be combined with positions that need it."""
+"""Feature that some positions need → why a mechanism without this feature cannot have these positions.
+
+The features are fields of `Supports`.
+"""
 
 
 def check_overrides(overrides: Overrides) -> None:
@@ -92,14 +95,17 @@ def check_model(settings: ModelSettings) -> None:
 
 
 def _check_lengths_and_search(recipe: Recipe) -> None:
-    """Refuse a recipe whose lengths or whose search do not fit its model."""
+    """Refuse a recipe if its lengths or its search settings do not fit its model."""
     _check_learned_positions(recipe)
     _check_max_keys(recipe)
     _check_coverage(recipe)
 
 
 def _check_heads_of_sizes(heads: int, size: str | None) -> None:
-    """Refuse heads that divide the width of no size that may be derived."""
+    """Refuse a number of heads that does not divide the width of any size.
+
+    `size` is the size of the model if it is set. Otherwise any size may be derived.
+    """
     widths = {name: width for name, (_, _, width, *_) in SIZES.items() if size in (None, name)}
     if all(width % heads for width in widths.values()):
         listed = ", ".join(f"{width} ({name})" for name, width in widths.items())
@@ -140,7 +146,7 @@ def check_reads_pictures(family: str, task: str | None, *, pictures: bool) -> No
 
 
 def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
-    """The settings that select a mechanism at all sites of a family where it is supported."""
+    """Return overrides that select a mechanism at every site of a family that the mechanism supports."""
     needs_by_setting = ATTENTION_NEEDS[family]
     if len(needs_by_setting) == 1:
         return {f"model.{setting}": mechanism for setting in needs_by_setting}
@@ -155,22 +161,22 @@ def attention_overrides(family: str, mechanism: str) -> dict[str, str]:
 
 
 def head_widths(settings: BlockSettings) -> Widths:
-    """The widths of every attention of the model; raises if the heads cannot share the width evenly."""
+    """Return the widths of every attention of the model. Raise if the heads cannot share the width evenly."""
     return Widths.of(settings.width, settings.heads, key=settings.key_width, value=settings.value_width)
 
 
 def encoder_width(settings: RecurrentSettings) -> int:
-    """The width of the states of a recurrent encoder."""
+    """Return the width of the states of a recurrent encoder."""
     return settings.width if settings.encoder_width is None else settings.encoder_width
 
 
 def attention_order(settings: RecurrentSettings) -> str:
-    """Whether a recurrent decoder attends "before" or "after" its step."""
+    """Return "before" or "after": when a recurrent decoder attends, relative to its step."""
     return find_entry(settings.attention.kind).order if settings.order == "auto" else settings.order
 
 
 def fill_max_keys(overrides: Overrides) -> Overrides:
-    """The overrides with `max_keys` filled in for mechanisms with a fixed number of positions."""
+    """Return the overrides with `max_keys` filled in for mechanisms with a fixed number of positions."""
     filled = {
         setting: {"kind": mechanism.kind, **mechanism.options, "max_keys": needed}
         for setting, mechanism, needed in _mechanisms_with_max_keys(overrides.with_defaults())
@@ -180,7 +186,7 @@ def fill_max_keys(overrides: Overrides) -> Overrides:
 
 
 def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tuple[str, ...]]]:
-    """Each mechanism of a model by the setting that names it, with what it must support there."""
+    """Return setting → (mechanism, features that the mechanism must support)."""
     return {
         f"model.{setting}": (getattr(model, setting), needs)
         for setting, needs in ATTENTION_NEEDS[model.family].items()
@@ -191,19 +197,22 @@ def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tupl
 
 
 def _max_source_tokens(recipe: Recipe) -> int:
-    """Tokens of the longest source, `</s>` or the class token of a picture included."""
+    """Return the length of the longest source in tokens, including `</s>` or the class token of a picture."""
     return (recipe.source.num_patches or recipe.training.max_sentence_tokens) + 1
 
 
 def _max_target_tokens(recipe: Recipe) -> int:
-    """Tokens of the longest target that training reads or a search may try, `<s>` included."""
+    """Return the length in tokens of the longest target in training or in a search, including `<s>`."""
     max_tokens = recipe.training.max_sentence_tokens
     limit = (recipe.source.num_patches or max_tokens) * recipe.search.max_length_ratio
     return max(int(limit) + EXTRA_TOKENS, max_tokens) + 1
 
 
 def max_translation_tokens(recipe: Recipe) -> int | None:
-    """Tokens of the longest translation that the positions of the model cover; None if there is no limit."""
+    """Return the maximum length of a translation, in tokens, that the positions of the model allow.
+
+    None if there is no limit.
+    """
     model, limits = recipe.model, []
     if isinstance(model, BlockSettings) and model.positions == "learned":
         source_tokens = _max_source_tokens(recipe) if model.family == "decoder-only" else 0
@@ -221,11 +230,11 @@ MAX_SEQUENCE_TOKENS: dict[str, Callable[[Recipe], int]] = {
     "decoder-only": lambda recipe: _max_source_tokens(recipe) + _max_target_tokens(recipe),
     "encoder-only": _max_source_tokens,
 }
-"""Per family with positions, the length of the longest sequence that it reads or writes."""
+"""For each family with positions, the length of the longest sequence that its models read or write."""
 
 
 def _check_patches(source: SourceSettings) -> None:
-    """The side of a patch must divide that of a picture."""
+    """Raise if the side of a patch does not divide the side of a picture."""
     if source.size % source.patch_size:
         raise UnsupportedError(
             "A picture is cut into whole patches, so source.patch_size must divide source.size. Received: "
@@ -234,7 +243,7 @@ def _check_patches(source: SourceSettings) -> None:
 
 
 def _check_learned_positions(recipe: Recipe) -> None:
-    """Learned positions must cover the longest sequence that the model reads or writes."""
+    """Raise if learned positions do not cover the longest sequence that the model reads or writes."""
     model = recipe.model
     if not isinstance(model, BlockSettings) or model.positions != "learned":
         return
@@ -252,7 +261,7 @@ def _check_learned_positions(recipe: Recipe) -> None:
 
 
 def _check_max_keys(recipe: Recipe) -> None:
-    """A mechanism with `max_keys` must cover the longest sentence of training and of a search."""
+    """Raise if the `max_keys` of a mechanism do not cover the longest sentence of training or of a search."""
     for setting, mechanism, needed in _mechanisms_with_max_keys(recipe):
         max_keys = mechanism.options.get("max_keys", needed)
         if max_keys < needed:
@@ -267,7 +276,7 @@ def _check_max_keys(recipe: Recipe) -> None:
 
 
 def _mechanisms_with_max_keys(recipe: Recipe) -> Iterator[tuple[str, AttentionSettings, int]]:
-    """Mechanisms with a fixed number of positions: setting, mechanism, positions needed."""
+    """Yield (setting, mechanism, needed positions) for each mechanism with a fixed number of positions."""
     for setting, (mechanism, _) in _mechanisms(recipe.model).items():
         if mechanism.kind != NO_ATTENTION and hasattr(check_options(mechanism), "max_keys"):
             over_target = setting == "model.decoder_attention"
@@ -278,7 +287,7 @@ def _mechanisms_with_max_keys(recipe: Recipe) -> Iterator[tuple[str, AttentionSe
 
 
 def _check_coverage(recipe: Recipe) -> None:
-    """The coverage penalty needs attention to the source."""
+    """Raise if the recipe has a coverage penalty and the model has no attention to the source."""
     model, penalty = recipe.model, recipe.search.coverage_penalty
     if penalty and isinstance(model, RecurrentSettings) and model.attention.kind == NO_ATTENTION:
         raise UnsupportedError(
@@ -312,7 +321,7 @@ def _check_recurrent(settings: RecurrentSettings) -> None:
 
 
 def _check_recurrent_widths(settings: RecurrentSettings) -> None:
-    """Make the mechanism without memory for its weights: some refuse queries and keys of different widths."""
+    """Build the attention without memory for its weights, because some mechanisms refuse different widths."""
     if settings.attention.kind != NO_ATTENTION and settings.encoder_width is not None:
         with torch.device("meta"):
             make_single_head(settings.attention, query=settings.width, key=settings.encoder_width)
@@ -334,7 +343,7 @@ def _check_mechanism(mechanism: AttentionSettings, needs: tuple[str, ...], *, se
 
 
 def _check_positions(settings: BlockSettings, mechanism: AttentionSettings, *, setting: str) -> None:
-    """The mechanism of a self-attention must support the kind of positions."""
+    """Raise if the mechanism of a self-attention does not support the kind of positions."""
     kind = settings.positions
     missing = find_entry(mechanism.kind).supports.missing(*POSITIONS[kind].needs)
     if missing:

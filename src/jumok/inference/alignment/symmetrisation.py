@@ -21,13 +21,13 @@ _NEIGHBOURS = ((-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (-1, 1), (1, -1), (1,
 def symmetrise(
     forward: AbstractSet[Link], backward: AbstractSet[Link], method: Symmetrisation = "grow-diagonal-final"
 ) -> frozenset[Link]:
-    """Return one set of links from those of two directions, both as (source, target).
+    """Merge the links of two directions into one set. All links are (source, target).
 
-    Koehn, Och & Marcu 2003, §4.5: start from the links that both directions have, and add their neighbours
-    among the links of either direction that reach an unlinked word (`grow-diagonal`); `final` then adds all
-    other links of either direction that reach one. A link reaches an unlinked word if its source word or its
-    target word has no link yet, as in Moses' symal; programs that require this of both words
-    give fewer links.
+    The methods are those of Koehn, Och & Marcu 2003, §4.5. `grow-diagonal` starts from the links that both
+    directions have. It repeatedly adds a link of either direction that is next to a link in the set and
+    reaches an unlinked word. `grow-diagonal-final` then adds all other links of either direction that reach
+    an unlinked word. A link reaches an unlinked word if its source word or its target word has no link yet,
+    as in Moses' symal. Some programs require that both words have no link yet, and give fewer links.
     """
     if method not in _METHODS:
         suggestion = suggest(method, _METHODS)

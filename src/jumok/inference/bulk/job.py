@@ -29,7 +29,7 @@ class Shard(NamedTuple):
 
 
 def parse_shard(text: str) -> Shard:
-    """`3/64` → the third of 64 shards."""
+    """Parse the value of --shard: `3/64` is the third of 64 shards."""
     match = re.fullmatch(r"(\d+)/(\d+)", text.strip())
     number, count = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= count:
@@ -39,12 +39,16 @@ def parse_shard(text: str) -> Shard:
 
 @dataclass(slots=True)
 class BulkProgress:
-    """Lines and parts that this run has translated; `lines_found` and `parts_found` are of earlier runs."""
+    """Counts of lines and parts.
+
+    `lines` and `parts` are the numbers that this run has translated. `reused_lines` and `reused_parts` are
+    the numbers that earlier runs have translated.
+    """
 
     lines: int = 0
-    lines_found: int = 0
+    reused_lines: int = 0
     parts: int = 0
-    parts_found: int = 0
+    reused_parts: int = 0
 
 
 class BulkJob:
@@ -62,10 +66,10 @@ class BulkJob:
         self._first_lines: list[int] = []
 
     def blocks(self) -> Iterator[tuple[Block, bool]]:
-        """Yield the blocks of this shard, equal ones once, and whether the part of each exists."""
+        """Yield each block of this shard, and whether its part exists. Equal blocks are yielded once."""
         seen: set[str] = set()
         for block in blocks(self._texts):
-            key = self._settings.of_block(block.number).key(block.texts)
+            key = self._settings.for_block(block.number).key(block.texts)
             self._keys.append(key)
             self._first_lines.append(block.first_line)
             if block.number % self._shard.total == self._shard.number and key not in seen:
@@ -92,7 +96,10 @@ class BulkJob:
             yield first_line, part
 
     def is_written(self) -> bool:
-        """Whether the output file has the bytes of all parts: another shard may have joined them."""
+        """Whether the output file has the bytes of all parts.
+
+        The job of another shard may have joined them.
+        """
         try:
             with self.out.open("rb") as file:
                 return all(file.read(len(part.output)) == part.output for _, part in self.parts()) and (
@@ -121,20 +128,23 @@ class BulkJob:
 
 
 def run_jobs(jobs: Sequence[BulkJob], workers: BulkWorkers, on_part: OnPart) -> BulkProgress:
-    """Translate the blocks that have no part yet. `on_part` is called after every block, new or found."""
+    """Translate the blocks that have no part yet.
+
+    `on_part` is called for every block, also for a block whose part exists already.
+    """
     progress = BulkProgress()
 
-    def missing() -> Iterator[Block]:
+    def missing_blocks() -> Iterator[Block]:
         for number, job in enumerate(jobs):
             for block, has_part in job.blocks():
                 if not has_part:
                     yield replace(block, job=number)
                     continue
-                progress.lines_found += len(block.texts)
-                progress.parts_found += 1
+                progress.reused_lines += len(block.texts)
+                progress.reused_parts += 1
                 on_part(progress)
 
-    for block, part in workers.compute(missing()):
+    for block, part in workers.compute(missing_blocks()):
         jobs[block.job].write(block, part)
         progress.lines += part.lines
         progress.parts += 1

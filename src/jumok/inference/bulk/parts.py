@@ -1,14 +1,14 @@
-"""Part files: each has the translation of one block of lines.
+"""Part files. A part file has the translation of one block of lines.
 
-The name of a part file is a digest of all that its content depends on.
+The name of a part file is a digest of everything that its content depends on.
 
     out.txt.parts/3f0c…e1.part      a line of JSON (counts, notes, sha256 of the rest), then lines of output
-    out.txt.parts/joined.json       sha256 of the output, and a digest of the settings that it was made with
+    out.txt.parts/joined.json       sha256 of the output, and a digest of the settings of this translation
 
-A block has the lines that `Translator.stream` would search together, so that parts joined in order are the
-bytes that one process writes. A part is written whole or not at all, and always has the same bytes: neither
-the order nor the number of workers matters, and existing parts are reused. The name of a part depends on the
-lines of its block, not on the file: after a change of the input, only the changed blocks are translated.
+A block has the lines that `Translator.stream` would search together. So the joined parts have the same bytes
+as the output of a single process, for any order and number of workers. Parts are written atomically, and
+existing parts are reused. The name of a part depends only on the lines of its block and on the settings:
+after a change of the input, only the changed blocks are translated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ Output = Literal["text", "json", "json with alignment", "string"]
 
 @dataclass(frozen=True, slots=True)
 class BulkSettings:
-    """What a worker needs to translate a block. All fields can be sent as JSON."""
+    """The model and the options with which workers translate blocks. All fields can be sent as JSON."""
 
     model: str  # the folder, which must be at this path on every machine
     digest: str  # of the model
@@ -70,7 +70,7 @@ class BulkSettings:
     prefix: str = ""
     output: Output = "text"
 
-    def of_block(self, number: int) -> BulkSettings:
+    def for_block(self, number: int) -> BulkSettings:
         """Return the settings for a block. With sampling, every block has its own seed, as in a stream."""
         if self.sampling is None:
             return self
@@ -79,7 +79,7 @@ class BulkSettings:
     def key(self, texts: Sequence[str]) -> str:
         """Return the name of the part with the translations of these texts."""
         fields = asdict(self)
-        del fields["model"]  # the folder may have moved; its digest is what counts
+        del fields["model"]  # the folder may have moved; the digest identifies the model
         return checksum({**fields, "jumok": jumok_version(), "texts": list(texts)})
 
 
@@ -114,7 +114,7 @@ class Block:
     """Lines that are translated together."""
 
     number: int
-    first_line: int  # its number in the file, from 1
+    first_line: int  # the number of the block's first line in the file, counted from 1
     texts: Sequence[str]
     job: int = 0  # the index of the job that the block belongs to
 
@@ -149,12 +149,13 @@ class Part:
     @classmethod
     def of_translations(cls, translations: Sequence[Translation], settings: BulkSettings) -> Part:
         notes = [(i, note) for i, translation in enumerate(translations) for note in translation.notes]
-        below = sum(
-            bool(one.source.strip()) and 1 + len(one.alternatives) < settings.n_best for one in translations
+        num_below_n_best = sum(
+            bool(translation.source.strip()) and 1 + len(translation.alternatives) < settings.n_best
+            for translation in translations
         )
-        output = "".join(f"{_output_line(one, settings.output)}\n" for one in translations)
+        output = "".join(f"{_output_line(translation, settings.output)}\n" for translation in translations)
         data = output.encode("utf-8", "surrogateescape")
-        return cls(data, len(translations), notes[:MAX_PART_NOTES], len(notes), below)
+        return cls(data, len(translations), notes[:MAX_PART_NOTES], len(notes), num_below_n_best)
 
     def to_bytes(self) -> bytes:
         header = {
@@ -168,7 +169,7 @@ class Part:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Part:
-        """Raise a StorageError for data that is not a whole part."""
+        """Parse the bytes of a part. Raise a StorageError if they are incomplete or damaged."""
         header, _, output = data.partition(b"\n")
         try:
             fields = json.loads(header)
@@ -194,7 +195,7 @@ def _output_line(translation: Translation, output: str) -> str:
 def _is_old(path: Path) -> bool:
     try:
         return path.stat().st_mtime < time.time() - MIN_LEFTOVER_SECONDS
-    except FileNotFoundError:  # it has its final name by now
+    except FileNotFoundError:  # another process has finished the file and renamed it
         return False
 
 
@@ -210,7 +211,7 @@ class PartFolder:
         write_file(self._file(key), part.to_bytes(), failure_note="Existing parts are kept.")
 
     def read(self, key: str) -> Part | None:
-        """Return a part, or None if it is missing or damaged: its block is then translated again."""
+        """Return a part, or None if the part is missing or damaged. Its block is then translated again."""
         try:
             return Part.from_bytes(read_regular_file(self._file(key), max_bytes=MAX_PART_BYTES))
         except JumokError:
@@ -224,7 +225,7 @@ class PartFolder:
         write_file(self.path / JOINED, json_with_checksum(record), failure_note="The output is complete.")
 
     def has_joined(self, out: Path, settings: BulkSettings) -> bool:
-        """Whether `out` still has the bytes that were joined with these settings, from whatever input."""
+        """Whether `out` still has the bytes that were joined with these settings. Their input may differ."""
         try:
             record = read_json_with_checksum(self.path / JOINED)
             with out.open("rb") as file:

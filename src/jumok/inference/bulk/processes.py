@@ -1,4 +1,4 @@
-"""Workers on this machine: processes with one model each, which share its cores."""
+"""Workers on this machine. Each worker is a process with a model, and the workers share the cores."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class BulkWorkers(Protocol):
 
     @property
     def fallback_reason(self) -> str:
-        """The name of the engine and why the preferred one does not run.
+        """The name of the engine, and why the preferred engine does not run.
 
-        "" if the preferred one runs, or if no worker was started.
+        "" if the preferred engine runs, or if no worker was started.
         """
         ...
 
     def compute(self, todo: Iterator[Block]) -> Iterator[tuple[Block, Part]]:
-        """Yield each block with its part as soon as the part is computed. `todo` is read one by one."""
+        """Yield each block with its part as soon as the part is computed. `todo` is read lazily."""
         ...
 
 
 class ProcessWorkers:
-    """`count` processes; a block whose worker dies is given to another."""
+    """`count` processes. If a worker dies, another worker translates its block."""
 
     def __init__(self, settings: BulkSettings, count: int) -> None:
         self.count = count
@@ -46,7 +46,7 @@ class ProcessWorkers:
             WORKER_CODE,
             count=count,
             first=first,
-            advice="If memory is short, use fewer workers. What is done is kept: the same command continues.",
+            advice="If memory is short, use fewer workers. Finished parts are kept. Run the command again.",
             cores=cores,
         )
 

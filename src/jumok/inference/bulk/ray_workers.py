@@ -1,6 +1,6 @@
 """Workers of a Ray cluster: actors with one model each. Only this module imports Ray.
 
-Ray pickles its messages; this module sends only texts, numbers and bytes. The order of the output and the
+Ray pickles its messages, but this module sends only texts, numbers and bytes. The order of the output and the
 reuse of parts do not depend on Ray: this process writes the parts that actors return (`parts.py`).
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LOCAL = "local"
 """The address that starts Ray on this machine alone."""
 BLOCKS_PER_ACTOR = 2
-"""Blocks that an actor has at a time: the one that it translates, and the next one."""
+"""The number of blocks that an actor has at a time: its current block and its next block."""
 
 
 class RayActor:
@@ -48,7 +48,10 @@ class RayActor:
 
 
 class RayWorkers:
-    """`count` actors of one core each in the cluster at `address`. A `count` of 0: one per free core."""
+    """`count` actors of one core each in the cluster at `address`.
+
+    If `count` is 0, one actor per free core.
+    """
 
     def __init__(self, settings: BulkSettings, address: str, count: int) -> None:
         self._ray = _connect(address, count)
@@ -90,8 +93,8 @@ class RayWorkers:
             data, self.fallback_reason, failure = self._ray.get(ready)
         except self._ray.exceptions.RayError as error:
             raise StorageError(
-                f"Ray could not translate {block} in {MAX_ATTEMPTS} attempts: {_first_line(error)}. What is "
-                "done is kept: the same command continues."
+                f"Ray could not translate {block} in {MAX_ATTEMPTS} attempts: {_first_line(error)}. "
+                "Finished parts are kept. Run the same command again."
             ) from error
         if failure:
             raise DataError(failure)
@@ -99,7 +102,10 @@ class RayWorkers:
 
 
 def count_actors(requested: int, free_cores: int, address: str) -> int:
-    """Return how many actors to start; raise if the cluster has no core for each: Ray would wait for ever."""
+    """Return how many actors to start.
+
+    Raise an UnsupportedError if the cluster has fewer free cores, because Ray would wait for ever.
+    """
     if max(1, requested) <= free_cores:
         return requested or free_cores
     advice = f"Take --workers {free_cores} or fewer" if free_cores else "Wait until some are free"

@@ -26,11 +26,11 @@ class BlockTranslator:
     def __init__(self, settings: dict[str, Any], cores: int) -> None:
         self._settings = BulkSettings(**settings)
         self._translator = load(self._settings.model, cores=cores, **self._settings.loading)
-        found = self._translator.facts.digest
-        if found != self._settings.digest:
+        digest = self._translator.facts.digest
+        if digest != self._settings.digest:
             raise ModelFolderError(
                 f"{self._settings.model} is another model on this machine, or has been replaced since the "
-                f"command was started. Received: {found[:12]} instead of {self._settings.digest[:12]}. Copy "
+                f"command was started. Received: {digest[:12]} instead of {self._settings.digest[:12]}. Copy "
                 "the same folder to every machine, then run the same command again."
             )
         options = dict(self._settings.options)
@@ -39,13 +39,13 @@ class BlockTranslator:
         self._options = cast("TextOptions", options)
 
     def fallback_reason(self) -> str:
-        """Return the engine that runs and why not the preferred one; "" if it is the preferred one."""
+        """Return the engine's name and why the preferred engine does not run, or "" if that engine runs."""
         engine = self._translator.engine
         return f"engine {engine.name}: {engine.fallback_reason}" if engine.fallback_reason else ""
 
     def translate(self, number: int, texts: list[str]) -> bytes:
         """Return the `Part` of a block as bytes."""
-        settings = self._settings.of_block(number)
+        settings = self._settings.for_block(number)
         translations = self._translator.translate(
             texts,
             n_best=settings.n_best,

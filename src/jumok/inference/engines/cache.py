@@ -1,12 +1,13 @@
-"""Converted models in the user's cache folder. The key of an entry says what it was made from.
+"""Converted models in the user's cache folder. The key of an entry describes the model and the conversion.
 
-    engines/HASH/        the files of one converted model with their manifest; HASH is that of its key
+    engines/HASH/        the files of one converted model with their manifest; HASH is the hash of the key
     engines/HASH.lock    held during conversion, so that two processes do not convert the same model, if the
                          file system has locks
 
 The folder may be deleted at any time. Entries are written atomically, verified on every use and created again
-if they are damaged. An entry is used only if its manifest, which has the key and the sha256 of every file, is
-on the list of what this user's processes have converted (`storage/user_cache.py`).
+if they are damaged. The manifest of an entry has the key and the sha256 of every file. An entry is used only
+if a process of this user has converted it. `storage/user_cache.py` has a list of the manifests of such
+entries.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ _FAILURE_NOTE = "The model itself is intact. Set JUMOK_CACHE to another folder, 
 
 @dataclass(frozen=True, slots=True)
 class CachedModel:
-    """A converted model in the cache: its folder, size, last use, precision, and the model it was made from.
+    """A converted model in the cache. `model` is the folder of the original model.
 
-    `precision` and `model` are "" if the entry does not say them.
+    `precision` and `model` are "" if the manifest does not have them.
     """
 
     folder: Path
@@ -61,23 +62,23 @@ class CachedModel:
 
 
 def cached_models() -> list[CachedModel]:
-    """Return the converted models of this user, the most recently used first; no half-written ones."""
+    """Return the complete converted models of this user, the most recently used first."""
     entries = [path for path in _folders() if not is_leftover(path.name)]
     return sorted(map(_describe, entries), key=lambda entry: entry.last_used, reverse=True)
 
 
 def remove_cached(entry: CachedModel) -> None:
-    """Remove a converted model. A process that runs it continues: it has read the files."""
+    """Remove a converted model. A process that uses the model continues, because it has read the files."""
     with _lock(entry.folder):
         if entry.folder.exists():
             remove_folder(entry.folder)
 
 
 def remove_half_written() -> None:
-    """Remove what killed processes left; wait for those that still convert a model."""
+    """Remove the half-written entries of killed processes. Wait for processes that still convert a model."""
     for path in _folders():
         if is_leftover(path.name):
-            with _lock(path):  # HASH.lock, also for HASH.tmp-NUMBER
+            with _lock(path):  # the lock of HASH.tmp-NUMBER is HASH.lock
                 shutil.rmtree(path, ignore_errors=True)
 
 
@@ -99,7 +100,7 @@ def _describe(folder: Path) -> CachedModel:
 def get_or_create(
     key: Mapping[str, Any], create: Callable[[], dict[str, bytes]], *, model: str = ""
 ) -> dict[str, bytes]:
-    """Return the cached files of a key, file name → bytes; create and store them if there are none.
+    """Return the cached files of a key: file name → bytes. Create and store them if there is no entry.
 
     `model` is the folder of the original model, which the list of cached models shows.
     """
@@ -118,9 +119,9 @@ def get_or_create(
         try:
             write_folder(entry, files.items(), metadata=metadata, failure_note=_FAILURE_NOTE)
         except StorageError:
-            if _read(entry, key) is None:  # else another machine, which the lock does not reach, was faster
+            if _read(entry, key) is None:
                 raise
-            return files
+            return files  # another machine, which the lock does not reach, has written the entry
         remember_checked(checksum(read_manifest(entry / _MANIFEST)))
         _remove_unused(entry.parent)
     return files
@@ -139,7 +140,7 @@ def _entry_folder(key: Mapping[str, Any]) -> Path:
 
 
 def _read(entry: Path, key: Mapping[str, Any]) -> dict[str, bytes] | None:
-    """Return the files of an entry; None if it is missing, damaged, or not made by this user from the key."""
+    """Return the files of an entry, or None if it is missing or damaged, or if its key or user differs."""
     if not entry.is_dir():
         return None
     try:

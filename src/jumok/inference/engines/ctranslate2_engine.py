@@ -1,15 +1,15 @@
 """The engine `ctranslate2`: a converted Transformer, run by CTranslate2.
 
-jumok's own search follows the rules of CTranslate2, and a test compares the two. They differ in rounding; in
-`<pad>` and `<s>`, which CTranslate2 masks before the softmax and jumok after it; and in sampling, which draws
-other random numbers from the same distribution.
+jumok's own search follows the rules of CTranslate2, and a test compares the results. There are three
+differences. The engines round differently. CTranslate2 masks `<pad>` and `<s>` before the softmax, jumok
+after it. In sampling, the engines draw different random numbers from the same distribution.
 
 The engine runs one worker per core, with one thread each, on small batches: workers never wait for one
-another, as threads inside a matrix product do. Of all numbers of workers, threads and tokens per batch that
-were tried, this choice was the fastest, or within a few per cent of the fastest, for the model sizes and
-beams in docs/performance.md; so nothing is measured on the user's machine.
+another, as threads inside a matrix product do. Several numbers of workers, threads and tokens per batch were
+compared. This choice was the fastest, or within a few per cent of the fastest, for all model sizes and beams
+in docs/performance.md. So the engine measures nothing on the user's machine.
 
-CTranslate2 imports torch only for conversion since 4.8.4, which is therefore the oldest supported release.
+Since release 4.8.4, CTranslate2 imports torch only for conversion. Older releases are not supported.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from jumok.inference.shortlist import Shortlist
 
 BATCH_TOKENS, MIN_BATCH_TOKENS = 512, 128  # source tokens per batch, with a beam of 1
-SMALL_MODEL_BYTES = 8 * 2**20  # about what the caches of a core hold
+SMALL_MODEL_BYTES = 8 * 2**20  # about the size of the caches of a core
 ISA_VARIABLE = "CT2_FORCE_CPU_ISA"
 _NEVER_PRODUCED = (SPECIAL_TOKENS[PAD], SPECIAL_TOKENS[BEGIN])
 
-# CTranslate2 has one seed per process, and a worker reads it when it draws for the first time.
+# CTranslate2 has one seed per process. A worker reads the seed when it first draws a random number.
 _seed_lock = threading.Lock()
 
 
@@ -58,10 +58,10 @@ def require_ctranslate2() -> None:
 
 
 def request_avx512(cpu_info: Path = Path("/proc/cpuinfo")) -> None:
-    """Ask CTranslate2 for AVX-512; by default 4.8.4 uses AVX2 for everything but matrix products.
+    """Ask CTranslate2 for AVX-512. By default, CTranslate2 4.8.4 uses AVX-512 only for matrix products.
 
-    Call this before CTranslate2 is first used. Only processors with all instructions that CTranslate2 was
-    compiled for, and with VNNI, get AVX-512: older ones lower their clock for such instructions.
+    Call this function before CTranslate2 is first used. It requests AVX-512 only if the processor has VNNI
+    and all instructions that CTranslate2 was compiled for. Older processors lower their clock for AVX-512.
     """
     if ISA_VARIABLE in os.environ or not cpu_info.is_file():
         return
@@ -84,7 +84,7 @@ def choose_ctranslate2_device(device: str) -> str:
 
 
 class CTranslate2Engine:
-    """Runs the files of a converted model. It computes in the background while the caller does other work."""
+    """Runs a converted model. It computes in the background while the caller does other work."""
 
     name = "ctranslate2"
     fallback_reason = ""
@@ -99,11 +99,11 @@ class CTranslate2Engine:
         shortlist: Shortlist | None = None,
         device: str = "cpu",
     ) -> None:
-        """`vocab_size` is that of the larger vocabulary. With `strict`, an unsupported search raises.
+        """`vocab_size` is the size of the larger vocabulary. With `strict`, an unsupported search raises.
 
-        The engine uses `cores` cores, by default all. With a shortlist, translations consist of its tokens; a
-        search in which any sentence has a prefix is not limited. `device` "auto" is CUDA if CTranslate2 has
-        it, else the CPU.
+        The engine uses `cores` cores, by default all. With a shortlist, translations consist of its tokens,
+        except in a search in which a sentence has a prefix. The `device` "auto" is CUDA if CTranslate2
+        supports CUDA on this machine, else the CPU.
         """
         self._device = choose_ctranslate2_device(device)
         self._files = files if shortlist is None else {**files, "vmap.txt": shortlist.to_bytes()}
@@ -114,7 +114,7 @@ class CTranslate2Engine:
         self._small = len(files["model.bin"]) < SMALL_MODEL_BYTES
         config = json.loads(files["config.json"])
         self._max_positions: int = config["max_positions"]
-        # A model that another program converted may lack these tokens: their names would stand for <unk>.
+        # A model that another program converted may lack these tokens. CTranslate2 would then suppress <unk>.
         self._never_produced = [[name] for name in config.get("never_produced", _NEVER_PRODUCED)]
         self._translator = self._load(workers=cores or available_cores())
 
@@ -175,7 +175,7 @@ class CTranslate2Engine:
             return iter(list(self._run(request, self._load(workers=1), groups)))
 
     def _run(self, request: _Request, translator: Any, groups: Iterator[list[int]]) -> Iterator[SearchResult]:
-        """Submit everything now; return an iterator over the results of each group."""
+        """Submit all groups now, and return an iterator over the results of each group."""
         submitted = [(group, self._submit(request, translator, group)) for group in groups]
         return ((group, self._collect(request, translator, group, results)) for group, results in submitted)
 
@@ -198,9 +198,11 @@ class CTranslate2Engine:
     ) -> list[list[Hypothesis]]:
         """Return the hypotheses of a group.
 
-        CTranslate2 takes one maximum length per batch. A sentence with a hypothesis that reaches its own
-        maximum is searched again with that maximum. One difference from torch remains: torch may rank a cut
-        hypothesis above complete ones, where the longer search of CTranslate2 finds only complete ones.
+        CTranslate2 takes one maximum length per batch. If a hypothesis of a sentence reaches the maximum
+        length of that sentence, the sentence is searched again with its own maximum length. One difference
+        from torch remains: torch may rank a hypothesis that was cut at its maximum length above complete
+        hypotheses. CTranslate2 may find only complete hypotheses, because it searches beyond the maximum
+        length.
         """
         hypotheses_of = dict(zip(group, map(self._hypotheses, results), strict=True))
         too_long: dict[int, list[int]] = defaultdict(list)
@@ -278,7 +280,9 @@ class _PartialOutputs:
 
 
 def _step_callback(partial: _PartialOutputs, group: Sequence[int]) -> Callable[[Any], bool]:
-    """Return the callback that CTranslate2 calls after every step, in its own thread; True stops the search.
+    """Return a callback for CTranslate2, which runs the callback after every step, in CTranslate2's thread.
+
+    If the callback returns True, the search stops.
 
     CTranslate2's thread may be the last owner of the callback. It must not be the last owner of the engine,
     whose destructor waits for that thread. So the callback refers only weakly to `partial`, whose `on_token`
@@ -329,7 +333,7 @@ def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: 
 def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
     """Return the source tokens per batch: few enough to fit the caches and to give every worker batches.
 
-    A large model must read its weights in every step, which costs less per sentence in a larger batch. All
+    Every step reads all weights of a large model, which takes less time per sentence in a larger batch. All
     cores of the machine count, not only the engine's: the engines of a server's workers run beside each
     other, and smaller batches save memory.
     """
@@ -346,7 +350,7 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
         "no_repeat_ngram_size": plan.no_repeat_ngram_size,
         "min_decoding_length": plan.min_length,
         "max_input_length": 0,  # no limit
-        # A greedy search without scores needs no softmax, which is a tenth of its time.
+        # A greedy search without scores needs no softmax, which takes a tenth of the time.
         "return_scores": scores or plan.beam > 1 or sampling is not None,
         # In a batch, CTranslate2 (4.8.4) adds the first step of another sentence to the coverage.
         "max_batch_size": 1 if plan.coverage_penalty else 0,

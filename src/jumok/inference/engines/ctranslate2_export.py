@@ -2,9 +2,9 @@
 
 CTranslate2 can express the Transformer as published and its usual variants: scaled dot-product attention with
 equal heads at all three sites, layer norm before or after each sublayer, positions from a table.
-`unsupported_reason` says what a model has beyond that. Its checks may fall behind the code, so `export`
-returns files only after a float32 conversion has reproduced the model's log-probabilities on a few random
-sentences. Quantized files are not checked themselves.
+`unsupported_reason` names a part of a model that CTranslate2 cannot express. These checks could miss a new
+feature of the models. So `export` returns files only if a float32 conversion reproduces the model's
+log-probabilities on a few random sentences. Quantized files are not compared with the model.
 """
 
 from __future__ import annotations
@@ -70,7 +70,10 @@ _ACTIVATIONS = {"relu": "RELU", "swish": "SWISH", "gelu": "GELU"}  # CTranslate2
 MAX_PROBE_LENGTH = 24
 """Tokens of the longest random sentence on which a conversion is checked."""
 TOLERANCE = 1e-3
-"""Maximum difference of a log-probability from the model's own; float32 stays well below."""
+"""Maximum difference between a log-probability of the converted model and of the original model.
+
+With float32, the differences are much smaller.
+"""
 
 
 def unsupported_reason(model: TranslationModel) -> str:
@@ -98,7 +101,10 @@ def unsupported_reason(model: TranslationModel) -> str:
 
 
 def _unsupported_widths(attention: MultiHead) -> str:
-    """Return why CTranslate2 cannot run these heads, or "": it divides a model's width evenly among heads."""
+    """Return why CTranslate2 cannot run these heads, or "".
+
+    CTranslate2 divides the width of a model evenly among its heads.
+    """
     head_width = attention.query.in_features / attention.heads
     widths = {"keys": attention.query.out_features, "values": attention.value.out_features}
     for name, width in widths.items():
@@ -112,7 +118,10 @@ def _unsupported_widths(attention: MultiHead) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TokenNames:
-    """The names of the tokens of both sides in the files of a converted model; each side's are distinct."""
+    """The names of the source and the target tokens in the files of a converted model.
+
+    The names of one vocabulary are distinct.
+    """
 
     source: Sequence[str]
     target: Sequence[str]
@@ -127,7 +136,7 @@ def export(
 ) -> dict[str, bytes]:
     """Return the model as files for CTranslate2, file name → bytes.
 
-    The files have `max_positions` positions, `</s>` included, or those of a learned position table. Without
+    The files have `max_positions` positions, `</s>` included, or the positions of a learned table. Without
     `names`, tokens are named by their ids. An UnsupportedError says why a model cannot be exported.
     """
     reason = unsupported_reason(model)
@@ -214,7 +223,7 @@ def _position_table(embedding: Embedding, max_positions: int) -> Tensor:
 
 
 def _fill_joined(spec: Any, *projections: nn.Linear) -> None:
-    """Fill one projection with several: their weights concatenated along the output."""
+    """Fill one projection of CTranslate2 with several projections, concatenated along the output."""
     bias = None
     if projections[0].bias is not None:
         bias = torch.cat([projection.bias for projection in projections])
@@ -240,7 +249,7 @@ def _residuals(model: Transformer) -> Iterator[nn.Module]:
 
 
 def _on_cpu(model: Transformer) -> Transformer:
-    """Return the model if it computes on the CPU in float32, else a copy that does."""
+    """Return the model, or a copy of it if it does not compute on the CPU in float32."""
     if model.device.type == "cpu" and model.autocast_dtype is None:
         return model
     return DeviceConfig("cpu", "fp32").place(copy.deepcopy(model))
@@ -272,7 +281,7 @@ def _max_difference(model: Transformer, files: dict[str, bytes], names: TokenNam
 
 
 def _embeddings(model: Transformer) -> tuple[Embedding, Embedding]:
-    # The source embedding is not one of patches, which `unsupported_reason` refuses.
+    # `unsupported_reason` has refused models whose source embedding embeds patches of a picture.
     return cast("Embedding", model.source_embedding), model.target_embedding
 
 

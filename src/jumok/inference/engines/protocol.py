@@ -27,7 +27,7 @@ class Engine(Protocol):
 
     name: str
     fallback_reason: str
-    """Why this engine runs instead of the preferred one; "" if it is the preferred one."""
+    """Why this engine runs instead of the preferred engine; "" if this is the preferred engine."""
 
     def unsupported_reason(self, plan: SearchPlan, sampling: Sampling | None, max_length: int = 0) -> str:
         """Return why this engine cannot search for translations of up to `max_length` tokens, or ""."""
@@ -46,8 +46,8 @@ class Engine(Protocol):
     ) -> Iterator[SearchResult]:
         """Search, and yield the hypotheses of each batch when it is done.
 
-        CTranslate2 starts at once and computes all batches in the background; torch computes a batch when the
-        caller asks for it.
+        CTranslate2 starts at once and computes all batches in the background. torch computes a batch when the
+        caller requests the next result.
 
         Sources are token ids without special tokens. They are searched in batches of similar length with
         about `batch_tokens` tokens (None: the engine's default). Without `scores` the scores of a greedy

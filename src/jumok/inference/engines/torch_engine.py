@@ -28,8 +28,8 @@ BATCH_TOKENS = 2048
 class TorchEngine:
     """Searches with a model. It computes a batch when the caller asks for it.
 
-    With a shortlist, translations consist of its tokens, unless any sentence of the search has a prefix:
-    then all its sentences may have any token.
+    With a shortlist, translations consist of its tokens. If a sentence of a search has a prefix, the
+    shortlist is not used for any sentence of this search.
     """
 
     name = "torch"
@@ -69,8 +69,8 @@ class TorchEngine:
             on_step = None if on_token is None else _collect_tokens(group, on_token)
             batch = padded_batch(group_sources).to(self.model.device)
             with model.autocast():
-                found = _search(model, batch, plan, group_prefixes, sampling, generator, on_step)
-            yield group, found
+                hypotheses = _search(model, batch, plan, group_prefixes, sampling, generator, on_step)
+            yield group, hypotheses
 
 
 @torch.inference_mode()

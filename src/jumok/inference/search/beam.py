@@ -1,16 +1,17 @@
 """Beam search: every step continues only the best hypotheses.
 
-The rules are those of CTranslate2, so that both engines give the same translations:
+The rules are the rules of CTranslate2, so that both engines give the same translations:
 
-- A step considers the 2·beam best candidates by the sum of log-probabilities. Of the first `beam`, those
-  that end in `</s>` are finished; below them, those that end are dropped. The first `beam` that do not end
-  continue.
-- A sentence is done when `beam · patience_factor` hypotheses are finished, or at its maximum length: then the
-  first `beam` candidates are cut and finished. With neither length nor coverage penalty, it is done as soon
-  as a best candidate has ended and n_best hypotheses are finished.
-- The tokens of a forced prefix cost nothing. In the first step after a prefix, `</s>` is only taken if it
-  is the best candidate (CTranslate2 issue 277). If it is another of the first `beam`, its slot stays empty,
-  so one hypothesis fewer continues.
+- A step considers the 2·beam best candidates by the sum of log-probabilities. If a candidate ends in `</s>`,
+  it is finished if it is among the first `beam` candidates, and dropped if it is not. The first `beam`
+  candidates that do not end in `</s>` continue.
+- A sentence is done when `beam · patience_factor` hypotheses are finished, or at its maximum length. At the
+  maximum length, the first `beam` candidates are finished without `</s>`. If the length penalty and the
+  coverage penalty are both 0, a sentence is done as soon as a best candidate has ended and n_best hypotheses
+  are finished.
+- The tokens of a forced prefix add 0 to the sum of log-probabilities. In the first step after a prefix,
+  `</s>` is only accepted as the best candidate (CTranslate2 issue 277). If `</s>` is another of the first
+  `beam` candidates, its slot stays empty, so one hypothesis fewer continues.
 - Length and coverage penalties apply only when finished hypotheses are ranked.
 """
 
@@ -48,13 +49,13 @@ State = TypeVar("State")
 
 @dataclass(frozen=True, slots=True)
 class LiveHypotheses:
-    """The hypotheses that are continued: one per slot of each sentence that is not done.
+    """The hypotheses that are continued. Each sentence that is not done has one hypothesis per slot.
 
     With n slots per sentence, row r of the stepper's state is slot r mod n of sentence r div n.
     """
 
     sentences: Tensor  # (sentence,) index into the batch
-    constrained_log_probs: Tensor  # (sentence, slot) sums, prefixes count 0; -inf if there is no hypothesis
+    constrained_log_probs: Tensor  # (sentence, slot) sums without forced prefixes; -inf: no hypothesis
     log_probs: Tensor  # (sentence, slot) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
@@ -176,7 +177,7 @@ def _apply_prefixes(
     live: LiveHypotheses,
     prefixes: Prefixes,
 ) -> Candidates:
-    """Replace candidates by the forced token, if any; right after a prefix, drop `</s>` unless it is best."""
+    """Replace candidates by the forced token, if any. Right after a prefix, drop `</s>` if it is not best."""
     is_best = torch.arange(candidates.tokens.shape[1], device=candidates.tokens.device) == 0
     weak_end = prefixes.just_ended(live.step, live.sentences)[:, None] & candidates.ended & ~is_best
     constrained_log_probs = candidates.constrained_log_probs.masked_fill(weak_end, NEG_INF)
@@ -205,7 +206,7 @@ def _finishes_now(candidates: Candidates, at_max_length: Tensor, beam: int) -> T
 def _collect_finished(
     candidates: Candidates, finishes_now: Tensor, live: LiveHypotheses, plan: SearchPlan
 ) -> list[FinishedHypotheses]:
-    """Return the hypotheses that finish in this step: ended ones without `</s>`, cut ones with all tokens."""
+    """Return the hypotheses that finish in this step, without their `</s>`."""
     groups: list[FinishedHypotheses] = []
     for selected, cut in ((finishes_now & candidates.ended, False), (finishes_now & ~candidates.ended, True)):
         sentence, candidate = selected.nonzero(as_tuple=True)

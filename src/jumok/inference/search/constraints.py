@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 NEG_INF = float("-inf")
 MAX_MASKED_PROBABILITY = 0.5
-"""If more is masked, the row gets a new softmax: 1 - masked probability has too few digits."""
+"""If the masked tokens of a row have more probability than this, the row gets a new softmax.
+
+Otherwise the row is divided by 1 - masked probability, which is too inexact if the result is small.
+"""
 
 
 def tokens_of(ids: Tensor | None, columns: Tensor) -> Tensor:
@@ -39,13 +42,15 @@ def columns_of(ids: Tensor | None, tokens: Tensor) -> Tensor:
 
 
 def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> tuple[Tensor, Tensor]:
-    """Return two (row, column) tensors: the model's log-probabilities, and those that search uses.
+    """Return the model's log-probabilities and the constrained log-probabilities, (row, column) each.
 
-    The first are -inf for `<pad>` and `<s>`, which are never produced. The second are also -inf for all that
-    the plan disallows after `history` (row, step), the tokens so far, and are renormalised over the rest, as
-    in CTranslate2, which masks before its softmax. Rows without a disallowed token are not renormalised. If
-    no token is left, `</s>` has probability 1. To save a copy of a whole vocabulary, the first tensor is
-    `log_probs.values` itself, overwritten, and both are one tensor if nothing is disallowed.
+    The model's log-probabilities are -inf for `<pad>` and `<s>`, which are never produced. The constrained
+    log-probabilities are also -inf for every token that the plan disallows after the tokens so far, `history`
+    (row, step). Rows with such a token are renormalised over the allowed tokens, because CTranslate2 masks
+    before its softmax. If no token is allowed, `</s>` has probability 1.
+
+    To save a copy of a whole vocabulary, the first result overwrites `log_probs.values`. If nothing is
+    disallowed, both results are the same tensor.
     """
     model_log_probs = log_probs.values
     special_probability = _mask_special_tokens(log_probs)
@@ -58,7 +63,7 @@ def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> t
         return model_log_probs, model_log_probs
     columns = columns_of(log_probs.ids, tokens)
     num_columns = model_log_probs.shape[1]
-    # Each only once, because their probabilities are summed.
+    # Each disallowed entry may be listed only once, because the probabilities of the entries are summed.
     disallowed = torch.unique((rows * num_columns + columns)[columns >= 0])
     rows, columns = disallowed // num_columns, disallowed % num_columns
     affected = torch.zeros(len(history), dtype=torch.bool, device=rows.device).index_fill(0, rows, True)
@@ -75,7 +80,7 @@ def mask_disallowed(log_probs: LogProbs, history: Tensor, plan: SearchPlan) -> t
 
 
 def _mask_special_tokens(log_probs: LogProbs) -> Tensor:
-    """Mask `<pad>` and `<s>` in place; return the probability that they had, (row,)."""
+    """Mask `<pad>` and `<s>` in place, and return the probability that they had, (row,)."""
     special = torch.tensor([PAD, BEGIN], device=log_probs.values.device)
     columns = columns_of(log_probs.ids, special)
     columns = columns[columns >= 0]

@@ -2,10 +2,10 @@
 
     score(y) = log p(y | x) / |y|^α  +  β Σᵢ log min(Σₜ aₜᵢ, 1)          after Wu et al. 2016, equation 14
 
-as in CTranslate2: |y| counts the steps that produced y, so `</s>` counts (a hypothesis cut at its maximum
-length has none), and so does a forced prefix, although it adds nothing to the sum. The coverage sums the
-attention of the same steps. A source position without any attention costs log of the smallest positive float;
-padding costs nothing.
+As in CTranslate2, |y| counts the steps that produced y. So |y| includes `</s>`, except in a hypothesis that
+was cut at its maximum length. |y| also includes the tokens of a forced prefix, although their
+log-probabilities are not part of log p. The coverage sums the attention of the same steps. A source position
+without any attention adds β times the logarithm of the smallest positive float. Padding adds 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FinishedHypotheses:
-    """Hypotheses that were finished in one step, all in the same way: by `</s>`, or cut."""
+    """Hypotheses that finished in one step. Either all ended with `</s>`, or all were cut."""
 
     sentences: Tensor  # (hypothesis,)
     ids: Tensor  # (hypothesis, token), all of the same length
@@ -51,7 +51,10 @@ def initial_coverage(batch: Batch) -> Tensor:
 def rank_hypotheses(
     finished: list[FinishedHypotheses], *, num_sentences: int, n_best: int
 ) -> list[list[Hypothesis]]:
-    """Return the n best hypotheses of each sentence, best first; of equals, the earlier first."""
+    """Return the n best hypotheses of each sentence, best first.
+
+    Equal scores keep the order of `finished`.
+    """
     ranked: list[list[Hypothesis]] = [[] for _ in range(num_sentences)]
     for group in finished:
         fields = (group.sentences, group.ids, group.scores, group.log_probs)

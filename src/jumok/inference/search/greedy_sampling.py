@@ -1,8 +1,8 @@
 """Greedy search and sampling: one hypothesis per row, token after token.
 
-Greedy search takes the most probable token, sampling draws one. Both follow CTranslate2 in what ends a
-translation and in its score (see `finished.py`). The score of a sampled translation is computed from the
-constrained log-probabilities, without the temperature.
+Greedy search takes the most probable token, and sampling draws a token. In both, translations end and are
+scored by the rules of CTranslate2 (see `finished.py`). The score of a sampled translation is computed from
+the constrained log-probabilities, without the temperature.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 State = TypeVar("State")
 ChooseColumns = Callable[["Tensor"], "Tensor"]
-"""From log-probabilities (row, column) to the chosen column of each row: (row,)."""
+"""A function from log-probabilities (row, column) to the chosen column of each row, (row,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Rows:
     """The unfinished translations, one per row."""
 
     sentences: Tensor  # (row,) index into the batch
-    constrained_log_probs: Tensor  # (row,) sums, prefixes count 0
+    constrained_log_probs: Tensor  # (row,) sums without forced prefixes
     log_probs: Tensor  # (row,) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far
@@ -83,7 +83,7 @@ class Rows:
         return self.history.shape[1]
 
     def extend(self, tokens: Tensor, attention: Tensor | None) -> Self:
-        """Return the rows with one more token each, (row,), and their coverage with this attention added."""
+        """Return the rows with one token appended to each, and this attention added to the coverage."""
         coverage = self.coverage
         if coverage is not None and attention is not None:
             coverage = coverage + attention
@@ -113,7 +113,7 @@ def greedy_search(
 ) -> list[list[Hypothesis]]:
     """Return one hypothesis per sentence: the most probable token at every step.
 
-    The same as a beam of 1, but faster.
+    The result is the same as that of a beam search with a beam of 1, but greedy search is faster.
     """
     context = DecodeContext.for_batch(batch, replace(plan, n_best=1), prefixes, _argmax)
     finished = _decode(stepper, stepper.begin(batch), batch, context, on_step)
@@ -161,7 +161,7 @@ def _decode(
         rows = rows.extend(last_tokens, attention)
         if on_step is not None:
             on_step(_search_step(rows, row_ids, last_tokens, done, context.plan))
-        finished.extend(_finished(rows, ended, cut, context.plan))
+        finished.extend(_collect_finished(rows, ended, cut, context.plan))
         active = (~done).nonzero().squeeze(1)
         if 0 < len(active) < len(row_ids):
             state = stepper.reorder(state, active)
@@ -186,7 +186,7 @@ def _choose_tokens(log_probs: LogProbs, rows: Rows, context: DecodeContext) -> t
     return tokens, replace(rows, constrained_log_probs=constrained_log_probs, log_probs=summed_log_probs)
 
 
-def _finished(rows: Rows, ended: Tensor, cut: Tensor, plan: SearchPlan) -> list[FinishedHypotheses]:
+def _collect_finished(rows: Rows, ended: Tensor, cut: Tensor, plan: SearchPlan) -> list[FinishedHypotheses]:
     """Return the rows that ended, without their `</s>`, and the rows cut at their maximum length."""
     groups: list[FinishedHypotheses] = []
     for selected, length in ((ended, rows.step - 1), (cut, rows.step)):

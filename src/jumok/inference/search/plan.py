@@ -1,4 +1,4 @@
-"""The options of a search, and what it reports after every step."""
+"""The options of a search, and the report (`SearchStep`) of every step."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 MAX_LENGTH_PENALTY = 20
 # Between these, log-probabilities divided by a temperature are finite in float32.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
-_SEED_STEP = 1_000_003  # between the seeds of two blocks; large, so that runs with nearby seeds share no seed
+_SEED_STEP = 1_000_003  # difference of the seeds of two blocks; large, so that nearby seeds never overlap
 
 
 class SearchOverrides(TypedDict, total=False):
-    """Values in place of the recipe's `search.*`, under the same names; None keeps the recipe's value."""
+    """Values that replace the settings `search.*` of the recipe. None keeps the value of the recipe."""
 
     beam: int | None
     patience_factor: float | None
@@ -56,11 +56,11 @@ class SearchPlan:
     patience_factor: float = 2.0
 
     def __post_init__(self) -> None:
-        _at_least("beam", self.beam, 1)
-        _at_least("n_best", self.n_best, 1)
-        _at_least("no_repeat_ngram_size", self.no_repeat_ngram_size, 0)
-        _at_least("min_length", self.min_length, 0)
-        _at_least("extra_tokens", self.extra_tokens, 1)
+        _check_at_least("beam", self.beam, 1)
+        _check_at_least("n_best", self.n_best, 1)
+        _check_at_least("no_repeat_ngram_size", self.no_repeat_ngram_size, 0)
+        _check_at_least("min_length", self.min_length, 0)
+        _check_at_least("extra_tokens", self.extra_tokens, 1)
         if not -MAX_LENGTH_PENALTY <= self.length_penalty <= MAX_LENGTH_PENALTY:
             raise RecipeError(
                 f"length_penalty must be between -{MAX_LENGTH_PENALTY} and {MAX_LENGTH_PENALTY}; with 1, "
@@ -138,7 +138,7 @@ class Sampling:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        _at_least("top_k", self.top_k, 0)
+        _check_at_least("top_k", self.top_k, 0)
         if not 0 < self.top_p <= 1:
             raise RecipeError(f"top_p is a probability above 0 and at most 1. Received: {self.top_p}.")
         if not MIN_TEMPERATURE <= self.temperature <= MAX_TEMPERATURE:
@@ -154,16 +154,16 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of a search: its candidates, and which of them were kept, finished or pruned.
+    """The candidates of one step of a search. Each candidate is kept, finished or pruned.
 
-    Candidate c of sentence s continues candidate parents[s, c] of the previous step (of the same sentence);
-    at step 0 it continues `<s>`. Candidates that are neither kept nor finished were pruned.
+    Candidate c of sentence s continues candidate parents[s, c] of the previous step of the same sentence. At
+    step 0, it continues `<s>`. A candidate was pruned if `kept` and `finished` are both false.
 
     In greedy search and sampling each of the n_best hypotheses of a sentence has its own row with one
     candidate: row i · n_best + d is hypothesis d of sentence i.
 
-    Constrained log-probabilities are those after the search's constraints: 0 for a forced token (one of a
-    given prefix), and -inf for a disallowed one.
+    Constrained log-probabilities are the log-probabilities after the constraints of the search. The tokens of
+    a forced prefix have 0, and disallowed tokens have -inf.
     """
 
     step: int
@@ -172,7 +172,7 @@ class SearchStep:
     tokens: Tensor  # (sentence, candidate) int64
     constrained_log_probs: Tensor  # (sentence, candidate) sums; -inf: no candidate
     log_probs: Tensor  # (sentence, candidate) sum of the model's own log-probabilities, prefixes included
-    scores: Tensor  # (sentence, candidate) the `Hypothesis.score`, if it finishes in this step
+    scores: Tensor  # (sentence, candidate) the score of the hypothesis if it finishes in this step
     kept: Tensor  # (sentence, candidate) bool: continued in the next step
     finished: Tensor  # (sentence, candidate) bool: became a finished hypothesis
 
@@ -181,6 +181,6 @@ OnStep = Callable[[SearchStep], None]
 """Called after every step of a search."""
 
 
-def _at_least(name: str, value: int, minimum: int) -> None:
+def _check_at_least(name: str, value: int, minimum: int) -> None:
     if value < minimum:
         raise RecipeError(f"{name} must be at least {minimum}. Received: {value}.")

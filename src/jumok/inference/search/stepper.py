@@ -1,7 +1,8 @@
-"""All that search knows about a model: how to begin, to step, and to reorder the rows of its state.
+"""The interface between search and a model: begin, step, and reorder the rows of a state.
 
-A state has one row per hypothesis that is being continued. Only the stepper knows what a state is; search
-passes it back. So the same code searches with a Transformer, an ensemble or the table of a test.
+A state has one row per hypothesis that is being continued. Search does not look into a state. It only passes
+the state back to the stepper. So the same code searches with a Transformer or a recurrent model, and tests
+search with a table of probabilities.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ State = TypeVar("State")
 class Stepper(Protocol[State]):
     """A model that gives the log-probabilities of the next token, step by step.
 
-    `step` and `reorder` consume the state they receive: use only the one they return. The log-probabilities
-    of a step belong to the caller, who may overwrite them.
+    `step` and `reorder` may overwrite the state that they receive: use only the state that they return. The
+    caller may overwrite the log-probabilities that `step` returns.
     """
 
     def begin(self, source: Batch) -> State:
@@ -30,11 +31,11 @@ class Stepper(Protocol[State]):
         ...
 
     def step(self, state: State, last_tokens: Tensor) -> tuple[LogProbs, State]:
-        """Read the last token of every row, (row,); return the log-probabilities of the next token."""
+        """Read the last token of every row, (row,), and return the log-probabilities of the next token."""
         ...
 
     def reorder(self, state: State, order: Tensor) -> State:
-        """Return a state whose row r continues the old row order[r]. Rows may be repeated and left out."""
+        """Return a state whose row r is the old row order[r]. Old rows may be repeated or left out."""
         ...
 
 
@@ -43,7 +44,7 @@ class AttendingStepper(Stepper[State], Protocol[State]):
     """A stepper that also returns its attention to the source, which the coverage penalty needs."""
 
     def step_with_attention(self, state: State, last_tokens: Tensor) -> tuple[LogProbs, State, Tensor]:
-        """Like `step`; also return the weight of every source token: (row, source), padding 0."""
+        """Do the same as `step`, and return the weight of each source token: (row, source), 0 at padding."""
         ...
 
 

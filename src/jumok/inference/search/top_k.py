@@ -2,7 +2,7 @@
 
     the k largest values are in the k chunks with the largest maxima
 
-so one pass finds the maximum of each chunk, and only k chunks are searched again, while `topk` would copy and
+So one pass finds the maximum of each chunk, and only k chunks are searched again. `torch.topk` would copy and
 partly sort the whole vocabulary.
 """
 
@@ -21,11 +21,11 @@ _CHUNK = 32
 def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """Return the k largest values of each row, largest first, and their columns: (row, k) each.
 
-    Rows with fewer than k columns give all of them.
+    If a row has fewer than k columns, all its values are returned.
     """
     rows, columns = values.shape
     chunks = columns // _CHUNK
-    if chunks < 4 * k:  # too short a row to save time
+    if chunks < 4 * k:  # for such short rows, chunks save no time
         best, best_columns = values.topk(min(k, columns))
         return best, best_columns
     covered = chunks * _CHUNK

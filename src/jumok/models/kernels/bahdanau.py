@@ -8,12 +8,11 @@ q = s' W_q, and ∂x the gradient of the loss with respect to x:
     ∂q = v Σᵢ βᵢ (1 - hᵢ²) = -v Σᵢ βᵢ hᵢ²                         because Σᵢ βᵢ = 0
     ∂Kᵢ = v Σₜ βᵢ (1 - hᵢ²)    ∂v = Σₜᵢ βᵢ hᵢ    ∂Hᵢ = Σₜ aᵢ ∂c
 
-The hidden layer h of a step is by far the largest tensor here. It is recomputed in the backward pass: that of
-one step fits into the processor's cache, those of all steps do not. Buffers are allocated before the loop
-over steps.
+The hidden layer h of a step is by far the largest tensor here. The hidden layers of all steps do not fit into
+the processor's cache, so they are not stored, and the backward pass computes them again, one step at a time.
+Buffers are allocated before the loop over steps.
 
-The plain twin is `AttendBefore` in models/recurrent.py, which attends and steps through torch's own
-operations.
+The plain twin is `AttendBefore` in models/recurrent.py, which uses torch's operations.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class _AttentionInputs(NamedTuple):
-    """The keys, values and mask that the decoder attends with, and v."""
+    """The inputs of the attention: keys, values, mask and score vector."""
 
     keys: Tensor  # (row, key, units), projected
     values: Tensor  # (row, key, width)
@@ -49,7 +48,7 @@ class _LayerWeights(NamedTuple):
     """The weights of a decoder layer. The recurrent weight of the top layer begins with W_q."""
 
     inputs: Tensor  # (context or state of the layer below, gates · width)
-    input_bias: Tensor | None  # None for the first layer: it is part of the token inputs
+    input_bias: Tensor | None  # None for the first layer, whose bias is part of the token inputs
     recurrent: Tensor  # (width, gates · width); for the top layer (width, units + gates · width)
     recurrent_bias: Tensor
     dropout_factors: Tensor | None  # (step, row, width), of the layer's inputs
@@ -78,10 +77,10 @@ def run_decoder(
     memory: KeyValues,
     dropout: Dropout,
 ) -> tuple[Tensor, Tensor, tuple[LayerState, ...]]:
-    """Run all steps over embedded tokens (row, step, embedding) from `initial`, tensors (1, row, width).
+    """Run all steps over embedded tokens (row, step, embedding).
 
-    Returns the states of the top layer and the contexts, both (row, step, width), and the last state per
-    layer.
+    `initial` has the first state of each layer, tensors (1, row, width). Return the states of the top layer
+    and the contexts, both (row, step, width), and the last state of each layer.
     """
     values = memory.values[:, 0].contiguous()
     keys = memory.keys[:, 0].contiguous()
@@ -89,8 +88,8 @@ def run_decoder(
     token_inputs, weights = _layer_weights(layers, mechanism, tokens, values.shape[2], dropout)
     states = tuple(tuple(part[0] for part in state) for state in initial)
     inputs = _DecoderInputs(token_inputs, attention, weights, states)
-    # Autograd sees only tensors that are arguments themselves, so the structure is flattened and rebuilt
-    # inside.
+    # Autograd only sees tensors that are arguments. So the structure is flattened here, and `_RunDecoder`
+    # rebuilds it.
     leaves, structure = tree_flatten(inputs)
     outputs = _RunDecoder.apply(ACTIVATIONS[type(layers[0])], structure, *leaves)  # type: ignore[no-untyped-call]
     top, contexts, last = _unflatten_outputs(outputs, len(layers))
@@ -104,7 +103,7 @@ def run_decoder(
 def _layer_weights(
     layers: Sequence[nn.RNNBase], mechanism: Additive, tokens: Tensor, context_width: int, dropout: Dropout
 ) -> tuple[Tensor, tuple[_LayerWeights, ...]]:
-    """The token inputs of the first layer, and the weights that each layer uses inside the loop."""
+    """Return the token inputs of the first layer, and the weights that each layer uses inside the loop."""
     first, *upper = (direction_weights(layer) for layer in layers)
     token_weight, context_weight = torch.split(first.inputs, [tokens.shape[2], context_width])
     token_inputs = linear(tokens.transpose(0, 1), token_weight.t(), first.input_bias)
@@ -136,7 +135,7 @@ def _mask_bias(memory: KeyValues) -> Tensor | None:
 
 
 def _unflatten_outputs(outputs: Sequence[Tensor], num_layers: int) -> _DecoderOutputs:
-    """The outputs of `_RunDecoder`, or their gradients, by name."""
+    """Return the outputs of `_RunDecoder`, or the gradients of the outputs, as a named tuple."""
     states, contexts, *last = outputs
     parts = len(last) // num_layers  # 1 tensor per layer; 2 for an LSTM
     by_layer = tuple(tuple(last[start : start + parts]) for start in range(0, len(last), parts))
@@ -214,7 +213,7 @@ class _DecoderForward:
                 state = activations.step(time, linear(state, layer.inputs.t(), layer.input_bias))
 
     def _attend(self, time: int) -> None:
-        """Compute the weights and the context of that step from its query."""
+        """Compute the weights and the context of the step `time` from its query."""
         attention = self.inputs.attention
         torch.add(attention.keys, self._queries_at[time], out=self._hidden).tanh_()
         torch.mv(self._flat_hidden, attention.score_vector, out=self._flat_scores)
@@ -269,7 +268,7 @@ class _DecoderBackward:
     def _backward_layers(self, time: int) -> list[Tensor | None]:
         """Step back through the cells, top layer first.
 
-        Returns per layer the part of ∂s' that does not pass through the recurrent weight, or None.
+        Return, for each layer, the part of ∂s' that does not pass through the recurrent weight, or None.
         """
         gradient = self._grad_states_at[time]
         direct_gradients: list[Tensor | None] = [None] * len(self._layers)
@@ -284,7 +283,7 @@ class _DecoderBackward:
         return direct_gradients
 
     def gradients(self, contexts: Tensor) -> _DecoderInputs:
-        """The gradients of all inputs, after the loop."""
+        """Return the gradients of all inputs. Call this after `run`."""
         layers, layer_inputs = [], contexts
         for layer, activations, gate_gradients in zip(
             self._layers, self._activations, self._gate_gradients, strict=True
@@ -305,7 +304,10 @@ class _DecoderBackward:
 def _weight_gradients(
     layer: _LayerWeights, activations: CellActivations, gate_gradients: GateGradients, inputs: Tensor
 ) -> _LayerWeights:
-    """The gradients of a layer's weights, each one product over all steps; None for the dropout factors."""
+    """Return the gradients of a layer's weights. Each gradient is one product over all steps.
+
+    The dropout factors have no gradient.
+    """
     grad_x, grad_u = gate_gradients.inputs.flatten(0, 1), gate_gradients.recurrent.flatten(0, 1)
     return _LayerWeights(
         inputs.flatten(0, 1).t() @ grad_x,
@@ -348,7 +350,7 @@ class _AttentionBackward:
         self._grad_score_vector = torch.zeros_like(attention.score_vector)
 
     def step(self, time: int) -> None:
-        """Compute ∂q of that step from ∂c."""
+        """Compute ∂q of the step `time` from ∂c."""
         weights = self._weights_at[time]
         grad_weights = torch.bmm(self._grad_context_rows_at[time], self._values_transposed).mul_(weights)
         grad_scores = torch.addcmul(
@@ -365,7 +367,10 @@ class _AttentionBackward:
         torch.mul(torch.bmm(grad_scores, hidden), self._minus_score_vector, out=self._grad_queries_at[time])
 
     def gradients(self) -> _AttentionInputs:
-        """The gradients of keys, values and v, after the last step; None for the mask."""
+        """Return the gradients of keys, values and v.
+
+        Call this after the last step. The mask has no gradient.
+        """
         beta = self._grad_scores.sum(dim=0).transpose(1, 2)
         grad_keys = (beta - self._beta_squares).mul_(self._attention.score_vector)
         weights = self._weights[:, :, 0].permute(1, 2, 0)

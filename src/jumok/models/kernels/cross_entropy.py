@@ -1,4 +1,4 @@
-"""Label-smoothed cross-entropy of the next token, without holding all scores in memory at once.
+"""Label-smoothed cross-entropy of the next token, computed in chunks of tokens to save memory.
 
     loss = -(1 - ε) log p(y) - ε/V Σᵥ log p(v)                   Szegedy et al. 2016, section 7
          = log Σᵥ exp zᵥ - (1 - ε) z_y - ε/V Σᵥ zᵥ,    z = W h + b
@@ -6,12 +6,12 @@
     ∂loss/∂z = p - (1 - ε) 1_y - ε/V
 
 A batch of 4,096 target tokens with a vocabulary of 10,000 has 160 MB of scores z, and torch's own loss reads
-or writes them about ten times. Here the tokens are processed in chunks; on the CPU the scores of a chunk fit
-into the cache. The forward pass computes the scores of a chunk, turns them into exp z in place, uses them for
-the gradients of h, W and b, and discards them. The other terms of ∂loss/∂z touch one row of W per token, or
-are the same sum for every token.
+or writes them about ten times. This module processes the tokens in chunks. On the CPU, the scores of a chunk
+fit into the cache. The forward pass computes the scores of a chunk, turns them into exp z in place, uses them
+for the gradients of h, W and b, and discards them. This covers the term p of ∂loss/∂z. The term (1 - ε) 1_y
+needs one row of W per token, and the term ε/V is the same for every token.
 
-With autocast the products have its type; scores, sums and gradients are in single precision.
+With autocast, products have the type of autocast. Scores, sums and gradients are in single precision.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DEVICE_CHUNK_SCORES = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class LossSum:
-    """Sums over the target tokens of a batch; divide by `tokens` for the mean."""
+    """Sums over the target tokens of a batch. The mean is the sum divided by `tokens`."""
 
     total: Tensor  # () differentiable: the smoothed loss
     nll: Tensor  # () detached: the negative log-likelihood without smoothing, for perplexity
@@ -48,16 +48,17 @@ class LossSum:
 
 
 def sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
-    """The loss of states (batch, target, width) whose next tokens are `labels` (batch, target).
+    """Return the loss of states (batch, target, width) whose next tokens are `labels` (batch, target).
 
-    Labels of PAD do not count. `total` is differentiable once. Pass the labels on the CPU: they are moved to
-    the device of the states, whereas finding PAD in labels on that device would wait for it.
+    The label PAD is ignored. `total` is differentiable once. Pass the labels on the CPU: the positions of PAD
+    are computed there, without waiting for the device of the states. The labels are then moved to that
+    device.
     """
     return fused_sequence_loss(states, labels, output, smoothing=smoothing)
 
 
 def fused_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
-    """The loss chunk by chunk, with the gradients computed in the forward pass."""
+    """Compute the loss chunk by chunk. The forward pass also computes the gradients."""
     not_padding = (labels != PAD).flatten().nonzero().squeeze(1)  # (token,)
     labels = labels.flatten().index_select(0, not_padding).to(states.device)  # (token,)
     states = states.flatten(0, 1).index_select(0, not_padding.to(states.device))  # (token, width)
@@ -69,7 +70,7 @@ def fused_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, 
 
 
 def plain_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, smoothing: float) -> LossSum:
-    """The same sums by torch's own cross-entropy, with all scores in memory."""
+    """Compute the same sums with torch's cross-entropy. All scores are in memory."""
     labels = labels.to(states.device)
     not_padding = labels != PAD
     scores, labels = output(states[not_padding]), labels[not_padding]  # (token, vocabulary), (token,)
@@ -82,7 +83,7 @@ def plain_sequence_loss(states: Tensor, labels: Tensor, output: OutputLayer, *, 
 
 @dataclass(frozen=True, slots=True)
 class _Gradients:
-    """The gradients of `total` with respect to states, weight and bias; None if not needed."""
+    """The gradients of `total` with respect to states, weight and bias. None if a gradient is not needed."""
 
     states: Tensor | None
     weight: Tensor | None
@@ -137,9 +138,9 @@ def _process_chunks(
     gradients: _Gradients,
     dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return for each token log Σ exp z, the label's z and the largest z; add the term p to the gradients.
+    """Return log Σ exp z, the z of the label and the largest z of each token.
 
-    `dtype` is the type of the products.
+    Add the term p to the gradients. `dtype` is the type of the products.
     """
     cast_weight = weight.to(dtype)
     log_sum, label_score, best = (states.new_empty(len(states)) for _ in range(3))  # (token,) each
@@ -155,8 +156,8 @@ def _process_chunks(
         exponentials = scores.sub_(best[chunk, None]).exp_()
         sums = exponentials.sum(dim=1)
         log_sum[chunk] = sums.log() + best[chunk]
-        # p = exponentials / sums. Dividing the products, or the states, which are narrower, saves a pass over
-        # the chunk.
+        # p = exponentials / sums. Instead of the exponentials, the products or the states are divided by the
+        # sums, because they have fewer columns.
         if gradients.states is not None:
             _multiply(exponentials, cast_weight, gradients.states[chunk]).div_(sums[:, None])
         if gradients.weight is not None:
@@ -171,7 +172,7 @@ def _process_chunks(
 
 
 def _multiply(left: Tensor, right: Tensor, out: Tensor) -> Tensor:
-    """The product in the type of `right`, written to `out`."""
+    """Multiply in the type of `right`, and write the product to `out`."""
     if right.dtype == out.dtype:
         return torch.mm(left, right, out=out)
     return out.copy_(torch.mm(left.to(right.dtype), right))

@@ -1,4 +1,4 @@
-"""Where the fast kernels of this package run, and the type in which products are computed."""
+"""When the fast kernels of this package run, and the type in which products are computed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def on_cpu(tensor: Tensor) -> bool:
 
 
 def runs_fast_kernels(tensor: Tensor) -> bool:
-    """Whether the kernels with gradients by hand run on this tensor; if not, their plain twins do.
+    """Whether the kernels with gradients by hand run on this tensor. If not, their plain twins run.
 
-    The kernels run on the CPU and without autocast, which would change the type of only some products.
+    The kernels run only on the CPU and without autocast, because autocast would change only some products.
     """
     return on_cpu(tensor) and not torch.is_autocast_enabled("cpu")
 
 
 def product_dtype(tensor: Tensor) -> torch.dtype:
-    """The type in which autocast, if it is enabled, wants products with this tensor; else its own type."""
+    """Return the type of products with this tensor: its own type, or that of autocast if it is enabled."""
     device = tensor.device.type
     return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else tensor.dtype

@@ -3,10 +3,10 @@
     y = x · m / (1 - p),   m ~ Bernoulli(1 - p)                  Srivastava et al. 2014
 
 Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU, bytes of
-numpy's SFC64 generator are compared with a threshold instead, which is at least ten times faster; so p is
-rounded to a multiple of 1/256, and the scale is that of the rounded p. For the backward pass only the mask is
-saved, one byte per activation. Other devices draw their masks themselves, with torch's generator, which
-training seeds with (seed, step, rank) before each update.
+numpy's SFC64 generator are compared with a threshold instead, which is at least ten times faster. Therefore p
+and the scale 1 / (1 - p) are computed with p rounded to a multiple of 1/256. For the backward pass only the
+mask is saved, one byte per activation. On other devices, masks are drawn with torch's generator. Training
+seeds this generator with (seed, step, rank) before each update.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _generator: ContextVar[numpy.random.SFC64 | None] = ContextVar("_generator", def
 
 @contextmanager
 def seed_dropout(seed: int, step: int, rank: int = 0) -> Iterator[None]:
-    """Within this block, masks on the CPU follow from seed, step, rank and the masks drawn before.
+    """Seed the masks on the CPU for this block. They depend only on seed, step, rank and their order.
 
     If updates are divided into shares, `rank` is the index of the share.
     """
@@ -67,7 +67,7 @@ class Dropout(nn.Module):
         return dropped
 
     def add(self, states: Tensor, output: Tensor) -> Tensor:
-        """`states + dropout(output)` in one pass over memory."""
+        """Return `states + dropout(output)`, computed in one pass over memory."""
         if not self.training or self.probability == 0.0:
             return states + output
         mask, scale = draw_mask(output, self.probability)
@@ -76,7 +76,7 @@ class Dropout(nn.Module):
 
 
 def draw_mask(like: Tensor, probability: float) -> tuple[Tensor, float]:
-    """A uint8 mask in the shape of `like`, 0 where dropped, else 1; and the factor of what remains."""
+    """Return a uint8 mask (0: drop, 1: keep) in the shape of `like`, and the scale of kept activations."""
     generator = _generator.get()
     if generator is not None and on_cpu(like):
         return byte_mask(like, probability, generator)
@@ -84,7 +84,7 @@ def draw_mask(like: Tensor, probability: float) -> tuple[Tensor, float]:
 
 
 def byte_mask(like: Tensor, probability: float, generator: numpy.random.SFC64) -> tuple[Tensor, float]:
-    """The mask from random bytes, with `probability` rounded to a multiple of 1/256."""
+    """Draw the mask from random bytes, with `probability` rounded to a multiple of 1/256."""
     threshold = min(max(round(probability * 256), 1), 255)
     draws = generator.random_raw(-(-like.numel() // 8)).view(numpy.uint8)[: like.numel()]
     mask = numpy.greater_equal(draws, threshold).view(numpy.uint8)
@@ -92,7 +92,7 @@ def byte_mask(like: Tensor, probability: float, generator: numpy.random.SFC64) -
 
 
 def plain_mask(like: Tensor, probability: float) -> tuple[Tensor, float]:
-    """The mask from torch's generator of the device, with the exact `probability`."""
+    """Draw the mask with torch's generator of the device, with the exact `probability`."""
     mask = torch.empty_like(like, dtype=torch.uint8).bernoulli_(1 - probability)
     return mask, 1 / (1 - probability)
 

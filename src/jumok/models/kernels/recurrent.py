@@ -2,8 +2,8 @@
 
 A step of a recurrent network waits for the step before it, so all other work is moved out of the loop. In the
 forward pass, the inputs of all steps are multiplied by their weights in one product before the loop. In the
-backward pass, the gradient of a weight is one product over all steps after the loop; torch's autograd would
-form one product per step and add them up. `recurrent_cells.py` has the equations of the cells.
+backward pass, the gradient of a weight is one product over all steps after the loop. torch's autograd would
+compute one product per step and add the products. `recurrent_cells.py` has the equations of the cells.
 
 The plain twins are torch's own layers: `plain_run_layer`, and packed sequences in `plain_encode_layer`.
 """
@@ -46,12 +46,12 @@ def fast_run_layer(layer: nn.RNNBase, inputs: Tensor, initial: LayerState) -> tu
 
 
 def encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Run an encoder layer over sentences (row, step, inputs) of these lengths; padding is not read.
+    """Run an encoder layer over sentences (row, step, inputs) of these lengths, without their padding.
 
-    The lengths are on the CPU, wherever the inputs are: torch's packed sequences need them there.
+    The lengths must be on the CPU, even if the inputs are not, because torch's packed sequences need this.
 
-    Returns the states (row, step, width) and the last state of each sentence (row, width). The last state of
-    the backward direction is the one at the first token.
+    Return the states (row, step, width) and the last state of each sentence (row, width). The last state of
+    the backward direction is its state at the first token.
     """
     fast = torch.is_grad_enabled() and runs_fast_kernels(inputs)
     return (fast_encode_layer if fast else plain_encode_layer)(layer, inputs, lengths)
@@ -60,7 +60,7 @@ def encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Te
 def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     """Run torch's layer over packed sequences.
 
-    The rows are sorted by length here: if torch sorted them, it would wait for the device at the end.
+    This function sorts the rows by length. If torch sorted the rows, it would wait for the device.
     """
     lengths, order = torch.sort(lengths, descending=True)
     inverse = torch.empty_like(order).scatter_(0, order, torch.arange(len(order))).to(inputs.device)
@@ -72,9 +72,9 @@ def plain_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tu
 
 
 def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-    """Run both directions forwards: the backward one reads each sentence reversed within its length.
+    """Run both directions side by side, each from step 0 to the last step.
 
-    So padding comes last in both directions.
+    For the backward direction, the tokens of each sentence are reversed but its padding stays at the end.
     """
     rows, steps, _ = inputs.shape
     positions = torch.arange(steps, device=inputs.device)[:, None]  # (step, 1)
@@ -111,7 +111,7 @@ class DirectionWeights(NamedTuple):
 
 
 def direction_weights(layer: nn.RNNBase, suffix: str = "") -> DirectionWeights:
-    """The layer's weights in the direction whose parameter names end in `suffix`."""
+    """Return the weights of the direction whose parameter names end in `suffix`."""
     inputs, recurrent = (getattr(layer, f"weight_{name}_l0{suffix}") for name in ("ih", "hh"))
     input_bias, recurrent_bias = (getattr(layer, f"bias_{name}_l0{suffix}") for name in ("ih", "hh"))
     if isinstance(layer, nn.GRU):
@@ -175,7 +175,7 @@ class _RunDirections(torch.autograd.Function):
 
 
 def pop_saved(context: Any, name: str) -> Any:
-    """Return an attribute that forward saved on the context, and clear it, so that its memory is freed.
+    """Return an attribute that forward saved on the context, and clear the attribute to free its memory.
 
     Torch frees tensors of `save_for_backward` by itself, but attributes live as long as the loss.
     """
@@ -187,7 +187,10 @@ def pop_saved(context: Any, name: str) -> Any:
 
 
 def add_product(start: Tensor | None, rows: Tensor, weight: Tensor) -> Tensor:
-    """`start + rows @ weight`, in place in `start` if there is one; for matrices or batches of them."""
+    """Return `start + rows @ weight`, for matrices or batches of matrices. This overwrites `start`.
+
+    None stands for a `start` of 0.
+    """
     if start is None:
         return rows @ weight
     return start.addmm_(rows, weight) if weight.dim() == 2 else start.baddbmm_(rows, weight)

@@ -1,7 +1,8 @@
 """One step of each recurrent cell, and its gradient by hand.
 
-s' is the state before the step and δ = ∂loss/∂s. x are the inputs, already multiplied by their weights, and
-u = s' R + b; x_g and u_g are their columns of gate g, and a_g = x_g + u_g is its pre-activation.
+s' is the state before the step, s the state after the step, and δ = ∂loss/∂s. x are the inputs, multiplied by
+the input weights, and u = s' R + b. x_g and u_g are the columns of x and u for gate g, and a_g = x_g + u_g is
+the pre-activation of gate g.
 
     rnn    s = tanh(x + u)                                       ∂x = ∂u = δ (1 - s²)
     gru    r = σ(a_r)   z = σ(a_z)   n = tanh(x_n + r u_n)       Cho et al. 2014, as in torch
@@ -51,17 +52,17 @@ class CellActivations(ABC):
         self.recurrent_at = self.recurrent.unbind(0)  # per step: the extra columns and u
 
     def u_of_gates(self, start: int, end: int) -> tuple[Tensor, ...]:
-        """u of the gates `start` … `end - 1`, one tensor per step."""
+        """Return u of the gates `start` … `end - 1`, one tensor per step."""
         offset = self.extra_columns
         return self.recurrent[..., offset + start * self.width : offset + end * self.width].unbind(0)
 
     @abstractmethod
     def step(self, time: int, x: Tensor) -> Tensor:
-        """Compute the step with inputs x (…, row, num_gates · width); return the state after it."""
+        """Compute the step with inputs x (…, row, num_gates · width), and return the state after the step."""
 
     @abstractmethod
     def final_state(self) -> LayerState:
-        """The state after the last step."""
+        """Return the state after the last step."""
 
     @abstractmethod
     def write_factors(self, blocks: Tensor) -> None:
@@ -69,14 +70,17 @@ class CellActivations(ABC):
 
     @abstractmethod
     def backward_step(self, time: int, gradient: Tensor, blocks: Tensor) -> Tensor | None:
-        """Turn a step's factors into gradients in place; return the direct gradient: ∂s' without ∂u Rᵀ."""
+        """Multiply the factors of a step by δ (or γ) in place, which gives the gradients of the step.
+
+        Return the direct gradient of s', which is ∂s' without ∂u Rᵀ, or None if it is 0.
+        """
 
     def begin_backward(self, grad_last: LayerState) -> Tensor:
-        """Store the gradients of the last state; return that of the hidden state for the caller to carry."""
+        """Store the gradients of the last state, and return the gradient of its hidden state."""
         return grad_last[0]
 
     def grad_initial_cell(self) -> LayerState:
-        """The gradient of an LSTM's initial cell; nothing for other cells."""
+        """Return the gradient of the initial cell of an LSTM; () for other layers."""
         return ()
 
 
