@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,9 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def captioning(captioner: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def captioning(
+    captioner: Path, model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
     with serving_in_thread(tmp_path_factory.mktemp("captions"), captioner, model) as server:
         yield server
 
@@ -63,7 +65,9 @@ def one_colour_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
 
-def test_a_caption_is_that_of_jumok_translate(captioning: Served, captioner: Path, tmp_path: Path) -> None:
+def test_a_caption_is_that_of_jumok_translate(
+    captioning: RunningServer, captioner: Path, tmp_path: Path
+) -> None:
     picture = tmp_path / "picture.png"
     write_picture(picture, half_bright("top", 3))
     answer = captioning.post_file("picture.png", picture.read_bytes(), path="/v1/caption", target="de")
@@ -77,7 +81,7 @@ def test_a_caption_is_that_of_jumok_translate(captioning: Served, captioner: Pat
     assert [language["code"] for language in captioning.get("/languages").json] == ["en", "de"]
 
 
-def test_a_caption_request_that_cannot_be_answered_is_refused(captioning: Served) -> None:
+def test_a_caption_request_that_cannot_be_answered_is_refused(captioning: RunningServer) -> None:
     good = one_colour_png(8, 8)
     for data, fields, status, message in (
         (b"no picture", {"target": "de"}, 400, "is not a picture that jumok reads"),
@@ -92,13 +96,13 @@ def test_a_caption_request_that_cannot_be_answered_is_refused(captioning: Served
     assert captioning.post_file("picture.png", good, path="/v1/caption", target="de").status == 200
 
 
-def test_a_server_without_a_captioner_says_so(served: Served) -> None:
-    answer = served.post_file("picture.png", one_colour_png(8, 8), path="/v1/caption", target="de")
+def test_a_server_without_a_captioner_says_so(shared_server: RunningServer) -> None:
+    answer = shared_server.post_file("picture.png", one_colour_png(8, 8), path="/v1/caption", target="de")
     assert (answer.status, answer.json["error"]) == (
         400,
         "Invalid request: target parameter names de, in which no model writes captions; known: none",
     )
-    assert "/v1/caption" not in served.get("/spec").json["paths"]
+    assert "/v1/caption" not in shared_server.get("/spec").json["paths"]
 
 
 def test_models_that_cannot_be_served_together_are_refused(captioner: Path, model: Path) -> None:

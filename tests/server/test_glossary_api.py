@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.serve_process import Answer, Served
+    from support.serve_process import Answer, RunningServer
 
 TERMS = {"three": "DREI", "seven": "SIEBEN"}
 TEXT = "One two three. Four seven!"
@@ -34,18 +34,18 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def served_with_terms(
     model: Path, second_model: Path, terms: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("glossary")
     with serving_in_thread(folder, model, second_model, glossaries=(("digits", terms),)) as server:
         yield server
 
 
-def ask(server: Served, path: str = "/translate", **fields: Any) -> Answer:
+def ask(server: RunningServer, path: str = "/translate", **fields: Any) -> Answer:
     return server.post(path, {"q": TEXT, "source": "en", "target": "de", **fields})
 
 
 @pytest.mark.medium
-def test_a_server_translates_with_terms_as_python_does(served_with_terms: Served, model: Path) -> None:
+def test_a_server_translates_with_terms_as_python_does(served_with_terms: RunningServer, model: Path) -> None:
     translator = load(model)
     plain = translator.translate([TEXT])[0]
     [with_terms] = translator.translate([TEXT], glossary=Glossary(TERMS))
@@ -84,7 +84,9 @@ def test_a_server_translates_with_terms_as_python_does(served_with_terms: Served
         ("[" + "1" * 5_000 + "]", "glossary parameter"),
     ],
 )
-def test_what_is_no_glossary_is_refused(served_with_terms: Served, glossary: Any, message: str) -> None:
+def test_what_is_no_glossary_is_refused(
+    served_with_terms: RunningServer, glossary: Any, message: str
+) -> None:
     for target in ("de", "en"):  # also if nothing is translated
         answer = ask(served_with_terms, glossary=glossary, target=target)
         assert answer.status == 400

@@ -19,7 +19,7 @@ from support.serve_process import serving
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 ENDS = (".", "!", "?", "...", '."')
 
@@ -52,7 +52,7 @@ def on_the_live_page(model: Path, texts: list[str]) -> list[str]:
     return answers
 
 
-def from_the_server(server: Served, texts: list[str], size: int = 50) -> list[str]:
+def from_the_server(server: RunningServer, texts: list[str], size: int = 50) -> list[str]:
     answers = []
     for start in range(0, len(texts), size):
         fields = {"q": texts[start : start + size], "source": "en", "target": "de"}
@@ -62,7 +62,7 @@ def from_the_server(server: Served, texts: list[str], size: int = 50) -> list[st
     return answers
 
 
-def check_all_interfaces(model: Path, server: Served, texts: list[str]) -> None:
+def check_all_interfaces(model: Path, server: RunningServer, texts: list[str]) -> None:
     translator = load(model)
     in_python = [translation.text for translation in translator.translate(texts)]
     # Each sentence has the translation that it has alone, and nothing of a text is lost.
@@ -79,8 +79,8 @@ def check_all_interfaces(model: Path, server: Served, texts: list[str]) -> None:
     assert on_the_live_page(model, texts) == in_python
 
 
-def test_every_interface_gives_the_same_translation(model: Path, served: Served) -> None:
-    check_all_interfaces(model, served, make_texts(12))
+def test_every_interface_gives_the_same_translation(model: Path, shared_server: RunningServer) -> None:
+    check_all_interfaces(model, shared_server, make_texts(12))
 
 
 @pytest.mark.slow

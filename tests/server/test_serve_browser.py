@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 pytestmark = [pytest.mark.medium, pytest.mark.web]
 
@@ -39,7 +39,7 @@ SUBMIT_FORM = """([action, fields]) => {
 
 
 @pytest.fixture(scope="module")
-def malicious_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def malicious_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server whose model has learned to translate everything into ATTACK."""
     folder = tmp_path_factory.mktemp("malicious-server")
     pairs = folder / "pairs.en-de.tsv"
@@ -74,7 +74,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(malicious_server: Served, browser: Browser) -> Iterator[Page]:
+def page(malicious_server: RunningServer, browser: Browser) -> Iterator[Page]:
     """The malicious server's page in a browser. After the test, the attack must not have run on it."""
     opened = browser.new_page(locale="en-GB")
     opened.set_default_timeout(30_000)
@@ -98,14 +98,16 @@ def test_the_page_shows_translations_as_text(page: Page) -> None:
     expect(page.locator("#result")).to_contain_text(ATTACK, timeout=TIMEOUT_MS)
 
 
-def test_the_page_without_javascript_shows_translations_as_text(page: Page, malicious_server: Served) -> None:
+def test_the_page_without_javascript_shows_translations_as_text(
+    page: Page, malicious_server: RunningServer
+) -> None:
     page.evaluate(SUBMIT_FORM, ["/", REQUEST])
     expect(page.locator("#result")).to_contain_text(ATTACK, timeout=TIMEOUT_MS)
     assert html.escape(ATTACK) in malicious_server.post_form("/", REQUEST).text
 
 
 @pytest.mark.parametrize("path", ["/translate", "/v1/translate", "/v1/translate/stream", "/v1/explain"])
-def test_api_responses_are_not_pages(page: Page, malicious_server: Served, path: str) -> None:
+def test_api_responses_are_not_pages(page: Page, malicious_server: RunningServer, path: str) -> None:
     answer = malicious_server.post(path, REQUEST)
     assert b"onerror" in answer.body
     assert answer.headers["content-type"] in ("application/json", "text/event-stream; charset=utf-8")
@@ -114,7 +116,9 @@ def test_api_responses_are_not_pages(page: Page, malicious_server: Served, path:
     expect(page.locator("body")).to_contain_text("onerror", timeout=TIMEOUT_MS)
 
 
-def test_translated_html_has_only_the_tags_that_were_sent(page: Page, malicious_server: Served) -> None:
+def test_translated_html_has_only_the_tags_that_were_sent(
+    page: Page, malicious_server: RunningServer
+) -> None:
     fields = {**REQUEST, "q": "<p>one <b>two</b></p>", "format": "html"}
     translated = malicious_server.post("/translate", fields).json["translatedText"]
     assert html.escape(ATTACK.split()[0]) in translated
@@ -126,7 +130,7 @@ def test_translated_html_has_only_the_tags_that_were_sent(page: Page, malicious_
 
 @pytest.mark.parametrize(("name", "data"), [("a.html", b"<p>one two</p>"), ("a.txt", b"one two")])
 def test_a_file_is_downloaded_and_never_shown(
-    page: Page, malicious_server: Served, tmp_path: Path, name: str, data: bytes
+    page: Page, malicious_server: RunningServer, tmp_path: Path, name: str, data: bytes
 ) -> None:
     address = malicious_server.post_file(name, data, source="en", target="de").json["translatedFileUrl"]
     with page.expect_download() as started:
@@ -151,11 +155,11 @@ def test_the_attention_page_shows_translations_as_text(page: Page) -> None:
 
 @pytest.mark.parametrize("without_javascript", [False, True])
 def test_the_layout_has_two_columns_on_wide_screens_and_never_overflows(
-    served: Served, browser: Browser, without_javascript: bool
+    shared_server: RunningServer, browser: Browser, without_javascript: bool
 ) -> None:
     context = browser.new_context(java_script_enabled=not without_javascript)
     opened = context.new_page()
-    opened.goto(served.url)
+    opened.goto(shared_server.url)
     for width in (320, 1100):
         opened.set_viewport_size({"width": width, "height": 800})
         source, target, text, result = (
@@ -177,11 +181,11 @@ PIVOT_NOTICE = {"en": "Translated through: German", "ko": "경유 언어: 독일
 
 @pytest.mark.parametrize(("locale", "language", "other"), [("en-GB", "en", "ko"), ("ko-KR", "ko", "en")])
 def test_the_page_shows_pivot_languages(
-    served: Served, browser: Browser, locale: str, language: str, other: str
+    shared_server: RunningServer, browser: Browser, locale: str, language: str, other: str
 ) -> None:
     """The notice appears for a text and for a file, in the language of the browser and in a chosen one."""
     opened = browser.new_page(locale=locale)
-    opened.goto(served.url)
+    opened.goto(shared_server.url)
     opened.select_option("#source", "en")
     opened.select_option("#target", "fr")
     opened.fill("#text", "one two")
@@ -201,11 +205,11 @@ def test_the_page_shows_pivot_languages(
     ("locale", "language", "button"), [("en-GB", "en", "Translate"), ("ko-KR", "ko", "번역")]
 )
 def test_the_page_works_without_javascript_in_a_browser(
-    served: Served, browser: Browser, locale: str, language: str, button: str
+    shared_server: RunningServer, browser: Browser, locale: str, language: str, button: str
 ) -> None:
     context = browser.new_context(locale=locale, java_script_enabled=False)
     opened = context.new_page()
-    opened.goto(served.url)
+    opened.goto(shared_server.url)
     expect(opened.locator("html")).to_have_attribute("lang", language)
     opened.select_option("#source", "en")
     opened.select_option("#target", "fr")

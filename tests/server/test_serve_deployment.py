@@ -25,7 +25,7 @@ from support.serve_process import Answer, serving_in_thread
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
@@ -117,11 +117,11 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
 
 
 @contextmanager
-def nginx(folder: Path, served: Served) -> Iterator[int]:
+def nginx(folder: Path, server: RunningServer) -> Iterator[int]:
     """Run nginx with the documented lines in front of a server; yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
-    block = example("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{served.port}")
+    block = example("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{server.port}")
     paths = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{path}_temp_path {folder}/{path};\n" for path in paths)
     user = "user root;" * (os.getuid() == 0)
@@ -185,7 +185,7 @@ def test_nginx_as_documented_passes_on_names_addresses_streams_and_bodies(
 ) -> None:
     limits = Limits(requests_per_minute=10)
     settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (NAME,), "limits": limits}
-    with serving_in_thread(tmp_path, model, **settings) as served, nginx(tmp_path, served) as port:
+    with serving_in_thread(tmp_path, model, **settings) as server, nginx(tmp_path, server) as port:
         # The page's own origin is allowed, and files have URLs under the public name.
         body = json.dumps(REQUEST).encode()
         assert ask(port, "/translate", body, Origin=f"http://{NAME}:{port}").status == 200

@@ -24,10 +24,10 @@ def test_a_model_that_only_ctranslate2_runs_is_served(tmp_path: Path) -> None:
     import_package(open_package(package), package, tmp_path / "model", ImportChoices())
     text = "six three one seven zero."
     expected = jumok.load(tmp_path / "model").translate([text])[0].text
-    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as served:
+    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as server:
         fields = {"q": text, "source": "en", "target": "ko"}
-        assert served.post("/translate", fields).json["translatedText"] == expected
-        marked = served.post("/translate", {**fields, "q": f"<b>{text}</b>", "format": "html"})
+        assert server.post("/translate", fields).json["translatedText"] == expected
+        marked = server.post("/translate", {**fields, "q": f"<b>{text}</b>", "format": "html"})
         assert marked.json["translatedText"] == f"<b>{expected}</b>"
 
 
@@ -36,8 +36,8 @@ def test_an_imported_model_is_served(tmp_path: Path) -> None:
     choices = ImportChoices(source_language="en", target_language="ko", code="ko")
     import_package(open_package(PACKAGE), PACKAGE, tmp_path / "model", choices)
     expected = jumok.load(tmp_path / "model", engine="torch").translate(["I go home."])[0].text
-    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as served:
+    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as server:
         fields = {"q": "I go home.", "source": "en", "target": "ko"}
-        assert served.post("/translate", fields).json["translatedText"] == expected
-        unknown = served.post("/translate", {**fields, "q": ">>xx<< I go home."})
+        assert server.post("/translate", fields).json["translatedText"] == expected
+        unknown = server.post("/translate", {**fields, "q": ">>xx<< I go home."})
         assert unknown.status == 200  # one client's unknown code is text: it must not fail a batch of others

@@ -75,8 +75,8 @@ def test_a_server_uses_the_shortlist_of_its_model(model: Path, tmp_path: Path) -
     not_bytes = range(260, 290)  # after 4 special tokens and 256 bytes
     store_shortlist(folder, Shortlist(tuple(not_bytes), {}).to_bytes(), {})
     text = "one two three"
-    with serving(tmp_path, folder, "--workers", "1", "--shortlist") as served:
-        answer = served.post("/translate", {"q": text, "source": "en", "target": "de"}).json["translatedText"]
+    with serving(tmp_path, folder, "--workers", "1", "--shortlist") as server:
+        answer = server.post("/translate", {"q": text, "source": "en", "target": "de"}).json["translatedText"]
     limited, unlimited = (
         jumok.load(folder, shortlist=shortlist).translate([text])[0].text for shortlist in (True, False)
     )

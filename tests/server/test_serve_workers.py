@@ -50,7 +50,7 @@ from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import Glossary, TermMatch
 from support.serve_models import make_digit_model, sentences
-from support.serve_process import Served, restored_logging, serving, serving_in_thread, wait_until
+from support.serve_process import RunningServer, restored_logging, serving, serving_in_thread, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -887,13 +887,15 @@ def test_a_worker_uses_the_shortlist_if_requested(model: Path, tmp_path: Path) -
 # --- Workers of a server, and what the server knows of them -------------------------------------------------
 
 
-def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(served: Served, model: Path) -> None:
+def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(
+    shared_server: RunningServer, model: Path
+) -> None:
     texts = sentences(500)
     translator = jumok.load(model)
     alone = [translator.translate([text])[0].text for text in texts]
 
     def ask(start: int) -> list[str]:
-        answer = served.post("/translate", {"q": texts[start::50], "source": "en", "target": "de"})
+        answer = shared_server.post("/translate", {"q": texts[start::50], "source": "en", "target": "de"})
         assert answer.status == 200, answer.text
         translated: list[str] = answer.json["translatedText"]
         return translated
@@ -906,33 +908,33 @@ def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(served: Served
 
 @pytest.mark.medium
 def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
-    with serving_in_thread(tmp_path, model, workers=1) as served:
-        [victim] = served.worker_pids()
+    with serving_in_thread(tmp_path, model, workers=1) as server:
+        [victim] = server.worker_pids()
         os.kill(victim, signal.SIGKILL)
-        answer = served.post("/translate", {"q": "one", "source": "en", "target": "de"})
+        answer = server.post("/translate", {"q": "one", "source": "en", "target": "de"})
         assert answer.status == 200
-        served.wait_for("worker_ready", 2)
-        assert "jumok_worker_deaths_total 1.0\n" in served.get("/metrics").text
-        assert victim not in served.worker_pids()
+        server.wait_for("worker_ready", 2)
+        assert "jumok_worker_deaths_total 1.0\n" in server.get("/metrics").text
+        assert victim not in server.worker_pids()
 
 
 @pytest.mark.medium
 def test_a_stopped_worker_is_replaced_in_time_for_its_batch(model: Path, tmp_path: Path) -> None:
     """The replacement once took a minute, during which /health said ok."""
-    with serving_in_thread(tmp_path, model, workers=1) as served, ThreadPoolExecutor(1) as clients:
-        [victim] = served.worker_pids()
+    with serving_in_thread(tmp_path, model, workers=1) as server, ThreadPoolExecutor(1) as clients:
+        [victim] = server.worker_pids()
         os.kill(victim, signal.SIGSTOP)
-        request = clients.submit(served.post, "/translate", {"q": "one", "source": "en", "target": "de"})
-        wait_until(lambda: served.get("/health").status == 503)
+        request = clients.submit(server.post, "/translate", {"q": "one", "source": "en", "target": "de"})
+        wait_until(lambda: server.get("/health").status == 503)
         assert request.result().status == 200
-        assert victim not in served.worker_pids()
-        [lost] = served.wait_for("worker_lost")
+        assert victim not in server.worker_pids()
+        [lost] = server.wait_for("worker_lost")
         assert (lost["pid"], lost["reason"]) == (victim, "no heartbeat")
-        assert served.get("/health").status == 200
-        [idle] = served.worker_pids()
+        assert server.get("/health").status == 200
+        [idle] = server.worker_pids()
         os.kill(idle, signal.SIGSTOP)
-        served.wait_for("worker_ready", 3)
-        assert idle not in served.worker_pids()
+        server.wait_for("worker_ready", 3)
+        assert idle not in server.worker_pids()
 
 
 HANGING_WORKER = """
@@ -963,11 +965,11 @@ def test_a_worker_whose_batch_hangs_is_replaced(
     monkeypatch.setattr("jumok.server.workers.pool.MAX_STANDSTILL", 1.0)
     monkeypatch.setattr("jumok.server.workers.pool.MAX_CPU_SECONDS", 1.0)
     monkeypatch.setattr("jumok.server.workers.pool.MAX_SLOWNESS", 0.0)
-    with serving_in_thread(tmp_path, model, workers=1) as served:
-        answer = served.post("/translate", {"q": "deadlock", "source": "en", "target": "de"})
+    with serving_in_thread(tmp_path, model, workers=1) as server:
+        answer = server.post("/translate", {"q": "deadlock", "source": "en", "target": "de"})
         assert (answer.status, "failed twice" in answer.text) == (503, True)
-        assert [lost["reason"] for lost in served.wait_for("worker_lost", 2)] == [reason] * 2
-        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert [lost["reason"] for lost in server.wait_for("worker_lost", 2)] == [reason] * 2
+        assert server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
 
 
 @pytest.mark.medium
@@ -979,11 +981,11 @@ def test_an_explanation_has_less_time_than_a_batch_and_is_not_tried_again(
     code = "import time; import jumok.server.workers.worker as w; w._explanation_service = {}; w.main()"
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code.format("lambda _: time.sleep(99)"))
     limits = Limits(question_timeout=0.5)
-    with serving_in_thread(tmp_path, model, workers=1, limits=limits) as served:
-        answer = served.post("/v1/explain", {"q": "one", "source": "en", "target": "de"})
+    with serving_in_thread(tmp_path, model, workers=1, limits=limits) as server:
+        answer = server.post("/v1/explain", {"q": "one", "source": "en", "target": "de"})
         assert (answer.status, "its worker was lost" in answer.text) == (503, True)
-        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
-        assert [lost["reason"] for lost in served.wait_for("worker_lost")] == ["TimeoutError"]
+        assert server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert [lost["reason"] for lost in server.wait_for("worker_lost")] == ["TimeoutError"]
 
 
 def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run() -> None:
@@ -1094,12 +1096,12 @@ def test_a_worker_that_writes_no_json_is_not_started(monkeypatch: pytest.MonkeyP
 @pytest.mark.medium
 def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
     """systemd sends SIGTERM to every process of a service; batches in progress must not be lost."""
-    with serving_in_thread(tmp_path, model, workers=1) as served:
-        [worker] = served.worker_pids()
+    with serving_in_thread(tmp_path, model, workers=1) as server:
+        [worker] = server.worker_pids()
         os.kill(worker, signal.SIGTERM)
-        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
-        assert served.worker_pids() == [worker]
-        assert not [line for line in served.events() if line["event"] == "worker_lost"]
+        assert server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert server.worker_pids() == [worker]
+        assert not [line for line in server.events() if line["event"] == "worker_lost"]
 
 
 @pytest.mark.parametrize("error", [ModelFolderError, OSError, EOFError, ValueError])
@@ -1136,12 +1138,12 @@ def test_restarts_of_a_failing_worker_back_off(
 def test_health_is_503_if_no_worker_can_be_started(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving_in_thread(tmp_path, folder, workers=1) as served:
-        assert served.get("/health").json == {"status": "ok"}
+    with serving_in_thread(tmp_path, folder, workers=1) as server:
+        assert server.get("/health").json == {"status": "ok"}
         (folder / "weights.safetensors").write_bytes(b"damaged")
-        os.kill(served.worker_pids()[0], signal.SIGKILL)
-        served.wait_for("worker_not_started")
-        answer = served.get("/health")
+        os.kill(server.worker_pids()[0], signal.SIGKILL)
+        server.wait_for("worker_not_started")
+        answer = server.get("/health")
         assert (answer.status, answer.json) == (503, {"error": "No worker is ready."})
         assert answer.headers["retry-after"] == "5"
 
@@ -1156,7 +1158,7 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
             stderr=stream,
         )
         with process:
-            starting = Served("http://127.0.0.1:1", log, process)
+            starting = RunningServer("http://127.0.0.1:1", log, process)
             starting.wait_for("loading")
             starting.signal(signal.SIGHUP)
             time.sleep(0.1)
@@ -1177,7 +1179,7 @@ def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
     with log.open("wb") as stream:
         command = [sys.executable, "-m", "jumok", "serve", str(model), "--port", str(port)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream) as process:
-            first = Served(f"http://127.0.0.1:{port}", log, process)
+            first = RunningServer(f"http://127.0.0.1:{port}", log, process)
             try:
                 first.wait_for("loading")
                 with restored_logging(), pytest.raises(SystemExit) as end:
@@ -1203,8 +1205,8 @@ def free_port() -> int:
 def test_a_lost_worker_is_replaced_and_every_request_is_answered(
     model: Path, tmp_path: Path, signal_number: int
 ) -> None:
-    with serving(tmp_path, model, "--workers", "2") as served:
-        victims = served.worker_pids()
+    with serving(tmp_path, model, "--workers", "2") as server:
+        victims = server.worker_pids()
         assert len(victims) == 2
         stop = threading.Event()
         statuses: list[int] = []
@@ -1212,71 +1214,71 @@ def test_a_lost_worker_is_replaced_and_every_request_is_answered(
         def ask(number: int) -> None:
             while not stop.is_set():
                 fields = {"q": sentences(16, seed=number), "source": "en", "target": "de"}
-                statuses.append(served.post("/translate", fields).status)
+                statuses.append(server.post("/translate", fields).status)
 
         with ThreadPoolExecutor(8) as clients:
             running = [clients.submit(ask, number) for number in range(8)]
             try:
                 time.sleep(1)
                 os.kill(victims[0], signal_number)
-                served.wait_for("worker_lost")
-                served.wait_for("worker_ready", 3)
+                server.wait_for("worker_lost")
+                server.wait_for("worker_ready", 3)
             finally:
                 stop.set()
             for future in running:
                 future.result()
         assert set(statuses) == {200}
-        assert victims[0] not in served.worker_pids()
-        assert len(served.worker_pids()) == 2
+        assert victims[0] not in server.worker_pids()
+        assert len(server.worker_pids()) == 2
 
 
 @pytest.mark.slow
 def test_sigterm_answers_accepted_requests_then_exits_with_0(model: Path, tmp_path: Path) -> None:
-    with serving(tmp_path, model, "--workers", "1") as served:
+    with serving(tmp_path, model, "--workers", "1") as server:
         texts = sentences(1000)
         answers: list[int] = []
 
         def ask(_: int) -> None:
-            answer = served.post("/translate", {"q": texts, "source": "en", "target": "de"})
+            answer = server.post("/translate", {"q": texts, "source": "en", "target": "de"})
             answers.append(len(answer.json["translatedText"]))
 
         with ThreadPoolExecutor(6) as clients:
             running = [clients.submit(ask, number) for number in range(6)]
-            wait_until(lambda: "jumok_open_requests 6.0\n" in served.get("/metrics").text)
-            code = served.stop()
+            wait_until(lambda: "jumok_open_requests 6.0\n" in server.get("/metrics").text)
+            code = server.stop()
             for future in running:
                 future.result()
         assert code == 0
         assert answers == [1000] * 6
-        assert served.events()[-1]["event"] == "drained"
-        assert not served.worker_pids()
+        assert server.events()[-1]["event"] == "drained"
+        assert not server.worker_pids()
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", served.port), timeout=5)
+            socket.create_connection(("127.0.0.1", server.port), timeout=5)
 
 
 @pytest.mark.slow
 def test_sigterm_resets_no_connection(model: Path, tmp_path: Path) -> None:
     for number in range(5):
-        with serving(tmp_path / str(number), model, "--workers", "1") as served:
+        with serving(tmp_path / str(number), model, "--workers", "1") as server:
             answered: list[int] = []
 
-            def ask(_: int, served: Served = served, answered: list[int] = answered) -> None:
+            def ask(_: int, server: RunningServer = server, answered: list[int] = answered) -> None:
                 fields = {"q": sentences(2), "source": "en", "target": "de"}
                 while True:
                     try:
-                        answered.append(served.post("/translate", fields).status)
+                        answered.append(server.post("/translate", fields).status)
                     except ConnectionRefusedError:  # the port is closed; a reset connection fails the test
                         return
 
             with ThreadPoolExecutor(16) as clients:
                 running = [clients.submit(ask, client) for client in range(16)]
                 time.sleep(1)
-                served.signal(signal.SIGTERM)
+                server.signal(signal.SIGTERM)
                 for future in running:
                     future.result()
             assert set(answered) == {200}
-            assert served.process is not None
-            assert served.process.wait(timeout=60) == 0
+            assert server.process is not None
+            assert server.process.wait(timeout=60) == 0
 
 
 @pytest.mark.slow
@@ -1285,33 +1287,33 @@ def test_sighup_reloads_the_models_without_dropping_a_request(
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving(tmp_path, folder, "--workers", "1") as served:
-        before = served.worker_pids()
+    with serving(tmp_path, folder, "--workers", "1") as server:
+        before = server.worker_pids()
         stop = threading.Event()
         statuses: list[int] = []
 
         def ask() -> None:
             fields = {"q": "one two", "source": "en", "target": "de"}
             while not stop.is_set():
-                statuses.append(served.post("/translate", fields).status)
+                statuses.append(server.post("/translate", fields).status)
                 time.sleep(0.05)
 
         with ThreadPoolExecutor(1) as clients:
             running = clients.submit(ask)
             try:
-                served.signal(signal.SIGHUP)
-                served.wait_for("reloaded")
+                server.signal(signal.SIGHUP)
+                server.wait_for("reloaded")
                 (folder / "weights.safetensors").write_bytes(b"damaged")
-                served.signal(signal.SIGHUP)
-                served.wait_for("reload_failed")
+                server.signal(signal.SIGHUP)
+                server.wait_for("reload_failed")
             finally:
                 stop.set()
             running.result()
         assert set(statuses) == {200}
-        after = served.worker_pids()
+        after = server.worker_pids()
         assert len(after) == 1
         assert not set(before) & set(after)
-        assert served.get("/health").status == 200
+        assert server.get("/health").status == 200
 
 
 def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
@@ -1374,38 +1376,38 @@ def test_a_replaced_model_folder_is_not_served_under_the_old_languages(
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving_in_thread(tmp_path, folder, workers=1) as served:
+    with serving_in_thread(tmp_path, folder, workers=1) as server:
         shutil.rmtree(folder)
         shutil.copytree(second_model, folder)
-        os.kill(served.worker_pids()[0], signal.SIGKILL)
-        served.wait_for("worker_not_started")
-        assert served.get("/health").status == 503
+        os.kill(server.worker_pids()[0], signal.SIGKILL)
+        server.wait_for("worker_not_started")
+        assert server.get("/health").status == 503
 
 
 @pytest.mark.medium
 def test_a_disconnected_client_leaves_the_queue(model: Path, tmp_path: Path) -> None:
-    with serving_in_thread(tmp_path, model) as served:
+    with serving_in_thread(tmp_path, model) as server:
         body = json.dumps({"q": sentences(1000), "source": "en", "target": "de"}).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
         connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
-        wait_until(lambda: "jumok_open_requests 1.0\n" in served.get("/metrics").text)
-        wait_until(lambda: "jumok_waiting_sentences 0.0\n" not in served.get("/metrics").text)
+        wait_until(lambda: "jumok_open_requests 1.0\n" in server.get("/metrics").text)
+        wait_until(lambda: "jumok_waiting_sentences 0.0\n" not in server.get("/metrics").text)
         connection.close()
-        wait_until(lambda: any(line.get("status") == 499 for line in served.events()))
-        metrics = served.get("/metrics").text
+        wait_until(lambda: any(line.get("status") == 499 for line in server.events()))
+        metrics = server.get("/metrics").text
         assert "jumok_open_requests 0.0\n" in metrics
         assert "jumok_waiting_sentences 0.0\n" in metrics
 
 
-def test_a_client_that_disconnects_from_a_stream_leaves_the_queue(served: Served) -> None:
+def test_a_client_that_disconnects_from_a_stream_leaves_the_queue(shared_server: RunningServer) -> None:
     body = json.dumps({"q": sentences(1000), "source": "en", "target": "de", "greedy": True}).encode()
     for size in (1, 5_000, 50_000):
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", shared_server.port, timeout=30)
         connection.request("POST", "/v1/translate/stream", body, {"Content-Type": "application/json"})
         assert connection.getresponse().read(size)
         connection.close()
     empty_queue = ("jumok_open_requests 0.0\n", "jumok_waiting_sentences 0.0\n")
-    wait_until(lambda: all(line in served.get("/metrics").text for line in empty_queue))
+    wait_until(lambda: all(line in shared_server.get("/metrics").text for line in empty_queue))
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_server_at_start(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 KEY, OTHER_KEY = "correct-horse-battery", "another-key-altogether"
@@ -32,7 +32,7 @@ CANARY = "canarytext"
 
 
 @pytest.fixture(scope="module")
-def guarded(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def guarded(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server that requires keys, and allows one foreign origin and one more host."""
     folder = tmp_path_factory.mktemp("guarded")
     keys = folder / "keys.txt"
@@ -44,9 +44,9 @@ def guarded(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD"])
-def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: str) -> None:
-    own_host = f"127.0.0.1:{served.port}"
-    hosts = {own_host: True, f"localhost:{served.port}": True, "[::1]:5000": True}
+def test_hosts_and_origins_are_checked_for_every_method(shared_server: RunningServer, method: str) -> None:
+    own_host = f"127.0.0.1:{shared_server.port}"
+    hosts = {own_host: True, f"localhost:{shared_server.port}": True, "[::1]:5000": True}
     evil = "evil.example"
     hosts |= dict.fromkeys((evil, f"127.0.0.1.{evil}", "10.0.0.5", "", f"127.0.0.1@{evil}"), False)
     origins = ["http://{host}", "https://{host}", None]
@@ -57,7 +57,7 @@ def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: 
         headers = {"Host": host, "Content-Type": "application/x-www-form-urlencoded"}
         if origin is not None:
             headers["Origin"] = origin.format(host=host)
-        answer = served.ask(method, path, body, headers)
+        answer = shared_server.request(method, path, body, headers)
         allowed = good and origin in origins
         expected = (405 if method == "OPTIONS" else 200) if allowed else 403
         assert answer.status == expected, (host, origin)
@@ -78,16 +78,16 @@ def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: 
 )
 @pytest.mark.parametrize("path", ["/attention/en_de/", "/health"])
 def test_other_sites_may_link_to_the_server_but_not_embed_it(
-    served: Served, path: str, site: str, mode: str, destination: str, status: int
+    shared_server: RunningServer, path: str, site: str, mode: str, destination: str, status: int
 ) -> None:
     """Once, an image on a foreign page could make a worker load torch."""
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
-    assert served.get(path, **headers).status == status
+    assert shared_server.get(path, **headers).status == status
 
 
-def test_an_allowed_origin_gets_its_own_name_back_and_no_credentials(guarded: Served) -> None:
+def test_an_allowed_origin_gets_its_own_name_back_and_no_credentials(guarded: RunningServer) -> None:
     origin = {"Origin": "https://friend.example"}
-    preflight = guarded.ask("OPTIONS", "/translate", headers=origin)
+    preflight = guarded.request("OPTIONS", "/translate", headers=origin)
     assert preflight.status == 204
     assert preflight.headers["access-control-allow-origin"] == "https://friend.example"
     assert "access-control-allow-credentials" not in preflight.headers
@@ -96,20 +96,20 @@ def test_an_allowed_origin_gets_its_own_name_back_and_no_credentials(guarded: Se
     assert guarded.get("/health", Host="mt.example.evil").status == 403
 
 
-def test_two_host_headers_or_two_origin_headers_are_refused(served: Served) -> None:
+def test_two_host_headers_or_two_origin_headers_are_refused(shared_server: RunningServer) -> None:
     import socket
 
-    own_host = f"127.0.0.1:{served.port}".encode()
+    own_host = f"127.0.0.1:{shared_server.port}".encode()
     for headers in (
         b"Host: %s\r\nOrigin: http://%s\r\nOrigin: http://evil.example" % (own_host, own_host),
         b"Host: %s\r\nHost: evil.example" % own_host,
     ):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
             connection.sendall(b"GET /health HTTP/1.1\r\n%s\r\nConnection: close\r\n\r\n" % headers)
             assert connection.recv(100).split()[1] in (b"403", b"400")
 
 
-def test_a_key_is_required_in_the_body_or_a_header(guarded: Served) -> None:
+def test_a_key_is_required_in_the_body_or_a_header(guarded: RunningServer) -> None:
     assert guarded.post("/translate", REQUEST).json == {"error": "Invalid API key"}
     assert guarded.post("/translate", {**REQUEST, "api_key": KEY + "x"}).status == 403
     assert guarded.post("/translate", {**REQUEST, "api_key": KEY}).status == 200
@@ -121,11 +121,11 @@ def test_a_key_is_required_in_the_body_or_a_header(guarded: Served) -> None:
     assert settings["keyRequired"] is True
 
 
-def test_a_key_in_the_url_is_ignored(guarded: Served) -> None:
-    assert guarded.ask("POST", f"/translate?q=one&source=en&target=de&api_key={KEY}").status == 403
+def test_a_key_in_the_url_is_ignored(guarded: RunningServer) -> None:
+    assert guarded.request("POST", f"/translate?q=one&source=en&target=de&api_key={KEY}").status == 403
 
 
-def test_each_key_has_its_own_rate_limit(guarded: Served) -> None:
+def test_each_key_has_its_own_rate_limit(guarded: RunningServer) -> None:
     answers = [guarded.post("/detect", {"q": "one", "api_key": KEY}) for _ in range(70)]
     refused = [answer for answer in answers if answer.status == 429]
     assert refused
@@ -134,13 +134,13 @@ def test_each_key_has_its_own_rate_limit(guarded: Served) -> None:
     assert guarded.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
 
 
-def test_no_text_and_no_key_is_in_the_log_or_the_metrics(guarded: Served) -> None:
+def test_no_text_and_no_key_is_in_the_log_or_the_metrics(guarded: RunningServer) -> None:
     key = {"Authorization": f"Bearer {OTHER_KEY}"}
     wrong = f"wrong-{CANARY}"
     guarded.post("/translate", {**REQUEST, "q": f"one {CANARY}", "api_key": OTHER_KEY})
     guarded.post("/translate", {**REQUEST, "q": CANARY, "source": CANARY, "format": CANARY}, **key)
     guarded.post("/translate", {**REQUEST, "q": CANARY, "api_key": wrong})
-    guarded.ask("POST", f"/translate?q={CANARY}&source=en&target=de&api_key={CANARY}")
+    guarded.request("POST", f"/translate?q={CANARY}&source=en&target=de&api_key={CANARY}")
     guarded.post("/v1/translate/stream", {**REQUEST, "q": f"one. {CANARY}"}, **key)
     wrong_change = {"kind": "silence", "site": "cross", "head": 99}
     requests = [
@@ -153,10 +153,10 @@ def test_no_text_and_no_key_is_in_the_log_or_the_metrics(guarded: Served) -> Non
     guarded.post_file(f"{CANARY}.txt", CANARY.encode(), source="en", target="de", api_key=OTHER_KEY)
     guarded.post_file(f"{CANARY}.po", CANARY.encode(), source=CANARY, target="de", api_key=wrong)
     guarded.post_form("/", {**REQUEST, "q": CANARY, "target": CANARY, "api_key": OTHER_KEY})
-    guarded.ask("GET", f"/{CANARY}/{CANARY}?{CANARY}={CANARY}")
-    guarded.ask(CANARY.upper(), f"/{CANARY}")
-    guarded.ask("POST", "/translate", CANARY.encode(), {"Content-Type": f"application/{CANARY}"})
-    guarded.ask("GET", "/health", headers={"Host": f"{CANARY}.example", "User-Agent": CANARY})
+    guarded.request("GET", f"/{CANARY}/{CANARY}?{CANARY}={CANARY}")
+    guarded.request(CANARY.upper(), f"/{CANARY}")
+    guarded.request("POST", "/translate", CANARY.encode(), {"Content-Type": f"application/{CANARY}"})
+    guarded.request("GET", "/health", headers={"Host": f"{CANARY}.example", "User-Agent": CANARY})
     log = guarded.log.read_text(encoding="utf-8")
     metrics = guarded.get("/metrics", **key)
     assert metrics.status == 200
@@ -168,21 +168,24 @@ def test_no_text_and_no_key_is_in_the_log_or_the_metrics(guarded: Served) -> Non
     assert {"request", "route", "status", "milliseconds"} <= guarded.events()[-1].keys()
 
 
-def test_wrong_keys_are_rate_limited_too(guarded: Served) -> None:
+def test_wrong_keys_are_rate_limited_too(guarded: RunningServer) -> None:
     guesses = [guarded.post("/detect", {"q": "one", "api_key": f"guess-{n}"}).status for n in range(70)]
     assert guesses[0] == 403
     assert 429 in guesses
     assert guarded.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
 
 
-def test_every_response_has_the_security_headers(served: Served) -> None:
-    for answer in (*map(served.get, ("/", "/health", "/nowhere")), served.post("/translate", REQUEST)):
+def test_every_response_has_the_security_headers(shared_server: RunningServer) -> None:
+    for answer in (
+        *map(shared_server.get, ("/", "/health", "/nowhere")),
+        shared_server.post("/translate", REQUEST),
+    ):
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
         assert answer.headers["x-request-id"]
         assert "server" not in answer.headers
-    policy = served.get("/").headers["content-security-policy"]
+    policy = shared_server.get("/").headers["content-security-policy"]
     assert "unsafe" not in policy
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page, Route
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
@@ -39,13 +39,13 @@ AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """English → German with a tag, and German → French."""
     first = make_digit_model(tmp_path_factory.mktemp("first"), "en", "de", tag="<polite>")
     second = make_digit_model(tmp_path_factory.mktemp("second"), "de", "fr")
-    with serving_in_thread(tmp_path_factory.mktemp("server"), first, second) as served:
-        served.post("/v1/translate", {"q": "one", "source": "en", "target": "de", "words": True})
-        yield served
+    with serving_in_thread(tmp_path_factory.mktemp("server"), first, second) as server:
+        server.post("/v1/translate", {"q": "one", "source": "en", "target": "de", "words": True})
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def open_page(server: Served, browser: Browser) -> Iterator[Callable[..., Page]]:
+def open_page(server: RunningServer, browser: Browser) -> Iterator[Callable[..., Page]]:
     """Yield a function that opens the page in a fresh context; an error of its script fails the test."""
     errors: list[str] = []
     contexts = []
@@ -97,7 +97,7 @@ def posts(page: Page) -> list[str]:
 
 
 def test_the_translation_is_that_of_the_api_and_aligned_words_are_highlighted(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     shown = translate(page, TWO_SENTENCES)
@@ -120,7 +120,7 @@ def test_the_translation_is_that_of_the_api_and_aligned_words_are_highlighted(
 
 
 def test_words_are_tinted_by_their_probability_unless_that_is_switched_off(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
@@ -137,7 +137,7 @@ def test_words_are_tinted_by_their_probability_unless_that_is_switched_off(
 
 
 def test_another_word_is_chosen_and_the_rest_is_rewritten(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
@@ -261,8 +261,8 @@ def test_a_stale_or_failed_translation_is_grey(tmp_path: Path, browser: Browser)
     page = browser.new_page(locale="ko-KR")
     page.set_default_timeout(TIMEOUT_MS)
     grey = re.compile(r"\bstale\b")
-    with serving_in_thread(tmp_path, model) as served:
-        page.goto(served.url)
+    with serving_in_thread(tmp_path, model) as server:
+        page.goto(server.url)
         shown = translate(page, "one two")
         expect(page.locator("#result")).not_to_have_class(grey)
         page.type("#text", " three")
@@ -278,7 +278,7 @@ def test_a_stale_or_failed_translation_is_grey(tmp_path: Path, browser: Browser)
 
 
 def test_the_text_survives_a_reload_and_is_in_the_address(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     shown = translate(page, "one 100% two")
@@ -406,7 +406,7 @@ def test_a_language_without_a_model_is_not_recognised(open_page: Callable[..., P
     expect(page.locator("#notice")).to_be_empty()
 
 
-def test_a_tag_stands_before_every_sentence_and_is_no_word_of_it(server: Served) -> None:
+def test_a_tag_stands_before_every_sentence_and_is_no_word_of_it(server: RunningServer) -> None:
     request = {"source": "en", "target": "de", "alignment": True}
     [tagged] = server.post("/v1/translate", {**request, "q": TWO_SENTENCES, "tags": ["<polite>"]}).json[
         "translations"
@@ -501,7 +501,7 @@ def test_theme_and_language_are_switched_and_remembered(open_page: Callable[...,
 
 
 def test_the_skip_link_leads_to_the_text_and_does_not_change_it(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     translate(page, "one two")
@@ -566,7 +566,9 @@ def test_a_download_that_is_refused_is_not_offered(open_page: Callable[..., Page
     expect(page.locator("#download")).to_be_hidden()
 
 
-def test_the_page_works_where_nothing_can_be_stored(server: Served, open_page: Callable[..., Page]) -> None:
+def test_the_page_works_where_nothing_can_be_stored(
+    server: RunningServer, open_page: Callable[..., Page]
+) -> None:
     page = open_page()
     page.add_init_script(
         "for (const name of ['localStorage', 'sessionStorage'])"

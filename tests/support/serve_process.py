@@ -52,7 +52,7 @@ class Answer:
 
 
 @dataclass
-class Served:
+class RunningServer:
     """A running server."""
 
     url: str
@@ -64,17 +64,17 @@ class Served:
         self.port = urlsplit(self.url).port or 0
 
     def get(self, path: str, **headers: str) -> Answer:
-        return self.ask("GET", path, headers=headers)
+        return self.request("GET", path, headers=headers)
 
     def post(self, path: str, fields: Mapping[str, Any], **headers: str) -> Answer:
         """Send fields as JSON."""
-        return self.ask(
+        return self.request(
             "POST", path, json.dumps(fields).encode(), {"Content-Type": "application/json", **headers}
         )
 
     def post_form(self, path: str, fields: Mapping[str, str], **headers: str) -> Answer:
         content_type = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self.ask("POST", path, urlencode(fields).encode(), {**content_type, **headers})
+        return self.request("POST", path, urlencode(fields).encode(), {**content_type, **headers})
 
     def post_file(self, name: str, data: bytes, *, path: str = "/translate_file", **fields: str) -> Answer:
         body = b"".join(
@@ -84,9 +84,9 @@ class Served:
         body += b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n' % name.encode()
         body += data + b"\r\n--x--\r\n"
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        return self.ask("POST", path, body, headers)
+        return self.request("POST", path, body, headers)
 
-    def ask(
+    def request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -141,7 +141,7 @@ def restored_logging() -> Iterator[None]:
 
 
 @contextmanager
-def serving_in_thread(folder: Path, *models: Path, **settings: Any) -> Iterator[Served]:
+def serving_in_thread(folder: Path, *models: Path, **settings: Any) -> Iterator[RunningServer]:
     """Run a server in a thread, where coverage sees it, with settings that the command line does not have."""
     log = folder / "log.jsonl"
     ready: queue.Queue[tuple[str, Callable[[], None]]] = queue.Queue()
@@ -156,14 +156,14 @@ def serving_in_thread(folder: Path, *models: Path, **settings: Any) -> Iterator[
         try:
             if not url:
                 running.result()
-            yield Served(url, log)
+            yield RunningServer(url, log)
         finally:
             drain()
             running.result(timeout=120)
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str | Path) -> Iterator[Served]:
+def serving(folder: Path, *arguments: str | Path) -> Iterator[RunningServer]:
     """Run `jumok serve ARGUMENTS` on a free port until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log.jsonl"
@@ -180,7 +180,7 @@ def serving(folder: Path, *arguments: str | Path) -> Iterator[Served]:
             line = process.stdout.readline().decode() if process.stdout else ""
             assert line.startswith("jumok serve: http"), log.read_text(encoding="utf-8")
             killer.cancel()
-            yield Served(line.split()[2], log, process)
+            yield RunningServer(line.split()[2], log, process)
         finally:
             killer.cancel()
             if process.poll() is None:
