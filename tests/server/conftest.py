@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
     from support.serve_process import RunningServer
 
-SERVER_FIXTURES = {"shared_server", "guarded", "strict", "malicious_server", "captioning"}
+SERVER_FIXTURES = {
+    "shared_server",
+    "server_with_keys",
+    "strict_server",
+    "malicious_server",
+    "captioning_server",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -42,9 +42,9 @@ MULTIPART = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
 def _ask_raw(port: int, *sent: bytes) -> bytes:
-    """Return everything the server sends until the connection ends.
+    """Send the parts one after the other. Return everything the server sends until the connection ends.
 
-    The server closes an idle connection after 10 s (`header_timeout`), so wait well longer than that.
+    The server closes an idle connection after 10 s (`header_timeout`), so the timeout here is much longer.
     """
     with socket.create_connection(("127.0.0.1", port), timeout=40) as connection:
         answer = b""
@@ -53,7 +53,7 @@ def _ask_raw(port: int, *sent: bytes) -> bytes:
                 connection.sendall(part)
             while chunk := connection.recv(65536):
                 answer += chunk
-        except ConnectionError:  # the server closed it while more was being sent
+        except ConnectionError:  # the server closed the connection while this client was still sending
             pass
         return answer
 
@@ -74,7 +74,7 @@ def test_a_body_over_the_limit_is_refused_before_it_is_sent(shared_server: Runni
 
 
 @pytest.mark.parametrize("path", ["/translate", "/nowhere"])
-def test_a_client_that_sends_a_large_body_without_reading_gets_the_error_too(
+def test_a_client_that_sends_all_of_a_large_body_before_reading_gets_the_error(
     shared_server: RunningServer, path: str
 ) -> None:
     for _ in range(3):
@@ -185,7 +185,7 @@ def test_the_number_of_headers_has_a_limit(shared_server: RunningServer) -> None
 
 
 @pytest.mark.parametrize(
-    "begun",
+    "beginning",
     [
         b"GET /health HTTP/1.1\r\nX: ",
         b"GET /health HTTP/1.1\r\nX",
@@ -195,10 +195,10 @@ def test_the_number_of_headers_has_a_limit(shared_server: RunningServer) -> None
     ],
 )
 def test_an_endless_request_is_cut_off_and_others_are_served(
-    shared_server: RunningServer, begun: bytes
+    shared_server: RunningServer, beginning: bytes
 ) -> None:
     with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
-        connection.sendall(begun.replace(b"\r\n", b"\r\nHost: localhost\r\n", 1))
+        connection.sendall(beginning.replace(b"\r\n", b"\r\nHost: localhost\r\n", 1))
         with pytest.raises(ConnectionError):
             connection.sendall(b"x" * 20_000_000)
     assert shared_server.get("/health").status == 200
@@ -215,11 +215,13 @@ def test_part_of_a_request_may_arrive_with_the_previous_body(shared_server: Runn
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-def _stream_request(version: str, sentences: int) -> bytes:
-    fields = {"q": "one two. " * sentences, "source": "en", "target": "de"}
+def _stream_request(http_version: str, sentence_count: int) -> bytes:
+    """Return the bytes of a request for an event stream."""
+    fields = {"q": "one two. " * sentence_count, "source": "en", "target": "de"}
     body = json.dumps(fields).encode()
     head = (
-        f"POST /v1/translate/stream HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"POST /v1/translate/stream HTTP/{http_version}\r\n"
+        "Host: localhost\r\nContent-Type: application/json\r\n"
     )
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
@@ -452,7 +454,7 @@ def test_only_cached_files_can_be_downloaded(shared_server: RunningServer, name:
 
 
 @pytest.mark.parametrize("name", ["a.exe", "a.bin", "a.txt.zip", "a."])
-def test_other_types_of_files_are_refused(shared_server: RunningServer, name: str) -> None:
+def test_files_of_unknown_types_are_refused(shared_server: RunningServer, name: str) -> None:
     answer = shared_server.post_file(name, b"one", source="en", target="de")
     assert answer.status == 400
     suffixes = ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS)
@@ -475,7 +477,7 @@ def test_a_file_that_is_not_utf_8_is_refused(shared_server: RunningServer) -> No
 
 
 @pytest.fixture(scope="module")
-def strict(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def strict_server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with short timeouts and low limits."""
     limits = Limits(
         header_timeout=1.0,
@@ -488,23 +490,23 @@ def strict(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ru
         yield server
 
 
-def test_slow_clients_are_disconnected_and_others_do_not_wait(strict: RunningServer) -> None:
-    slow = [socket.create_connection(("127.0.0.1", strict.port), timeout=60) for _ in range(100)]
+def test_slow_clients_are_disconnected_and_others_do_not_wait(strict_server: RunningServer) -> None:
+    slow = [socket.create_connection(("127.0.0.1", strict_server.port), timeout=60) for _ in range(100)]
     try:
         for number, connection in enumerate(slow):
             connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"[: 20 + number % 20])
-        reused_connection = socket.create_connection(("127.0.0.1", strict.port), timeout=60)
+        reused_connection = socket.create_connection(("127.0.0.1", strict_server.port), timeout=60)
         slow.append(reused_connection)
         reused_connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b" 200 " in reused_connection.recv(4096)
         reused_connection.sendall(b"GET /hea")  # part of a request after a complete one
-        incomplete_body = socket.create_connection(("127.0.0.1", strict.port), timeout=60)
+        incomplete_body = socket.create_connection(("127.0.0.1", strict_server.port), timeout=60)
         slow.append(incomplete_body)
         incomplete_body.sendall(
             b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nq="
         )
-        assert strict.get("/health").status == 200
-        assert strict.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert strict_server.get("/health").status == 200
+        assert strict_server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
         assert b" 408 " in incomplete_body.recv(4096)
         for connection in slow[:-1]:
             while connection.recv(4096):  # until the server closes it; a timeout fails the test
@@ -514,8 +516,8 @@ def test_slow_clients_are_disconnected_and_others_do_not_wait(strict: RunningSer
             connection.close()
 
 
-def _send_refused_headers(connection: socket.socket) -> None:
-    """Send headers that are refused; the body is not sent yet."""
+def _send_headers_that_get_404(connection: socket.socket) -> None:
+    """Send the headers of a request to an unknown path, without its body, and read the response."""
     connection.sendall(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
     answer = b""
     while not answer.endswith(b"}"):
@@ -524,26 +526,28 @@ def _send_refused_headers(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("rest", [b"q", b"q=one two", b"q=one twoGET /hea"])
-def test_a_refused_client_that_stops_sending_is_disconnected(strict: RunningServer, rest: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as connection:
-        _send_refused_headers(connection)
+def test_a_refused_client_that_stops_sending_is_disconnected(
+    strict_server: RunningServer, rest: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) as connection:
+        _send_headers_that_get_404(connection)
         connection.sendall(rest)
         assert connection.recv(4096) == b""
 
 
-def test_the_body_of_a_refused_request_does_not_end_its_connection(strict: RunningServer) -> None:
-    with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as connection:
-        _send_refused_headers(connection)
+def test_the_body_of_a_refused_request_does_not_end_its_connection(strict_server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) as connection:
+        _send_headers_that_get_404(connection)
         connection.sendall(b"q=one two")
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b" 200 " in connection.recv(4096)
 
 
-def test_a_client_that_does_not_read_responses_is_disconnected(strict: RunningServer) -> None:
+def test_a_client_that_does_not_read_responses_is_disconnected(strict_server: RunningServer) -> None:
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
-        connection.connect(("127.0.0.1", strict.port))
+        connection.connect(("127.0.0.1", strict_server.port))
         connection.sendall(b"GET /spec HTTP/1.1\r\nHost: localhost\r\n\r\n" * 16)
         with pytest.raises(ConnectionError):
             _send_for_seconds(connection, 60)
@@ -556,11 +560,11 @@ def _send_for_seconds(connection: socket.socket, seconds: float) -> None:
         time.sleep(0.1)
 
 
-def test_connections_over_the_limit_get_503(strict: RunningServer) -> None:
-    accepted = [socket.create_connection(("127.0.0.1", strict.port), timeout=10) for _ in range(110)]
+def test_connections_over_the_limit_get_503(strict_server: RunningServer) -> None:
+    accepted = [socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) for _ in range(110)]
     try:
         answer = b""
-        with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as late:
+        with socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) as late:
             while chunk := late.recv(4096):
                 answer += chunk
     finally:
@@ -579,14 +583,14 @@ def test_the_limit_of_open_files_is_raised_or_connections_are_limited() -> None:
         "print(allow_connections(500))\n"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], allow_connections(2000))"
     )
-    ran = subprocess.run(python_command(code), capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["500", "628", "872"]  # 128 files are reserved
+    result = subprocess.run(python_command(code), capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["500", "628", "872"]  # 128 files are reserved
 
 
-def test_a_full_queue_refuses_requests_with_retry_after(strict: RunningServer) -> None:
+def test_a_full_queue_refuses_requests_with_retry_after(strict_server: RunningServer) -> None:
     fields = {"q": sentences(100), "source": "en", "target": "de"}
     with ThreadPoolExecutor(20) as clients:
-        answers = list(clients.map(lambda _: strict.post("/translate", fields), range(60)))
+        answers = list(clients.map(lambda _: strict_server.post("/translate", fields), range(60)))
     refused = [answer for answer in answers if answer.status == 503]
     assert {answer.status for answer in answers} == {200, 503}
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
@@ -594,28 +598,28 @@ def test_a_full_queue_refuses_requests_with_retry_after(strict: RunningServer) -
     assert all(len(answer.json["translatedText"]) == 100 for answer in answers if answer.status == 200)
 
 
-def test_all_bodies_together_have_a_limit_and_release_their_bytes() -> None:
+def test_all_request_bodies_together_have_a_limit_and_release_their_bytes() -> None:
     async def run() -> None:
         limits = Limits(max_total_body_bytes=100, max_body_bytes=60)
         budget = BodyMemoryBudget(limits)
         scope = {"type": "http", "headers": []}
 
-        def sending(*chunks: bytes) -> Callable[[], Awaitable[dict[str, object]]]:
-            left = list(chunks)
+        def receiver_of(*chunks: bytes) -> Callable[[], Awaitable[dict[str, object]]]:
+            remaining = list(chunks)
 
             async def receive() -> dict[str, object]:
-                return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+                return {"type": "http.request", "body": remaining.pop(0), "more_body": bool(remaining)}
 
             return receive
 
-        first = await read_body(scope, sending(b"x" * 30, b"x" * 30), limits, budget)
+        first = await read_body(scope, receiver_of(b"x" * 30, b"x" * 30), limits, budget)
         for chunks, status in (((b"x" * 50,), 503), ((b"x" * 30, b"x" * 31), 413)):
             with pytest.raises(HTTPException) as refused:
-                await read_body(scope, sending(*chunks), limits, budget)
+                await read_body(scope, receiver_of(*chunks), limits, budget)
             assert refused.value.status_code == status
         budget.release(len(first))
-        await read_body(scope, sending(b"x" * 60), limits, budget)
-        await read_body(scope, sending(b"x" * 40), limits, budget)
+        await read_body(scope, receiver_of(b"x" * 60), limits, budget)
+        await read_body(scope, receiver_of(b"x" * 40), limits, budget)
 
     asyncio.run(run())
 
@@ -629,12 +633,12 @@ def test_the_bytes_of_a_body_are_reserved_until_a_stream_has_ended() -> None:
         body_budget=budget,
         thread_slot=ThreadSlot(),
     )
-    refused: list[int] = []
+    refusal_statuses: list[int] = []
 
     async def chunks() -> AsyncIterator[bytes]:
         with pytest.raises(HTTPException) as error:
             budget.reserve(15)
-        refused.append(error.value.status_code)
+        refusal_statuses.append(error.value.status_code)
         yield b"end"
 
     async def handler(_: ApiRequest) -> Response:
@@ -655,5 +659,5 @@ def test_the_bytes_of_a_body_are_reserved_until_a_stream_has_ended() -> None:
         "app": SimpleNamespace(service=service),
     }
     asyncio.run(Endpoint(handler)(scope, receive, send))  # type: ignore[arg-type]
-    assert refused == [503]
+    assert refusal_statuses == [503]
     budget.reserve(15)

@@ -22,7 +22,7 @@ REQUEST = {"q": "one two three", "source": "en", "target": "de"}
 
 @pytest.fixture(scope="module")
 def expected(model: Path) -> dict[str, str]:
-    """What the library makes of some texts: text → translation."""
+    """The library's translations of some texts: text → translation."""
     texts = ["one two three", "four five", "nine"]
     return {translation.source: translation.text for translation in jumok.load(model).translate(texts)}
 
@@ -55,7 +55,8 @@ def test_fields_are_read_from_json_forms_multipart_and_the_query(
 def test_an_array_gives_an_array_in_order(shared_server: RunningServer, expected: dict[str, str]) -> None:
     answer = shared_server.post("/translate", {**REQUEST, "q": list(expected), "alternatives": 1}).json
     assert answer["translatedText"] == list(expected.values())
-    assert [isinstance(others, list) and len(others) <= 1 for others in answer["alternatives"]] == [True] * 3
+    assert len(answer["alternatives"]) == 3
+    assert all(isinstance(others, list) and len(others) <= 1 for others in answer["alternatives"])
 
 
 def test_the_source_language_is_detected(shared_server: RunningServer) -> None:
@@ -64,8 +65,8 @@ def test_the_source_language_is_detected(shared_server: RunningServer) -> None:
     many = shared_server.post(
         "/translate", {**REQUEST, "q": ["the house is on the hill", "wo ist der Hund"], "source": "auto"}
     ).json
-    assert [found["language"] for found in many["detectedLanguage"]] == ["en", "de"]
-    assert many["translatedText"][1] == "wo ist der Hund"  # it is in the target language already
+    assert [detected["language"] for detected in many["detectedLanguage"]] == ["en", "de"]
+    assert many["translatedText"][1] == "wo ist der Hund"  # the text is already in the target language
     [best, *_] = shared_server.post("/detect", {"q": "das ist nicht der Hund"}).json
     assert best["language"] == "de"
     assert 0 < best["confidence"] <= 100
@@ -76,7 +77,7 @@ def test_a_language_without_a_model_is_not_recognised(shared_server: RunningServ
     answer = shared_server.post("/translate", {**REQUEST, "q": arabic, "source": "auto"})
     assert answer.status == 400
     assert "not recognised" in answer.json["error"]
-    assert {found["confidence"] for found in shared_server.post("/detect", {"q": arabic}).json} == {0}
+    assert {detected["confidence"] for detected in shared_server.post("/detect", {"q": arabic}).json} == {0}
     assert shared_server.post("/translate", {**REQUEST, "q": "12:30", "source": "auto"}).status == 200
 
 
@@ -167,7 +168,7 @@ def test_languages_settings_health_and_metrics(shared_server: RunningServer) -> 
     settings = shared_server.get("/frontend/settings").json
     assert settings["language"]["source"] == {"code": "en", "name": "English"}
     assert settings["charLimit"] == 100_000
-    assert settings["supportedFilesFormat"] == [each.suffix for each in DOCUMENT_FORMATS]
+    assert settings["supportedFilesFormat"] == [known_format.suffix for known_format in DOCUMENT_FORMATS]
     assert shared_server.get("/health").json == {"status": "ok"}
     shared_server.post("/translate", REQUEST)
     metrics = shared_server.get("/metrics")
@@ -218,7 +219,7 @@ def test_the_client_deep_translator_works_unchanged(
 
 
 def test_requests_as_mastodon_sends_them_work(shared_server: RunningServer) -> None:
-    """Mastodon without a key sends a null `api_key`. Other clients send an empty `format`: it means text."""
+    """Mastodon without a key sends a null `api_key`. An empty `format`, as of other clients, means text."""
     fields = {"q": ["<p>one two</p>"], "source": "auto", "target": "de", "format": "html", "api_key": None}
     answer = shared_server.post("/translate", fields)
     assert answer.status == 200, answer.text

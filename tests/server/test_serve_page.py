@@ -1,4 +1,4 @@
-"""The pages of a server: to translate on without JavaScript, and the live attention page."""
+"""The pages of a server: the translation page without JavaScript, and the live attention page."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_page_without_javascript_shows_pivot_languages(shared_server: Runnin
         assert notice in shared_server.post_form("/", {**request, "source": "en", "target": target}).text
 
 
-def test_the_attention_page_is_live(shared_server: RunningServer) -> None:
+def test_the_attention_page_and_its_requests_are_answered(shared_server: RunningServer) -> None:
     page = shared_server.post_form("/attention/en_de/", {"q": "one </script> two", "source": "auto"})
     assert page.status == 200
     assert '"sentence": "one \\u003c/script> two"' in page.text
@@ -73,6 +73,6 @@ def test_the_attention_page_is_live(shared_server: RunningServer) -> None:
         assert "attention weights; at most 4,000,000 are allowed" in large.json["error"]
         unused = shared_server.post(f"/attention/en_de/{operation}", {**request, "unused": "x" * 70_000})
         assert (unused.status, "65,536" in unused.json["error"]) == (413, True)
-    assert shared_server.post("/attention/en_de/explain", request).status == 200  # the worker is still there
+    assert shared_server.post("/attention/en_de/explain", request).status == 200  # the worker still runs
     tags_of_models = '"models": {"en_de": [], "de_fr": []}'
     assert html.escape(tags_of_models) in shared_server.get("/").text

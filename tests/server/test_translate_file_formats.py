@@ -1,4 +1,4 @@
-"""/translate_file with a Word document, an HTML page and messages; a zip bomb is refused."""
+"""/translate_file translates Word documents, workbooks, HTML and message files, and refuses a zip bomb."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def test_a_word_document_is_translated(shared_server: RunningServer) -> None:
     with zipfile.ZipFile(io.BytesIO(_translate_file(shared_server, "a.docx", output.getvalue()))) as archive:
         document = archive.read("word/document.xml").decode()
     expected = shared_server.post("/translate", {"q": "one two three", "source": "en", "target": "de"}).json
-    # This model has learnt nothing; XML cannot contain the control characters that it may produce.
+    # The untrained model may produce control characters, which XML cannot contain.
     assert f"<w:t>{''.join(filter(str.isprintable, expected['translatedText']))}</w:t>" in document
     assert "one two three" not in document
 
 
-def test_cells_that_formulas_need_are_named(shared_server: RunningServer) -> None:
+def test_a_note_names_the_cells_that_a_formula_compares(shared_server: RunningServer) -> None:
     formula = '<worksheet><c r="B1"><f>COUNTIF(A:A,"one")</f></c></worksheet>'
     data = make_xlsx("<si><t>one</t></si><si><t>two</t></si>", **{"worksheets/sheet1": formula})
     [note] = shared_server.post_file("a.xlsx", data, source="en", target="de").json["notes"]

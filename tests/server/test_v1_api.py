@@ -75,19 +75,22 @@ def test_candidates_are_other_words_with_the_rest_of_the_translation(shared_serv
     request = {"q": "one two three", "source": "en", "target": "de"}
     text = shared_server.post("/v1/translate", request).json["translations"][0]["text"]
     prefix = split_words(text)[0]
-    found = shared_server.post("/v1/candidates", {**request, "prefix": prefix, "count": 3}).json["candidates"]
-    assert 0 < len(found) <= 3
-    for candidate in found:
+    candidates = shared_server.post("/v1/candidates", {**request, "prefix": prefix, "count": 3}).json[
+        "candidates"
+    ]
+    assert 0 < len(candidates) <= 3
+    for candidate in candidates:
         words = split_words(candidate["text"])
         assert words[:2] == [prefix, candidate["word"]]
         assert candidate["words"][1]["probability"] == candidate["probability"]
         assert all(request["q"][slice(*link["source"])] for link in candidate["alignment"])
-    spaced = shared_server.post("/v1/candidates", {**request, "prefix": f"{prefix} ", "count": 3}).json[
-        "candidates"
-    ]
-    assert spaced == found, "a space at the end of the prefix changed the candidates"
-    two = shared_server.post("/v1/candidates", {**request, "q": "One two three. Four five six seven."})
-    assert (two.status, two.json["error"].startswith("q has 2 sentences.")) == (409, True)
+    with_space = shared_server.post("/v1/candidates", {**request, "prefix": f"{prefix} ", "count": 3})
+    assert with_space.json["candidates"] == candidates
+    two_sentences = shared_server.post(
+        "/v1/candidates", {**request, "q": "One two three. Four five six seven."}
+    )
+    assert two_sentences.status == 409
+    assert two_sentences.json["error"].startswith("q has 2 sentences.")
     refused = shared_server.post("/v1/candidates", {**request, "target": "fr"})
     assert (refused.status, "no single model" in refused.json["error"]) == (400, True)
 
@@ -97,7 +100,7 @@ def test_a_tag_that_the_model_lacks_is_refused(shared_server: RunningServer) -> 
         answer = shared_server.post(path, {"q": "one", "source": "en", "target": "de", "tags": ["<rude>"]})
         assert answer.status == 400
         assert "has no tag '<rude>'. It has no tags" in answer.json["error"]
-    for path in ("/v1/translate", "/v1/translate/stream"):  # also where nothing is translated
+    for path in ("/v1/translate", "/v1/translate/stream"):  # tags are checked even if nothing is translated
         answer = shared_server.post(path, {"q": "one", "source": "de", "target": "de", "tags": "<rude>"})
         assert answer.status == 400
         assert "this server has no tag '<rude>'. It has no tags" in answer.json["error"]
@@ -126,7 +129,7 @@ def test_a_stream_reports_the_progress_of_a_file(shared_server: RunningServer) -
 
 def test_sentences_of_a_stream_have_their_spans_in_the_text(shared_server: RunningServer) -> None:
     text = "  One two.  Three four.\n\nfive\n"
-    events = stream(shared_server, q=text)
+    events = stream_events(shared_server, q=text)
     sentences = [data for name, data in events if name == "sentence"]
     assert [text[slice(*data["span"])] for data in sentences] == ["One two.", "Three four.", "five"]
     [whole] = [data["text"] for name, data in events if name == "text"]
@@ -134,8 +137,8 @@ def test_sentences_of_a_stream_have_their_spans_in_the_text(shared_server: Runni
     assert whole == joined + text[sentences[-1]["span"][1] :]
 
 
-def stream(server: RunningServer, **fields: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Return the events of a stream with their names."""
+def stream_events(server: RunningServer, **fields: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Return the name and the data of each event of a stream."""
     answer = server.post("/v1/translate/stream", {**REQUEST, **fields})
     assert answer.headers["content-type"].startswith("text/event-stream")
     events = [event.split("\n") for event in answer.text.strip().split("\n\n")]
@@ -143,7 +146,7 @@ def stream(server: RunningServer, **fields: Any) -> list[tuple[str, dict[str, An
 
 
 def test_a_stream_has_one_event_per_sentence(shared_server: RunningServer, model: Path) -> None:
-    events = stream(shared_server, q=["one two three. Four five six.\nseven", "...", "eight"])
+    events = stream_events(shared_server, q=["one two three. Four five six.\nseven", "...", "eight"])
     assert [name for name, _ in events] == ["sentence"] * 3 + ["text", "text", "sentence", "text", "done"]
     expected = jumok.load(model).translate(["one two three.", "Four five six.", "seven", "eight"])
     sentences = [data for name, data in events if name == "sentence"]
@@ -151,7 +154,7 @@ def test_a_stream_has_one_event_per_sentence(shared_server: RunningServer, model
     assert [(data["index"], data["sentence"]) for data in sentences] == [(0, 0), (0, 1), (0, 2), (2, 0)]
 
 
-def test_a_stream_has_each_whole_text_too(shared_server: RunningServer) -> None:
+def test_a_stream_has_an_event_with_each_whole_text(shared_server: RunningServer) -> None:
     for fields in ({"source": "en"}, {"source": "auto"}, {"source": "en", "target": "en"}):
         request = {
             **REQUEST,
@@ -159,7 +162,7 @@ def test_a_stream_has_each_whole_text_too(shared_server: RunningServer) -> None:
             **fields,
         }
         whole = shared_server.post("/v1/translate", request).json["translations"]
-        streamed = [data["text"] for name, data in stream(shared_server, **request) if name == "text"]
+        streamed = [data["text"] for name, data in stream_events(shared_server, **request) if name == "text"]
         assert streamed == [translation["text"] for translation in whole]
 
 
@@ -171,7 +174,7 @@ def test_a_proxy_is_asked_not_to_buffer_a_stream(shared_server: RunningServer) -
 
 def test_a_greedy_stream_has_events_with_partial_texts(shared_server: RunningServer, model: Path) -> None:
     [expected] = jumok.load(model).translate(["one two three four five"], beam=1)
-    events = stream(shared_server, q="one two three four five", greedy=True)
+    events = stream_events(shared_server, q="one two three four five", greedy=True)
     *partial, sentence, text, done = events
     assert [name for name, _ in partial] == ["partial"] * len(partial)
     assert [sentence[0], text[0], done[0]] == ["sentence", "text", "done"]
@@ -186,14 +189,18 @@ def test_a_greedy_stream_has_events_with_partial_texts(shared_server: RunningSer
 
 
 def test_a_stream_names_pivots_and_detected_languages(shared_server: RunningServer) -> None:
-    events = stream(shared_server, target="fr", greedy=True)
+    events = stream_events(shared_server, target="fr", greedy=True)
     assert events[-2][1]["pivot"] == ["de"]
-    mixed = stream(shared_server, q=["the house is on the hill", "das ist nicht der Hund"], source="auto")
+    mixed = stream_events(
+        shared_server, q=["the house is on the hill", "das ist nicht der Hund"], source="auto"
+    )
     assert [data["source"] for name, data in mixed if name == "text"] == ["en", "de"]
     assert [data["text"] for name, data in mixed if name == "sentence"][1] == "das ist nicht der Hund"
 
 
-def test_an_explanation_equals_that_of_the_library(shared_server: RunningServer, model: Path) -> None:
+def test_an_explanation_over_http_equals_that_of_the_library(
+    shared_server: RunningServer, model: Path
+) -> None:
     from jumok.analysis.changes import Silence
 
     request = {"q": "one two three", "source": "en", "target": "de"}
@@ -206,8 +213,8 @@ def test_an_explanation_equals_that_of_the_library(shared_server: RunningServer,
     expected = explain(translator, "one two three", edit=Silence("cross", 0, 1))
     assert changed.text == expected.text
     assert changed.score == pytest.approx(expected.score, abs=1e-3)
-    given = shared_server.post("/v1/explain", {**request, "translation": "vier neun"}).json
-    assert given["target"]["text"] == "vier neun"
+    with_translation = shared_server.post("/v1/explain", {**request, "translation": "vier neun"}).json
+    assert with_translation["target"]["text"] == "vier neun"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +249,7 @@ def test_the_openapi_document_matches_the_server(model: Path, second_model: Path
     with serving(tmp_path, model, second_model, "--workers", "1", "--requests-per-minute", "0") as server:
         arguments = ["--checks", "all", "--max-examples", "10", "--seed", "1", "--request-timeout", "60"]
         program = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()"]
-        ran = subprocess.run(
+        result = subprocess.run(
             [*program, "run", f"{server.url}/spec", *arguments],
             capture_output=True,
             text=True,
@@ -251,5 +258,5 @@ def test_the_openapi_document_matches_the_server(model: Path, second_model: Path
             cwd=tmp_path,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "language_hooks", "PYTHONPATH": str(tmp_path)},
         )
-        assert ran.returncode == 0, ran.stdout + ran.stderr
-        assert "No issues found" in ran.stdout
+        assert result.returncode == 0, result.stdout + result.stderr
+        assert "No issues found" in result.stdout
