@@ -1,4 +1,4 @@
-"""Captions over HTTP equal those of `jumok translate`; requests that cannot be answered are refused."""
+"""Captions over HTTP equal the captions of `jumok translate`. Invalid requests for captions are refused."""
 
 from __future__ import annotations
 

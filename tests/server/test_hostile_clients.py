@@ -238,7 +238,7 @@ def test_http_1_0_gets_a_stream_as_one_body(shared_server: RunningServer) -> Non
 
 def test_an_error_is_not_written_into_a_response_that_has_started(shared_server: RunningServer) -> None:
     with socket.socket() as connection:
-        # A small buffer, so that the server has to wait for the client.
+        # The buffer is small, so that the server has to wait for the client.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
         connection.connect(("127.0.0.1", shared_server.port))
@@ -368,7 +368,7 @@ def test_the_error_for_a_long_text_names_its_size(shared_server: RunningServer) 
 
 
 def test_a_large_form_does_not_stop_the_other_requests() -> None:
-    """2 MB of `%41` take a third of a second to decode; meanwhile the event loop must keep running."""
+    """2 MB of `%41` take a third of a second to decode. Meanwhile the event loop must continue to run."""
 
     async def run() -> int:
         scope = {"type": "http", "query_string": b"", "headers": [(b"content-type", FORM.encode())]}

@@ -205,7 +205,7 @@ def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
             text = b"x" * (size - len(b'{"q": ""}'))
             large = post(port, "/translate", b'{"q": "%b"}' % text, "127.0.0.4")
             assert large.status == status
-        # Each client has its own rate limit, whatever address it claims.
+        # Each client has a rate limit of its own. The address in X-Forwarded-For does not change this.
         for address in ("127.0.0.5", "127.0.0.6"):
             statuses = [
                 post(port, "/detect", b'{"q": "one"}', address, **{"X-Forwarded-For": f"10.0.0.{n}"}).status

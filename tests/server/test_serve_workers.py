@@ -402,16 +402,16 @@ def test_errors_of_withdrawn_sentences_are_not_logged(caplog: pytest.LogCaptureF
 # --- Fairness -----------------------------------------------------------------------------------------------
 
 
-async def work_for(queue: WorkQueue, batches: int, letters_per_second: float) -> list[list[PendingSentence]]:
-    """Take and complete batches as a worker of this speed does."""
-    taken = []
-    for _ in range(batches):
+async def work_for(queue: WorkQueue, count: int, letters_per_second: float) -> list[list[PendingSentence]]:
+    """Take and complete `count` batches as a worker of this speed does. Return the batches."""
+    batches = []
+    for _ in range(count):
         batch = await queue.take()
         assert isinstance(batch, list)
         seconds = sum(len(sentence.text) + SENTENCE_SIZE for sentence in batch) / letters_per_second
         queue.complete(batch, seconds, seconds)
-        taken.append(batch)
-    return taken
+        batches.append(batch)
+    return batches
 
 
 def test_a_modest_client_is_served_next_however_many_sentences_a_greedy_client_has_queued() -> None:
@@ -736,7 +736,7 @@ def test_a_request_that_turns_out_to_be_too_large_ends_with_an_error() -> None:
     asyncio.run(run())
 
 
-def test_a_busy_machine_makes_the_server_busy_and_no_request_too_large() -> None:
+def test_a_busy_machine_makes_the_server_busy_but_no_request_too_large() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
         request = open_request(queue)
@@ -827,11 +827,11 @@ def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
     monkeypatch.setattr("jumok.server.workers.worker._translate", fail_sometimes)
     with restored_logging():
         configure_logging(sys.stderr)
-        _, failed, done = answers_of(
+        _, failure, translation = answers_of(
             {"models": [str(model)]}, {"texts": ["one", "poison"]}, {"texts": ["one"]}
         )
-    assert (failed["kind"], failed["message"]) == ("failed", error.__name__)
-    assert done["translations"]
+    assert (failure["kind"], failure["message"]) == ("failed", error.__name__)
+    assert translation["translations"]
     assert "secret" not in capsys.readouterr().err
 
 
@@ -846,12 +846,12 @@ def test_an_explanation_that_fails_does_not_end_the_worker(
     candidates = {"kind": "candidates", "sentence": "one two", "prefix": "", "count": 2}
     with restored_logging():
         configure_logging(sys.stderr)
-        _, refused, words, done = answers_of(
+        _, refusal, words, translation = answers_of(
             {"models": [str(model)]}, request, candidates, {"texts": ["one"]}
         )
-    assert (refused["kind"], "see the server log" in refused["message"]) == ("refused", True)
+    assert (refusal["kind"], "see the server log" in refusal["message"]) == ("refused", True)
     assert len(json.loads(words["answer"])) == 2  # the candidates do not need the explanation service
-    assert done["translations"]
+    assert translation["translations"]
     assert "secret" not in capsys.readouterr().err
 
 
@@ -1101,7 +1101,7 @@ def test_a_worker_that_writes_no_json_is_not_started(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.medium
 def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
-    """systemd sends SIGTERM to every process of a service; batches in progress must not be lost."""
+    """systemd sends SIGTERM to every process of a service, but batches in progress must not be lost."""
     with serving_in_thread(tmp_path, model, workers=1) as server:
         [worker] = server.worker_pids()
         os.kill(worker, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Who may use the server (hosts, origins, keys, rate limits), and what must never be logged."""
+"""Hosts, origins, API keys and rate limits protect the server, and texts and keys are never logged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes of /v1: scores, candidates, tags, streams, explanations; the OpenAPI document of all routes."""
+"""The routes of /v1 (scores, candidates, tags, streams, explanations), and the OpenAPI document."""
 
 from __future__ import annotations
 
