@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         ("check --valid=v.tsv p.tsv", "check --valid=v.tsv p.tsv"),
         # the option is already repeated
         ("check --valid v.en --valid v.de p.tsv", "check --valid v.en --valid v.de p.tsv"),
-        # a file without its translation is not changed; an error follows when the file is read
+        # without a second file, the option is not changed, and the command reports the error later
         ("check p.tsv --valid v.en", "check p.tsv --valid v.en"),
         ("check p.tsv --valid v.en --json", "check p.tsv --valid v.en --json"),
         ("check p.tsv --valid v.en -h", "check p.tsv --valid v.en -h"),

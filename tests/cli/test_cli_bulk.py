@@ -105,7 +105,7 @@ def test_wrong_options_of_bulk_translation_are_explained(model: Path, call: Call
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the ids of all descendants of a process: its children, their children and so on."""
+    """Return the ids of the children of a process, of the children's children and so on."""
     main_thread = Path(f"/proc/{pid}/task/{pid}/children")
     threads = Path(f"/proc/{pid}/task").glob("*/children") if main_thread.exists() else []
     children = [int(child) for path in threads for child in path.read_text().split()]
@@ -147,12 +147,12 @@ def test_a_killed_worker_and_a_killed_program_lose_only_unfinished_parts(model: 
     first.communicate()
     # The workers end when the program ends.
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 20)
-    done = num_parts()
-    assert 6 <= done < total
+    num_done = num_parts()
+    assert 6 <= num_done < total
     assert not out.exists()
     second = spawn(*arguments)
     assert second.returncode == 0, second.stderr
-    assert f"{total - done} parts are new, {done} were already there" in second.stderr.decode()
+    assert f"{total - num_done} parts are new, {num_done} were already there" in second.stderr.decode()
     assert out.read_bytes() == plain
 
 
@@ -180,17 +180,17 @@ def test_ray_survives_a_killed_actor_and_a_killed_driver(model: Path, tmp_path: 
 
     first = start(arguments)
     wait_for(lambda: num_parts() >= 2)
-    killed = actors(first.pid)[0]
-    os.kill(killed, signal.SIGKILL)
+    victim = actors(first.pid)[0]
+    os.kill(victim, signal.SIGKILL)
     wait_for(lambda: num_parts() >= total // 2)
-    assert killed not in actors(first.pid)
+    assert victim not in actors(first.pid)
     first.kill()
     first.communicate()
-    done = num_parts()
-    assert done < total, "the driver was killed too late: take more lines"
+    num_done = num_parts()
+    assert num_done < total, "the driver was killed too late: take more lines"
     second = spawn(*arguments)
     assert second.returncode == 0, second.stderr
-    assert f"{total - done} parts are new, {done} were already there" in second.stderr.decode()
+    assert f"{total - num_done} parts are new, {num_done} were already there" in second.stderr.decode()
     assert out.read_bytes() == plain
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from support.cli_calls import Call
 
-GOOD = [("I go home.", "나는 집에 간다."), ("You read a book.", "너는 책을 읽는다.")]
+PAIRS_WITHOUT_FAULTS = [("I go home.", "나는 집에 간다."), ("You read a book.", "너는 책을 읽는다.")]
 PAIR_BY_FAULT = {
     "empty": ("Nothing here.", ""),
     "too long": ("word " * 300, "낱말 " * 300),
@@ -27,8 +27,8 @@ PAIR_BY_FAULT = {
     "wrong script": ("This is not Korean.", "Das ist kein Koreanisch."),
     "untranslated": ("Seoul Station", "Seoul Station"),
     "odd length ratio": ("Yes.", "그렇다고 생각하지만 " * 12),
-    "duplicate": GOOD[0],
-    "other translation": (GOOD[1][0], "당신은 책을 읽습니다."),
+    "duplicate": PAIRS_WITHOUT_FAULTS[0],
+    "other translation": (PAIRS_WITHOUT_FAULTS[1][0], "당신은 책을 읽습니다."),
     "zero-width characters": ("A zero\u200bwidth space.", "폭이 없는 공백이다."),
     "not NFC": ("The cafe\u0301 is open.", "카페가 열렸다."),
     "HTML entities": ("Salt &amp; pepper.", "소금과 후추."),
@@ -39,11 +39,13 @@ KEPT_FAULTS = {"other translation", "zero-width characters", "not NFC", "HTML en
 
 @pytest.fixture
 def faulty_file(tmp_path: Path) -> Path:
-    return write_tsv(tmp_path / "faulty.en-ko.tsv", [*GOOD, *PAIR_BY_FAULT.values()])
+    return write_tsv(tmp_path / "faulty.en-ko.tsv", [*PAIRS_WITHOUT_FAULTS, *PAIR_BY_FAULT.values()])
 
 
 def test_the_text_after_each_label_begins_in_the_same_column(call: Call, tmp_path: Path) -> None:
-    table = write_tsv(tmp_path / "table.tsv", [("en", "year", "ko"), *((s, "2024", t) for s, t in GOOD)])
+    table = write_tsv(
+        tmp_path / "table.tsv", [("en", "year", "ko"), *((s, "2024", t) for s, t in PAIRS_WITHOUT_FAULTS)]
+    )
     lines = call("check", table, "--columns", "en,ko").out.splitlines()
     labelled = [line for line in lines if line.split()[:1] in (["read"], ["source"], ["target"])]
     assert len(labelled) == 3
@@ -85,11 +87,11 @@ def test_a_corpus_too_small_for_a_validation_set_is_reported(
 def test_every_fault_is_reported_with_its_line(call: Call, faulty_file: Path) -> None:
     result = call("check", faulty_file)
     assert result.code == 1  # six pairs remain, too few for a validation set
-    for number, title in enumerate(PAIR_BY_FAULT, start=len(GOOD) + 1):
+    for number, title in enumerate(PAIR_BY_FAULT, start=len(PAIRS_WITHOUT_FAULTS) + 1):
         assert f" {title} (" in result.out
         assert f"line {number}:" in result.out
     skipped = len(PAIR_BY_FAULT) - len(KEPT_FAULTS)
-    total = len(PAIR_BY_FAULT) + len(GOOD)
+    total = len(PAIR_BY_FAULT) + len(PAIRS_WITHOUT_FAULTS)
     assert f"{total - skipped} of {total} pairs are left, {skipped} would be skipped." in result.out
     assert (
         "Training would be refused: no pair can be held out for validation, as fewer than ten" in result.out
@@ -104,13 +106,13 @@ def test_the_json_report_has_every_fault_with_its_line(call: Call, faulty_file: 
     report = json.loads(result.out)
     by_title = {fault["fault"]: fault for fault in report["faults"]}
     assert set(PAIR_BY_FAULT) <= set(by_title)
-    for number, title in enumerate(PAIR_BY_FAULT, start=len(GOOD) + 1):
+    for number, title in enumerate(PAIR_BY_FAULT, start=len(PAIRS_WITHOUT_FAULTS) + 1):
         assert number in [example["line"] for example in by_title[title]["examples"]], title
         if title != "untranslated":  # this pair is skipped because of its script
             assert (by_title[title]["skipped"] == 0) == (title in KEPT_FAULTS), title
-    assert report["pairs"] == len(PAIR_BY_FAULT) + len(GOOD)
+    assert report["pairs"] == len(PAIR_BY_FAULT) + len(PAIRS_WITHOUT_FAULTS)
     assert report["kept"] + sum(report["skipped"].values()) == report["pairs"]
-    assert report["kept"] == len(GOOD) + len(KEPT_FAULTS)
+    assert report["kept"] == len(PAIRS_WITHOUT_FAULTS) + len(KEPT_FAULTS)
     assert report["leaked"] == {}
     assert report["source"]["language"] == "en"
     assert report["target"]["language"] == "ko"
@@ -173,11 +175,11 @@ def test_an_unknown_language_code_in_a_header_is_reported(tmp_path: Path) -> Non
 
 
 def test_languages_can_be_given_and_swapped(call: Call, tmp_path: Path) -> None:
-    file = write_tsv(tmp_path / "pairs.tsv", GOOD)
+    file = write_tsv(tmp_path / "pairs.tsv", PAIRS_WITHOUT_FAULTS)
     report = json.loads(call("check", file, "--from", "English", "--to", "kor", "--json").out)
     assert (report["source"]["language"], report["target"]["language"]) == ("en", "ko")
-    named = write_tsv(tmp_path / "pairs.en-ko.tsv", GOOD)
-    report = json.loads(call("check", named, "--from", "ko", "--json").out)
+    with_languages = write_tsv(tmp_path / "pairs.en-ko.tsv", PAIRS_WITHOUT_FAULTS)
+    report = json.loads(call("check", with_languages, "--from", "ko", "--json").out)
     assert (report["source"]["language"], report["target"]["language"]) == ("ko", "en")
 
 

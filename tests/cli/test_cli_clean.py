@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """One model per direction, trained for so many steps that each model writes its target language."""
+    """One model per direction. The training has enough steps for a model to write its target language."""
     folder = tmp_path_factory.mktemp("directions")
     lines = [line[:2] for line in digit_lines(200)]
     settings = {**TINY, "training.steps": 60, "training.learning_rate": 0.01, "training.batch_tokens": 256}
@@ -30,12 +30,13 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture
 def noisy_file(tmp_path: Path) -> Path:
-    good = digit_lines(20, seed=3)
-    bad = [(source, source, "0-0") for source, _, _ in digit_lines(5, seed=4)]
-    return write_tsv(tmp_path / "noisy.tsv", [*good, *bad, ("", "leer", "")])
+    """A file with twenty pairs, five untranslated pairs and a pair without a source."""
+    untranslated = [(source, source, "0-0") for source, _, _ in digit_lines(5, seed=4)]
+    return write_tsv(tmp_path / "noisy.tsv", [*digit_lines(20, seed=3), *untranslated, ("", "leer", "")])
 
 
 def options(models: list[Path], out: Path) -> list[str | Path]:
+    """Return the options that name the two models and the output."""
     return ["--model", models[0], "--back", models[1], "--out", out]
 
 

@@ -70,14 +70,14 @@ def test_splits_are_disjoint_and_seeds_give_different_pairs(call: Call) -> None:
         assert all(printed[split, "1"].isdisjoint(lines) for lines in others)
 
 
-def test_an_unknown_name_suggests_the_known_one(call: Call) -> None:
+def test_an_unknown_corpus_is_refused_with_a_suggestion(call: Call) -> None:
     result = call("corpus", "english-corean")
     assert "'english-corean'" in result.error_of("corpus")
     assert 'Did you mean "english-korean"?' in result.err
     assert result.out == ""
 
 
-def test_an_unknown_split_prints_nothing(call: Call) -> None:
+def test_an_unknown_split_is_refused_with_a_suggestion(call: Call) -> None:
     result = call("corpus", "english-korean", "--split", "tset")
     assert 'Did you mean "test"?' in result.error_of("corpus")
     assert result.out == ""

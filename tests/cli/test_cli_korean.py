@@ -1,4 +1,4 @@
-"""The command line in Korean: help, usage errors, and what the commands print."""
+"""The command line in Korean: help, usage errors and the output of commands."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_the_old_and_the_new_name_of_an_option_together_are_refused(old: str, ne
 
 
 @pytest.mark.medium
-def test_an_old_option_prints_one_line(model: Path) -> None:
+def test_an_old_option_works_and_prints_one_line_with_the_new_name(model: Path) -> None:
     old = spawn("translate", model, "--longest", "0.1", stdin=b"one two three\n")
     new = spawn("translate", model, "--max-length-ratio", "0.1", stdin=b"one two three\n")
     assert (old.returncode, old.stdout) == (0, new.stdout)

@@ -190,7 +190,7 @@ def test_help_of_train_explains_its_settings(call: Call) -> None:
 @pytest.mark.parametrize(
     ("mistyped", "suggestion"), [("trian", "train"), ("translat", "translate"), ("chek", "check")]
 )
-def test_an_unknown_command_suggests_the_nearest(mistyped: str, suggestion: str, call: Call) -> None:
+def test_an_unknown_command_is_refused_with_a_suggestion(mistyped: str, suggestion: str, call: Call) -> None:
     result = call(mistyped, "x")
     assert result.code == 2
     assert mistyped in result.err
@@ -211,7 +211,9 @@ def test_an_unknown_command_suggests_the_nearest(mistyped: str, suggestion: str,
         (["demo", "--minute", "3"], "--minutes"),
     ],
 )
-def test_an_unknown_option_suggests_the_nearest(arguments: list[str], suggestion: str, call: Call) -> None:
+def test_an_unknown_option_is_refused_with_a_suggestion(
+    arguments: list[str], suggestion: str, call: Call
+) -> None:
     result = call(*arguments)
     assert result.code == 2
     assert "No such option" in result.err
