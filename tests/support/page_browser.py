@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from jumok.server.viewer.service import ExplanationService
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # With these flags, the browser itself sends no request. So every request comes from the page.
 FLAGS = [
     "--no-sandbox",
@@ -46,7 +46,7 @@ SENTENCE = "I go home."
 
 
 def find_browser() -> str | None:
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+    return next((path for name in BROWSER_NAMES if (path := shutil.which(name))), None)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_card
-from support.page_browser import FLAGS, NAMES, SENTENCE, MonitoredPage, find_browser, serving
+from support.page_browser import BROWSER_NAMES, FLAGS, SENTENCE, MonitoredPage, find_browser, serving
 from support.page_models import train_runs
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def browser() -> Iterator[Browser]:
     """
     executable = find_browser()
     if executable is None:
-        pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)}): `make browser` installs one")
+        pytest.skip(
+            f"no browser is installed (looked for {', '.join(BROWSER_NAMES)}): `make browser` installs one"
+        )
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         yield chromium

@@ -49,7 +49,7 @@ class Picture:
     theme: str = "light"
     language: str = "en"
     part: str = ""
-    """A selector; without one, the top of the page is shown."""
+    """The selector of the part of the page, or "" for the top of the page."""
     hovered_word: int | None = None
     """The index of the word of the translation under the mouse pointer, if any."""
 

@@ -64,7 +64,7 @@ def test_the_effect_of_each_head_on_each_word_is_shown(
     assert shown == pytest.approx(expected.tolist(), abs=6e-3)
 
 
-def test_a_map_switches_to_measured_erasure_and_its_difference(
+def test_the_map_can_show_erasure_and_its_difference_from_the_weight(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     page = open_view(open_page, address, panel="attention")
@@ -282,7 +282,9 @@ def test_the_steps_panel_opens_on_a_weight_near_one_half(
     assert abs(weight - 0.5) <= max(0.2, closest + 0.01)
 
 
-def test_the_steps_keep_their_cell_under_a_change_of_its_head(open_page: OpenPage, address: str) -> None:
+def test_the_steps_panel_keeps_its_cell_when_the_head_of_the_cell_is_changed(
+    open_page: OpenPage, address: str
+) -> None:
     page = open_view(open_page, address, panel="steps")
     fields = [
         page.locator("#panel").get_by_label(name, exact=True) for name in ("Layer", "Head", "Query", "Key")
@@ -360,7 +362,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
     expect(story.get_by_role("note")).to_contain_text("docs of jumok: explain/look-up.md")
 
 
-def test_a_file_with_a_model_measures_all_but_gradients(
+def test_a_file_with_a_model_computes_every_measure_except_gradients(
     open_page: OpenPage, translator: Translator, runs: dict[str, Path], tmp_path: Path
 ) -> None:
     file = tmp_path / "live.html"
@@ -416,7 +418,7 @@ def test_a_run_lists_its_validation_sentences_and_shows_the_profile_of_a_head(
 
 
 class SlowService(ExplanationService):
-    """A service that waits for a second after each part of long work, so that a test can act meanwhile."""
+    """A service that waits for a second after each part of long work. A test can act during this time."""
 
     def _progress_callback(self, on_partial: OnPartial | None) -> OnProgress:
         on_progress = super()._progress_callback(on_partial)
