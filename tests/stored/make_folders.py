@@ -316,7 +316,7 @@ def translations(name: str) -> dict[str, Any]:
 
 
 def candidates() -> list[str]:
-    """Return new sentences, and lines of three sentences each, which are so long that they must be split."""
+    """Return new sentences, and lines of three new sentences. These lines are too long and must be split."""
     known = {line.split("\t")[0] for line in Path(PAIRS).read_text(encoding="utf-8").splitlines()}
     new = [english(digits) for digits in digit_rows(80, seed=2) if english(digits) not in known]
     # Only sentences of five words are used. When a line is split, a sentence of five words stays alone.

@@ -120,7 +120,7 @@ def assert_refused(call: Callable[[], object], *, alternative: str) -> None:
 
 
 def shapes(subject: Subject, case: Case) -> None:
-    """Contexts are (batch, query, width); weights have a head axis, or are None unless requested."""
+    """Contexts are (batch, query, width), weights (batch, head, query, key). Unrequested weights are None."""
     attention = subject.attention(case)
     query, keys, _ = case.inputs(subject)
     memory = attention.prepare(keys, keys)
@@ -340,7 +340,7 @@ def module_attributes(attention: Attention) -> list[dict[str, tuple[int, int]]]:
 
 
 def nothing_is_stored(subject: Subject, case: Case) -> None:
-    """A call does not change the module, so that two decodings may be interleaved."""
+    """A call does not change the module. Otherwise two decodings could not be interleaved."""
     attention = subject.attention(case, causal=subject.supports("causal"))
     query, keys, allowed = case.inputs(subject)
     before = module_attributes(attention)
