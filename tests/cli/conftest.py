@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run `jumok ARGUMENTS` in this process. Any exception but SystemExit fails the test."""
+    """A function that runs `jumok ARGUMENTS` in this process. It expects that SystemExit is raised."""
 
     def run(*arguments: str | Path, stdin: bytes | None = None) -> Result:
         capsys.readouterr()
-        with monkeypatch.context() as patched:
-            patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin or b"")))
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin or b"")))
             with pytest.raises(SystemExit) as end:
                 main([str(argument) for argument in arguments])
-        message = capsys.readouterr()
+        output = capsys.readouterr()
         code = end.value.code
-        return Result(code if isinstance(code, int) else int(bool(code)), message.out, message.err)
+        return Result(code if isinstance(code, int) else int(bool(code)), output.out, output.err)
 
     return run
 
@@ -43,7 +43,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def finished_run(pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder with a model in it. Tests must not change it: copy it first."""
+    """A run folder with a model. Tests must not change this folder, but may change a copy."""
     import jumok
 
     out = tmp_path_factory.mktemp("finished") / "run"
@@ -65,7 +65,7 @@ def gold_pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def unfinished_run(finished_run: Path, tmp_path: Path) -> Path:
     """A copy of the run as it was before its model was written."""
-    copied = tmp_path / "unfinished"
-    shutil.copytree(finished_run, copied)
-    shutil.rmtree(copied / "model")
-    return copied
+    run_copy = tmp_path / "unfinished"
+    shutil.copytree(finished_run, run_copy)
+    shutil.rmtree(run_copy / "model")
+    return run_copy

@@ -1,4 +1,4 @@
-"""`--valid a.en a.de`: two values of one option, rewritten before typer parses them."""
+"""`--valid a.en a.de` is rewritten to `--valid a.en --valid a.de` before typer parses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("typed", "seen"),
+    ("command_line", "expected"),
     [
         ("", ""),
         ("check p.tsv", "check p.tsv"),
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
             "check p.tsv --valid v.en v.de --test t.en t.de",
             "check p.tsv --valid v.en --valid v.de --test t.en --test t.de",
         ),
-        # one file has both sides: the next argument is not its other half
+        # a file that has both sides: the next argument is not a second value of the option
         ("check --valid v.tsv p.en p.de", "check --valid v.tsv p.en p.de"),
         ("check --valid v.csv p.tsv", "check --valid v.csv p.tsv"),
         ("check --valid v.jsonl p.tsv", "check --valid v.jsonl p.tsv"),
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
         ("check --valid -:2 p.tsv", "check --valid -:2 p.tsv"),
         ("check --valid a:b/v.tsv p.tsv", "check --valid a:b/v.tsv p.tsv"),
         ("check --valid - p.tsv", "check --valid - p.tsv"),
-        # other names of two files, one per side
+        # two files, one per side, with other forms of names
         ("check p.tsv --valid v.en.gz v.de.gz", "check p.tsv --valid v.en.gz --valid v.de.gz"),
         ("check p.tsv --valid v.en:2 v.de", "check p.tsv --valid v.en:2 --valid v.de"),
         ("check p.tsv --valid=v.en v.de", "check p.tsv --valid=v.en --valid v.de"),
         ("check --valid=v.en --valid=v.de p.tsv", "check --valid=v.en --valid=v.de p.tsv"),
         ("check --valid=v.tsv p.tsv", "check --valid=v.tsv p.tsv"),
-        # already repeated
+        # the option is already repeated
         ("check --valid v.en --valid v.de p.tsv", "check --valid v.en --valid v.de p.tsv"),
-        # a file without its other half is not changed; the reader refuses it
+        # without a second file, the option is not changed, and the command reports the error later
         ("check p.tsv --valid v.en", "check p.tsv --valid v.en"),
         ("check p.tsv --valid v.en --json", "check p.tsv --valid v.en --json"),
         ("check p.tsv --valid v.en -h", "check p.tsv --valid v.en -h"),
@@ -64,14 +64,14 @@ if TYPE_CHECKING:
         ("check -- --valid v.en v.de", "check -- --valid v.en v.de"),
     ],
 )
-def test_file_options_are_repeated(typed: str, seen: str) -> None:
-    arguments = typed.split()
-    assert repeat_file_options(arguments) == seen.split()
-    assert arguments == typed.split()
+def test_file_options_are_repeated(command_line: str, expected: str) -> None:
+    arguments = command_line.split()
+    assert repeat_file_options(arguments) == expected.split()
+    assert arguments == command_line.split()
 
 
 @pytest.mark.parametrize(
-    ("typed", "seen"),
+    ("command_line", "expected"),
     [
         ("--valid v.txt a.txt b.txt", "--valid v.txt a.txt b.txt"),
         ("--steps 2 --valid v.txt a.txt", "--steps 2 --valid v.txt a.txt"),
@@ -89,21 +89,23 @@ def test_file_options_are_repeated(typed: str, seen: str) -> None:
         ("--valid v.en t.en t.de", "--valid v.en t.en t.de"),
     ],
 )
-def test_before_the_files_to_train_on_only_a_parallel_file_is_the_second(typed: str, seen: str) -> None:
-    assert repeat_file_options(typed.split(), with_value=["--steps"]) == seen.split()
+def test_before_the_training_files_the_next_file_is_a_second_value_only_if_its_name_is_parallel(
+    command_line: str, expected: str
+) -> None:
+    assert repeat_file_options(command_line.split(), with_value=["--steps"]) == expected.split()
 
 
 def test_the_name_of_an_existing_file_is_not_split_into_path_and_weight(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file is called `v.tsv:2`, it is no TSV: it is a text, and its translation follows."""
+    """A file with the name `v.tsv:2` is not a TSV file but a text. The next file is its translation."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "v.tsv:2").write_text("one\n")
     repeated = ["check", "p.tsv", "--valid", "v.tsv:2", "--valid", "v.de"]
     assert repeat_file_options(["check", "p.tsv", "--valid", "v.tsv:2", "v.de"]) == repeated
 
 
-def test_the_example_in_the_docstring_holds() -> None:
-    tested = doctest.testmod(jumok.cli.arguments)
-    assert tested.attempted > 0
-    assert tested.failed == 0
+def test_the_example_in_the_docstring_is_correct() -> None:
+    result = doctest.testmod(jumok.cli.arguments)
+    assert result.attempted > 0
+    assert result.failed == 0

@@ -32,14 +32,14 @@ def write_lines(path: Path, count: int) -> Path:
 
 
 def count_blocks(num_lines: int) -> int:
-    """Return the number of parts of the translation of so many lines: one per block."""
+    """Return the number of parts of the translation of `num_lines` lines: one part per block."""
     return sum(1 for _ in blocks([""] * num_lines))
 
 
-def translate_plainly(model: Path, text: Path, *options: str) -> bytes:
-    done = spawn("translate", model, text, *options)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def translate_in_one_process(model: Path, text: Path, *options: str) -> bytes:
+    result = spawn("translate", model, text, *options)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.medium
@@ -47,7 +47,7 @@ def test_workers_and_shards_write_the_same_bytes_as_one_process(
     model: Path, call: Call, tmp_path: Path
 ) -> None:
     text, out = write_lines(tmp_path / "in.txt", 2400), tmp_path / "out.txt"
-    plain = translate_plainly(model, text)
+    plain = translate_in_one_process(model, text)
     first = call("translate", model, text, "--out", out, "--workers", "2")
     assert first.code == 0, first.err
     assert out.read_bytes() == plain
@@ -71,7 +71,7 @@ def test_json_and_several_files_are_the_same_with_workers(model: Path, call: Cal
     result = call("translate", model, *texts, "--out", tmp_path / "out", "--workers", "1", *options)
     assert result.code == 0, result.err
     for text in texts:
-        assert (tmp_path / "out" / text.name).read_bytes() == translate_plainly(model, text, *options)
+        assert (tmp_path / "out" / text.name).read_bytes() == translate_in_one_process(model, text, *options)
 
 
 @pytest.mark.medium
@@ -85,7 +85,7 @@ def test_evaluate_by_workers_gives_the_same_scores(
     assert (tmp_path / "bulk.txt").read_bytes() == (tmp_path / "plain.txt").read_bytes()
 
 
-def test_mistakes_are_explained(model: Path, call: Call, tmp_path: Path) -> None:
+def test_wrong_options_of_bulk_translation_are_explained(model: Path, call: Call, tmp_path: Path) -> None:
     text = write_lines(tmp_path / "in.txt", 10)
     assert "Name the input and the output" in call("translate", model, text, "--workers", "2").error_of(
         "translate"
@@ -94,8 +94,8 @@ def test_mistakes_are_explained(model: Path, call: Call, tmp_path: Path) -> None
     wrong = call("translate", model, text, "--out", out, "--shard", "5/4")
     assert "--shard takes I/N" in wrong.error_of("translate")
     out.write_text("mine")
-    mine = call("translate", model, text, "--out", out, "--workers", "1")
-    assert "exists" in mine.error_of("translate")
+    existing = call("translate", model, text, "--out", out, "--workers", "1")
+    assert "exists" in existing.error_of("translate")
     assert out.read_text() == "mine"
     several = call("translate", model, text, text)
     assert "Several files" in several.error_of("translate")
@@ -106,12 +106,12 @@ def test_mistakes_are_explained(model: Path, call: Call, tmp_path: Path) -> None
         assert "jumok[ray]" in missing.error_of("translate")
 
 
-def children(pid: int) -> list[int]:
-    """The ids of the processes that a process started, and of those that these started."""
-    listed = Path(f"/proc/{pid}/task/{pid}/children")
-    threads = Path(f"/proc/{pid}/task").glob("*/children") if listed.exists() else []
-    found = [int(child) for path in threads for child in path.read_text().split()]
-    return [pid for child in found for pid in (child, *children(child))]
+def descendants(pid: int) -> list[int]:
+    """Return the ids of the children of a process, of the children's children and so on."""
+    main_thread = Path(f"/proc/{pid}/task/{pid}/children")
+    threads = Path(f"/proc/{pid}/task").glob("*/children") if main_thread.exists() else []
+    children = [int(child) for path in threads for child in path.read_text().split()]
+    return [pid for child in children for pid in (child, *descendants(child))]
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 120) -> None:
@@ -128,13 +128,11 @@ def start(arguments: list[str | Path]) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-def test_a_killed_worker_and_a_killed_program_lose_only_the_parts_that_they_had_begun(
-    model: Path, tmp_path: Path
-) -> None:
+def test_a_killed_worker_and_a_killed_program_lose_only_unfinished_parts(model: Path, tmp_path: Path) -> None:
     count = 30_000
     text, out = write_lines(tmp_path / "in.txt", count), tmp_path / "out.txt"
     parts, total = tmp_path / "out.txt.parts", count_blocks(count)
-    plain = translate_plainly(model, text)
+    plain = translate_in_one_process(model, text)
     arguments = ["translate", model, text, "--out", out, "--workers", "2"]
 
     def num_parts() -> int:
@@ -142,21 +140,21 @@ def test_a_killed_worker_and_a_killed_program_lose_only_the_parts_that_they_had_
 
     first = start(arguments)
     wait_for(lambda: num_parts() >= 3)
-    [victim, *_] = children(first.pid)
+    [victim, *_] = descendants(first.pid)
     os.kill(victim, signal.SIGKILL)
     wait_for(lambda: num_parts() >= 6)
-    workers = children(first.pid)
+    workers = descendants(first.pid)
     assert victim not in workers
     first.kill()
     first.communicate()
-    # Workers end with the program.
+    # The workers end when the program ends.
     wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 20)
-    done = num_parts()
-    assert 6 <= done < total
+    num_done = num_parts()
+    assert 6 <= num_done < total
     assert not out.exists()
     second = spawn(*arguments)
     assert second.returncode == 0, second.stderr
-    assert f"{total - done} parts are new, {done} were already there" in second.stderr.decode()
+    assert f"{total - num_done} parts are new, {num_done} were already there" in second.stderr.decode()
     assert out.read_bytes() == plain
 
 
@@ -166,42 +164,44 @@ def test_ray_survives_a_killed_actor_and_a_killed_driver(model: Path, tmp_path: 
     count = int(os.environ.get("JUMOK_BULK_LINES", "20000"))
     text, out = write_lines(tmp_path / "in.txt", count), tmp_path / "out.txt"
     parts, total = tmp_path / "out.txt.parts", count_blocks(count)
-    plain = translate_plainly(model, text)
+    plain = translate_in_one_process(model, text)
     arguments = ["translate", model, text, "--out", out, "--ray", "--workers", "2"]
 
     def num_parts() -> int:
         return len(list(parts.glob("*.part"))) if parts.exists() else 0
 
     def actors(pid: int) -> list[int]:
-        found = []
-        for child in children(pid):
+        pids = []
+        for child in descendants(pid):
             try:
                 command = Path(f"/proc/{child}/cmdline").read_bytes()
             except OSError:
                 continue
-            found += [child] if command.startswith(b"ray::RayActor") else []
-        return found
+            pids += [child] if command.startswith(b"ray::RayActor") else []
+        return pids
 
     first = start(arguments)
     wait_for(lambda: num_parts() >= 2)
-    killed = actors(first.pid)[0]
-    os.kill(killed, signal.SIGKILL)
+    victim = actors(first.pid)[0]
+    os.kill(victim, signal.SIGKILL)
     wait_for(lambda: num_parts() >= total // 2)
-    assert killed not in actors(first.pid)
+    assert victim not in actors(first.pid)
     first.kill()
     first.communicate()
-    done = num_parts()
-    assert done < total, "the driver was killed too late: take more lines"
+    num_done = num_parts()
+    assert num_done < total, "the driver was killed too late: take more lines"
     second = spawn(*arguments)
     assert second.returncode == 0, second.stderr
-    assert f"{total - done} parts are new, {done} were already there" in second.stderr.decode()
+    assert f"{total - num_done} parts are new, {num_done} were already there" in second.stderr.decode()
     assert out.read_bytes() == plain
 
 
 @pytest.mark.slow
-def test_many_lines_in_shards_in_any_order_one_of_them_twice(model: Path, tmp_path: Path) -> None:
+def test_shards_in_any_order_and_one_of_them_twice_write_the_same_bytes_as_one_process(
+    model: Path, tmp_path: Path
+) -> None:
     text = write_lines(tmp_path / "in.txt", int(os.environ.get("JUMOK_BULK_LINES", "20000")))
-    out, plain, new_parts = tmp_path / "out.txt", translate_plainly(model, text), []
+    out, plain, new_parts = tmp_path / "out.txt", translate_in_one_process(model, text), []
     for shard in ("3/4", "1/4", "4/4", "1/4", "2/4"):
         assert not out.exists()
         result = spawn("translate", model, text, "--out", out, "--shard", shard)

@@ -1,4 +1,4 @@
-"""`jumok cache`: converted models are listed, removed above a size, and cleared."""
+"""`jumok cache` lists converted models, removes them down to a given size, or removes all of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from support.cli_calls import Call
 
 
-def test_what_a_killed_conversion_left_is_no_model_and_is_cleared(
+def test_leftovers_of_a_killed_conversion_are_not_listed_but_are_cleared(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))
@@ -32,7 +32,7 @@ def test_what_a_killed_conversion_left_is_no_model_and_is_cleared(
     assert not any(leftover.exists() for leftover in leftovers)
 
 
-def test_the_cache_is_listed_capped_and_cleared(
+def test_converted_models_are_listed_removed_above_a_size_and_cleared(
     call: Call, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMOK_CACHE", str(tmp_path / "cache"))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from support.cli_calls import Call
 
 
-def test_header_and_count(call: Call) -> None:
+def test_a_corpus_has_a_header_and_the_requested_number_of_pairs(call: Call) -> None:
     result = call("corpus", "english-korean", "--count", "7")
     assert (result.code, result.err) == (0, "")
     lines = result.out.split("\n")
@@ -37,14 +37,14 @@ def test_the_classic_examples_are_another_corpus(call: Call) -> None:
     assert "english-french" in call("corpus", "english-french2").err
 
 
-def test_without_alignments(call: Call) -> None:
-    with_them = call("corpus", "english-korean", "--count", "4").out.splitlines()
-    without = call("corpus", "english-korean", "--count", "4", "--no-align").out.splitlines()
-    assert without[0] == "en\tko"
-    assert without[1:] == ["\t".join(line.split("\t")[:2]) for line in with_them[1:]]
+def test_no_align_leaves_out_the_alignments(call: Call) -> None:
+    with_alignments = call("corpus", "english-korean", "--count", "4").out.splitlines()
+    without_alignments = call("corpus", "english-korean", "--count", "4", "--no-align").out.splitlines()
+    assert without_alignments[0] == "en\tko"
+    assert without_alignments[1:] == ["\t".join(line.split("\t")[:2]) for line in with_alignments[1:]]
 
 
-def test_what_is_printed_can_be_read_back(call: Call, tmp_path: Path) -> None:
+def test_a_printed_corpus_can_be_read_back(call: Call, tmp_path: Path) -> None:
     file = tmp_path / "pairs.tsv"
     file.write_text(call("corpus", "english-korean", "--count", "50").out, encoding="utf-8")
     [corpus] = open_corpora([str(file)])
@@ -53,7 +53,7 @@ def test_what_is_printed_can_be_read_back(call: Call, tmp_path: Path) -> None:
     assert all(pair.alignment is not None for pair in corpus.pairs())
 
 
-def test_splits_and_seeds(call: Call) -> None:
+def test_splits_are_disjoint_and_seeds_give_different_pairs(call: Call) -> None:
     printed = {
         (split, seed): set(
             call("corpus", "english-korean", "--count", "200", "--split", split, "--seed", seed).out.split(
@@ -70,20 +70,22 @@ def test_splits_and_seeds(call: Call) -> None:
         assert all(printed[split, "1"].isdisjoint(lines) for lines in others)
 
 
-def test_an_unknown_name_suggests_the_known_one(call: Call) -> None:
+def test_an_unknown_corpus_is_refused_with_a_suggestion(call: Call) -> None:
     result = call("corpus", "english-corean")
     assert "'english-corean'" in result.error_of("corpus")
     assert 'Did you mean "english-korean"?' in result.err
     assert result.out == ""
 
 
-def test_an_unknown_split_prints_nothing(call: Call) -> None:
+def test_an_unknown_split_is_refused_with_a_suggestion(call: Call) -> None:
     result = call("corpus", "english-korean", "--split", "tset")
     assert 'Did you mean "test"?' in result.error_of("corpus")
     assert result.out == ""
 
 
-def test_more_pairs_than_the_grammar_has(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_above_the_number_of_distinct_pairs_ends_with_an_error(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def one_of_ten(scene: Scene) -> Sentence:
         seed = int(10 * scene.random())
         return PATTERNS["but another subject"].build(Scene(Random(seed).random, scene.polite))
@@ -120,9 +122,9 @@ def test_a_closed_pipe_is_not_an_error(count: int, unbuffered: str) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 20_000], ids=["at the end", "in the middle"])
-def test_output_to_a_full_disk(count: int) -> None:
+def test_a_full_disk_is_reported(count: int) -> None:
     with open("/dev/full", "wb") as full:  # noqa: PTH123
-        done = subprocess.run(
+        result = subprocess.run(
             program(["corpus", "english-korean", "--count", str(count)]),
             stdout=full,
             stderr=subprocess.PIPE,
@@ -130,13 +132,14 @@ def test_output_to_a_full_disk(count: int) -> None:
             timeout=60,
             env=environment(),
         )
-    assert done.returncode == 2
+    assert result.returncode == 2
     assert (
-        done.stderr == b"jumok corpus: The output could not be written: the disk is full. Free some space.\n"
+        result.stderr
+        == b"jumok corpus: The output could not be written: the disk is full. Free some space.\n"
     )
 
 
 def test_sentences_are_utf8_whatever_the_locale() -> None:
-    done = spawn("corpus", "english-korean", "--count", "2", PYTHONIOENCODING="latin-1")
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode("utf-8").count("\n") == 3
+    result = spawn("corpus", "english-korean", "--count", "2", PYTHONIOENCODING="latin-1")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.decode("utf-8").count("\n") == 3

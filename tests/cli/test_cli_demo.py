@@ -60,7 +60,7 @@ def test_the_demo_writes_its_files_and_is_not_trained_again(call: Call, tmp_path
     assert repeated.code == 0
     assert "this run is already finished" in repeated.out
     new_report = json.loads((out / "report.json").read_text(encoding="utf-8"))
-    # The time of the training, not of the command that found it finished.
+    # `train_seconds` is the time of the first command, because the second command did not train.
     assert new_report.pop("train_seconds") == pytest.approx(report.pop("train_seconds"), abs=1)
     assert new_report == report
 

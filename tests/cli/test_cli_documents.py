@@ -1,4 +1,4 @@
-"""`jumok translate MODEL FILE --out FILE`: documents, folders, memories, and what is refused."""
+"""`jumok translate MODEL FILE --out FILE`: documents, folders, translation memories, and errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_without_out_a_document_goes_to_standard_output(page: Path) -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
-def test_cells_that_formulas_need_are_named(
+def test_a_note_names_the_cells_that_a_formula_compares(
     language: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMOK_LANG", language)
@@ -72,11 +72,11 @@ def test_cells_that_formulas_need_are_named(
     )
     result = call("translate", MODEL, source, "--out", out)
     choose_language({})
-    why = {
+    notes = {
         "en": "note: a.xlsx: These cells are not translated, because formulas compare with them: ",
         "ko": "알림: a.xlsx: 수식에서 비교에 쓰는 값이므로 다음 셀은 번역하지 않았습니다: ",
     }
-    assert (result.code, result.err) == (0, f'{why[language]}"two" (sheet1!B1).\n')
+    assert (result.code, result.err) == (0, f'{notes[language]}"two" (sheet1!B1).\n')
     strings = parts_of(out.read_bytes())["xl/sharedStrings.xml"].decode()
     assert "<si><t>two</t></si><si><t>사 구.</t></si>" in strings
 
@@ -116,9 +116,9 @@ def test_five_thousand_paragraphs_with_pictures_take_less_than_a_minute(call: Ca
         archive.writestr("word/document.xml", f'<w:document xmlns:w="{WORD}">{body}</w:document>')
         for number in range(100):
             archive.writestr(f"word/media/image{number}.png", generator.randbytes(100_000))
-    started = time.process_time()
+    start = time.process_time()
     assert call("translate", MODEL, source, "--out", out).code == 0
-    assert time.process_time() - started < 60
+    assert time.process_time() - start < 60
     with zipfile.ZipFile(out) as archive:
         document = archive.read("word/document.xml").decode()
     assert document.count("<w:p>") == document.count("<w:drawing/>") == 5_000
@@ -205,8 +205,8 @@ MESSAGES = {
 }
 
 
-def test_placeholders_stand_where_the_memory_has_them(call: Call, tmp_path: Path) -> None:
-    """Placeholders have the order of the memory, and the model translates nothing."""
+def test_placeholders_have_the_order_of_the_memory(call: Call, tmp_path: Path) -> None:
+    """The memory has translations of all texts, so the model translates nothing."""
     memory, source, out = tmp_path / "memory.tmx", tmp_path / "a.json", tmp_path / "b.json"
     memory.write_bytes(write_tmx(MESSAGES.items(), "en", "ko"))
     source.write_text(json.dumps(list(MESSAGES)), encoding="utf-8")
@@ -247,7 +247,7 @@ def test_several_formats_take_placeholders_from_a_memory(
 
 
 @pytest.mark.parametrize("target", ["이 사", "이 {name} 사", "이 {count} {count} 사"])
-def test_a_translation_without_the_placeholders_of_its_source_is_not_taken_over(
+def test_a_memory_entry_with_other_placeholders_than_its_source_is_not_taken_over(
     call: Call, tmp_path: Path, target: str
 ) -> None:
     memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / "a.json", tmp_path / "b.json"
@@ -258,15 +258,15 @@ def test_a_translation_without_the_placeholders_of_its_source_is_not_taken_over(
     written = json.loads(out.read_text(encoding="utf-8"))["x"]
     assert written.replace("{count}", "").split() == ["칠", "구."]
     assert written.count("{count}") == 1
-    is_lacking = "{count}" not in target
-    assert ("1 translations that lack a placeholder" in " ".join(result.err.split())) == is_lacking
+    lacks_placeholder = "{count}" not in target
+    assert ("1 translations that lack a placeholder" in " ".join(result.err.split())) == lacks_placeholder
     text, plain = tmp_path / "a.txt", tmp_path / "b.txt"
     text.write_text("seven {count} nine.\n", encoding="utf-8")
     assert call("translate", MODEL, text, "--out", plain, "--memory", memory).code == 0
     assert "{count}" in plain.read_text(encoding="utf-8")
 
 
-def test_a_memory_is_compared_without_regard_to_the_kind_of_space(call: Call, tmp_path: Path) -> None:
+def test_a_memory_entry_matches_even_if_its_kinds_of_spaces_differ(call: Call, tmp_path: Path) -> None:
     memory, source, out = tmp_path / "m.en-ko.tsv", tmp_path / "a.txt", tmp_path / "b.txt"
     memory.write_text("two four\u00a0nine.\t둘\u00a0넷 아홉.\n", encoding="utf-8")
     source.write_text("two\u202ffour nine.\n", encoding="utf-8")
@@ -282,7 +282,9 @@ def test_a_memory_without_a_translation_erases_nothing(call: Call, page: Path, t
 
 
 @pytest.mark.parametrize("to_file", [True, False])
-def test_utf_16_without_a_mark_is_named(call: Call, tmp_path: Path, to_file: bool) -> None:
+def test_utf_16_without_a_byte_order_mark_is_refused_with_advice(
+    call: Call, tmp_path: Path, to_file: bool
+) -> None:
     text = tmp_path / "text.txt"
     text.write_bytes(("one two three.\n" * 20).encode("utf-16-le"))
     result = call("translate", MODEL, text, *(["--out", tmp_path / "out.txt"] if to_file else []))
@@ -306,7 +308,7 @@ def test_the_same_command_continues_after_a_damaged_file_was_repaired(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
 
-def test_a_source_that_changed_meanwhile_is_one_failure_among_others(
+def test_a_document_that_changed_since_the_first_command_does_not_stop_the_others(
     call: Call, page: Path, tmp_path: Path
 ) -> None:
     folder, out = tmp_path / "in", tmp_path / "out"
@@ -326,7 +328,9 @@ def test_a_source_that_changed_meanwhile_is_one_failure_among_others(
     assert (out / "a.html").read_text(encoding="utf-8") == "<p>칠.</p>"
 
 
-def test_the_language_of_the_model_is_replaced_where_a_file_names_it(call: Call, tmp_path: Path) -> None:
+def test_a_source_language_that_a_file_declares_becomes_the_target_language(
+    call: Call, tmp_path: Path
+) -> None:
     header = 'msgid ""\nmsgstr "Language: {}\\n"\n\nmsgid "two four."\nmsgstr "{}"\n'
     texts = {
         "a.yml": ("en:\n  x: two four.\n", "ko:\n  x: 이 사.\n"),
@@ -363,14 +367,14 @@ def test_a_memory_may_be_utf_8_beside_a_document_in_another_encoding(call: Call,
     assert out.read_text(encoding="utf-8").startswith("이백")
 
 
-def test_of_several_translations_in_a_memory_the_last_counts(call: Call, page: Path, tmp_path: Path) -> None:
+def test_the_last_of_several_translations_in_a_memory_is_used(call: Call, page: Path, tmp_path: Path) -> None:
     memory, out = tmp_path / "memory.en-ko.tsv", tmp_path / "out.html"
     lines = ["two four nine.\t이사구", "nine.\t구", "two four nine.\t이백사십구", "nine.\t구"]
     memory.write_text("\n".join(lines), encoding="utf-8")
     result = call("translate", MODEL, page, "--out", out, "--memory", memory)
-    said = " ".join(result.err.split())
-    assert "several translations of 1 of its 2 texts. The last in the file counts" in said
-    assert "'two four nine.' becomes '이백사십구', not '이사구'" in said
+    message = " ".join(result.err.split())
+    assert "several translations of 1 of its 2 texts. The last in the file counts" in message
+    assert "'two four nine.' becomes '이백사십구', not '이사구'" in message
     assert "이백사십구" in out.read_text(encoding="utf-8")
 
 
@@ -378,21 +382,21 @@ def test_progress_counts_each_text_once_when_translated_and_once_when_aligned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(segment_translator, "BLOCK_SENTENCES", 2)
-    seen: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     translate = SegmentTranslator(
-        jumok.load(MODEL), on_progress=lambda done, total: seen.append((done, total))
+        jumok.load(MODEL), on_progress=lambda done, total: progress.append((done, total))
     )
     texts = [f"two {digit} nine." for digit in ("one", "four", "five")]
     assert [translation.text for translation in translate(texts)] == ["이 일 구.", "이 사 구.", "이 오 구."]
-    assert seen[-2:] == [(5, 6), (6, 6)]
-    assert seen == sorted(seen)
+    assert progress[-2:] == [(5, 6), (6, 6)]
+    assert progress == sorted(progress)
 
 
 MANY = "".join(f"<p>{digits}.</p>\n" for digits in ("two one", "four nine", "two two", "one", "nine nine"))
 
 
 class TestResuming:
-    """A long document is translated in blocks, which are stored until the translation is written."""
+    """A long document is translated in blocks. Finished blocks are stored until the document is written."""
 
     @pytest.fixture(autouse=True)
     def small_blocks(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -406,20 +410,20 @@ class TestResuming:
 
     @pytest.fixture
     def blocks(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-        """The sizes of the blocks that were begun; the third is interrupted by Ctrl-C."""
+        """The sizes of the blocks whose translation began. The third block is interrupted as by Ctrl-C."""
         sizes: list[int] = []
-        real = SegmentTranslator._candidates
+        original = SegmentTranslator._candidates
 
-        def counted(self: SegmentTranslator, sentences: Sequence[str]) -> dict[str, Candidate]:
+        def record_size(self: SegmentTranslator, sentences: Sequence[str]) -> dict[str, Candidate]:
             sizes.append(len(sentences))
             if len(sizes) == 3:
                 raise KeyboardInterrupt
-            return real(self, sentences)
+            return original(self, sentences)
 
-        monkeypatch.setattr(SegmentTranslator, "_candidates", counted)
+        monkeypatch.setattr(SegmentTranslator, "_candidates", record_size)
         return sizes
 
-    def test_the_same_command_continues(
+    def test_the_same_command_continues_an_interrupted_translation(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
     ) -> None:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
@@ -427,7 +431,7 @@ class TestResuming:
         assert stopped.code == 130
         assert f"{part}. The same command continues" in " ".join(stopped.err.split())
         assert (out.exists(), part.exists()) == (False, True)
-        part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as a kill during a write leaves the file
+        part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as after a kill during a write
         assert call("translate", MODEL, source, "--out", out).code == 0
         assert blocks == [2, 2, 1, 1]
         assert not part.exists()
@@ -445,10 +449,10 @@ class TestResuming:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "m.en-ko.tsv").write_text("ten\t십\n", encoding="utf-8")
         call("translate", MODEL, source, "--out", "out.html")
-        done = Path("out.html.part").read_bytes()
+        stored_blocks = Path("out.html.part").read_bytes()
         refused = call("translate", MODEL, source, "--out", "out.html", *option)
         assert "another document, or with another model or other options" in refused.error_of("translate")
-        assert Path("out.html.part").read_bytes() == done
+        assert Path("out.html.part").read_bytes() == stored_blocks
         assert call("translate", MODEL, source, "--out", "out.html", *option, "--overwrite").code == 0
         assert sum(blocks[3:]) == 5
         assert sorted(path.name for path in tmp_path.iterdir()) == ["m.en-ko.tsv", "many.html", "out.html"]
@@ -494,36 +498,36 @@ class TestResuming:
         first.close()
         assert call("translate", MODEL, source, "--out", out).code == 0
 
-    def test_a_file_written_meanwhile_is_not_replaced(
+    def test_a_file_that_another_process_writes_during_the_translation_is_not_replaced(
         self, call: Call, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         out = tmp_path / "out.html"
-        real = SegmentTranslator.__call__
+        original = SegmentTranslator.__call__
 
-        def as_another_writes(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
+        def write_and_translate(self: SegmentTranslator, segments: Sequence[str]) -> list[SegmentTranslation]:
             out.write_text("from another process", encoding="utf-8")
-            return real(self, segments)
+            return original(self, segments)
 
-        monkeypatch.setattr(SegmentTranslator, "__call__", as_another_writes)
+        monkeypatch.setattr(SegmentTranslator, "__call__", write_and_translate)
         assert "is not overwritten" in call("translate", MODEL, source, "--out", out).error_of("translate")
         assert out.read_text(encoding="utf-8") == "from another process"
 
-    def test_a_model_that_is_replaced_while_the_memory_is_read(
+    def test_a_model_that_is_replaced_while_the_memory_is_read_counts_as_another_model(
         self, call: Call, source: Path, tmp_path: Path, blocks: list[int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What the old model translated must not continue as the translation of the new one."""
+        """A translation that the old model began must not be continued by the new model."""
         model, memory = tmp_path / "model", tmp_path / "m.en-ko.tsv"
         memory.write_text("ten\t십\n", encoding="utf-8")
         shutil.copytree(MODEL, model)
-        real = corpora.open_further_corpora
+        original = corpora.open_further_corpora
 
-        def replacing(*arguments: Any, **options: Any) -> list[Any]:
+        def replace_model_and_open(*arguments: Any, **options: Any) -> list[Any]:
             if not blocks:
                 shutil.rmtree(model)
                 shutil.copytree(MODEL.with_name("transformer-post-learned"), model)
-            return real(*arguments, **options)
+            return original(*arguments, **options)
 
-        monkeypatch.setattr(corpora, "open_further_corpora", replacing)
+        monkeypatch.setattr(corpora, "open_further_corpora", replace_model_and_open)
         command = ("translate", model, source, "--out", tmp_path / "out.html", "--memory", memory)
         assert call(*command).code == 130
         assert "with another model" in call(*command).error_of("translate")
@@ -549,9 +553,9 @@ class TestResuming:
         memory = tmp_path / "m.tmx"
         assert call("translate", MODEL, folder, "--out", out, "--save-memory", memory).code == 130
         assert sorted(path.name for path in out.iterdir()) == ["a.txt", "b.txt"]
-        done = call("translate", MODEL, folder, "--out", out, "--save-memory", memory)
-        assert done.code == 0, done.err
-        assert "3 documents were translated, 2 of them before the interruption" in done.err
+        continued = call("translate", MODEL, folder, "--out", out, "--save-memory", memory)
+        assert continued.code == 0, continued.err
+        assert "3 documents were translated, 2 of them before the interruption" in continued.err
         assert len(blocks) == 4
         assert not (tmp_path / "out.part").exists()
         assert memory.read_text(encoding="utf-8").count("<tu ") == 3
@@ -573,7 +577,7 @@ class TestResuming:
 
 @pytest.mark.slow
 def test_a_killed_translation_of_a_long_document_continues(call: Call, tmp_path: Path) -> None:
-    """SIGKILL as soon as a block is stored; the same command ends with the same document."""
+    """The process is killed as soon as a block is stored. The same command then completes the document."""
     generator = random.Random(3)
     digits = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
     lines = [" ".join(generator.choices(digits, k=5)) + "." for _ in range(1_200)]
@@ -596,7 +600,7 @@ def test_a_killed_translation_of_a_long_document_continues(call: Call, tmp_path:
 
 
 class TestSavedMemory:
-    """`--save-memory memory.tmx`: what was translated, for CAT tools and for `--memory`."""
+    """`--save-memory memory.tmx` stores the translations, for CAT tools and for `--memory`."""
 
     def test_the_memory_is_read_by_other_tools_and_by_jumok(
         self, call: Call, page: Path, tmp_path: Path
@@ -637,7 +641,7 @@ class TestSavedMemory:
         assert (tmp_path / "old.tmx").read_bytes() == b"mine"
 
 
-def test_nothing_is_half_written(
+def test_an_interrupted_write_leaves_no_file(
     call: Call, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out" / "page.html"
@@ -652,8 +656,8 @@ def test_nothing_is_half_written(
     assert list(out.parent.iterdir()) == []
 
 
-def test_texts_in_other_encodings(call: Call, tmp_path: Path) -> None:
-    """UTF-16 with a byte order mark stays UTF-16; other encodings must be named, and become UTF-8."""
+def test_utf_16_stays_utf_16_and_a_named_encoding_becomes_utf_8(call: Call, tmp_path: Path) -> None:
+    """UTF-16 is recognised by its byte order mark. Other encodings must be named with `--encoding`."""
     utf16, html, out = tmp_path / "a.txt", tmp_path / "a.html", tmp_path / "out.html"
     utf16.write_bytes("two four.\r\nnine.\r\n".encode("utf-16"))
     assert call("translate", MODEL, utf16, "--out", tmp_path / "b.txt").code == 0
@@ -685,7 +689,7 @@ def test_texts_in_other_encodings(call: Call, tmp_path: Path) -> None:
         (["empty", "--out", "x"], "no document of a known type"),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_advice(
+def test_impossible_requests_are_refused_with_advice(
     arguments: list[str], words: str, call: Call, page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -695,7 +699,7 @@ def test_what_cannot_be_done_is_refused_with_advice(
     assert page.read_text(encoding="utf-8") == PAGE
 
 
-def test_other_files_are_translated_line_by_line(call: Call, tmp_path: Path) -> None:
+def test_text_files_without_out_are_translated_line_by_line(call: Call, tmp_path: Path) -> None:
     for name in ("in.txt", "in.log", "in"):
         path = tmp_path / name
         path.write_text("two four.\n\nnine.\n", encoding="utf-8")
@@ -703,7 +707,7 @@ def test_other_files_are_translated_line_by_line(call: Call, tmp_path: Path) -> 
         assert result.out == "이 사.\n\n구.\n"
 
 
-def test_documents_are_not_imported_to_translate_lines() -> None:
+def test_the_command_translate_does_not_import_the_documents_package_at_its_start() -> None:
     code = "import sys, jumok.cli.translate; sys.exit('jumok.documents' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], check=False)
     assert result.returncode == 0

@@ -30,7 +30,7 @@ def texts(tmp_path: Path) -> list[Path]:
     return files
 
 
-def test_scores_as_text(call: Call, model: Path, texts: list[Path]) -> None:
+def test_scores_are_printed_with_their_signatures(call: Call, model: Path, texts: list[Path]) -> None:
     result = call("evaluate", model, *texts)
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
@@ -39,7 +39,7 @@ def test_scores_as_text(call: Call, model: Path, texts: list[Path]) -> None:
     assert "tok:13a" in lines[0]
 
 
-def test_scores_as_json(call: Call, model: Path, texts: list[Path]) -> None:
+def test_scores_as_json_equal_those_of_the_library(call: Call, model: Path, texts: list[Path]) -> None:
     scores = json.loads(call("evaluate", model, *texts, "--json").out)
     assert set(scores) == SCORES
     assert scores["sentences"] == 6
@@ -71,18 +71,20 @@ def test_options_reach_the_scores(call: Call, model: Path, texts: list[Path]) ->
 def test_lowercase_ignores_case(call: Call, model: Path, tmp_path: Path) -> None:
     sources = [line[0] for line in digit_lines(4, seed=3)]
     translations = [translation.text or "x" for translation in jumok.load(model).translate(sources)]
-    shouted = write_tsv(
-        tmp_path / "shouted.en-de.tsv", list(zip(sources, map(str.upper, translations), strict=True))
+    uppercase = write_tsv(
+        tmp_path / "uppercase.en-de.tsv", list(zip(sources, map(str.upper, translations), strict=True))
     )
     cased, lowercased = (
-        json.loads(call("evaluate", model, shouted, "--json", *options).out)
+        json.loads(call("evaluate", model, uppercase, "--json", *options).out)
         for options in ([], ["--lowercase"])
     )
     assert lowercased["chrf"] == pytest.approx(100)
     assert cased["chrf"] < 100
 
 
-def test_an_unknown_tokenizer(call: Call, model: Path, texts: list[Path]) -> None:
+def test_an_unknown_tokenizer_is_refused_with_a_suggestion(
+    call: Call, model: Path, texts: list[Path]
+) -> None:
     assert 'Did you mean "13a"?' in call("evaluate", model, *texts, "--tokenize", "13b").error_of("evaluate")
 
 
@@ -106,7 +108,9 @@ def test_translations_can_be_written_to_a_file(
     assert translations.read_text(encoding="utf-8") == call("translate", model, texts[0]).out
 
 
-def test_translations_onto_a_full_disk(call: Call, model: Path, texts: list[Path]) -> None:
+def test_a_full_disk_is_reported_when_translations_are_written(
+    call: Call, model: Path, texts: list[Path]
+) -> None:
     message = call("evaluate", model, *texts, "--out", "/dev/full").error_of("evaluate")
     assert "/dev/full could not be written: the disk is full." in message
 
@@ -116,7 +120,7 @@ def test_swapped_languages_are_swapped_back(call: Call, model: Path, texts: list
     assert json.loads(call("evaluate", model, *reversed(texts), "--json").out) == straight
 
 
-def test_a_test_set_in_other_languages(call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_test_set_in_other_languages_is_refused(call: Call, model: Path, tmp_path: Path) -> None:
     korean = write_tsv(tmp_path / "test.en-ko.tsv", [("I go home.", "나는 집에 간다.")])
     message = call("evaluate", model, korean).error_of("evaluate")
     assert "English and Korean" in message
@@ -168,8 +172,8 @@ def test_swapped_sides_are_refused_if_no_file_name_has_a_language(
 
 
 @pytest.mark.medium
-def test_a_model_knows_which_side_is_its_source(directions: dict[str, Path]) -> None:
-    """By the loss of both directions: scripts would not tell, as German and English have the same one."""
+def test_swapped_sides_are_detected_by_the_loss_of_both_directions(directions: dict[str, Path]) -> None:
+    """Scripts cannot tell the sides apart here, because German and English have the same script."""
     pairs = [Pair(*line[:2]) for line in digit_lines(60, seed=4)]
     swapped = [Pair(pair.target, pair.source) for pair in pairs]
     translator = jumok.load(directions["en-de"], engine="torch")

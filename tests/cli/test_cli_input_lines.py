@@ -1,4 +1,4 @@
-"""Lines of a file or a pipe, as they arrive."""
+"""`InputLines` reads the lines of a file or a pipe as soon as each line arrives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def read(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def read_standard_input(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
     with closing(InputLines(None)) as lines:
         return list(lines)
@@ -30,13 +30,15 @@ def test_lines_do_not_depend_on_the_block_size(block: int, monkeypatch: pytest.M
     monkeypatch.setattr(input_lines, "BLOCK_BYTES", block)
     for text in ("", "\n", "one", "one\n", "one\n\ntwo", "\n\n", "하나\r\n둘\r셋\u2028넷\n", "one\n\n"):
         expected = [line.removesuffix("\r") for line in text.split("\n")]
-        assert read(text.encode(), monkeypatch) == (expected if expected[-1] else expected[:-1])
-    assert read(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo", monkeypatch) == ["one", "\ufefftwo"]
+        assert read_standard_input(text.encode(), monkeypatch) == (
+            expected if expected[-1] else expected[:-1]
+        )
+    assert read_standard_input(b"\xef\xbb\xbfone\n\xef\xbb\xbftwo", monkeypatch) == ["one", "\ufefftwo"]
 
 
 def test_bytes_that_are_not_utf8_are_reported_with_their_position(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match=r"standard input, line 2, byte 4: this is not UTF-8"):
-        read(b"one\ntwo\xff\n", monkeypatch)
+        read_standard_input(b"one\ntwo\xff\n", monkeypatch)
 
 
 def test_a_missing_file_is_reported(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The command line in Korean: help, usage errors, and what the commands print."""
+"""The command line in Korean: help, usage errors and the output of commands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from support.cli_calls import Call
 
 ENGLISH = re.compile(r"\b[a-zA-Z]?[a-z]+(?: [a-z]+){3}\b")
-"""Four words in a row; commands and names of files are shorter, or have other characters."""
+"""Matches four words in a row. Commands and file names have fewer words or other characters."""
 
 
 @pytest.fixture
@@ -119,14 +119,14 @@ def test_the_locale_chooses_the_language(variables: dict[str, str], english: boo
 
 @pytest.mark.parametrize("locale", ["ko_KR.UTF-8", "ko_KR.does-not-exist"])
 def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
-    done = spawn("trian", JUMOK_LANG="", LC_ALL=locale, PYTHONUTF8="1")
-    assert done.returncode == 2
-    assert "없는 명령입니다" in done.stderr.decode()
+    result = spawn("trian", JUMOK_LANG="", LC_ALL=locale, PYTHONUTF8="1")
+    assert result.returncode == 2
+    assert "없는 명령입니다" in result.stderr.decode()
     assert spawn("--help", JUMOK_LANG="", LC_ALL=locale).stdout.decode().startswith("사용법: ")
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "korean"),
     [
         ("encoding", "인코딩"),
         ("as in runs/mine", "runs/mine 모델과 같음"),
@@ -166,15 +166,15 @@ def test_a_korean_locale_need_not_be_installed(locale: str) -> None:
         ("", ""),
     ],
 )
-def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) -> None:
+def test_texts_of_the_library_are_translated(text: str, korean: str) -> None:
     assert localise_text(text) == text
     choose_language({"JUMOK_LANG": "ko"})
-    assert localise_text(text) == shown
+    assert localise_text(text) == korean
     choose_language({})
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "korean"),
     [
         ("bleu of the new pairs 10.20 → 12.30", "새 쌍의 BLEU 10.20 → 12.30"),
         ("chrf of the new pairs not measured", "새 쌍의 chrF 측정하지 않음"),
@@ -253,10 +253,10 @@ def test_texts_of_the_library_are_found_by_their_wording(text: str, shown: str) 
         ),
     ],
 )
-def test_texts_of_several_parts_are_korean_as_a_whole(text: str, shown: str) -> None:
-    """No template, such as "{count} {noun}", takes the words of other parts as its own."""
+def test_all_parts_of_a_text_are_translated(text: str, korean: str) -> None:
+    """A template such as "{count} {noun}" must not match words that belong to another part of the text."""
     choose_language({"JUMOK_LANG": "ko"})
-    assert localise_text(text) == shown
+    assert localise_text(text) == korean
     choose_language({})
 
 
@@ -290,7 +290,7 @@ def test_the_kind_of_a_binary_file_is_named_in_korean(head: bytes) -> None:
         "No such option: --x (there are none that begin like it)",
     ],
 )
-def test_a_text_that_is_known_only_in_part_stays_english(text: str) -> None:
+def test_a_text_of_which_only_a_part_has_a_translation_stays_english(text: str) -> None:
     choose_language({"JUMOK_LANG": "ko"})
     assert localise_text(text) == text
     choose_language({})
@@ -298,7 +298,7 @@ def test_a_text_that_is_known_only_in_part_stays_english(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["library", "typer"])
 @pytest.mark.parametrize("data", ["x{n}.tsv", "runs/x {n}/Y", "'some words {n}'"])
-def test_every_template_is_found_with_its_values(name: str, data: str) -> None:
+def test_every_template_is_translated_with_its_values(name: str, data: str) -> None:
     values_by_kind = {"count": "{n},70{n}", "share": "{n}7.5%", "noun": "pairs", "text": '"so to say {n}"'}
     choose_language({"JUMOK_LANG": "ko"})
     for template, translation in read_translations(name).items():
@@ -307,10 +307,10 @@ def test_every_template_is_found_with_its_values(name: str, data: str) -> None:
             name: values_by_kind.get(name.partition("_")[0], data).format(n=n)
             for n, name in enumerate(names, 1)
         }
-        shown = {
+        translated_values = {
             name: value if name.startswith("text") else localise_text(value) for name, value in values.items()
         }
-        assert localise_text(template.format(**values)) == translation.format(**shown)
+        assert localise_text(template.format(**values)) == translation.format(**translated_values)
     choose_language({})
 
 
@@ -338,8 +338,8 @@ def test_a_file_is_checked_in_korean(tmp_path: Path, call: Call) -> None:
 def test_json_is_the_same_in_every_language(model: Path, pairs: Path, call: Call) -> None:
     for arguments in (["info", model], ["check", pairs], ["models"]):
         korean = call(*arguments, "--json").out
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setenv("JUMOK_LANG", "en")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("JUMOK_LANG", "en")
             assert call(*arguments, "--json").out == korean
 
 
@@ -348,8 +348,8 @@ def test_training_translating_evaluating_and_info_are_korean(
     tmp_path: Path, pairs: Path, gold_pairs: Path, call: Call
 ) -> None:
     out = tmp_path / "run"
-    trained = call("train", pairs, "--out", out, *TINY_OPTIONS.split())
-    assert trained.code == 0
+    training = call("train", pairs, "--out", out, *TINY_OPTIONS.split())
+    assert training.code == 0
     for line in (
         "데이터 읽기: 문장 쌍 ",
         "자동으로 정한 설정:",
@@ -357,27 +357,27 @@ def test_training_translating_evaluating_and_info_are_korean(
         "학습 완료 · 스텝 ",
         f"모델: {out}/model",
     ):
-        assert line in trained.err
-    assert ENGLISH.findall(trained.err) == []
+        assert line in training.err
+    assert ENGLISH.findall(training.err) == []
     again = call("train", pairs, "--out", out, *TINY_OPTIONS.split())
     assert "이미 끝난 실행입니다 · 스텝 " in again.err
 
-    translated = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
-    assert "알림: 1번째 줄: '한글 문장': 모델의 언어인 " in translated.err.replace('"', "'")
-    nothing = call("translate", out, tmp_path / "none.txt")
-    assert nothing.error_of("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
+    translation = call("translate", out, stdin=b"\xed\x95\x9c\xea\xb8\x80 \xeb\xac\xb8\xec\x9e\xa5\n")
+    assert "알림: 1번째 줄: '한글 문장': 모델의 언어인 " in translation.err.replace('"', "'")
+    missing_file = call("translate", out, tmp_path / "none.txt")
+    assert missing_file.error_of("translate") == f"jumok translate: 파일이 없습니다: {tmp_path}/none.txt\n"
 
-    evaluated = call("evaluate", out / "model", gold_pairs)
-    assert "\n정렬 오류율 " in evaluated.out
+    evaluation = call("evaluate", out / "model", gold_pairs)
+    assert "\n정렬 오류율 " in evaluation.out
 
-    described = call("info", out / "model")
-    assert ENGLISH.findall(described.out) == []
+    info = call("info", out / "model")
+    assert ENGLISH.findall(info.out) == []
     for line in (
         "\n  언어         en → de\n",
         "\n  파라미터     ",
         "\n  정렬         교차 어텐션, 레이어.헤드 ",
     ):
-        assert line in described.out
+        assert line in info.out
 
 
 @pytest.mark.usefixtures("_korean")
@@ -389,7 +389,7 @@ def test_an_error_of_the_library_stays_english(tmp_path: Path, call: Call) -> No
 @pytest.mark.parametrize(
     ("width", "shown"), [(80, "2:30:16 남음 · 손실 5.888"), (60, "2:30:16 남음"), (24, "")]
 )
-def test_the_bar_fits_in_korean(width: int, shown: str) -> None:
+def test_the_korean_progress_bar_fits_its_terminal(width: int, shown: str) -> None:
     choose_language({"JUMOK_LANG": "ko"})
     display = TrainingDisplay(Console(width=width, file=io.StringIO(), force_terminal=True))
     display.show(PROGRESS)
@@ -404,8 +404,8 @@ def test_the_bar_fits_in_korean(width: int, shown: str) -> None:
 
 
 @pytest.mark.parametrize("width", range(50, 90))
-def test_reasons_of_settings_are_whole_in_korean(width: int) -> None:
-    """At some widths rich would cut a syllable at the edge of the column."""
+def test_reasons_of_settings_are_not_cut_in_korean(width: int) -> None:
+    """At some widths, rich alone would cut a syllable at the edge of the column."""
     choose_language({"JUMOK_LANG": "ko"})
     console = Console(width=width, file=io.StringIO())
     reason = "the end is known, and scores rise most just before it"

@@ -17,23 +17,24 @@ from jumok.cli import COMMANDS
 from jumok.cli.language import read_translations
 
 SOURCE = Path(inspect.getfile(jumok)).parent
-WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")  # two in a row: a sentence, not a name
-SHOWS_TEXT = re.compile(
-    r"(echo|print|line|status|(?<!Type)Error)$"
-)  # functions that show text; a TypeError is for engineers
-PARTICLES = re.compile(r"\([를가는을이은으]\)")  # 을(를), (으)로: the sentence can be written without them
+TWO_WORDS = re.compile(r"\b(?!jumok )[a-z]{2,} [a-z]{2,}")
+"""Matches two words in a row, which are part of a sentence and not a name."""
+SHOWS_TEXT = re.compile(r"(echo|print|line|status|(?<!Type)Error)$")
+"""Matches the names of functions and errors that show text to users. A TypeError is for programmers."""
+PARTICLES = re.compile(r"\([를가는을이은으]\)")
+"""Matches alternative particles such as 을(를) and (으)로. A translation must be worded without them."""
 
 
 @cache
 def literal_ids() -> frozenset[str]:
-    """Return the first arguments of `localise`: English literals, which are the ids of the translations."""
-    found = set()
+    """Return the first argument of each call of `localise`, which is an id in messages.po."""
+    ids = set()
     for path in [*(SOURCE / "cli").glob("*.py"), SOURCE / "__main__.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "localise":
                 assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}: not a literal"
-                found.add(node.args[0].value)
-    return frozenset(found)
+                ids.add(node.args[0].value)
+    return frozenset(ids)
 
 
 @cache
@@ -54,16 +55,16 @@ def skeleton(text: str) -> str:
 
 @cache
 def library_skeletons() -> frozenset[str]:
-    """Return every string of the package, with {} for each value in it."""
-    found = set()
+    """Return every string of the package, with {} in place of each inserted value."""
+    skeletons = set()
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(skeleton(node.value))
+                skeletons.add(skeleton(node.value))
             elif isinstance(node, ast.JoinedStr):
                 parts = (part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
-                found.add("".join(map(str, parts)))
-    return frozenset(found)
+                skeletons.add("".join(map(str, parts)))
+    return frozenset(skeletons)
 
 
 def placeholders(text: str) -> set[str]:
@@ -75,18 +76,20 @@ def test_every_message_and_help_text_has_a_translation() -> None:
 
 
 def test_no_message_bypasses_localise() -> None:
-    """Nothing that is printed or raised is a literal sentence: it comes from `localise` or the library."""
-    found = []
+    """No literal sentence is printed or raised. All sentences come from `localise` or from the library."""
+    sentences = []
     for path in (SOURCE / "cli").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and SHOWS_TEXT.search(ast.unparse(node.func)):
                 texts = [part.value for argument in node.args for part in literals(argument)]
-                found += [f"{path.name}:{node.lineno}: {text}" for text in texts if WORDS.search(text)]
-    assert found == []
+                sentences += [
+                    f"{path.name}:{node.lineno}: {text}" for text in texts if TWO_WORDS.search(text)
+                ]
+    assert sentences == []
 
 
 def literals(node: ast.expr) -> list[ast.Constant]:
-    """Return the literal strings of an argument, without those inside of other calls."""
+    """Return the literal strings of an argument, without the strings in calls of functions."""
     if isinstance(node, ast.Constant):
         return [node] if isinstance(node.value, str) else []
     if isinstance(node, ast.JoinedStr):
@@ -100,11 +103,11 @@ def test_no_translation_is_unused() -> None:
     assert read_translations("messages").keys() - literal_ids() - help_ids() == set()
 
 
-def test_texts_of_the_library_are_translated_as_they_are_written() -> None:
-    """An entry may be a part of a longer string, and begin or end with a value."""
-    written = "\n".join(library_skeletons())
+def test_every_translated_text_of_the_library_occurs_in_the_library() -> None:
+    """A translated text may be a part of a longer string, and may begin or end with a value."""
+    all_strings = "\n".join(library_skeletons())
     ids = read_translations("library")
-    assert {text for text in ids if skeleton(text).strip("{} ") not in written} == set()
+    assert {text for text in ids if skeleton(text).strip("{} ") not in all_strings} == set()
 
 
 @pytest.mark.parametrize("name", ["messages", "library", "typer"])
@@ -114,7 +117,7 @@ def test_translations_keep_the_placeholders(name: str) -> None:
         assert not PARTICLES.search(translation), translation
 
 
-def test_every_entry_of_a_file_is_read() -> None:
+def test_no_file_has_the_same_id_twice() -> None:
     for path in (SOURCE / "cli" / "korean").glob("*.po"):
         entries = path.read_text(encoding="utf-8").count("\nmsgid ") - 1  # without the header
         assert len(read_translations(path.stem)) == entries, f"{path.name} has an id twice"

@@ -1,4 +1,4 @@
-"""`jumok look` and `jumok info`: what a model attends to, and what is in its folder."""
+"""`jumok look` shows the attention of a model, and `jumok info` describes a model folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from support.cli_calls import Call
 
 
-def test_look_in_the_terminal(call: Call, model: Path) -> None:
+def test_look_prints_a_map_in_the_terminal(call: Call, model: Path) -> None:
     result = call("look", model, "one two", "--target", "eins zwei")
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith("eins zwei\n")
@@ -38,12 +38,12 @@ def test_look_in_the_terminal(call: Call, model: Path) -> None:
         assert word in result.out.split("\n", 1)[1]
 
 
-def test_look_at_the_models_own_translation(call: Call, model: Path) -> None:
+def test_look_without_target_shows_the_models_own_translation(call: Call, model: Path) -> None:
     translation = jumok.load(model).translate(["one two"])[0].text
     assert call("look", model, "one two").out.startswith(translation + "\n")
 
 
-def test_look_as_a_picture(call: Call, model: Path, tmp_path: Path) -> None:
+def test_look_writes_the_map_as_an_svg_file(call: Call, model: Path, tmp_path: Path) -> None:
     picture = tmp_path / "map.svg"
     result = call("look", model, "one <two> &", "--target", "eins zwei", "--out", picture)
     assert result.code == 0
@@ -70,11 +70,13 @@ def test_look_without_a_sentence_writes_the_model_into_a_page(
     assert sizes["int8"] < sizes["float16"]
 
 
-def test_look_refuses_a_precision_that_it_would_ignore(call: Call, model: Path, tmp_path: Path) -> None:
-    refused = call("look", model, "one two", "--quantization", "int8").error_of("look")
-    assert "--quantization is for a page with the model" in refused
-    wrong = call("look", model, "--out", tmp_path / "x.html", "--quantization", "int4").error_of("look")
-    assert "--quantization is float16 or int8. Received: int4." in wrong
+def test_look_refuses_a_quantization_that_is_ignored_or_unknown(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
+    ignored = call("look", model, "one two", "--quantization", "int8").error_of("look")
+    assert "--quantization is for a page with the model" in ignored
+    unknown = call("look", model, "--out", tmp_path / "x.html", "--quantization", "int4").error_of("look")
+    assert "--quantization is float16 or int8. Received: int4." in unknown
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
@@ -103,24 +105,26 @@ def test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     long = "one two " * 110  # fewer than 1,000 characters, more than 200 tokens
-    kept = ("--sentences", "keep")
+    keep_whole = ("--sentences", "keep")
     for out in ([], ["--out", "map.svg"]):
-        result = call("look", model, long, *kept, *out)
+        result = call("look", model, long, *keep_whole, *out)
         assert "too long for the model. Give one short sentence" in result.error_of("look")
         assert result.out == ""
         assert list(tmp_path.iterdir()) == []
-        assert call("look", model, long, "--target", "eins", *out).code == 0  # --target requests one pass
+        # With --target, the sentence is not split into parts.
+        assert call("look", model, long, "--target", "eins", *out).code == 0
         for path in tmp_path.iterdir():
             path.unlink()
     with pytest.raises(DataError, match="too long for the model"):
         jumok.load(model).attention(long)
 
 
-def test_look_writes_what_explain_gives(call: Call, model: Path, tmp_path: Path) -> None:
+def test_look_writes_the_explanation_that_explain_returns(call: Call, model: Path, tmp_path: Path) -> None:
     file = tmp_path / "one.json"
     assert call("look", model, "one two", "--out", file).code == 0
     plain = complete_explanation(explain(jumok.load(model), "one two"))
-    name = model.parent.name if model.name == "model" else model.name  # a page signs its figures with it
+    # The name that a page shows on its figures.
+    name = model.parent.name if model.name == "model" else model.name
     explanation = replace(plain, facts={**plain.facts, "name": name})
     assert file.read_text(encoding="utf-8") == explanation_to_json(explanation)
     assert json.loads(explanation_to_json(explanation))["version"] == 2
@@ -136,7 +140,7 @@ def test_look_refuses_a_sentence_without_words(
 
 
 @pytest.mark.parametrize("sentence", ["...", "[bold]:heart:"])
-def test_look_at_odd_sentences(sentence: str, call: Call, model: Path, tmp_path: Path) -> None:
+def test_look_draws_odd_sentences(sentence: str, call: Call, model: Path, tmp_path: Path) -> None:
     result = call("look", model, sentence, "--out", tmp_path / "map.svg")
     assert result.code == 0
     ElementTree.fromstring((tmp_path / "map.svg").read_text(encoding="utf-8"))
@@ -154,7 +158,7 @@ def test_look_does_not_write_into_a_missing_folder(call: Call, model: Path, tmp_
     assert str(tmp_path / "no" / "map.svg") in message
 
 
-def test_info(call: Call, model: Path) -> None:
+def test_info_describes_the_model(call: Call, model: Path) -> None:
     result = call("info", model)
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(f"{model}\n")
@@ -164,7 +168,7 @@ def test_info(call: Call, model: Path) -> None:
     assert f"jumok {jumok.__version__}" in result.out
 
 
-def test_info_as_json(call: Call, model: Path) -> None:
+def test_info_as_json_has_the_facts_of_the_model(call: Call, model: Path) -> None:
     facts = json.loads(call("info", model, "--json").out)
     translator = jumok.load(model)
     assert facts["languages"] == "en → de"
@@ -188,8 +192,10 @@ def test_models_on_one_page_are_named_and_have_the_given_translation(
     other, file = shutil.copytree(model, tmp_path / "other" / "model"), tmp_path / "x.html"
     assert call("look", model, other, "one two", "--target", "eins neun", "--out", file).code == 0
     explanations = explanations_on(file)
-    assert [one["facts"]["name"] for one in explanations] == [model.parent.name, "other"]
-    assert [one["target"]["text"] for one in explanations] == ["eins neun", "eins neun"]
+    names = [explanation["facts"]["name"] for explanation in explanations]
+    assert names == [model.parent.name, "other"]
+    texts = [explanation["target"]["text"] for explanation in explanations]
+    assert texts == ["eins neun", "eins neun"]
 
 
 @pytest.mark.parametrize(
@@ -212,8 +218,9 @@ def test_without_a_given_translation_each_model_on_a_page_shows_its_own(
 ) -> None:
     file = tmp_path / "x.html"
     assert call("look", model, model, "one two", "--out", file).code == 0
-    assert [one["search"] is not None for one in explanations_on(file)] == [True, True]
-    assert len({one["facts"]["name"] for one in explanations_on(file)}) == 2
+    explanations = explanations_on(file)
+    assert [explanation["search"] is not None for explanation in explanations] == [True, True]
+    assert len({explanation["facts"]["name"] for explanation in explanations}) == 2
 
 
 def test_look_at_several_models_needs_a_page(call: Call, model: Path, tmp_path: Path) -> None:

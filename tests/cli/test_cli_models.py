@@ -1,4 +1,4 @@
-"""`jumok models`, and runs of other families, mechanisms, positions and norms."""
+"""`jumok models`, and training with other families, mechanisms, positions and norms than the default."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def test_every_family_and_mechanism_is_listed_with_its_paper(call: Call) -> None
 def test_positions_and_norm_can_be_set(call: Call, pairs: Path, tmp_path: Path, family: str) -> None:
     layers = {"transformer": {}, "decoder-only": {"model.layers": 1}}[family]
     tiny = {name: value for name, value in TINY.items() if not layers or not name.endswith("_layers")}
-    chosen = {**tiny, **layers, "model.positions": "relative-keys", "model.norm_kind": "batch"}
-    options = [option for name, value in chosen.items() for option in ("--set", f"{name}={value}")]
+    settings = {**tiny, **layers, "model.positions": "relative-keys", "model.norm_kind": "batch"}
+    options = [option for name, value in settings.items() for option in ("--set", f"{name}={value}")]
     out = tmp_path / "run"
     result = call("train", pairs, "--out", out, "--model", family, *options)
     assert result.code == 0, result.err
@@ -84,18 +84,18 @@ def test_a_recurrent_model_is_trained_and_used_with_the_same_commands(
     assert "recurrent" in result.err
     text = call("info", out / "model").out
     assert f"gru, attention {attention}" in text
-    translated = call("translate", out / "model", stdin=b"one two\n\nthree\n")
-    assert translated.code == 0
-    assert len(translated.out.splitlines()) == 3
-    scored = call("evaluate", out / "model", pairs, "--json")
-    assert scored.code == 0, scored.err
-    looked = call("look", out / "model", "one two", "--out", tmp_path / "map.svg")
+    translation = call("translate", out / "model", stdin=b"one two\n\nthree\n")
+    assert translation.code == 0
+    assert len(translation.out.splitlines()) == 3
+    evaluation = call("evaluate", out / "model", pairs, "--json")
+    assert evaluation.code == 0, evaluation.err
+    look = call("look", out / "model", "one two", "--out", tmp_path / "map.svg")
     if attention == "none":
-        assert "no cross-attention" in looked.error_of("look")
+        assert "no cross-attention" in look.error_of("look")
     else:
-        assert looked.code == 0, looked.err
+        assert look.code == 0, look.err
     repeated = call("train", pairs, "--out", out)
-    assert "already finished" in repeated.err  # options that are not given keep their value
+    assert "already finished" in repeated.err  # settings without an option keep the value of the run
 
 
 def test_attention_sets_the_mechanism_at_every_site_that_supports_it(

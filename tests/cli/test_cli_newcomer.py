@@ -1,4 +1,4 @@
-"""The attempts of a new user (`newcomer_attempts.py`), and the longer journeys among them."""
+"""Runs the attempts of a new user (`tests/support/newcomer_attempts.py`), and tests the longer attempts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,14 @@ from jumok.storage.folders import json_with_checksum, read_json_with_checksum
 from jumok.training.loop.update import Worker
 from support.cli_calls import environment
 from support.digit_lines import TINY
-from support.newcomer_attempts import ATTEMPTS, COVERED, FAULTS, FILES, SHELL, TINY_OPTIONS
+from support.newcomer_attempts import (
+    ATTEMPTS,
+    FILES,
+    SHELL_ATTEMPTS,
+    TEST_OF_ATTEMPT,
+    TEST_OF_FAULT,
+    TINY_OPTIONS,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,6 +43,7 @@ STORED = PROJECT / "tests" / "stored" / "models"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The working folder of the attempts, with the files that their commands name."""
     folder = tmp_path_factory.mktemp("newcomer")
     for name, content in FILES.items():
         (folder / name).write_bytes(content)
@@ -51,27 +59,28 @@ def tiny_options(*, without: tuple[str, ...]) -> str:
 
 
 def change(name: str, edit: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    """Return a function that replaces the content of this file of a folder by its edited content."""
     return lambda folder: (folder / name).write_bytes(edit((folder / name).read_bytes()))
 
 
-def flip(data: bytes) -> bytes:
+def flip_bit(data: bytes) -> bytes:
     return data[:1000] + bytes([data[1000] ^ 1]) + data[1001:]
 
 
-def make_newer(folder: Path) -> None:
+def set_newer_format(folder: Path) -> None:
     card = folder / "jumok.json"
     card.write_bytes(json_with_checksum({**read_json_with_checksum(card), "format": 99}))
 
 
-def make_link(folder: Path) -> None:
+def replace_by_link(folder: Path) -> None:
     folder.rename(folder.with_name("elsewhere"))
     folder.symlink_to("elsewhere")
 
 
 WEIGHTS, TOKENS, CARD = "weights.safetensors", "pieces.model", "jumok.json"
-DAMAGES: dict[str, Callable[[Path], object]] = {
-    "flipped-weights": change(WEIGHTS, flip),
-    "flipped-tokens": change(TOKENS, flip),
+DAMAGES: dict[str, Callable[[Path], object]] = {  # name in `DAMAGED:name` → function that damages a folder
+    "flipped-weights": change(WEIGHTS, flip_bit),
+    "flipped-tokens": change(TOKENS, flip_bit),
     "edited-card": change(CARD, lambda data: data.replace(b'"width": 16', b'"width": 32')),
     "short-weights": change(WEIGHTS, lambda data: data[:1000]),
     "short-card": change(CARD, lambda data: data[:200]),
@@ -79,9 +88,9 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "no-card": lambda folder: (folder / CARD).unlink(),
     "no-tokens": lambda folder: (folder / TOKENS).unlink(),
     "no-weights": lambda folder: (folder / WEIGHTS).unlink(),
-    "newer": make_newer,
+    "newer": set_newer_format,
     "more-files": lambda folder: (folder / "notes.txt").write_text("mine"),
-    "link": make_link,
+    "link": replace_by_link,
 }
 
 
@@ -89,6 +98,8 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def attempt(
     call: Call, model: Path, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Result]:
+    """A function that runs a command in `folder`, after it has replaced words such as MODEL by paths."""
+
     def run(command: str, stdin: bytes = b"") -> Result:
         monkeypatch.chdir(folder)
         paths = {"MODEL": model, "RUN": tmp_path / "run", "RECURRENT": STORED / "recurrent-gru-bahdanau"}
@@ -108,20 +119,22 @@ def parameter(row: Attempt) -> ParameterSet:
 
 
 @pytest.mark.parametrize("row", [parameter(row) for row in ATTEMPTS])
-def test_an_attempt(row: Attempt, attempt: Callable[..., Result]) -> None:
+def test_an_attempt_gives_its_exit_code_and_texts(row: Attempt, attempt: Callable[..., Result]) -> None:
     result = attempt(row.command, row.stdin)
-    said = result.out + result.err
-    assert result.code == row.code, said
-    assert "Traceback" not in said
-    for text in row.says:
-        assert text in said
-    for text in row.never:
-        assert text not in said
+    output = result.out + result.err
+    assert result.code == row.code, output
+    assert "Traceback" not in output
+    for text in row.expected_texts:
+        assert text in output
+    for text in row.forbidden_texts:
+        assert text not in output
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", SHELL, ids=lambda row: f"{row.number} {row.line}")
-def test_an_attempt_in_a_shell(row: ShellAttempt, model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("row", SHELL_ATTEMPTS, ids=lambda row: f"{row.number} {row.line}")
+def test_an_attempt_in_a_shell_gives_its_exit_code_and_texts(
+    row: ShellAttempt, model: Path, tmp_path: Path
+) -> None:
     program = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m jumok "$@"\n'
     (tmp_path / "jumok").write_text(program)
     (tmp_path / "jumok").chmod(0o755)
@@ -129,7 +142,7 @@ def test_an_attempt_in_a_shell(row: ShellAttempt, model: Path, tmp_path: Path) -
         "KOREAN", shlex.quote(str(STORED / "transformer"))
     )
     path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", line],
         capture_output=True,
         check=False,
@@ -137,32 +150,32 @@ def test_an_attempt_in_a_shell(row: ShellAttempt, model: Path, tmp_path: Path) -
         cwd=tmp_path,
         env=environment(PATH=path),
     )
-    said = " ".join((done.stdout + done.stderr).decode().split())
-    assert done.returncode == row.code, said
-    assert "Traceback" not in said
-    assert "the system said" not in said
-    for text in row.says:
-        assert text in said
+    output = " ".join((result.stdout + result.stderr).decode().split())
+    assert result.returncode == row.code, output
+    assert "Traceback" not in output
+    assert "the system said" not in output
+    for text in row.expected_texts:
+        assert text in output
 
 
-def test_every_attempt_is_in_a_table() -> None:
-    numbers = {row.number for row in (*ATTEMPTS, *SHELL)} | COVERED.keys()
+def test_every_attempt_has_a_row_or_a_test() -> None:
+    numbers = {row.number for row in (*ATTEMPTS, *SHELL_ATTEMPTS)} | TEST_OF_ATTEMPT.keys()
     assert numbers - {0} == set(range(1, 157))
     faults = [
         f"{kind}{number}" for kind, count in (("A", 5), ("B", 8), ("C", 16)) for number in range(1, count + 1)
     ]
-    assert list(FAULTS) == faults
-    for name in (*COVERED.values(), *FAULTS.values()):
+    assert list(TEST_OF_FAULT) == faults
+    for name in (*TEST_OF_ATTEMPT.values(), *TEST_OF_FAULT.values()):
         file, _, test = name.partition("::")
         assert f"def {test}(" in (PROJECT / file).read_text(encoding="utf-8"), name
 
 
-def test_the_readme_installs_the_small_pytorch() -> None:
-    """Without this line, pip installs the build for GPUs: 5.6 GB, as the page says."""
+def test_the_readme_installs_the_build_of_pytorch_for_cpus_first() -> None:
+    """Without this line, pip installs the build for GPUs, which needs 5.6 GB, as the README says."""
     for page in ("README.md", "README.ko.md"):
         text = (PROJECT / page).read_text(encoding="utf-8")
-        small = text.index("pip install torch --index-url https://download.pytorch.org/whl/cpu\n")
-        assert small < text.index('pip install ".[serve')
+        cpu_build = text.index("pip install torch --index-url https://download.pytorch.org/whl/cpu\n")
+        assert cpu_build < text.index('pip install ".[serve')
         assert "5.6" in text
 
 
@@ -183,12 +196,14 @@ def test_no_sentence_of_a_line_is_lost(text: str, num_sentences: int, model: Pat
 
 
 @pytest.mark.slow
-def test_200_000_lines(call: Call, model: Path) -> None:
+def test_200_000_lines_give_200_000_translations(call: Call, model: Path) -> None:
     assert call("translate", model, stdin=b"one\n" * 200_000).out.count("\n") == 200_000
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read and write all")
-def test_folders_and_files_of_others(attempt: Callable[..., Result], tmp_path: Path) -> None:
+def test_files_and_folders_without_permission_are_named(
+    attempt: Callable[..., Result], tmp_path: Path
+) -> None:
     """Attempts 141 and 142."""
     file, folder = tmp_path / "closed.tsv", tmp_path / "closed"
     file.write_bytes(FILES["small.tsv"])
@@ -198,29 +213,29 @@ def test_folders_and_files_of_others(attempt: Callable[..., Result], tmp_path: P
     assert "permission was denied" in attempt(f"train small.tsv --out {folder}/run").error_of("train")
 
 
-def test_a_sentence_as_an_argument_is_to_be_piped(call: Call, model: Path) -> None:
+def test_the_error_for_a_sentence_as_an_argument_says_how_to_pipe_it(call: Call, model: Path) -> None:
     message = call("translate", model, "I go home.").error_of("translate")  # attempt 68
     assert "no file 'I go home.'" in message
     assert 'echo "I go home." | jumok translate MODEL' in message
 
 
 @pytest.mark.medium
-def test_training_on_a_translation_memory(attempt: Callable[..., Result], tmp_path: Path) -> None:
-    """`jumok train memory.tmx --from en --to ko`; the card names the file, not its folder."""
+def test_a_translation_memory_is_trained_on(attempt: Callable[..., Result], tmp_path: Path) -> None:
+    """The model card has the name of the file without its folder."""
     command = f"train memory.tmx --from en --to ko --out RUN {TINY_OPTIONS}"
     result = attempt(command)
     assert result.code == 0, result.err
     card = json.loads((tmp_path / "run" / "model" / "jumok.json").read_text(encoding="utf-8"))
     assert [corpus["name"] for corpus in card["corpora"]] == ["memory.tmx"]
     assert card["recipe"]["languages"] == {"source": "en", "target": "ko"}
-    assert attempt(command).code == 0  # the same command again: finished already
+    assert attempt(command).code == 0  # the same command again says that the run is finished
 
 
 @pytest.mark.medium
-def test_a_vocabulary_larger_than_the_text_has(
+def test_a_vocabulary_larger_than_the_text_allows_is_made_smaller(
     attempt: Callable[..., Result], folder: Path, tmp_path: Path
 ) -> None:
-    """Attempt 95: the recipe says how many tokens were made, and the same command again works."""
+    """Attempt 95: the recipe has the number of tokens that were learnt, and the same command works again."""
     options = tiny_options(without=("text.vocab_size", "training.steps"))
     train = f"train {folder}/small.tsv --out RUN {options} --set text.vocab_size=50000 --steps 3 --epochs 50"
     result = attempt(train)
@@ -238,22 +253,22 @@ def test_a_vocabulary_larger_than_the_text_has(
 
 
 @pytest.mark.medium
-def test_training_from_standard_input_with_several_limits(
-    attempt: Callable[..., Result], tmp_path: Path
-) -> None:
+def test_training_ends_at_the_first_of_several_limits(attempt: Callable[..., Result], tmp_path: Path) -> None:
     """Attempts 86 and 152: the message says which limit applies."""
     options = tiny_options(without=("training.steps",))
     limits = "--steps 4 --epochs 9 --minutes 3"
     result = attempt(f"train - --out RUN {options} {limits}", stdin=FILES["small.tsv"])
     assert result.code == 0, result.err
-    said = " ".join(result.err.split())
-    assert "training.steps 4 the first limit that is reached, of steps, epochs, minutes" in said
-    assert "finished · step 4" in said
+    output = " ".join(result.err.split())
+    assert "training.steps 4 the first limit that is reached, of steps, epochs, minutes" in output
+    assert "finished · step 4" in output
 
 
 @pytest.mark.medium
-def test_a_learning_rate_of_1000(attempt: Callable[..., Result], tmp_path: Path) -> None:
-    """Attempt 100: no model is made, and the message says what to do."""
+def test_a_learning_rate_of_1000_ends_with_advice_and_no_model(
+    attempt: Callable[..., Result], tmp_path: Path
+) -> None:
+    """Attempt 100."""
     options = tiny_options(without=("training.steps",))
     result = attempt(f"train small.tsv --out RUN {options} --steps 30 --set training.learning_rate=1000")
     assert result.code == 2, result.err
@@ -263,10 +278,10 @@ def test_a_learning_rate_of_1000(attempt: Callable[..., Result], tmp_path: Path)
 
 
 @pytest.mark.medium
-def test_ctrl_c_then_translate_then_finish_then_more(
+def test_an_interrupted_run_can_translate_be_finished_and_get_more_steps(
     attempt: Callable[..., Result], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After Ctrl-C a person has a model, can end the run, and can give it more steps later."""
+    """After Ctrl-C, a user has a model, can end the run, and can train the run for more steps later."""
     run = tmp_path / "run"
     options = tiny_options(without=("training.steps",))
     update = Worker.update
@@ -276,8 +291,8 @@ def test_ctrl_c_then_translate_then_finish_then_more(
             os.kill(os.getpid(), signal.SIGINT)
         return update(self, step, learning_rate)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Worker, "update", interrupt)
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "update", interrupt)
         settings = "--set training.validate_every=5 --set training.processes=1"
         stopped = attempt(f"train small.tsv --out RUN {options} {settings}")
     assert stopped.code == 130, stopped.err
@@ -300,14 +315,14 @@ def test_ctrl_c_then_translate_then_finish_then_more(
 
 
 @pytest.mark.medium
-def test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again(
+def test_a_run_that_failed_before_its_first_checkpoint_says_that_it_starts_again(
     attempt: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*_: object) -> None:
-        raise TrainingError("as if it were killed")
+    def fail(*_: object) -> None:
+        raise TrainingError("as if the run were killed")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Worker, "update", killed)
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "update", fail)
         assert attempt(f"train small.tsv --out RUN {TINY_OPTIONS}").code == 2
     again = attempt(f"train small.tsv --out RUN {TINY_OPTIONS}")
     assert again.code == 0, again.err

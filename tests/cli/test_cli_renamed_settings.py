@@ -1,4 +1,4 @@
-"""Old names of settings and options on the command line: they work, and one line says the new name."""
+"""Old names of settings and options still work on the command line, and one line names the new name."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def test_old_options_become_new_ones() -> None:
     arguments = ["translate", "m", "--longest=1.5", "--no-repeat", "3", "--", "--longest"]
-    with pytest.warns(RenamedSettingWarning) as caught:
-        renamed = rename_options(arguments)
-    assert renamed == [
+    with pytest.warns(RenamedSettingWarning) as warnings:
+        new_arguments = rename_options(arguments)
+    assert new_arguments == [
         "translate",
         "m",
         "--max-length-ratio=1.5",
@@ -27,18 +27,18 @@ def test_old_options_become_new_ones() -> None:
         "--",
         "--longest",
     ]
-    assert len(caught) == 2
-    assert rename_options(renamed) == renamed
+    assert len(warnings) == 2
+    assert rename_options(new_arguments) == new_arguments
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED_OPTIONS.items())
-def test_both_names_of_an_option_are_refused(old: str, new: str) -> None:
+def test_the_old_and_the_new_name_of_an_option_together_are_refused(old: str, new: str) -> None:
     with pytest.raises(RecipeError, match=f"{old} is the old name of {new}"):
         rename_options(["translate", "m", old, "2", f"{new}=2"])
 
 
 @pytest.mark.medium
-def test_an_old_option_prints_one_line(model: Path) -> None:
+def test_an_old_option_works_and_prints_one_line_with_the_new_name(model: Path) -> None:
     old = spawn("translate", model, "--longest", "0.1", stdin=b"one two three\n")
     new = spawn("translate", model, "--max-length-ratio", "0.1", stdin=b"one two three\n")
     assert (old.returncode, old.stdout) == (0, new.stdout)

@@ -1,4 +1,4 @@
-"""Several sentences on a line, a glossary, addresses and notes, in `jumok translate` and `jumok look`."""
+"""`jumok translate` and `jumok look`: several sentences on a line, glossaries, web addresses and notes."""
 
 from __future__ import annotations
 
@@ -17,33 +17,35 @@ if TYPE_CHECKING:
 
 def test_every_sentence_of_a_line_is_translated(call: Call, model: Path) -> None:
     text = "One two three. Four five! Six?"
-    alone = [
+    translated_alone = [
         call("translate", model, stdin=part.encode()).out.strip() for part in jumok.split_sentences(text)
     ]
-    assert len(alone) == 3
-    together = call("translate", model, stdin=text.encode()).out
-    assert together == " ".join(alone).strip() + "\n"
-    kept = call("translate", model, "--sentences", "keep", stdin=text.encode())
+    assert len(translated_alone) == 3
+    translation = call("translate", model, stdin=text.encode()).out
+    assert translation == " ".join(translated_alone).strip() + "\n"
+    not_split = call("translate", model, "--sentences", "keep", stdin=text.encode())
     [expected] = jumok.load(model).translate([text], sentences="keep")
-    assert kept.out == expected.text + "\n"
+    assert not_split.out == expected.text + "\n"
     assert len(expected.parts) == 1
     message = call("translate", model, "--sentences", "join", stdin=b"one").error_of("translate")
     assert "sentences is split or keep. Received: 'join'" in message
 
 
-def test_a_glossary_is_used_and_what_is_missing_is_reported(call: Call, model: Path, tmp_path: Path) -> None:
+def test_a_glossary_is_used_and_terms_that_could_not_be_placed_are_reported(
+    call: Call, model: Path, tmp_path: Path
+) -> None:
     terms = tmp_path / "terms.tsv"
     terms.write_text("en\tde\nseven\tSIEBEN\n", encoding="utf-8")
     result = call("translate", model, "--json", "--glossary", terms, stdin=b"one seven two\none two\n")
     assert result.code == 0, result.err
-    with_term, without = map(json.loads, result.out.splitlines())
-    noted = any("could not be placed" in note for note in with_term.get("notes", ()))
-    assert ("SIEBEN" in with_term["text"]) != noted
-    assert without == json.loads(call("translate", model, "--json", stdin=b"one two\n").out)
+    with_term, without_term = map(json.loads, result.out.splitlines())
+    has_note = any("could not be placed" in note for note in with_term.get("notes", ()))
+    assert ("SIEBEN" in with_term["text"]) != has_note
+    assert without_term == json.loads(call("translate", model, "--json", stdin=b"one two\n").out)
     assert "There is no glossary" in call("translate", model, "--glossary", "no.tsv").error_of("translate")
 
 
-def test_addresses_survive(call: Call, model: Path) -> None:
+def test_web_addresses_and_placeholders_are_not_changed(call: Call, model: Path) -> None:
     lines = ["one two https://a.example/b?c=1 three", "mail a.b@c.example, four {name}"]
     out = call("translate", model, stdin="\n".join(lines).encode()).out.splitlines()
     assert "https://a.example/b?c=1" in out[0]
@@ -51,11 +53,11 @@ def test_addresses_survive(call: Call, model: Path) -> None:
     assert "{name}" in out[1]
 
 
-def test_notes_are_printed_with_their_lines_the_first_ten(call: Call, model: Path) -> None:
+def test_the_first_ten_notes_are_printed_with_the_numbers_of_their_lines(call: Call, model: Path) -> None:
     result = call("translate", model, stdin=b"one\n" + "하나 둘\n".encode() * 15)
-    noted = [line for line in result.err.splitlines() if "not written in the script of English" in line]
-    assert noted
-    assert noted[0].startswith("note: line 2: ")
+    notes = [line for line in result.err.splitlines() if "not written in the script of English" in line]
+    assert notes
+    assert notes[0].startswith("note: line 2: ")
     assert len(result.err.splitlines()) == 11
     assert result.err.splitlines()[-1].endswith(" more")
 

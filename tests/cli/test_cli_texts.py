@@ -1,4 +1,4 @@
-"""Plain text on the command line: check, train, evaluate, complete; and refused where pairs are needed."""
+"""Plain text with `check`, `train`, `evaluate` and `complete`. Commands that need pairs refuse plain text."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def models(text: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pa
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_text_is_trained_on_and_scored(call: Call, text: Path, tmp_path: Path, family: str) -> None:
+def test_a_model_of_plain_text_is_trained_and_scored(
+    call: Call, text: Path, tmp_path: Path, family: str
+) -> None:
     arguments = ["train", text, "--model", family, "--out", tmp_path / "run", *SMALL_OPTIONS]
     result = call(*arguments)
     assert result.code == 0, result.err
@@ -53,15 +55,15 @@ def test_a_text_is_trained_on_and_scored(call: Call, text: Path, tmp_path: Path,
     scores = json.loads(call("evaluate", tmp_path / "run" / "model", text, "--json").out)
     assert scores["sentences"] == 60
     assert scores["loss"] > 0
-    shown = call("evaluate", tmp_path / "run" / "model", text)
-    assert shown.code == 0
+    evaluation = call("evaluate", tmp_path / "run" / "model", text)
+    assert evaluation.code == 0
     if family == "decoder-only":
         assert {"perplexity", "word_perplexity", "character_perplexity"} <= set(scores)
-        assert f"perplexity      {scores['perplexity']:8.2f}" in shown.out
-        assert "per word" in shown.out
+        assert f"perplexity      {scores['perplexity']:8.2f}" in evaluation.out
+        assert "per word" in evaluation.out
     else:
         assert 0 <= scores["accuracy"] <= 1
-        assert f"accuracy        {scores['accuracy']:8.4f}" in shown.out
+        assert f"accuracy        {scores['accuracy']:8.4f}" in evaluation.out
 
 
 def test_lines_are_completed(call: Call, models: dict[str, Path]) -> None:
@@ -71,18 +73,15 @@ def test_lines_are_completed(call: Call, models: dict[str, Path]) -> None:
     assert len(lines) == 3
     assert lines[0].startswith("one two")
     assert lines[2].startswith("three")
-    sampled = call("complete", models["decoder-only"], "--sample", "--seed", "5", stdin=b"one\n")
-    assert sampled.code == 0
-    assert sampled.out.startswith("one")
-    not_sampled = call(
-        "complete", models["decoder-only"], "--temperature", "2", "--seed", "5", stdin=b"one\n"
-    )
-    assert "--temperature, --seed would be ignored: only --sample draws at random" in not_sampled.error_of(
-        "complete"
-    )
+    sample = call("complete", models["decoder-only"], "--sample", "--seed", "5", stdin=b"one\n")
+    assert sample.code == 0
+    assert sample.out.startswith("one")
+    options = ["--temperature", "2", "--seed", "5"]
+    error = call("complete", models["decoder-only"], *options, stdin=b"one\n").error_of("complete")
+    assert "--temperature, --seed would be ignored: only --sample draws at random" in error
 
 
-def test_lines_of_more_than_max_sentence_tokens_are_left_out_and_reported(
+def test_evaluate_leaves_out_and_counts_lines_that_are_too_long_and_complete_refuses_them(
     call: Call, models: dict[str, Path], text: Path, tmp_path: Path
 ) -> None:
     long = tmp_path / "long.txt"
@@ -134,7 +133,7 @@ def test_look_draws_a_text_model(
     assert list(tmp_path.iterdir()) == [picture]
 
 
-def test_a_text_is_checked(call: Call, text: Path, tmp_path: Path) -> None:
+def test_check_reports_the_sentences_of_a_text(call: Call, text: Path, tmp_path: Path) -> None:
     valid = tmp_path / "valid.txt"
     valid.write_text(text.read_text(encoding="utf-8").splitlines()[0] + "\n", encoding="utf-8")
     result = call("check", text, "--valid", valid)
@@ -146,7 +145,7 @@ def test_a_text_is_checked(call: Call, text: Path, tmp_path: Path) -> None:
     assert json.loads(call("check", text, "--json").out)["kept"] == 60
 
 
-def test_a_translator_can_start_from_an_encoder(
+def test_a_translator_can_start_from_an_encoder_only_model(
     call: Call, models: dict[str, Path], pairs: Path, tmp_path: Path
 ) -> None:
     encoder = ["--encoder-from", models["encoder-only"]]

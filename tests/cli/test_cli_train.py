@@ -1,4 +1,4 @@
-"""`jumok train`: a run, the same run again, and what a run folder refuses."""
+"""`jumok train`: a run, the same command again, refused run folders, a full disk and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,17 +27,19 @@ if TYPE_CHECKING:
     from support.cli_calls import Call
 
 
-def settings(**changed: Any) -> list[str]:
-    """The settings of the tiny model as command-line arguments."""
-    named = {**TINY, **{name.replace("__", "."): value for name, value in changed.items()}}
-    return [option for name, value in named.items() for option in ("--set", f"{name}={value}")]
+def settings(**changes: Any) -> list[str]:
+    """Return the settings of the tiny model, with these changes, as command-line arguments."""
+    values = {**TINY, **{name.replace("__", "."): value for name, value in changes.items()}}
+    return [option for name, value in values.items() for option in ("--set", f"{name}={value}")]
 
 
-def leftovers(folder: Path) -> list[Path]:
+def temporary_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if ".tmp-" in path.name]
 
 
-def test_a_whole_run_and_the_same_command_again(call: Call, pairs: Path, tmp_path: Path) -> None:
+def test_a_run_ends_with_a_model_and_the_same_command_does_not_train_again(
+    call: Call, pairs: Path, tmp_path: Path
+) -> None:
     arguments = ["train", pairs, "--out", tmp_path / "run", *settings()]
     result = call(*arguments)
     assert result.code == 0, result.err
@@ -45,7 +47,7 @@ def test_a_whole_run_and_the_same_command_again(call: Call, pairs: Path, tmp_pat
     assert "en → de · transformer" in result.err
     assert "finished · step 3" in result.err
     assert f"model: {tmp_path / 'run' / 'model'}" in result.err
-    assert leftovers(tmp_path) == []
+    assert temporary_files(tmp_path) == []
     repeated = call(*arguments)
     assert repeated.code == 0
     assert "this run is already finished · step 3" in repeated.err
@@ -62,7 +64,7 @@ def test_options_override_settings_and_settings_override_the_recipe(
     assert (stored["steps"], stored["seed"], stored["label_smoothing"]) == (2, 6, 0.2)
 
 
-def test_a_validation_set_of_two_texts(call: Call, pairs: Path, tmp_path: Path) -> None:
+def test_a_validation_set_may_be_two_texts(call: Call, pairs: Path, tmp_path: Path) -> None:
     for side, language in enumerate(("en", "de")):
         lines = "".join(f"{line[side]}\n" for line in digit_lines(7, seed=9))
         (tmp_path / f"valid.{language}").write_text(lines, encoding="utf-8")
@@ -80,7 +82,8 @@ def test_a_model_is_fine_tuned(call: Call, pairs: Path, model: Path, tmp_path: P
     result = call("train", pairs, "--start-from", model, *keep, "--out", tmp_path / "run", "--steps", "2")
     assert result.code == 0, result.err
     assert f"starting from: {model}: " in result.err
-    assert " to keep (keep.en, keep.de)" in result.err  # without those that are also among the new pairs
+    # The number of pairs is not checked, because pairs that are also new pairs are left out.
+    assert " to keep (keep.en, keep.de)" in result.err
     assert "fine-tuning: chrf of the new pairs " in result.err
     refused = call("train", pairs, "--out", tmp_path / "other", "--freeze", "encoder")
     assert refused.code == 2
@@ -107,10 +110,10 @@ def test_sentences_and_names_are_shown_as_they_are(call: Call, tmp_path: Path) -
     assert f"model: {tmp_path / '[out]' / 'model'}" in result.err
 
 
-# --- folders that are not this run's ---
+# --- run folders that are refused or continued ---
 
 
-def test_a_folder_with_other_files(call: Call, pairs: Path, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_refused(call: Call, pairs: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.docx").write_bytes(b"mine")
     message = call("train", pairs, "--out", tmp_path, *settings()).error_of("train")
     assert "is not a run of jumok. Received: thesis.docx" in message
@@ -154,39 +157,39 @@ def raise_disk_full(*_: object) -> NoReturn:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_from_the_start(
+def test_a_disk_that_is_full_from_the_start_is_reported(
     call: Call, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", raise_disk_full)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", raise_disk_full)
         message = call("train", pairs, "--out", tmp_path / "run", *settings()).error_of("train")
     assert "the disk is full" in message
     assert str(tmp_path / "run") in message
-    assert leftovers(tmp_path) == []
+    assert temporary_files(tmp_path) == []
     assert not (tmp_path / "run" / "model").exists()
 
 
 @pytest.mark.parametrize("temporary_folder", ["step-3.tmp-", "model.tmp-"])
-def test_a_disk_that_fills_up(
+def test_a_disk_that_becomes_full_leaves_no_incomplete_folder(
     temporary_folder: str, call: Call, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The disk fills up at the last write of a folder: the half-written folder must be removed."""
+    """The disk becomes full at the last write into a folder. The incomplete folder must be removed."""
     arguments = ["train", pairs, "--out", tmp_path / "run", *settings()]
     write = jumok.storage.folders.write_and_sync
 
-    def fills_up(path: Path, data: bytes) -> None:
+    def write_until_full(path: Path, data: bytes) -> None:
         if temporary_folder in str(path) and path.suffix == ".json":
             path.write_bytes(data[: len(data) // 2])
             raise_disk_full()
         write(path, data)
 
-    with monkeypatch.context() as patched:
-        patched.setattr(jumok.storage.folders, "write_and_sync", fills_up)
+    with monkeypatch.context() as patch:
+        patch.setattr(jumok.storage.folders, "write_and_sync", write_until_full)
         result = call(*arguments)
     assert result.code == 2
     assert "Traceback" not in result.err
     assert "the disk is full" in result.err
-    assert leftovers(tmp_path) == []
+    assert temporary_files(tmp_path) == []
     assert not (tmp_path / "run" / "model").exists()
     assert call(*arguments).code == 0
     assert call("info", tmp_path / "run" / "model").code == 0
@@ -195,7 +198,7 @@ def test_a_disk_that_fills_up(
 # --- Ctrl-C ---
 
 
-def test_ctrl_c_before_the_first_step(
+def test_ctrl_c_before_the_first_step_saves_the_vocabulary_and_the_encoded_pairs(
     call: Call, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
@@ -205,8 +208,8 @@ def test_ctrl_c_before_the_first_step(
         yield flag
 
     arguments = ["train", pairs, "--out", tmp_path / "run", *settings()]
-    with monkeypatch.context() as patched:
-        patched.setattr(jumok.training.run.training_run, "stop_on_signals", stop_at_once)
+    with monkeypatch.context() as patch:
+        patch.setattr(jumok.training.run.training_run, "stop_on_signals", stop_at_once)
         result = call(*arguments)
     assert result.code == 130
     assert "before the first step; only the vocabulary and the encoded pairs are saved." in result.err
@@ -217,13 +220,13 @@ def test_ctrl_c_before_the_first_step(
     assert "finished · step 3" in repeated.err
 
 
-def test_ctrl_c_while_reading(
+def test_ctrl_c_while_pairs_are_read_ends_without_a_traceback(
     call: Call, pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object, **__: object) -> NoReturn:
+    def interrupt(*_: object, **__: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(jumok.training.run.preparation, "read_sentences", interrupted)
+    monkeypatch.setattr(jumok.training.run.preparation, "read_sentences", interrupt)
     result = call("train", pairs, "--out", tmp_path / "run", *settings())
     assert result.code == 130
     assert "Traceback" not in result.err
@@ -258,10 +261,10 @@ def test_ctrl_c_saves_and_the_same_command_continues(
     assert f"The same command continues; `jumok finish {tmp_path / 'run'}` ends the run here." in message
     assert "Traceback" not in message
     assert call("translate", tmp_path / "run", stdin=b"one two\n").code == 0
-    assert leftovers(tmp_path) == []
-    done = subprocess.run(
+    assert temporary_files(tmp_path) == []
+    continued = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=120, env=environment()
     )
-    assert done.returncode == 0, done.stderr
-    assert "continuing from step " in done.stderr
-    assert "finished · step 600" in done.stderr
+    assert continued.returncode == 0, continued.stderr
+    assert "continuing from step " in continued.stderr
+    assert "finished · step 600" in continued.stderr

@@ -1,4 +1,4 @@
-"""`jumok translate`: n lines in, n lines out, whatever the lines contain."""
+"""`jumok translate` writes as many lines as it reads, whatever the lines contain."""
 
 from __future__ import annotations
 
@@ -43,9 +43,11 @@ def lines_of(out: str) -> list[str]:
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["newline", "carriage return"])
-@pytest.mark.parametrize("ended", [True, False], ids=["ended", "without a last newline"])
-def test_as_many_lines_out_as_in(end: bytes, ended: bool, call: Call, model: Path) -> None:
-    text = end.join(ODD_LINES) + (end if ended else b"")
+@pytest.mark.parametrize("ends_with_newline", [True, False], ids=["ended", "without a last newline"])
+def test_as_many_lines_are_written_as_read(
+    end: bytes, ends_with_newline: bool, call: Call, model: Path
+) -> None:
+    text = end.join(ODD_LINES) + (end if ends_with_newline else b"")
     result = call("translate", model, stdin=text)
     assert result.code == 0
     assert all(line.startswith("note: ") for line in result.err.splitlines())
@@ -78,7 +80,7 @@ def test_empty_input_gives_empty_output(text: bytes, count: int, call: Call, mod
     assert (result.code, result.out) == (0, "\n" * count)
 
 
-def test_more_lines_than_are_read_ahead(call: Call, model: Path) -> None:
+def test_more_lines_than_are_read_ahead_are_all_translated(call: Call, model: Path) -> None:
     result = call("translate", model, "--beam", "1", stdin=b"one\n\n" * 300)
     lines = lines_of(result.out)
     assert len(lines) == 600
@@ -88,14 +90,14 @@ def test_more_lines_than_are_read_ahead(call: Call, model: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_lines_before_a_line_that_is_not_utf8_are_translated(engine: str, call: Call, model: Path) -> None:
-    good = b"one\ntwo three\n\nfour\n"
-    result = call("translate", model, "--engine", engine, stdin=good + b"\xff\nfive\n")
+    valid_lines = b"one\ntwo three\n\nfour\n"
+    result = call("translate", model, "--engine", engine, stdin=valid_lines + b"\xff\nfive\n")
     assert "line 5, byte 1: this is not UTF-8" in result.error_of("translate")
-    assert result.out == call("translate", model, "--engine", engine, stdin=good).out
+    assert result.out == call("translate", model, "--engine", engine, stdin=valid_lines).out
     assert len(lines_of(result.out)) == 4
 
 
-def test_json(call: Call, model: Path) -> None:
+def test_json_has_the_text_the_score_and_the_tokens(call: Call, model: Path) -> None:
     records = [
         json.loads(line) for line in lines_of(call("translate", model, "--json", stdin=b"one two\n\n").out)
     ]
@@ -113,7 +115,7 @@ def test_json_output_has_one_line_per_input_line(call: Call, model: Path) -> Non
     assert [json.loads(line)["source"] for line in lines] == [line.decode() for line in ODD_LINES]
 
 
-def test_n_best(call: Call, model: Path) -> None:
+def test_n_best_gives_alternatives_in_the_order_of_their_scores(call: Call, model: Path) -> None:
     options = ["--json", "--n-best", "3", "--beam", "4"]
     [line] = lines_of(call("translate", model, *options, stdin=b"one two three\n").out)
     record = json.loads(line)
@@ -123,15 +125,15 @@ def test_n_best(call: Call, model: Path) -> None:
 
 
 def test_fewer_translations_than_n_best_are_reported_once(call: Call, model: Path) -> None:
-    options = ["--json", "--n-best", "2", "--sample", "--top-k", "1"]  # two draws that must be the same
+    options = ["--json", "--n-best", "2", "--sample", "--top-k", "1"]  # with top-k 1, both draws are the same
     result = call("translate", model, *options, stdin=b"one two three\n\nfour\n")
     assert result.code == 0
     assert len(lines_of(result.out)) == 3
     assert "2 of 3 lines have fewer than 2 translations" in result.err
     assert result.err.count("fewer than") == 1
-    sampled = call("translate", model, *options[:-2], "--temperature", "5", stdin=b"one two three\n")
-    assert len(json.loads(sampled.out)["alternatives"]) == 1
-    assert "fewer than" not in sampled.err
+    sample = call("translate", model, *options[:-2], "--temperature", "5", stdin=b"one two three\n")
+    assert len(json.loads(sample.out)["alternatives"]) == 1
+    assert "fewer than" not in sample.err
 
 
 def test_every_translation_starts_with_the_prefix(call: Call, model: Path) -> None:
@@ -149,18 +151,20 @@ def test_every_translation_starts_with_the_prefix(call: Call, model: Path) -> No
         ("max_length_ratio", 0.1),
     ],
 )
-def test_search_options_act_as_in_python(option: str, value: float, call: Call, model: Path) -> None:
+def test_search_options_have_the_same_effect_as_in_python(
+    option: str, value: float, call: Call, model: Path
+) -> None:
     options = [f"--{option.replace('_', '-')}", str(value), "--json", "--n-best", "2", "--beam", "4"]
     text = "one two three four five six seven"
     record = json.loads(call("translate", model, *options, stdin=text.encode()).out)
     translator = jumok.load(model)
     [expected] = translator.translate([text], beam=4, n_best=2, **{option: value})  # type: ignore[arg-type]
     assert (record["text"], record["score"]) == (expected.text, round(expected.score, 5))
-    [usual] = translator.translate([text], beam=4, n_best=2)
-    assert expected != usual
+    [without_option] = translator.translate([text], beam=4, n_best=2)
+    assert expected != without_option
 
 
-def test_alignments(call: Call, model: Path) -> None:
+def test_alignments_equal_those_of_python(call: Call, model: Path) -> None:
     [line, empty] = lines_of(call("translate", model, "--json", "--align", stdin=b"one two\n\n").out)
     record = json.loads(line)
     expected = jumok.load(model).align("one two", record["text"])
@@ -170,11 +174,11 @@ def test_alignments(call: Call, model: Path) -> None:
 
 def test_sampling_depends_on_its_seed(call: Call, model: Path) -> None:
     text = b"one two three four five\n" * 4
-    sampled = {seed: call("translate", model, "--sample", "--seed", seed, stdin=text).out for seed in "123"}
-    assert sampled["1"] == call("translate", model, "--sample", "--seed", "1", stdin=text).out
-    assert sampled["1"] == call("translate", model, "--sample", stdin=text).out
-    assert len(set(sampled.values())) == 3
-    assert len(set(lines_of(sampled["1"]))) > 1
+    samples = {seed: call("translate", model, "--sample", "--seed", seed, stdin=text).out for seed in "123"}
+    assert samples["1"] == call("translate", model, "--sample", "--seed", "1", stdin=text).out
+    assert samples["1"] == call("translate", model, "--sample", stdin=text).out
+    assert len(set(samples.values())) == 3
+    assert len(set(lines_of(samples["1"]))) > 1
 
 
 def test_top_k_and_top_p_limit_sampling(call: Call, model: Path) -> None:
@@ -229,17 +233,17 @@ def test_options_that_cannot_be_used_are_refused(
 
 @pytest.mark.medium
 def test_translations_in_a_pipe_are_utf8_whatever_the_locale(model: Path) -> None:
-    done = spawn("translate", model, stdin=b"\n".join(ODD_LINES), PYTHONIOENCODING="ascii")
-    assert done.returncode == 0
-    assert all(line.startswith(b"note: ") for line in done.stderr.splitlines())
-    assert done.stdout.count(b"\n") == len(ODD_LINES)
-    done.stdout.decode("utf-8")
+    result = spawn("translate", model, stdin=b"\n".join(ODD_LINES), PYTHONIOENCODING="ascii")
+    assert result.returncode == 0
+    assert all(line.startswith(b"note: ") for line in result.stderr.splitlines())
+    assert result.stdout.count(b"\n") == len(ODD_LINES)
+    result.stdout.decode("utf-8")
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize("options", [[], ["--json"], ["--engine", "torch"]], ids=" ".join)
-def test_a_line_is_answered_before_the_next_one_is_given(options: list[str], model: Path) -> None:
-    given_lines = [b"one two\n", b"\n", b"three\n", b"without a last newline"]
+def test_each_line_is_translated_before_the_next_line_is_written(options: list[str], model: Path) -> None:
+    input_lines = [b"one two\n", b"\n", b"three\n", b"without a last newline"]
     answers: list[bytes] = []
     with subprocess.Popen(
         program(["translate", model, *options]),
@@ -249,17 +253,17 @@ def test_a_line_is_answered_before_the_next_one_is_given(options: list[str], mod
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for line in given_lines[:-1]:
+        for line in input_lines[:-1]:
             process.stdin.write(line)
             process.stdin.flush()
-            answered, _, _ = select.select([process.stdout], [], [], 60)
-            assert answered
+            readable, _, _ = select.select([process.stdout], [], [], 60)
+            assert readable
             answers.append(process.stdout.readline())
-        process.stdin.write(given_lines[-1])
+        process.stdin.write(input_lines[-1])
         process.stdin.close()
         answers.append(process.stdout.read())
-    together = spawn("translate", model, *options, stdin=b"".join(given_lines))
-    assert b"".join(answers) == together.stdout
+    all_at_once = spawn("translate", model, *options, stdin=b"".join(input_lines))
+    assert b"".join(answers) == all_at_once.stdout
 
 
 def test_the_progress_bar_counts_a_last_line_without_newline(tmp_path: Path) -> None:
@@ -274,7 +278,8 @@ def test_a_closed_pipe_is_not_an_error_of_a_translation(model: Path, tmp_path: P
     file = tmp_path / "many.txt"
     file.write_bytes(b"one two three\n" * 3000)
     with subprocess.Popen(
-        program(["translate", model, file, "--beam", "1", "--json"]),  # it prints more than a pipe holds
+        # The output is larger than the buffer of a pipe.
+        program(["translate", model, file, "--beam", "1", "--json"]),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(),
@@ -288,19 +293,19 @@ def test_a_closed_pipe_is_not_an_error_of_a_translation(model: Path, tmp_path: P
     assert message == b""
 
 
-def test_the_engine_is_chosen(call: Call, model: Path) -> None:
+def test_the_option_engine_chooses_the_engine(call: Call, model: Path) -> None:
     text = b"one two three\n\nfour\n"
-    fast, plain = (
+    with_ctranslate2, with_torch = (
         call("translate", model, "--engine", name, stdin=text) for name in ("ctranslate2", "torch")
     )
-    assert (fast.code, plain.code) == (0, 0)
-    assert "engine" not in fast.err + plain.err
-    assert len(lines_of(fast.out)) == len(lines_of(plain.out)) == 3
+    assert (with_ctranslate2.code, with_torch.code) == (0, 0)
+    assert "engine" not in with_ctranslate2.err + with_torch.err
+    assert len(lines_of(with_ctranslate2.out)) == len(lines_of(with_torch.out)) == 3
     refused = call("translate", model, "--engine", "onnx", stdin=text)
     assert 'There is no engine "onnx"' in refused.error_of("translate")
 
 
-def test_torch_instead_of_the_fast_engine_is_reported(
+def test_a_note_says_why_torch_is_used_instead_of_ctranslate2(
     call: Call, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = ("--sample", "--top-p", "0.9", "--temperature", "0.8")
@@ -314,8 +319,8 @@ def test_torch_instead_of_the_fast_engine_is_reported(
     assert result.err.count("engine torch") == 1
 
 
-def test_the_time_left_follows_from_all_lines_so_far() -> None:
-    assert _time_left(4.0, 2_304, 30_000) == "0:48 left"  # by the mean speed, not by that of the last lines
+def test_the_time_left_is_computed_from_all_lines_so_far() -> None:
+    assert _time_left(4.0, 2_304, 30_000) == "0:48 left"  # 2,304 lines in 4 seconds are 576 per second
     assert _time_left(90.0, 100, 400) == "4:30 left"
     assert _time_left(1.0, 10, 10) == "0:00 left"
     assert _time_left(1.0, 5, None) == _time_left(1.0, 11, 10) == ""
@@ -328,14 +333,14 @@ def test_the_progress_bar_moves_while_translations_go_to_a_file(model: Path, tmp
     terminal, other_end = os.openpty()
     command = program(["translate", model, lines])
     with (tmp_path / "out.txt").open("wb") as out:
-        running = subprocess.Popen(command, stdout=out, stderr=other_end, env=environment())
+        process = subprocess.Popen(command, stdout=out, stderr=other_end, env=environment())
     os.close(other_end)
-    shown = b""
+    terminal_output = b""
     with suppress(OSError):  # Linux reports an I/O error when the other end is closed
-        while more := os.read(terminal, 2**16):
-            shown += more
+        while chunk := os.read(terminal, 2**16):
+            terminal_output += chunk
     os.close(terminal)
-    assert running.wait(timeout=120) == 0, shown
-    assert b"translating" in shown
-    assert b"30/30" in shown
+    assert process.wait(timeout=120) == 0, terminal_output
+    assert b"translating" in terminal_output
+    assert b"30/30" in terminal_output
     assert (tmp_path / "out.txt").read_text().count("\n") == 30

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from support.cli_calls import Call
 
 HELP_SECONDS = 0.3
-HEAVY = {"torch", "numpy", "sentencepiece", "sacrebleu", "rich"}
-# Runs a command, and prints its exit code and the modules that it imported.
-LOADED = """
+LARGE_PACKAGES = {"torch", "numpy", "sentencepiece", "sacrebleu", "rich"}
+# This program runs a command and prints the exit code and the names of all imported modules.
+PRINT_MODULES = """
 import json, sys
 from jumok.cli import main
 try:
@@ -30,8 +30,8 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 
 
-# Sends itself SIGINT when the module that the first argument names is imported.
-INTERRUPTED = """
+# This program sends itself SIGINT when it imports the module that its first argument names.
+INTERRUPT_IMPORT = """
 import os, signal, sys
 from jumok.__main__ import main
 
@@ -41,14 +41,15 @@ class CtrlC:
             os.kill(os.getpid(), signal.SIGINT)
 
 interrupted_import = sys.argv.pop(1)
-signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore it
+signal.signal(signal.SIGINT, signal.default_int_handler)  # the test runner may ignore SIGINT
 sys.meta_path.insert(0, CtrlC())
 main()
 """
 
 
-# Ends as the argument says. A normal exit deletes `busy`, which prints "waited".
-CUT_SHORT = """
+# This program ends with Ctrl-C or with the exit code in its argument. If it exits normally, Python deletes
+# `busy`, which prints "waited".
+EXIT_AS_TOLD = """
 import sys
 import jumok.cli
 from jumok.__main__ import main
@@ -69,11 +70,16 @@ main()
 """
 
 
-def modules_after(*arguments: str) -> tuple[int, set[str]]:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED, *arguments], capture_output=True, check=True, text=True, timeout=60
+def code_and_modules(*arguments: str) -> tuple[int, set[str]]:
+    """Return the exit code of `jumok ARGUMENTS` and the names of the modules that it imported."""
+    result = subprocess.run(
+        [sys.executable, "-c", PRINT_MODULES, *arguments],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
     )
-    code, names = json.loads(done.stderr.splitlines()[-1])
+    code, names = json.loads(result.stderr.splitlines()[-1])
     return code, set(names)
 
 
@@ -86,8 +92,8 @@ def test_help_lists_every_command(call: Call) -> None:
     assert call("-h").out == result.out
 
 
-def test_help_answers_at_once() -> None:
-    """Processor time is measured: other processes add nothing to it."""
+def test_help_takes_less_than_the_allowed_cpu_time() -> None:
+    """CPU time is measured because other processes do not change it."""
     seconds = []
     for _ in range(5):
         before = os.times()
@@ -110,9 +116,9 @@ def test_help_answers_at_once() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["trian"]])
 def test_help_and_version_import_no_large_package(arguments: list[str]) -> None:
-    _, modules = modules_after(*arguments)
+    _, modules = code_and_modules(*arguments)
     assert "jumok.cli" in modules
-    assert modules & HEAVY == set()
+    assert modules & LARGE_PACKAGES == set()
     if arguments == ["--help"]:  # with --version or an unknown command, typer itself imports pydantic
         assert "pydantic" not in modules
     assert {name for name in modules if name.startswith("jumok.cli.")} == {
@@ -125,36 +131,36 @@ def test_help_and_version_import_no_large_package(arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_help_of_a_command_needs_no_torch(command: str) -> None:
-    code, modules = modules_after(command, "--help")
+    code, modules = code_and_modules(command, "--help")
     assert code == 0
-    assert modules & HEAVY == set()
+    assert modules & LARGE_PACKAGES == set()
 
 
 @pytest.mark.parametrize("module", ["jumok.cli", "typer", "jumok.cli.info"])
 def test_ctrl_c_during_the_imports_prints_one_line(module: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, module, "info", "model"],
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPT_IMPORT, module, "info", "model"],
         capture_output=True,
         check=False,
         text=True,
         timeout=60,
     )
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "jumok: interrupted.\n")
+    assert (result.returncode, result.stdout, result.stderr) == (130, "", "jumok: interrupted.\n")
 
 
 @pytest.mark.parametrize(
-    ("how", "code", "out"),
+    ("ending", "code", "out"),
     [("Ctrl-C", 130, "printed"), ("130", 130, "printed"), ("141", 141, "printed"), ("2", 2, "printedwaited")],
 )
-def test_an_interrupted_program_exits_at_once(how: str, code: int, out: str) -> None:
+def test_an_interrupted_program_exits_at_once(ending: str, code: int, out: str) -> None:
     """A normal exit would wait until CTranslate2 has finished its queue."""
-    done = subprocess.run(
-        [sys.executable, "-c", CUT_SHORT, how], capture_output=True, check=False, text=True, timeout=60
+    result = subprocess.run(
+        [sys.executable, "-c", EXIT_AS_TOLD, ending], capture_output=True, check=False, text=True, timeout=60
     )
-    assert (done.returncode, done.stdout) == (code, out)
+    assert (result.returncode, result.stdout) == (code, out)
 
 
-def test_version(call: Call) -> None:
+def test_version_is_printed(call: Call) -> None:
     result = call("--version")
     assert (result.code, result.out, result.err) == (0, f"jumok {jumok.__version__}\n", "")
 
@@ -166,7 +172,7 @@ def test_no_arguments_print_the_help(call: Call) -> None:
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_help_of_a_command(command: str, call: Call) -> None:
+def test_every_command_has_help(command: str, call: Call) -> None:
     result = call(command, "--help")
     assert result.code == 0
     assert f"Usage: jumok {command}" in result.out
@@ -182,18 +188,18 @@ def test_help_of_train_explains_its_settings(call: Call) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("trian", "train"), ("translat", "translate"), ("chek", "check")]
+    ("mistyped", "suggestion"), [("trian", "train"), ("translat", "translate"), ("chek", "check")]
 )
-def test_an_unknown_command_suggests_the_nearest(typed: str, meant: str, call: Call) -> None:
-    result = call(typed, "x")
+def test_an_unknown_command_is_refused_with_a_suggestion(mistyped: str, suggestion: str, call: Call) -> None:
+    result = call(mistyped, "x")
     assert result.code == 2
-    assert typed in result.err
-    assert meant in result.err
+    assert mistyped in result.err
+    assert suggestion in result.err
     assert result.out == ""
 
 
 @pytest.mark.parametrize(
-    ("arguments", "meant"),
+    ("arguments", "suggestion"),
     [
         (["train", "p.tsv", "--stepz", "3"], "--steps"),
         (["translate", "m", "--bean", "3"], "--beam"),
@@ -205,11 +211,13 @@ def test_an_unknown_command_suggests_the_nearest(typed: str, meant: str, call: C
         (["demo", "--minute", "3"], "--minutes"),
     ],
 )
-def test_an_unknown_option_suggests_the_nearest(arguments: list[str], meant: str, call: Call) -> None:
+def test_an_unknown_option_is_refused_with_a_suggestion(
+    arguments: list[str], suggestion: str, call: Call
+) -> None:
     result = call(*arguments)
     assert result.code == 2
     assert "No such option" in result.err
-    assert meant in result.err
+    assert suggestion in result.err
     assert "Traceback" not in result.err
 
 

@@ -13,9 +13,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
-SERVER_FIXTURES = {"served", "guarded", "strict", "malicious_server", "captioning"}
+SERVER_FIXTURES = {
+    "shared_server",
+    "server_with_keys",
+    "strict_server",
+    "malicious_server",
+    "captioning_server",
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -38,7 +44,9 @@ def second_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def served(model: Path, second_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def shared_server(
+    model: Path, second_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
     """A server with both models. Tests must not change it."""
     with serving_in_thread(tmp_path_factory.mktemp("served"), model, second_model) as server:
         yield server

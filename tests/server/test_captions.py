@@ -1,4 +1,4 @@
-"""Captions over HTTP equal those of `jumok translate`; requests that cannot be answered are refused."""
+"""Captions over HTTP equal the captions of `jumok translate`. Invalid requests for captions are refused."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 
 @pytest.fixture(scope="module")
-def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def caption_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model from pictures to German captions, with random weights."""
     translator = picture_translator()
     layers = {"model.encoder_layers": 2, "model.decoder_layers": 2, "search.max_length_ratio": 0.5}
@@ -46,8 +46,10 @@ def captioner(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def captioning(captioner: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving_in_thread(tmp_path_factory.mktemp("captions"), captioner, model) as server:
+def captioning_server(
+    caption_model: Path, model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    with serving_in_thread(tmp_path_factory.mktemp("captions"), caption_model, model) as server:
         yield server
 
 
@@ -63,47 +65,53 @@ def one_colour_png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + head + chunk(b"IDAT", packed) + chunk(b"IEND", b"")
 
 
-def test_a_caption_is_that_of_jumok_translate(captioning: Served, captioner: Path, tmp_path: Path) -> None:
+def test_a_caption_over_http_equals_that_of_jumok_translate(
+    captioning_server: RunningServer, caption_model: Path, tmp_path: Path
+) -> None:
     picture = tmp_path / "picture.png"
     write_picture(picture, half_bright("top", 3))
-    answer = captioning.post_file("picture.png", picture.read_bytes(), path="/v1/caption", target="de")
-    [expected] = jumok.load(captioner).translate([str(picture)])
+    answer = captioning_server.post_file("picture.png", picture.read_bytes(), path="/v1/caption", target="de")
+    [expected] = jumok.load(caption_model).translate([str(picture)])
     assert (answer.status, answer.json["text"]) == (200, expected.text)
     assert answer.json["score"] == pytest.approx(expected.score, abs=1e-4)
     assert 0 <= answer.json["confidence"] <= 1
-    # Texts go to the other model, and the OpenAPI document of this server has the route.
-    assert captioning.post("/translate", {"q": "one two", "source": "en", "target": "de"}).status == 200
-    assert captioning.get("/spec").json["paths"]["/v1/caption"]["post"]["operationId"] == "caption"
-    assert [language["code"] for language in captioning.get("/languages").json] == ["en", "de"]
+    # The server's other model translates texts. The server's OpenAPI document has the route for captions.
+    assert (
+        captioning_server.post("/translate", {"q": "one two", "source": "en", "target": "de"}).status == 200
+    )
+    assert captioning_server.get("/spec").json["paths"]["/v1/caption"]["post"]["operationId"] == "caption"
+    assert [language["code"] for language in captioning_server.get("/languages").json] == ["en", "de"]
 
 
-def test_a_caption_request_that_cannot_be_answered_is_refused(captioning: Served) -> None:
-    good = one_colour_png(8, 8)
+def test_a_caption_request_that_cannot_be_answered_is_refused(captioning_server: RunningServer) -> None:
+    valid_png = one_colour_png(8, 8)
     for data, fields, status, message in (
         (b"no picture", {"target": "de"}, 400, "is not a picture that jumok reads"),
         (one_colour_png(64, 64)[:-30], {"target": "de"}, 400, "damaged or incomplete"),
         (one_colour_png(5000, 5000), {"target": "de"}, 400, "5,000 × 5,000 pixels, and at most 16 million"),
-        (good, {"target": "fr"}, 400, "no model writes captions; known: de"),
-        (good, {}, 400, "missing target parameter"),
+        (valid_png, {"target": "fr"}, 400, "no model writes captions; known: de"),
+        (valid_png, {}, 400, "missing target parameter"),
         (b"x" * 3_000_000, {"target": "de"}, 413, "The request is too large"),
     ):
-        answer = captioning.post_file("picture.png", data, path="/v1/caption", **fields)
+        answer = captioning_server.post_file("picture.png", data, path="/v1/caption", **fields)
         assert (answer.status, message in answer.json["error"]) == (status, True), answer.json
-    assert captioning.post_file("picture.png", good, path="/v1/caption", target="de").status == 200
+    assert (
+        captioning_server.post_file("picture.png", valid_png, path="/v1/caption", target="de").status == 200
+    )
 
 
-def test_a_server_without_a_captioner_says_so(served: Served) -> None:
-    answer = served.post_file("picture.png", one_colour_png(8, 8), path="/v1/caption", target="de")
+def test_a_server_without_a_caption_model_refuses_caption_requests(shared_server: RunningServer) -> None:
+    answer = shared_server.post_file("picture.png", one_colour_png(8, 8), path="/v1/caption", target="de")
     assert (answer.status, answer.json["error"]) == (
         400,
         "Invalid request: target parameter names de, in which no model writes captions; known: none",
     )
-    assert "/v1/caption" not in served.get("/spec").json["paths"]
+    assert "/v1/caption" not in shared_server.get("/spec").json["paths"]
 
 
-def test_models_that_cannot_be_served_together_are_refused(captioner: Path, model: Path) -> None:
-    assert read_language_pairs([captioner, model]).captions["de"].model_index == 0
+def test_models_that_cannot_be_served_together_are_refused(caption_model: Path, model: Path) -> None:
+    assert read_language_pairs([caption_model, model]).captions["de"].model_index == 0
     with pytest.raises(UnsupportedError, match="at least one model that translates text"):
-        read_language_pairs([captioner])
+        read_language_pairs([caption_model])
     with pytest.raises(ModelFolderError, match="both write captions in de"):
-        read_language_pairs([model, captioner, captioner])
+        read_language_pairs([model, caption_model, caption_model])

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 
 class Cycle:
-    """An object that only the collector frees."""
+    """An object that refers to itself, so that only the garbage collector frees it."""
 
     def __init__(self) -> None:
         self.itself = self
 
 
-def test_cycles_are_collected_between_requests_or_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cycles_are_collected_when_the_server_is_idle_or_after_the_maximum_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(garbage_collection, "CHECK_SECONDS", 0.01)
     monkeypatch.setattr(garbage_collection, "MAX_SECONDS", 0.3)
     is_idle = False
@@ -31,16 +33,16 @@ def test_cycles_are_collected_between_requests_or_after_a_while(monkeypatch: pyt
         task = asyncio.create_task(collect_when_idle(lambda: is_idle))
         await asyncio.sleep(0.05)
         assert not gc.isenabled()
-        during = weakref.ref(Cycle())
+        first_cycle = weakref.ref(Cycle())
         await asyncio.sleep(0.05)
-        assert during() is not None
+        assert first_cycle() is not None
         is_idle = True
         await asyncio.sleep(0.05)
-        assert during() is None
+        assert first_cycle() is None
         is_idle = False
-        forced = weakref.ref(Cycle())
+        second_cycle = weakref.ref(Cycle())
         await asyncio.sleep(0.5)
-        assert forced() is None
+        assert second_cycle() is None
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

@@ -1,4 +1,4 @@
-"""Glossaries of a server: by name, in a request, and with documents; addresses survive without one."""
+"""Glossaries of a server: by name, in a request and with documents. Web addresses are not translated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.serve_process import Answer, Served
+    from support.serve_process import Answer, RunningServer
 
 TERMS = {"three": "DREI", "seven": "SIEBEN"}
 TEXT = "One two three. Four seven!"
@@ -25,44 +25,47 @@ TEXT = "One two three. Four seven!"
 
 @pytest.fixture(scope="module")
 def terms(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with TERMS."""
+    """A glossary file with TERMS."""
     path = tmp_path_factory.mktemp("terms") / "digits.tsv"
     path.write_text("en\tde\n" + "".join(f"{a}\t{b}\n" for a, b in TERMS.items()), encoding="utf-8")
     return path
 
 
 @pytest.fixture(scope="module")
-def served_with_terms(
+def server_with_terms(
     model: Path, second_model: Path, terms: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Served]:
+) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("glossary")
     with serving_in_thread(folder, model, second_model, glossaries=(("digits", terms),)) as server:
         yield server
 
 
-def ask(server: Served, path: str = "/translate", **fields: Any) -> Answer:
+def translate_text(server: RunningServer, path: str = "/translate", **fields: Any) -> Answer:
     return server.post(path, {"q": TEXT, "source": "en", "target": "de", **fields})
 
 
 @pytest.mark.medium
-def test_a_server_translates_with_terms_as_python_does(served_with_terms: Served, model: Path) -> None:
+def test_a_server_translates_with_terms_as_python_does(server_with_terms: RunningServer, model: Path) -> None:
     translator = load(model)
     plain = translator.translate([TEXT])[0]
     [with_terms] = translator.translate([TEXT], glossary=Glossary(TERMS))
-    assert ask(served_with_terms).json["translatedText"] == plain.text
+    assert translate_text(server_with_terms).json["translatedText"] == plain.text
     for glossary in ("digits", TERMS, [{"source": a, "target": b} for a, b in TERMS.items()]):
-        assert ask(served_with_terms, glossary=glossary).json["translatedText"] == with_terms.text
-        [scored] = ask(served_with_terms, "/v1/translate", glossary=glossary).json["translations"]
-        assert scored["text"] == with_terms.text
-        missing = [note for note in with_terms.notes if "could not be placed" in note]
-        assert [note for note in scored.get("notes", ()) if "could not be placed" in note] == missing
-    stream = ask(served_with_terms, "/v1/translate/stream", glossary="digits").text
+        assert translate_text(server_with_terms, glossary=glossary).json["translatedText"] == with_terms.text
+        [v1_answer] = translate_text(server_with_terms, "/v1/translate", glossary=glossary).json[
+            "translations"
+        ]
+        assert v1_answer["text"] == with_terms.text
+        expected_notes = [note for note in with_terms.notes if "could not be placed" in note]
+        notes = [note for note in v1_answer.get("notes", ()) if "could not be placed" in note]
+        assert notes == expected_notes
+    stream = translate_text(server_with_terms, "/v1/translate/stream", glossary="digits").text
     assert "event: done" in stream
     address = "https://a.example/b?c=1"
-    for target in ("de", "fr"):  # directly, and through a pivot language
-        answer = ask(served_with_terms, q=f"One two {address} three.", target=target)
+    for target in ("de", "fr"):  # to German directly, to French through German
+        answer = translate_text(server_with_terms, q=f"One two {address} three.", target=target)
         assert answer.json["translatedText"].count(address) == 1
-    form = served_with_terms.post_file(
+    form = server_with_terms.post_file(
         "x.txt", b"three\n", source="en", target="de", glossary='{"three": "DREI"}'
     )
     assert form.status == 200, form.text
@@ -84,9 +87,11 @@ def test_a_server_translates_with_terms_as_python_does(served_with_terms: Served
         ("[" + "1" * 5_000 + "]", "glossary parameter"),
     ],
 )
-def test_what_is_no_glossary_is_refused(served_with_terms: Served, glossary: Any, message: str) -> None:
-    for target in ("de", "en"):  # also if nothing is translated
-        answer = ask(served_with_terms, glossary=glossary, target=target)
+def test_an_invalid_glossary_is_refused(
+    server_with_terms: RunningServer, glossary: Any, message: str
+) -> None:
+    for target in ("de", "en"):  # from English to English, nothing is translated
+        answer = translate_text(server_with_terms, glossary=glossary, target=target)
         assert answer.status == 400
         assert message in answer.json["error"]
 

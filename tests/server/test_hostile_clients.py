@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from jumok.server.routes import ApiRequest
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 JSON = {"Content-Type": "application/json"}
 MULTIPART = {"Content-Type": "multipart/form-data; boundary=x"}
 
 
 def _ask_raw(port: int, *sent: bytes) -> bytes:
-    """Return everything the server sends until the connection ends.
+    """Send the parts one after the other. Return everything the server sends until the connection ends.
 
-    The server closes an idle connection after 10 s (`header_timeout`), so wait well longer than that.
+    The server closes an idle connection after 10 s (`header_timeout`), so the timeout here is much longer.
     """
     with socket.create_connection(("127.0.0.1", port), timeout=40) as connection:
         answer = b""
@@ -53,7 +53,7 @@ def _ask_raw(port: int, *sent: bytes) -> bytes:
                 connection.sendall(part)
             while chunk := connection.recv(65536):
                 answer += chunk
-        except ConnectionError:  # the server closed it while more was being sent
+        except ConnectionError:  # the server closed the connection while this client was still sending
             pass
         return answer
 
@@ -63,8 +63,8 @@ def _status_in(answer: bytes) -> bytes:
     return answer[9:12]
 
 
-def test_a_body_over_the_limit_is_refused_before_it_is_sent(served: Served) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+def test_a_body_over_the_limit_is_refused_before_it_is_sent(shared_server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
         connection.sendall(
             b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: 3000000\r\n\r\n"
@@ -74,18 +74,18 @@ def test_a_body_over_the_limit_is_refused_before_it_is_sent(served: Served) -> N
 
 
 @pytest.mark.parametrize("path", ["/translate", "/nowhere"])
-def test_a_client_that_sends_a_large_body_without_reading_gets_the_error_too(
-    served: Served, path: str
+def test_a_client_that_sends_all_of_a_large_body_before_reading_gets_the_error(
+    shared_server: RunningServer, path: str
 ) -> None:
     for _ in range(3):
-        answer = served.ask("POST", path, b"x" * 6_000_000, JSON)
+        answer = shared_server.request("POST", path, b"x" * 6_000_000, JSON)
         assert answer.status == (413 if path == "/translate" else 404)
     assert answer.json["error"]
 
 
-def test_a_body_of_unknown_length_is_refused_at_the_limit(served: Served) -> None:
+def test_a_body_of_unknown_length_is_refused_at_the_limit(shared_server: RunningServer) -> None:
     def count_refused() -> float:
-        lines = served.get("/metrics").text.splitlines()
+        lines = shared_server.get("/metrics").text.splitlines()
         counts = (
             line for line in lines if line.startswith("jumok_requests_total") and 'status="413"' in line
         )
@@ -94,7 +94,7 @@ def test_a_body_of_unknown_length_is_refused_at_the_limit(served: Served) -> Non
     refused_before = count_refused()
     head = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     chunk = b"10000\r\n" + b"x" * 0x10000 + b"\r\n"
-    answer = _ask_raw(served.port, head + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 100)
+    answer = _ask_raw(shared_server.port, head + b"Transfer-Encoding: chunked\r\n\r\n", *[chunk] * 100)
     # The response is lost if the connection is closed while more is being sent.
     assert _status_in(answer) in (b"413", b"")
     wait_until(lambda: count_refused() == refused_before + 1)
@@ -116,8 +116,8 @@ def test_a_body_of_unknown_length_is_refused_at_the_limit(served: Served) -> Non
         b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
     ],
 )
-def test_malformed_http_is_answered_in_json(served: Served, sent: bytes) -> None:
-    head, _, body = _ask_raw(served.port, sent).partition(b"\r\n\r\n")
+def test_malformed_http_is_answered_in_json(shared_server: RunningServer, sent: bytes) -> None:
+    head, _, body = _ask_raw(shared_server.port, sent).partition(b"\r\n\r\n")
     assert head.split()[1] in (b"400", b"404")
     assert b"content-type: application/json" in head.lower()
     assert json.loads(body)["error"]
@@ -132,8 +132,8 @@ def test_malformed_http_is_answered_in_json(served: Served, sent: bytes) -> None
         (b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 600 + b"\r\n", "its head is longer than 32 KiB"),
     ],
 )
-def test_a_refused_request_gets_the_reason(served: Served, sent: bytes, reason: str) -> None:
-    _, _, body = _ask_raw(served.port, sent).partition(b"\r\n\r\n")
+def test_a_refused_request_gets_the_reason(shared_server: RunningServer, sent: bytes, reason: str) -> None:
+    _, _, body = _ask_raw(shared_server.port, sent).partition(b"\r\n\r\n")
     assert json.loads(body) == {"error": f"Invalid request: {reason}"}
 
 
@@ -148,9 +148,11 @@ def test_a_refused_request_gets_the_reason(served: Served, sent: bytes, reason: 
         b"Content-Length: 5, 0",
     ],
 )
-def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(served: Served, lengths: bytes) -> None:
+def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(
+    shared_server: RunningServer, lengths: bytes
+) -> None:
     answer = _ask_raw(
-        served.port,
+        shared_server.port,
         b"POST /detect HTTP/1.1\r\nHost: localhost\r\n" + lengths + b"\r\n\r\n"
         b"0\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
     )
@@ -162,26 +164,28 @@ def test_a_body_with_two_lengths_is_refused_and_ends_its_connection(served: Serv
 @pytest.mark.parametrize("size", [1_000, 20_000, 100_000])
 @pytest.mark.parametrize("line", [b"X-Long: %b\r\n", b"X: %b\r\n" * 2, b"GET /%b HTTP/1.1\r\n"])
 def test_a_head_has_a_size_limit_however_it_is_split(
-    served: Served, line: bytes, size: int, parts: int
+    shared_server: RunningServer, line: bytes, size: int, parts: int
 ) -> None:
     count = line.count(b"%b")
     long = line % ((b"x" * (size // count),) * count)
     head = long if line.startswith(b"GET") else b"GET /health HTTP/1.1\r\n" + long
     head += b"Host: localhost\r\nConnection: close\r\n\r\n"
     step = len(head) // parts
-    answer = _ask_raw(served.port, *(head[start : start + step] for start in range(0, len(head), step)))
+    answer = _ask_raw(
+        shared_server.port, *(head[start : start + step] for start in range(0, len(head), step))
+    )
     # A client that is still sending when the connection is closed may not receive the response.
     assert _status_in(answer) in ((b"400", b"") if size > 32_768 else (b"200", b"404"))
 
 
-def test_the_number_of_headers_has_a_limit(served: Served) -> None:
+def test_the_number_of_headers_has_a_limit(shared_server: RunningServer) -> None:
     head = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-    assert _ask_raw(served.port, head + b"X: y\r\n" * 200 + b"\r\n").startswith(b"HTTP/1.1 200 ")
-    assert _status_in(_ask_raw(served.port, head + b"X: y\r\n" * 2_000 + b"\r\n")) in (b"400", b"")
+    assert _ask_raw(shared_server.port, head + b"X: y\r\n" * 200 + b"\r\n").startswith(b"HTTP/1.1 200 ")
+    assert _status_in(_ask_raw(shared_server.port, head + b"X: y\r\n" * 2_000 + b"\r\n")) in (b"400", b"")
 
 
 @pytest.mark.parametrize(
-    "begun",
+    "beginning",
     [
         b"GET /health HTTP/1.1\r\nX: ",
         b"GET /health HTTP/1.1\r\nX",
@@ -190,36 +194,40 @@ def test_the_number_of_headers_has_a_limit(served: Served) -> None:
         b"POST /detect HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;x=",
     ],
 )
-def test_an_endless_request_is_cut_off_and_others_are_served(served: Served, begun: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
-        connection.sendall(begun.replace(b"\r\n", b"\r\nHost: localhost\r\n", 1))
+def test_an_endless_request_is_cut_off_and_others_are_served(
+    shared_server: RunningServer, beginning: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
+        connection.sendall(beginning.replace(b"\r\n", b"\r\nHost: localhost\r\n", 1))
         with pytest.raises(ConnectionError):
             connection.sendall(b"x" * 20_000_000)
-    assert served.get("/health").status == 200
+    assert shared_server.get("/health").status == 200
 
 
-def test_part_of_a_request_may_arrive_with_the_previous_body(served: Served) -> None:
+def test_part_of_a_request_may_arrive_with_the_previous_body(shared_server: RunningServer) -> None:
     body = json.dumps({"q": "one", "source": "en", "target": "de", "more": "x" * 60_000}).encode()
     first = b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     first += b"Content-Length: %d\r\n\r\n" % len(body) + body
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
         connection.sendall(first + b"GET /he")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
         connection.sendall(b"alth HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
 
 
-def _stream_request(version: str, sentences: int) -> bytes:
-    fields = {"q": "one two. " * sentences, "source": "en", "target": "de"}
+def _stream_request(http_version: str, sentence_count: int) -> bytes:
+    """Return the bytes of a request for an event stream."""
+    fields = {"q": "one two. " * sentence_count, "source": "en", "target": "de"}
     body = json.dumps(fields).encode()
     head = (
-        f"POST /v1/translate/stream HTTP/{version}\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"POST /v1/translate/stream HTTP/{http_version}\r\n"
+        "Host: localhost\r\nContent-Type: application/json\r\n"
     )
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def test_http_1_0_gets_a_stream_as_one_body(served: Served) -> None:
-    answer = _ask_raw(served.port, _stream_request("1.0", 3))
+def test_http_1_0_gets_a_stream_as_one_body(shared_server: RunningServer) -> None:
+    answer = _ask_raw(shared_server.port, _stream_request("1.0", 3))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 200 ")
     assert b"transfer-encoding" not in head.lower()
@@ -228,12 +236,12 @@ def test_http_1_0_gets_a_stream_as_one_body(served: Served) -> None:
     assert b"event: done" in body
 
 
-def test_an_error_is_not_written_into_a_response_that_has_started(served: Served) -> None:
+def test_an_error_is_not_written_into_a_response_that_has_started(shared_server: RunningServer) -> None:
     with socket.socket() as connection:
-        # A small buffer, so that the server has to wait for the client.
+        # The buffer is small, so that the server has to wait for the client.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
-        connection.connect(("127.0.0.1", served.port))
+        connection.connect(("127.0.0.1", shared_server.port))
         connection.sendall(_stream_request("1.1", 500))
         answer = connection.recv(200)
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n")
@@ -244,10 +252,10 @@ def test_an_error_is_not_written_into_a_response_that_has_started(served: Served
     assert after == b"" or after.count(b"HTTP/1.1 ") == 1
 
 
-def test_trailers_are_ignored(served: Served) -> None:
+def test_trailers_are_ignored(shared_server: RunningServer) -> None:
     body = b'{"q": "one", "source": "en", "target": "de"}'
     answer = _ask_raw(
-        served.port,
+        shared_server.port,
         b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%b\r\n" % (len(body), body),
         b"0\r\nHost: elsewhere\r\nOrigin: https://elsewhere\r\n\r\n",
@@ -255,18 +263,18 @@ def test_trailers_are_ignored(served: Served) -> None:
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
-def test_pipelined_requests_are_answered_in_order_up_to_a_limit(served: Served) -> None:
+def test_pipelined_requests_are_answered_in_order_up_to_a_limit(shared_server: RunningServer) -> None:
     paths = [b"/health", b"/languages", b"/nowhere"] * 5
     requests = [b"GET %b HTTP/1.1\r\nHost: localhost\r\n" % path for path in paths]
-    answer = _ask_raw(served.port, b"\r\n".join(requests) + b"Connection: close\r\n\r\n")
+    answer = _ask_raw(shared_server.port, b"\r\n".join(requests) + b"Connection: close\r\n\r\n")
     answers = answer.split(b"HTTP/1.1 ")[1:]
     assert [answer[:3] for answer in answers] == [b"200", b"200", b"404"] * 5
     assert all(b'"status"' in answer for answer in answers[::3])
-    many = _ask_raw(served.port, (requests[0] + b"\r\n") * 1_000)
+    many = _ask_raw(shared_server.port, (requests[0] + b"\r\n") * 1_000)
     assert many.count(b"HTTP/1.1 200 ") <= MAX_PIPELINED
 
 
-def test_an_upgrade_to_http_2_is_ignored_on_every_request(served: Served) -> None:
+def test_an_upgrade_to_http_2_is_ignored_on_every_request(shared_server: RunningServer) -> None:
     """Java clients offer HTTP/2 with every request."""
     body = b'{"q": "one", "source": "en", "target": "de"}'
     request = (
@@ -274,14 +282,14 @@ def test_an_upgrade_to_http_2_is_ignored_on_every_request(served: Served) -> Non
         b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAAAAIAAAAB\r\n"
         b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
     )
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
         for _ in range(3):
             connection.sendall(request)
             answer = connection.recv(65536)  # head and body come together
             assert answer.startswith(b"HTTP/1.1 200 ")
             assert b"translatedText" in answer
     last = request.replace(b"Connection: Upgrade", b"Connection: close, Upgrade")
-    assert _ask_raw(served.port, request + request + last).count(b"translatedText") == 3
+    assert _ask_raw(shared_server.port, request + request + last).count(b"translatedText") == 3
 
 
 @pytest.mark.parametrize(
@@ -304,12 +312,15 @@ def test_an_upgrade_to_http_2_is_ignored_on_every_request(served: Served) -> Non
         b"\x00" * 1000,
     ],
 )
-def test_malformed_multipart_is_a_client_error(served: Served, body: bytes) -> None:
+def test_malformed_multipart_is_a_client_error(shared_server: RunningServer, body: bytes) -> None:
     for path in ("/translate", "/translate_file"):
-        answer = served.ask("POST", path, body, MULTIPART)
+        answer = shared_server.request("POST", path, body, MULTIPART)
         assert answer.status == 400, answer.text
         assert answer.json["error"].startswith("Invalid request: ")
-    assert served.ask("POST", "/translate", body, {"Content-Type": "multipart/form-data"}).status == 400
+    assert (
+        shared_server.request("POST", "/translate", body, {"Content-Type": "multipart/form-data"}).status
+        == 400
+    )
 
 
 @pytest.mark.parametrize(
@@ -317,8 +328,10 @@ def test_malformed_multipart_is_a_client_error(served: Served, body: bytes) -> N
     [b"{", b"[]", b"null", b"1", b'{"q": NaN}', b"[" * 100_000, b'{"a":' * 50_000, b"\xff", b'{"q":1e999}',
      b'{"q": ' + b"9" * 5000 + b"}"],
 )  # fmt: skip
-def test_a_body_that_is_not_a_json_object_is_a_client_error(served: Served, body: bytes) -> None:
-    assert served.ask("POST", "/translate", body, JSON).status == 400
+def test_a_body_that_is_not_a_json_object_is_a_client_error(
+    shared_server: RunningServer, body: bytes
+) -> None:
+    assert shared_server.request("POST", "/translate", body, JSON).status == 400
 
 
 @pytest.mark.parametrize(
@@ -347,15 +360,15 @@ def test_unused_values_do_not_fill_the_memory(values: str) -> None:
         tracemalloc.stop()
 
 
-def test_the_error_for_a_long_text_names_its_size(served: Served) -> None:
+def test_the_error_for_a_long_text_names_its_size(shared_server: RunningServer) -> None:
     for q in ("x" * 1_000_000, ["x" * 1_000] * 1_000):
-        answer = served.post("/translate", {"q": q, "source": "en", "target": "de"})
+        answer = shared_server.post("/translate", {"q": q, "source": "en", "target": "de"})
         message = "Invalid request: request (1000000) exceeds text limit (100000)"
         assert (answer.status, answer.json) == (400, {"error": message})
 
 
 def test_a_large_form_does_not_stop_the_other_requests() -> None:
-    """2 MB of `%41` take a third of a second to decode; meanwhile the event loop must keep running."""
+    """2 MB of `%41` take a third of a second to decode. Meanwhile the event loop must continue to run."""
 
     async def run() -> int:
         scope = {"type": "http", "query_string": b"", "headers": [(b"content-type", FORM.encode())]}
@@ -407,14 +420,14 @@ def test_integers_may_be_written_with_a_decimal_point() -> None:
     assert list(map(repr, request.by_name["x"])) == ["2", "0.5", "-100", "1e+300"]
 
 
-def test_commas_and_brackets_in_a_text_do_not_count_as_values(served: Served) -> None:
+def test_commas_and_brackets_in_a_text_do_not_count_as_values(shared_server: RunningServer) -> None:
     texts = [",[{" * 33] * 1_000
-    answer = served.post("/translate", {"q": texts, "source": "en", "target": "de"})
+    answer = shared_server.post("/translate", {"q": texts, "source": "en", "target": "de"})
     assert answer.json == {"translatedText": texts}
 
 
-def test_an_unknown_content_type_is_refused(served: Served) -> None:
-    assert served.ask("POST", "/translate", b"<q/>", {"Content-Type": "text/xml"}).status == 415
+def test_an_unknown_content_type_is_refused(shared_server: RunningServer) -> None:
+    assert shared_server.request("POST", "/translate", b"<q/>", {"Content-Type": "text/xml"}).status == 415
 
 
 @pytest.mark.parametrize(
@@ -422,13 +435,13 @@ def test_an_unknown_content_type_is_refused(served: Served) -> None:
     ["../../etc/passwd.txt", "/etc/passwd.txt", "..\\..\\x.txt", "a\x00b.txt", "CON.txt", "x" * 3000 + ".txt",
      "%2e%2e%2fx.txt", "<img src=x>.txt"],
 )  # fmt: skip
-def test_a_file_name_like_a_path_leads_nowhere(served: Served, name: str) -> None:
-    answer = served.post_file(name, b"one two", source="en", target="de")
+def test_a_file_name_like_a_path_leads_nowhere(shared_server: RunningServer, name: str) -> None:
+    answer = shared_server.post_file(name, b"one two", source="en", target="de")
     assert answer.status == 200, answer.text
     address = answer.json["translatedFileUrl"]
     assert ".." not in address
-    assert address.startswith(f"http://127.0.0.1:{served.port}/download_file/")
-    fetched = served.get(address.partition(str(served.port))[2])
+    assert address.startswith(f"http://127.0.0.1:{shared_server.port}/download_file/")
+    fetched = shared_server.get(address.partition(str(shared_server.port))[2])
     assert fetched.headers["content-disposition"] == 'attachment; filename="translated.txt"'
 
 
@@ -436,33 +449,35 @@ def test_a_file_name_like_a_path_leads_nowhere(served: Served, name: str) -> Non
     "name",
     ["../jumok.json", "..%2fjumok.json", "%2e%2e%2f%2e%2e%2fetc%2fpasswd", "x.txt", "a" * 32 + ".exe", "."],
 )
-def test_only_cached_files_can_be_downloaded(served: Served, name: str) -> None:
-    assert served.get(f"/download_file/{name}").status == 404
+def test_only_cached_files_can_be_downloaded(shared_server: RunningServer, name: str) -> None:
+    assert shared_server.get(f"/download_file/{name}").status == 404
 
 
 @pytest.mark.parametrize("name", ["a.exe", "a.bin", "a.txt.zip", "a."])
-def test_other_types_of_files_are_refused(served: Served, name: str) -> None:
-    answer = served.post_file(name, b"one", source="en", target="de")
+def test_files_of_unknown_types_are_refused(shared_server: RunningServer, name: str) -> None:
+    answer = shared_server.post_file(name, b"one", source="en", target="de")
     assert answer.status == 400
     suffixes = ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS)
     assert f"Known types: {suffixes}." in answer.json["error"]
 
 
 @pytest.mark.parametrize(("name", "unit"), [("a.html", "<b>"), ("a.srt", "\n"), ("a.po", "#\n")])
-def test_a_file_with_too_many_syntax_characters_is_refused(served: Served, name: str, unit: str) -> None:
-    answer = served.post_file(name, unit.encode() * 100_001, source="en", target="de")
+def test_a_file_with_too_many_syntax_characters_is_refused(
+    shared_server: RunningServer, name: str, unit: str
+) -> None:
+    answer = shared_server.post_file(name, unit.encode() * 100_001, source="en", target="de")
     assert answer.status == 413
     assert answer.json["error"].startswith(
         "The file has 100,001 tags, entities and line ends. At most 100,000 are allowed."
     )
 
 
-def test_a_file_that_is_not_utf_8_is_refused(served: Served) -> None:
-    assert "not UTF-8 (byte 3)" in served.post_file("a.txt", b"ab\xff", source="en", target="de").text
+def test_a_file_that_is_not_utf_8_is_refused(shared_server: RunningServer) -> None:
+    assert "not UTF-8 (byte 3)" in shared_server.post_file("a.txt", b"ab\xff", source="en", target="de").text
 
 
 @pytest.fixture(scope="module")
-def strict(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def strict_server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server with short timeouts and low limits."""
     limits = Limits(
         header_timeout=1.0,
@@ -475,23 +490,23 @@ def strict(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
         yield server
 
 
-def test_slow_clients_are_disconnected_and_others_do_not_wait(strict: Served) -> None:
-    slow = [socket.create_connection(("127.0.0.1", strict.port), timeout=60) for _ in range(100)]
+def test_slow_clients_are_disconnected_and_others_do_not_wait(strict_server: RunningServer) -> None:
+    slow = [socket.create_connection(("127.0.0.1", strict_server.port), timeout=60) for _ in range(100)]
     try:
         for number, connection in enumerate(slow):
             connection.sendall(b"POST /translate HTTP/1.1\r\nHost: localhost\r\n"[: 20 + number % 20])
-        reused_connection = socket.create_connection(("127.0.0.1", strict.port), timeout=60)
+        reused_connection = socket.create_connection(("127.0.0.1", strict_server.port), timeout=60)
         slow.append(reused_connection)
         reused_connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b" 200 " in reused_connection.recv(4096)
         reused_connection.sendall(b"GET /hea")  # part of a request after a complete one
-        incomplete_body = socket.create_connection(("127.0.0.1", strict.port), timeout=60)
+        incomplete_body = socket.create_connection(("127.0.0.1", strict_server.port), timeout=60)
         slow.append(incomplete_body)
         incomplete_body.sendall(
             b"POST /translate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nq="
         )
-        assert strict.get("/health").status == 200
-        assert strict.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert strict_server.get("/health").status == 200
+        assert strict_server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
         assert b" 408 " in incomplete_body.recv(4096)
         for connection in slow[:-1]:
             while connection.recv(4096):  # until the server closes it; a timeout fails the test
@@ -501,8 +516,8 @@ def test_slow_clients_are_disconnected_and_others_do_not_wait(strict: Served) ->
             connection.close()
 
 
-def _send_refused_headers(connection: socket.socket) -> None:
-    """Send headers that are refused; the body is not sent yet."""
+def _send_headers_that_get_404(connection: socket.socket) -> None:
+    """Send the headers of a request to an unknown path, without its body, and read the response."""
     connection.sendall(b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n")
     answer = b""
     while not answer.endswith(b"}"):
@@ -511,26 +526,28 @@ def _send_refused_headers(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("rest", [b"q", b"q=one two", b"q=one twoGET /hea"])
-def test_a_refused_client_that_stops_sending_is_disconnected(strict: Served, rest: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as connection:
-        _send_refused_headers(connection)
+def test_a_refused_client_that_stops_sending_is_disconnected(
+    strict_server: RunningServer, rest: bytes
+) -> None:
+    with socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) as connection:
+        _send_headers_that_get_404(connection)
         connection.sendall(rest)
         assert connection.recv(4096) == b""
 
 
-def test_the_body_of_a_refused_request_does_not_end_its_connection(strict: Served) -> None:
-    with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as connection:
-        _send_refused_headers(connection)
+def test_the_body_of_a_refused_request_does_not_end_its_connection(strict_server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) as connection:
+        _send_headers_that_get_404(connection)
         connection.sendall(b"q=one two")
         connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert b" 200 " in connection.recv(4096)
 
 
-def test_a_client_that_does_not_read_responses_is_disconnected(strict: Served) -> None:
+def test_a_client_that_does_not_read_responses_is_disconnected(strict_server: RunningServer) -> None:
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(10)
-        connection.connect(("127.0.0.1", strict.port))
+        connection.connect(("127.0.0.1", strict_server.port))
         connection.sendall(b"GET /spec HTTP/1.1\r\nHost: localhost\r\n\r\n" * 16)
         with pytest.raises(ConnectionError):
             _send_for_seconds(connection, 60)
@@ -543,11 +560,11 @@ def _send_for_seconds(connection: socket.socket, seconds: float) -> None:
         time.sleep(0.1)
 
 
-def test_connections_over_the_limit_get_503(strict: Served) -> None:
-    accepted = [socket.create_connection(("127.0.0.1", strict.port), timeout=10) for _ in range(110)]
+def test_connections_over_the_limit_get_503(strict_server: RunningServer) -> None:
+    accepted = [socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) for _ in range(110)]
     try:
         answer = b""
-        with socket.create_connection(("127.0.0.1", strict.port), timeout=10) as late:
+        with socket.create_connection(("127.0.0.1", strict_server.port), timeout=10) as late:
             while chunk := late.recv(4096):
                 answer += chunk
     finally:
@@ -566,14 +583,14 @@ def test_the_limit_of_open_files_is_raised_or_connections_are_limited() -> None:
         "print(allow_connections(500))\n"
         "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0], allow_connections(2000))"
     )
-    ran = subprocess.run(python_command(code), capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["500", "628", "872"]  # 128 files are reserved
+    result = subprocess.run(python_command(code), capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["500", "628", "872"]  # 128 files are reserved
 
 
-def test_a_full_queue_refuses_requests_with_retry_after(strict: Served) -> None:
+def test_a_full_queue_refuses_requests_with_retry_after(strict_server: RunningServer) -> None:
     fields = {"q": sentences(100), "source": "en", "target": "de"}
     with ThreadPoolExecutor(20) as clients:
-        answers = list(clients.map(lambda _: strict.post("/translate", fields), range(60)))
+        answers = list(clients.map(lambda _: strict_server.post("/translate", fields), range(60)))
     refused = [answer for answer in answers if answer.status == 503]
     assert {answer.status for answer in answers} == {200, 503}
     assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
@@ -581,28 +598,28 @@ def test_a_full_queue_refuses_requests_with_retry_after(strict: Served) -> None:
     assert all(len(answer.json["translatedText"]) == 100 for answer in answers if answer.status == 200)
 
 
-def test_all_bodies_together_have_a_limit_and_release_their_bytes() -> None:
+def test_all_request_bodies_together_have_a_limit_and_release_their_bytes() -> None:
     async def run() -> None:
         limits = Limits(max_total_body_bytes=100, max_body_bytes=60)
         budget = BodyMemoryBudget(limits)
         scope = {"type": "http", "headers": []}
 
-        def sending(*chunks: bytes) -> Callable[[], Awaitable[dict[str, object]]]:
-            left = list(chunks)
+        def receiver_of(*chunks: bytes) -> Callable[[], Awaitable[dict[str, object]]]:
+            remaining = list(chunks)
 
             async def receive() -> dict[str, object]:
-                return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+                return {"type": "http.request", "body": remaining.pop(0), "more_body": bool(remaining)}
 
             return receive
 
-        first = await read_body(scope, sending(b"x" * 30, b"x" * 30), limits, budget)
+        first = await read_body(scope, receiver_of(b"x" * 30, b"x" * 30), limits, budget)
         for chunks, status in (((b"x" * 50,), 503), ((b"x" * 30, b"x" * 31), 413)):
             with pytest.raises(HTTPException) as refused:
-                await read_body(scope, sending(*chunks), limits, budget)
+                await read_body(scope, receiver_of(*chunks), limits, budget)
             assert refused.value.status_code == status
         budget.release(len(first))
-        await read_body(scope, sending(b"x" * 60), limits, budget)
-        await read_body(scope, sending(b"x" * 40), limits, budget)
+        await read_body(scope, receiver_of(b"x" * 60), limits, budget)
+        await read_body(scope, receiver_of(b"x" * 40), limits, budget)
 
     asyncio.run(run())
 
@@ -616,12 +633,12 @@ def test_the_bytes_of_a_body_are_reserved_until_a_stream_has_ended() -> None:
         body_budget=budget,
         thread_slot=ThreadSlot(),
     )
-    refused: list[int] = []
+    refusal_statuses: list[int] = []
 
     async def chunks() -> AsyncIterator[bytes]:
         with pytest.raises(HTTPException) as error:
             budget.reserve(15)
-        refused.append(error.value.status_code)
+        refusal_statuses.append(error.value.status_code)
         yield b"end"
 
     async def handler(_: ApiRequest) -> Response:
@@ -642,5 +659,5 @@ def test_the_bytes_of_a_body_are_reserved_until_a_stream_has_ended() -> None:
         "app": SimpleNamespace(service=service),
     }
     asyncio.run(Endpoint(handler)(scope, receive, send))  # type: ignore[arg-type]
-    assert refused == [503]
+    assert refusal_statuses == [503]
     budget.reserve(15)

@@ -1,4 +1,4 @@
-"""The protocol depends on internals of uvicorn, so exactly one minor version of it is allowed."""
+"""`jumok.server.http_protocol` uses internals of uvicorn, so only one minor version of uvicorn is allowed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROJECT = Path(__file__).parents[2]
 
 def test_uvicorn_is_pinned_to_one_minor_version_which_is_installed() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    [pinned] = [one for one in project["dependencies"] if one.startswith("uvicorn")]
+    [pinned] = [requirement for requirement in project["dependencies"] if requirement.startswith("uvicorn")]
     bounds = re.fullmatch(r"uvicorn>=(\d+)\.(\d+),<(\d+)\.(\d+)", pinned)
     assert bounds is not None, pinned
     major, minor, next_major, next_minor = map(int, bounds.groups())

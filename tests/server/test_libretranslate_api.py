@@ -15,86 +15,93 @@ from jumok.documents.registry import DOCUMENT_FORMATS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 REQUEST = {"q": "one two three", "source": "en", "target": "de"}
 
 
 @pytest.fixture(scope="module")
 def expected(model: Path) -> dict[str, str]:
-    """What the library makes of some texts: text → translation."""
+    """The library's translations of some texts: text → translation."""
     texts = ["one two three", "four five", "nine"]
     return {translation.source: translation.text for translation in jumok.load(model).translate(texts)}
 
 
-def test_a_text_is_translated_as_the_library_does(served: Served, expected: dict[str, str]) -> None:
-    answer = served.post("/translate", REQUEST)
+def test_a_text_is_translated_as_the_library_does(
+    shared_server: RunningServer, expected: dict[str, str]
+) -> None:
+    answer = shared_server.post("/translate", REQUEST)
     assert answer.status == 200
     assert answer.json == {"translatedText": expected["one two three"]}
 
 
 def test_fields_are_read_from_json_forms_multipart_and_the_query(
-    served: Served, expected: dict[str, str]
+    shared_server: RunningServer, expected: dict[str, str]
 ) -> None:
     query = "/translate?q=one%20two%20three&source=en&target=de"
     part = '--b\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
     multipart = "".join(part.format(name, value) for name, value in REQUEST.items()) + "--b--\r\n"
     answers = [
-        served.post("/translate", REQUEST),
-        served.post_form("/translate", REQUEST),
-        served.ask("POST", query),
-        served.ask(
+        shared_server.post("/translate", REQUEST),
+        shared_server.post_form("/translate", REQUEST),
+        shared_server.request("POST", query),
+        shared_server.request(
             "POST", "/translate", multipart.encode(), {"Content-Type": "multipart/form-data; boundary=b"}
         ),
     ]
     assert [answer.json["translatedText"] for answer in answers] == [expected["one two three"]] * 4
 
 
-def test_an_array_gives_an_array_in_order(served: Served, expected: dict[str, str]) -> None:
-    answer = served.post("/translate", {**REQUEST, "q": list(expected), "alternatives": 1}).json
+def test_an_array_gives_an_array_in_order(shared_server: RunningServer, expected: dict[str, str]) -> None:
+    answer = shared_server.post("/translate", {**REQUEST, "q": list(expected), "alternatives": 1}).json
     assert answer["translatedText"] == list(expected.values())
-    assert [isinstance(others, list) and len(others) <= 1 for others in answer["alternatives"]] == [True] * 3
+    assert len(answer["alternatives"]) == 3
+    assert all(isinstance(others, list) and len(others) <= 1 for others in answer["alternatives"])
 
 
-def test_the_source_language_is_detected(served: Served) -> None:
-    single = served.post("/translate", {**REQUEST, "source": "auto"}).json
+def test_the_source_language_is_detected(shared_server: RunningServer) -> None:
+    single = shared_server.post("/translate", {**REQUEST, "source": "auto"}).json
     assert single["detectedLanguage"].keys() == {"confidence", "language"}
-    many = served.post(
+    many = shared_server.post(
         "/translate", {**REQUEST, "q": ["the house is on the hill", "wo ist der Hund"], "source": "auto"}
     ).json
-    assert [found["language"] for found in many["detectedLanguage"]] == ["en", "de"]
-    assert many["translatedText"][1] == "wo ist der Hund"  # it is in the target language already
-    [best, *_] = served.post("/detect", {"q": "das ist nicht der Hund"}).json
+    assert [detected["language"] for detected in many["detectedLanguage"]] == ["en", "de"]
+    assert many["translatedText"][1] == "wo ist der Hund"  # the text is already in the target language
+    [best, *_] = shared_server.post("/detect", {"q": "das ist nicht der Hund"}).json
     assert best["language"] == "de"
     assert 0 < best["confidence"] <= 100
 
 
-def test_a_language_without_a_model_is_not_recognised(served: Served) -> None:
+def test_a_language_without_a_model_is_not_recognised(shared_server: RunningServer) -> None:
     arabic = "سأذهب إلى البيت بعد العمل اليوم."
-    answer = served.post("/translate", {**REQUEST, "q": arabic, "source": "auto"})
+    answer = shared_server.post("/translate", {**REQUEST, "q": arabic, "source": "auto"})
     assert answer.status == 400
     assert "not recognised" in answer.json["error"]
-    assert {found["confidence"] for found in served.post("/detect", {"q": arabic}).json} == {0}
-    assert served.post("/translate", {**REQUEST, "q": "12:30", "source": "auto"}).status == 200
+    assert {detected["confidence"] for detected in shared_server.post("/detect", {"q": arabic}).json} == {0}
+    assert shared_server.post("/translate", {**REQUEST, "q": "12:30", "source": "auto"}).status == 200
 
 
-def test_alternatives_are_returned_only_if_requested(served: Served) -> None:
-    assert "alternatives" not in served.post("/translate", {**REQUEST, "alternatives": 0}).json
-    answer = served.post_form("/translate", {**REQUEST, "alternatives": "2"}).json
+def test_alternatives_are_returned_only_if_requested(shared_server: RunningServer) -> None:
+    assert "alternatives" not in shared_server.post("/translate", {**REQUEST, "alternatives": 0}).json
+    answer = shared_server.post_form("/translate", {**REQUEST, "alternatives": "2"}).json
     assert 1 <= len(answer["alternatives"]) <= 2
     assert answer["translatedText"] not in answer["alternatives"]
 
 
-def test_line_breaks_and_lines_without_words_are_unchanged(served: Served, expected: dict[str, str]) -> None:
-    answer = served.post("/translate", {**REQUEST, "q": "  one two three\n\n---\r\n\tfour five\n"})
+def test_line_breaks_and_lines_without_words_are_unchanged(
+    shared_server: RunningServer, expected: dict[str, str]
+) -> None:
+    answer = shared_server.post("/translate", {**REQUEST, "q": "  one two three\n\n---\r\n\tfour five\n"})
     first, second = expected["one two three"], expected["four five"]
     assert answer.json["translatedText"] == f"  {first}\n\n---\r\n\t{second}\n"
 
 
-def test_pivot_languages_are_named(served: Served) -> None:
-    answer = served.post("/translate", {**REQUEST, "target": "fr"}).json
+def test_pivot_languages_are_named(shared_server: RunningServer) -> None:
+    answer = shared_server.post("/translate", {**REQUEST, "target": "fr"}).json
     assert answer["pivot"] == ["de"]
-    assert served.post("/translate", {**REQUEST, "target": "en"}).json == {"translatedText": "one two three"}
+    assert shared_server.post("/translate", {**REQUEST, "target": "en"}).json == {
+        "translatedText": "one two three"
+    }
 
 
 @pytest.mark.parametrize(
@@ -126,8 +133,10 @@ def test_pivot_languages_are_named(served: Served) -> None:
         ({**REQUEST, "source": 1}, "Invalid request: source parameter is not a string"),
     ],
 )
-def test_every_error_has_its_documented_message(served: Served, fields: dict[str, Any], message: str) -> None:
-    answer = served.post("/translate", fields)
+def test_every_error_has_its_documented_message(
+    shared_server: RunningServer, fields: dict[str, Any], message: str
+) -> None:
+    answer = shared_server.post("/translate", fields)
     assert (answer.status, answer.json) == (400, {"error": message})
 
 
@@ -142,36 +151,38 @@ def test_every_error_has_its_documented_message(served: Served, fields: dict[str
     ],
 )
 def test_404_and_405_are_json(
-    served: Served, method: str, path: str, status: int, allowed: str | None
+    shared_server: RunningServer, method: str, path: str, status: int, allowed: str | None
 ) -> None:
-    answer = served.ask(method, path)
+    answer = shared_server.request(method, path)
     assert answer.status == status
     assert list(answer.json) == ["error"]
     assert answer.headers.get("allow") == allowed
 
 
-def test_languages_settings_health_and_metrics(served: Served) -> None:
-    assert served.get("/languages").json[0] == {
+def test_languages_settings_health_and_metrics(shared_server: RunningServer) -> None:
+    assert shared_server.get("/languages").json[0] == {
         "code": "en",
         "name": "English",
         "targets": ["en", "de", "fr"],
     }
-    settings = served.get("/frontend/settings").json
+    settings = shared_server.get("/frontend/settings").json
     assert settings["language"]["source"] == {"code": "en", "name": "English"}
     assert settings["charLimit"] == 100_000
-    assert settings["supportedFilesFormat"] == [each.suffix for each in DOCUMENT_FORMATS]
-    assert served.get("/health").json == {"status": "ok"}
-    served.post("/translate", REQUEST)
-    metrics = served.get("/metrics")
+    assert settings["supportedFilesFormat"] == [known_format.suffix for known_format in DOCUMENT_FORMATS]
+    assert shared_server.get("/health").json == {"status": "ok"}
+    shared_server.post("/translate", REQUEST)
+    metrics = shared_server.get("/metrics")
     assert 'jumok_requests_total{method="POST",route="/translate",status="200"}' in metrics.text
     assert metrics.headers["content-type"].startswith("text/plain")
-    assert served.get("/docs").status == 200
-    assert served.get("/spec").json == served.get("/openapi.json").json
+    assert shared_server.get("/docs").status == 200
+    assert shared_server.get("/spec").json == shared_server.get("/openapi.json").json
 
 
-def test_the_api_page_lists_no_language_that_is_translated_only_into_itself(served: Served) -> None:
+def test_the_api_page_lists_no_language_that_is_translated_only_into_itself(
+    shared_server: RunningServer,
+) -> None:
     fields = re.findall(
-        r"<code>(source|target)</code><td>[^<]*<td><code>([^<]*)</code>", served.get("/docs").text
+        r"<code>(source|target)</code><td>[^<]*<td><code>([^<]*)</code>", shared_server.get("/docs").text
     )
     values: dict[str, set[str]] = {"source": set(), "target": set()}
     for name, text in fields:
@@ -179,43 +190,50 @@ def test_the_api_page_lists_no_language_that_is_translated_only_into_itself(serv
     assert values == {"source": {"auto", "en", "de"}, "target": {"de", "fr"}}
 
 
-def test_unpaired_surrogates_and_odd_characters_are_accepted(served: Served) -> None:
+def test_unpaired_surrogates_and_odd_characters_are_accepted(shared_server: RunningServer) -> None:
     body = b'{"q": "one \\ud800 two \\u0000 \\ufeff", "source": "en", "target": "de", "format": "html"}'
-    answer = served.ask("POST", "/translate", body, {"Content-Type": "application/json"})
+    answer = shared_server.request("POST", "/translate", body, {"Content-Type": "application/json"})
     assert answer.status == 200
     assert json.loads(answer.body.decode("utf-8"))
 
 
-def test_the_client_libretranslatepy_works_unchanged(served: Served, expected: dict[str, str]) -> None:
+def test_the_client_libretranslatepy_works_unchanged(
+    shared_server: RunningServer, expected: dict[str, str]
+) -> None:
     from libretranslatepy import LibreTranslateAPI
 
-    client = LibreTranslateAPI(served.url, api_key="whatever")
+    client = LibreTranslateAPI(shared_server.url, api_key="whatever")
     assert client.translate("one two three", "en", "de") == expected["one two three"]
     assert client.detect("das ist nicht der Hund")[0]["language"] == "de"
     assert {language["code"] for language in client.languages()} == {"en", "de", "fr"}
 
 
-def test_the_client_deep_translator_works_unchanged(served: Served, expected: dict[str, str]) -> None:
+def test_the_client_deep_translator_works_unchanged(
+    shared_server: RunningServer, expected: dict[str, str]
+) -> None:
     from deep_translator import LibreTranslator
 
-    client = LibreTranslator(source="en", target="de", api_key="whatever", custom_url=served.url + "/")
+    client = LibreTranslator(source="en", target="de", api_key="whatever", custom_url=shared_server.url + "/")
     assert client.translate("one two three") == expected["one two three"]
     assert client.translate_batch(["four five", "nine"]) == [expected["four five"], expected["nine"]]
 
 
-def test_requests_as_mastodon_sends_them_work(served: Served) -> None:
-    """Mastodon without a key sends a null `api_key`. Other clients send an empty `format`: it means text."""
+def test_requests_as_mastodon_sends_them_work(shared_server: RunningServer) -> None:
+    """Mastodon without a key sends a null `api_key`. An empty `format`, as of other clients, means text."""
     fields = {"q": ["<p>one two</p>"], "source": "auto", "target": "de", "format": "html", "api_key": None}
-    answer = served.post("/translate", fields)
+    answer = shared_server.post("/translate", fields)
     assert answer.status == 200, answer.text
     assert answer.json["translatedText"][0].startswith("<p>")
     for empty in ({"format": None, "alternatives": None}, {"format": ""}):
-        assert served.post("/translate", {**REQUEST, **empty}).json == served.post("/translate", REQUEST).json
-    assert served.post("/detect", {"q": "one", "api_key": None}).status == 200
-    assert served.post("/translate", {**REQUEST, "api_key": 7}).status == 400
+        assert (
+            shared_server.post("/translate", {**REQUEST, **empty}).json
+            == shared_server.post("/translate", REQUEST).json
+        )
+    assert shared_server.post("/detect", {"q": "one", "api_key": None}).status == 200
+    assert shared_server.post("/translate", {**REQUEST, "api_key": 7}).status == 400
 
 
-def test_requests_as_weblate_sends_them_work(served: Served, expected: dict[str, str]) -> None:
+def test_requests_as_weblate_sends_them_work(shared_server: RunningServer, expected: dict[str, str]) -> None:
     fields = {"q": "one two three", "source": "en", "target": "de", "api_key": ""}
-    assert served.post("/translate", fields).json["translatedText"] == expected["one two three"]
-    assert {language["code"] for language in served.get("/languages").json} >= {"en", "de"}
+    assert shared_server.post("/translate", fields).json["translatedText"] == expected["one two three"]
+    assert {language["code"] for language in shared_server.get("/languages").json} >= {"en", "de"}

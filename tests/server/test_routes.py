@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).parents[2]
 LIVE_PAGE_REQUEST = ("POST", "/attention/{direction}/{operation}")
-"""Only the live attention page sends it; a client uses /v1/explain."""
+"""A request that only the live attention page sends. API clients use /v1/explain, so it is not documented."""
 
 
 def _methods_and_paths(routes: Sequence[Route]) -> list[tuple[str, str]]:

@@ -19,13 +19,13 @@ from support.serve_process import serving
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 ENDS = (".", "!", "?", "...", '."')
 
 
 def make_texts(count: int) -> list[str]:
-    """Texts of two to nine sentences."""
+    """Return random texts of two to nine sentences."""
     generator = random.Random(5)
 
     def sentence() -> str:
@@ -35,14 +35,14 @@ def make_texts(count: int) -> list[str]:
     return [" ".join(sentence() for _ in range(generator.randint(2, 9))) for _ in range(count)]
 
 
-def on_the_command_line(model: Path, texts: list[str]) -> list[str]:
+def translate_on_the_command_line(model: Path, texts: list[str]) -> list[str]:
     command = [sys.executable, "-m", "jumok", "translate", str(model)]
-    done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True)
-    return done.stdout.splitlines()
+    result = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True)
+    return result.stdout.splitlines()
 
 
-def on_the_live_page(model: Path, texts: list[str]) -> list[str]:
-    """Ask as a page does: for the explanation of a sentence, with the translation of the whole text."""
+def translate_on_the_live_page(model: Path, texts: list[str]) -> list[str]:
+    """Send the live page's request for an explanation. The answer has the translation of the whole text."""
     service = ExplanationService([NamedTranslator("model", load(model))])
     answers = []
     for text in texts:
@@ -52,7 +52,7 @@ def on_the_live_page(model: Path, texts: list[str]) -> list[str]:
     return answers
 
 
-def from_the_server(server: Served, texts: list[str], size: int = 50) -> list[str]:
+def translate_by_the_server(server: RunningServer, texts: list[str], size: int = 50) -> list[str]:
     answers = []
     for start in range(0, len(texts), size):
         fields = {"q": texts[start : start + size], "source": "en", "target": "de"}
@@ -62,25 +62,27 @@ def from_the_server(server: Served, texts: list[str], size: int = 50) -> list[st
     return answers
 
 
-def check_all_interfaces(model: Path, server: Served, texts: list[str]) -> None:
+def check_all_interfaces(model: Path, server: RunningServer, texts: list[str]) -> None:
     translator = load(model)
-    in_python = [translation.text for translation in translator.translate(texts)]
-    # Each sentence has the translation that it has alone, and nothing of a text is lost.
+    translated_in_python = [translation.text for translation in translator.translate(texts)]
+    # Each sentence of a text has the same translation as alone, and no sentence is lost.
     for text, translation in zip(texts, translator.translate(texts), strict=True):
         sentences = split_sentences(text)
         assert len(sentences) >= 2
         assert [source for source, _ in translation.parts] == sentences
-        alone = [one.text for one in translator.translate(sentences)]
-        assert [part for _, part in translation.parts] == alone
-        assert translation.text == " ".join(alone).strip()
-    assert [translation.text for translation in translator.stream(texts)] == in_python
-    assert on_the_command_line(model, texts) == in_python
-    assert from_the_server(server, texts) == in_python
-    assert on_the_live_page(model, texts) == in_python
+        translated_alone = [
+            sentence_translation.text for sentence_translation in translator.translate(sentences)
+        ]
+        assert [part for _, part in translation.parts] == translated_alone
+        assert translation.text == " ".join(translated_alone).strip()
+    assert [translation.text for translation in translator.stream(texts)] == translated_in_python
+    assert translate_on_the_command_line(model, texts) == translated_in_python
+    assert translate_by_the_server(server, texts) == translated_in_python
+    assert translate_on_the_live_page(model, texts) == translated_in_python
 
 
-def test_every_interface_gives_the_same_translation(model: Path, served: Served) -> None:
-    check_all_interfaces(model, served, make_texts(12))
+def test_every_interface_gives_the_same_translation(model: Path, shared_server: RunningServer) -> None:
+    check_all_interfaces(model, shared_server, make_texts(12))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""In a real browser: a model that generates an attack, the layout, pivot languages, and no JavaScript."""
+"""The translation page in a real browser: a model that generates an attack, layout, pivots, no JavaScript."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 pytestmark = [pytest.mark.medium, pytest.mark.web]
 
@@ -39,7 +39,7 @@ SUBMIT_FORM = """([action, fields]) => {
 
 
 @pytest.fixture(scope="module")
-def malicious_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def malicious_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server whose model has learned to translate everything into ATTACK."""
     folder = tmp_path_factory.mktemp("malicious-server")
     pairs = folder / "pairs.en-de.tsv"
@@ -68,25 +68,25 @@ def browser() -> Iterator[Browser]:
     if BROWSER is None:
         pytest.skip("no browser is installed: `make browser` installs one")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        yield started
-        started.close()
+        chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
-def page(malicious_server: Served, browser: Browser) -> Iterator[Page]:
-    """The malicious server's page in a browser. After the test, the attack must not have run on it."""
-    opened = browser.new_page(locale="en-GB")
-    opened.set_default_timeout(30_000)
-    opened.goto(malicious_server.url)
-    yield opened
-    assert opened.locator("img").count() == 0
-    assert opened.title() != "taken"
-    opened.close()
+def page(malicious_server: RunningServer, browser: Browser) -> Iterator[Page]:
+    """The malicious server's page in a browser. After the test, check that the attack did not run."""
+    new_page = browser.new_page(locale="en-GB")
+    new_page.set_default_timeout(30_000)
+    new_page.goto(malicious_server.url)
+    yield new_page
+    assert new_page.locator("img").count() == 0
+    assert new_page.title() != "taken"
+    new_page.close()
 
 
 def test_the_browser_would_run_an_unescaped_attack(page: Page) -> None:
-    """If it did not, the tests below would prove nothing."""
+    """Otherwise the tests below could not fail."""
     page.goto("about:blank")
     page.set_content(f"<p>{ATTACK}</p>")
     expect(page).to_have_title("taken", timeout=TIMEOUT_MS)
@@ -98,14 +98,18 @@ def test_the_page_shows_translations_as_text(page: Page) -> None:
     expect(page.locator("#result")).to_contain_text(ATTACK, timeout=TIMEOUT_MS)
 
 
-def test_the_page_without_javascript_shows_translations_as_text(page: Page, malicious_server: Served) -> None:
+def test_the_page_without_javascript_shows_translations_as_text(
+    page: Page, malicious_server: RunningServer
+) -> None:
     page.evaluate(SUBMIT_FORM, ["/", REQUEST])
     expect(page.locator("#result")).to_contain_text(ATTACK, timeout=TIMEOUT_MS)
     assert html.escape(ATTACK) in malicious_server.post_form("/", REQUEST).text
 
 
 @pytest.mark.parametrize("path", ["/translate", "/v1/translate", "/v1/translate/stream", "/v1/explain"])
-def test_api_responses_are_not_pages(page: Page, malicious_server: Served, path: str) -> None:
+def test_api_responses_are_not_rendered_as_html(
+    page: Page, malicious_server: RunningServer, path: str
+) -> None:
     answer = malicious_server.post(path, REQUEST)
     assert b"onerror" in answer.body
     assert answer.headers["content-type"] in ("application/json", "text/event-stream; charset=utf-8")
@@ -114,7 +118,9 @@ def test_api_responses_are_not_pages(page: Page, malicious_server: Served, path:
     expect(page.locator("body")).to_contain_text("onerror", timeout=TIMEOUT_MS)
 
 
-def test_translated_html_has_only_the_tags_that_were_sent(page: Page, malicious_server: Served) -> None:
+def test_translated_html_has_only_the_tags_that_were_sent(
+    page: Page, malicious_server: RunningServer
+) -> None:
     fields = {**REQUEST, "q": "<p>one <b>two</b></p>", "format": "html"}
     translated = malicious_server.post("/translate", fields).json["translatedText"]
     assert html.escape(ATTACK.split()[0]) in translated
@@ -126,49 +132,49 @@ def test_translated_html_has_only_the_tags_that_were_sent(page: Page, malicious_
 
 @pytest.mark.parametrize(("name", "data"), [("a.html", b"<p>one two</p>"), ("a.txt", b"one two")])
 def test_a_file_is_downloaded_and_never_shown(
-    page: Page, malicious_server: Served, tmp_path: Path, name: str, data: bytes
+    page: Page, malicious_server: RunningServer, tmp_path: Path, name: str, data: bytes
 ) -> None:
     address = malicious_server.post_file(name, data, source="en", target="de").json["translatedFileUrl"]
-    with page.expect_download() as started:
+    with page.expect_download() as download:
         page.evaluate("address => { location.href = address }", address)
-    saved = tmp_path / name
-    started.value.save_as(saved)
-    assert b"onerror" in saved.read_bytes()
-    page.goto(saved.as_uri())
+    path = tmp_path / name
+    download.value.save_as(path)
+    assert b"onerror" in path.read_bytes()
+    page.goto(path.as_uri())
     assert "onerror" in page.inner_text("body")
 
 
 def test_the_attention_page_shows_translations_as_text(page: Page) -> None:
     page.fill("#text", "one two")
     page.wait_for_selector("#show-attention", state="visible")
-    with page.expect_popup() as opened:
+    with page.expect_popup() as popup:
         page.click("#show-attention")
-    shown = opened.value
-    expect(shown.locator("body")).to_contain_text("onerror", timeout=TIMEOUT_MS)
-    assert shown.locator("img").count() == 0
-    assert shown.title() != "taken"
+    attention_page = popup.value
+    expect(attention_page.locator("body")).to_contain_text("onerror", timeout=TIMEOUT_MS)
+    assert attention_page.locator("img").count() == 0
+    assert attention_page.title() != "taken"
 
 
 @pytest.mark.parametrize("without_javascript", [False, True])
 def test_the_layout_has_two_columns_on_wide_screens_and_never_overflows(
-    served: Served, browser: Browser, without_javascript: bool
+    shared_server: RunningServer, browser: Browser, without_javascript: bool
 ) -> None:
     context = browser.new_context(java_script_enabled=not without_javascript)
-    opened = context.new_page()
-    opened.goto(served.url)
+    new_page = context.new_page()
+    new_page.goto(shared_server.url)
     for width in (320, 1100):
-        opened.set_viewport_size({"width": width, "height": 800})
+        new_page.set_viewport_size({"width": width, "height": 800})
         source, target, text, result = (
-            opened.locator(f"#{name}").bounding_box() or pytest.fail(f"{name} is not visible")
+            new_page.locator(f"#{name}").bounding_box() or pytest.fail(f"{name} is not visible")
             for name in ("source", "target", "text", "result")
         )
-        wide = width > 1000
+        has_two_columns = width > 1000
         assert target["y"] == source["y"]
-        assert (result["x"] > text["x"] + text["width"]) is wide
-        assert (result["y"] > text["y"] + text["height"]) is not wide
+        assert (result["x"] > text["x"] + text["width"]) is has_two_columns
+        assert (result["y"] > text["y"] + text["height"]) is not has_two_columns
         if not without_javascript:
-            expect(opened.locator("#drop")).to_be_visible(timeout=TIMEOUT_MS)
-            assert opened.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+            expect(new_page.locator("#drop")).to_be_visible(timeout=TIMEOUT_MS)
+            assert new_page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     context.close()
 
 
@@ -177,41 +183,41 @@ PIVOT_NOTICE = {"en": "Translated through: German", "ko": "경유 언어: 독일
 
 @pytest.mark.parametrize(("locale", "language", "other"), [("en-GB", "en", "ko"), ("ko-KR", "ko", "en")])
 def test_the_page_shows_pivot_languages(
-    served: Served, browser: Browser, locale: str, language: str, other: str
+    shared_server: RunningServer, browser: Browser, locale: str, language: str, other: str
 ) -> None:
-    """The notice appears for a text and for a file, in the language of the browser and in a chosen one."""
-    opened = browser.new_page(locale=locale)
-    opened.goto(served.url)
-    opened.select_option("#source", "en")
-    opened.select_option("#target", "fr")
-    opened.fill("#text", "one two")
-    expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
-    expect(opened.locator("#show-attention")).to_be_hidden()
-    opened.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
-    expect(opened.locator("#file-status")).to_contain_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
-    opened.select_option("#language", other)
-    expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[other])
-    opened.select_option("#target", "de")
-    expect(opened.locator("#notice")).to_be_empty(timeout=TIMEOUT_MS)
-    expect(opened.locator("#show-attention")).to_be_visible()
-    opened.close()
+    """The notice appears for a text and for a file, in the browser's language or in the language chosen."""
+    new_page = browser.new_page(locale=locale)
+    new_page.goto(shared_server.url)
+    new_page.select_option("#source", "en")
+    new_page.select_option("#target", "fr")
+    new_page.fill("#text", "one two")
+    expect(new_page.locator("#notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
+    expect(new_page.locator("#show-attention")).to_be_hidden()
+    new_page.set_input_files("#file", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"one two"})
+    expect(new_page.locator("#file-status")).to_contain_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
+    new_page.select_option("#language", other)
+    expect(new_page.locator("#notice")).to_have_text(PIVOT_NOTICE[other])
+    new_page.select_option("#target", "de")
+    expect(new_page.locator("#notice")).to_be_empty(timeout=TIMEOUT_MS)
+    expect(new_page.locator("#show-attention")).to_be_visible()
+    new_page.close()
 
 
 @pytest.mark.parametrize(
     ("locale", "language", "button"), [("en-GB", "en", "Translate"), ("ko-KR", "ko", "번역")]
 )
 def test_the_page_works_without_javascript_in_a_browser(
-    served: Served, browser: Browser, locale: str, language: str, button: str
+    shared_server: RunningServer, browser: Browser, locale: str, language: str, button: str
 ) -> None:
     context = browser.new_context(locale=locale, java_script_enabled=False)
-    opened = context.new_page()
-    opened.goto(served.url)
-    expect(opened.locator("html")).to_have_attribute("lang", language)
-    opened.select_option("#source", "en")
-    opened.select_option("#target", "fr")
-    opened.fill("#text", "one two")
-    opened.get_by_role("button", name=button, exact=True).click()
-    expect(opened.locator("#notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
-    expect(opened.locator("#text")).to_have_value("one two")
-    expect(opened.locator("#target")).to_have_value("fr")
+    new_page = context.new_page()
+    new_page.goto(shared_server.url)
+    expect(new_page.locator("html")).to_have_attribute("lang", language)
+    new_page.select_option("#source", "en")
+    new_page.select_option("#target", "fr")
+    new_page.fill("#text", "one two")
+    new_page.get_by_role("button", name=button, exact=True).click()
+    expect(new_page.locator("#notice")).to_have_text(PIVOT_NOTICE[language], timeout=TIMEOUT_MS)
+    expect(new_page.locator("#text")).to_have_value("one two")
+    expect(new_page.locator("#target")).to_have_value("fr")
     context.close()

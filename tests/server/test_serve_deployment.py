@@ -1,4 +1,4 @@
-"""The deployment examples of docs/serve.md: the server accepts the options, systemd and nginx the files."""
+"""The deployment examples of docs/serve.md are valid for `jumok serve`, for systemd and for nginx."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ from support.serve_process import Answer, serving_in_thread
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
 CONSTRAINTS = (ROOT / "constraints.txt").read_text(encoding="utf-8")
 [TORCH_VERSION] = re.findall(r"^torch==(\S+)$", CONSTRAINTS, re.MULTILINE)
-NAME = "translate.example.org"
+HOST_NAME = "translate.example.org"
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 
 
 def example(language: str) -> str:
+    """Return the only code block of this language in docs/serve.md."""
     [code] = re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
     return str(code)
 
@@ -63,7 +64,7 @@ def test_the_container_installs_pinned_packages_from_one_index_each() -> None:
     assert [word for word in first if word.startswith("torch")] == [f"torch=={TORCH_VERSION}"]
     assert "--index-url" in first
     assert f"jumok[serve]=={metadata.version('jumok')}" in second
-    assert f"torch=={TORCH_VERSION}" in second  # keeps the build that was installed first
+    assert f"torch=={TORCH_VERSION}" in second  # so that pip keeps the build that was installed first
     assert "--index-url" not in second
 
 
@@ -91,7 +92,7 @@ def is_model(word: str) -> bool:
     return "/" in word and not word.startswith("-")
 
 
-def test_the_table_of_options_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
+def test_docs_serve_md_describes_every_option_of_jumok_serve(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["serve", "--help"])
     offered = set(re.findall(r"^  (--[a-z-]+)", capsys.readouterr().out, re.MULTILINE))
@@ -104,24 +105,24 @@ def test_the_table_of_options_is_complete(capsys: pytest.CaptureFixture[str]) ->
 def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "jumok.service"
     text = example("ini").replace("/opt/jumok/bin/jumok", shutil.which("true") or "")
-    for written, valid in ((text, True), (text.replace("DynamicUser", "DinamicUser"), False)):
-        unit.write_text(written, encoding="utf-8")
+    for unit_text, is_valid in ((text, True), (text.replace("DynamicUser", "DinamicUser"), False)):
+        unit.write_text(unit_text, encoding="utf-8")
         result = subprocess.run(
             ["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False, timeout=60
         )
         # systemd-analyze also reports errors in other units of this machine.
-        assert ("jumok" not in result.stderr) is valid, result.stderr
+        assert ("jumok" not in result.stderr) is is_valid, result.stderr
 
 
 # --- nginx --------------------------------------------------------------------------------------------------
 
 
 @contextmanager
-def nginx(folder: Path, served: Served) -> Iterator[int]:
-    """Run nginx with the documented lines in front of a server; yield its port."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
-    block = example("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{served.port}")
+def nginx(folder: Path, server: RunningServer) -> Iterator[int]:
+    """Run nginx with the documented configuration in front of a server. Yield the port of nginx."""
+    with socket.create_server(("127.0.0.1", 0)) as free_socket:
+        port: int = free_socket.getsockname()[1]
+    block = example("nginx").replace("127.0.0.1:5000", f"127.0.0.1:{server.port}")
     paths = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     temporary = "".join(f"{path}_temp_path {folder}/{path};\n" for path in paths)
     user = "user root;" * (os.getuid() == 0)
@@ -145,12 +146,12 @@ def nginx(folder: Path, served: Served) -> Iterator[int]:
 
 
 @contextmanager
-def asking(
+def response_to(
     port: int, path: str, body: bytes, address: str = "127.0.0.1", **headers: str
 ) -> Iterator[http.client.HTTPResponse]:
-    """Send a request to nginx under the public name, from an address of this machine."""
+    """Send a request to nginx at the public host name, from a loopback address. Yield the response."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120, source_address=(address, 0))
-    all_headers = {"Host": f"{NAME}:{port}", "Content-Type": "application/json", **headers}
+    all_headers = {"Host": f"{HOST_NAME}:{port}", "Content-Type": "application/json", **headers}
     try:
         connection.request("POST", path, body, all_headers)
         yield connection.getresponse()
@@ -158,56 +159,56 @@ def asking(
         connection.close()
 
 
-def ask(*arguments: Any, **headers: str) -> Answer:
-    with asking(*arguments, **headers) as response:
+def post(*arguments: Any, **headers: str) -> Answer:
+    with response_to(*arguments, **headers) as response:
         return Answer(response.status, dict(response.getheaders()), response.read())
 
 
-def arrivals(port: int, path: str, body: bytes, address: str) -> list[int]:
-    """Return how many bytes of an event stream arrive at a time."""
+def received_sizes(port: int, path: str, body: bytes, address: str) -> list[int]:
+    """Return the number of bytes that each read of an event stream receives."""
     with socket.create_connection(
         ("127.0.0.1", port), timeout=120, source_address=(address, 0)
     ) as connection:
-        head = f"POST {path} HTTP/1.1\r\nHost: {NAME}\r\nContent-Type: application/json\r\n"
+        head = f"POST {path} HTTP/1.1\r\nHost: {HOST_NAME}\r\nContent-Type: application/json\r\n"
         connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         received, sizes = b"", []
-        while b"event: done" not in received and (some := connection.recv(65_536)):
-            received += some
-            sizes.append(len(some))
+        while b"event: done" not in received and (chunk := connection.recv(65_536)):
+            received += chunk
+            sizes.append(len(chunk))
     assert b"event: done" in received
     return sizes
 
 
 @pytest.mark.medium
 @pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
-def test_nginx_as_documented_passes_on_names_addresses_streams_and_bodies(
+def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
     model: Path, tmp_path: Path
 ) -> None:
     limits = Limits(requests_per_minute=10)
-    settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (NAME,), "limits": limits}
-    with serving_in_thread(tmp_path, model, **settings) as served, nginx(tmp_path, served) as port:
+    settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (HOST_NAME,), "limits": limits}
+    with serving_in_thread(tmp_path, model, **settings) as server, nginx(tmp_path, server) as port:
         # The page's own origin is allowed, and files have URLs under the public name.
         body = json.dumps(REQUEST).encode()
-        assert ask(port, "/translate", body, Origin=f"http://{NAME}:{port}").status == 200
-        assert ask(port, "/translate", body, Origin="http://127.0.0.1").status == 403
+        assert post(port, "/translate", body, Origin=f"http://{HOST_NAME}:{port}").status == 200
+        assert post(port, "/translate", body, Origin="http://127.0.0.1").status == 403
         part = b'--x\r\nContent-Disposition: form-data; name="%s"\r\n\r\n%s\r\n'
         body = b"".join(part % pair for pair in ((b"file", b"one"), (b"source", b"en"), (b"target", b"de")))
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        sent = ask(port, "/translate_file", body + b"--x--\r\n", "127.0.0.2", **headers)
-        assert sent.json["translatedFileUrl"].startswith(f"http://{NAME}:{port}/download_file/")
+        answer = post(port, "/translate_file", body + b"--x--\r\n", "127.0.0.2", **headers)
+        assert answer.json["translatedFileUrl"].startswith(f"http://{HOST_NAME}:{port}/download_file/")
         # A stream is passed on while it is generated.
         body = json.dumps({**REQUEST, "q": ["one two three four five"] * 30, "greedy": True}).encode()
-        arrived = [arrivals(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
-        assert any(sizes[0] < sum(sizes) / 2 for sizes in arrived)
-        # Bodies within the server's own limit reach it.
+        sizes_of_streams = [received_sizes(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
+        assert any(sizes[0] < sum(sizes) / 2 for sizes in sizes_of_streams)
+        # nginx passes bodies up to the server's own limit to the server.
         for size, status in ((limits.max_body_bytes - 100, 400), (limits.max_body_bytes + 1, 413)):
             text = b"x" * (size - len(b'{"q": ""}'))
-            large = ask(port, "/translate", b'{"q": "%b"}' % text, "127.0.0.4")
+            large = post(port, "/translate", b'{"q": "%b"}' % text, "127.0.0.4")
             assert large.status == status
-        # Each client has its own rate limit, whatever address it claims.
+        # Each client has a rate limit of its own. The address in X-Forwarded-For does not change this.
         for address in ("127.0.0.5", "127.0.0.6"):
             statuses = [
-                ask(port, "/detect", b'{"q": "one"}', address, **{"X-Forwarded-For": f"10.0.0.{n}"}).status
+                post(port, "/detect", b'{"q": "one"}', address, **{"X-Forwarded-For": f"10.0.0.{n}"}).status
                 for n in range(12)
             ]
             assert statuses[:10] == [200] * 10

@@ -1,4 +1,7 @@
-"""A server with an imported model: of Argos, which only CTranslate2 runs; of Marian, with several targets."""
+"""Servers with an imported model.
+
+The model from Argos runs only in CTranslate2. The model from Marian has several target languages.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +15,33 @@ from jumok.interop.import_worker import import_package
 from jumok.interop.package import open_package
 from support.serve_process import serving_in_thread
 
-PACKAGE = Path(__file__).parent.parent / "interop" / "stored" / "marian.zip"
-TRAINED = Path(__file__).parent.parent / "stored" / "models" / "transformer"
+MARIAN_PACKAGE = Path(__file__).parent.parent / "interop" / "stored" / "marian.zip"
+TRAINED_MODEL = Path(__file__).parent.parent / "stored" / "models" / "transformer"
 
 
 @pytest.mark.medium
 def test_a_model_that_only_ctranslate2_runs_is_served(tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     package = tmp_path / "translate-en_ko.argosmodel"
-    jumok.export(TRAINED, package, "argos")
+    jumok.export(TRAINED_MODEL, package, "argos")
     import_package(open_package(package), package, tmp_path / "model", ImportChoices())
     text = "six three one seven zero."
     expected = jumok.load(tmp_path / "model").translate([text])[0].text
-    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as served:
+    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as server:
         fields = {"q": text, "source": "en", "target": "ko"}
-        assert served.post("/translate", fields).json["translatedText"] == expected
-        marked = served.post("/translate", {**fields, "q": f"<b>{text}</b>", "format": "html"})
-        assert marked.json["translatedText"] == f"<b>{expected}</b>"
+        assert server.post("/translate", fields).json["translatedText"] == expected
+        html_answer = server.post("/translate", {**fields, "q": f"<b>{text}</b>", "format": "html"})
+        assert html_answer.json["translatedText"] == f"<b>{expected}</b>"
 
 
 @pytest.mark.medium
 def test_an_imported_model_is_served(tmp_path: Path) -> None:
     choices = ImportChoices(source_language="en", target_language="ko", code="ko")
-    import_package(open_package(PACKAGE), PACKAGE, tmp_path / "model", choices)
+    import_package(open_package(MARIAN_PACKAGE), MARIAN_PACKAGE, tmp_path / "model", choices)
     expected = jumok.load(tmp_path / "model", engine="torch").translate(["I go home."])[0].text
-    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as served:
+    with serving_in_thread(tmp_path, tmp_path / "model", workers=1) as server:
         fields = {"q": "I go home.", "source": "en", "target": "ko"}
-        assert served.post("/translate", fields).json["translatedText"] == expected
-        unknown = served.post("/translate", {**fields, "q": ">>xx<< I go home."})
-        assert unknown.status == 200  # one client's unknown code is text: it must not fail a batch of others
+        assert server.post("/translate", fields).json["translatedText"] == expected
+        # An unknown language code is text. An error would fail the requests of other clients in the batch.
+        unknown_code_answer = server.post("/translate", {**fields, "q": ">>xx<< I go home."})
+        assert unknown_code_answer.status == 200

@@ -1,4 +1,4 @@
-"""`jumok serve`: `--check` tells what the server does and what is unsafe; shortlists; refused models."""
+"""Options of `jumok serve`: `--check` reports unsafe settings, and some models are refused."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ def test_check_describes_shortlists_and_refuses_a_model_without_one(
 @pytest.mark.medium
 def test_a_server_uses_the_shortlist_of_its_model(model: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(model, tmp_path / "model")
-    not_bytes = range(260, 290)  # after 4 special tokens and 256 bytes
-    store_shortlist(folder, Shortlist(tuple(not_bytes), {}).to_bytes(), {})
+    token_ids = range(260, 290)  # ids 0 to 259 are 4 special tokens and 256 bytes
+    store_shortlist(folder, Shortlist(tuple(token_ids), {}).to_bytes(), {})
     text = "one two three"
-    with serving(tmp_path, folder, "--workers", "1", "--shortlist") as served:
-        answer = served.post("/translate", {"q": text, "source": "en", "target": "de"}).json["translatedText"]
+    with serving(tmp_path, folder, "--workers", "1", "--shortlist") as server:
+        answer = server.post("/translate", {"q": text, "source": "en", "target": "de"}).json["translatedText"]
     limited, unlimited = (
         jumok.load(folder, shortlist=shortlist).translate([text])[0].text for shortlist in (True, False)
     )
@@ -99,15 +99,15 @@ def test_check_warns_about_keys_that_others_can_read(
 def test_check_trusts_keys_that_systemd_passes_to_the_service(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their access control list is shown as the permissions of the group."""
+    """The access control list of such a file looks like permissions of the group."""
     keys = tmp_path / "keys"
     keys.write_text("a-long-enough-secret\n", encoding="utf-8")
     keys.chmod(0o440)
-    for folder, trusted in ((tmp_path, True), (tmp_path / "other", False)):
+    for folder, is_trusted in ((tmp_path, True), (tmp_path / "other", False)):
         monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
         with pytest.raises(SystemExit):
             main(["serve", str(model), "--check", "--api-keys", str(keys)])
-        assert ("unsafe" not in capsys.readouterr().out) is trusted
+        assert ("unsafe" not in capsys.readouterr().out) is is_trusted
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_a_model_of_plain_text_is_refused_with_its_task() -> None:
     from jumok.errors import ModelFolderError
     from jumok.server.language_pairs import read_language_pairs
 
-    stored = Path(__file__).parent.parent / "stored" / "models" / "language-model"
+    language_model = Path(__file__).parent.parent / "stored" / "models" / "language-model"
     with pytest.raises(
         ModelFolderError, match=r"model of plain text \(language-model\), which does not trans"
     ):
-        read_language_pairs([stored])
+        read_language_pairs([language_model])
 
 
 def test_two_models_of_one_language_pair_are_refused(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

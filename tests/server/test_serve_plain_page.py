@@ -1,6 +1,6 @@
-"""The page without JavaScript: whatever is wrong with its form, the user sees a page and not JSON.
+"""The translation page without JavaScript shows every error of its form as a page instead of JSON.
 
-The tests call the application directly, without workers: nothing is translated.
+The tests call the application directly, without workers, so nothing is translated.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def send(
     method: str = "POST",
     path: str = "/",
 ) -> Answer:
-    """Return the response to the page's form; None is a body that never arrives."""
+    """Return the response to the page's form. If `body` is None, the body never arrives."""
     sent: list[Any] = []
     arriving = [] if body is None else [{"type": "http.request", "body": body, "more_body": False}]
     all_headers = {"Host": "localhost", "Content-Type": FORM, **(headers or {})}
@@ -82,7 +82,10 @@ def keys(tmp_path: Path) -> Path:
 
 
 def is_page(answer: Answer, *, with_text: bool = True) -> bool:
-    """Assert that the answer is the page; return whether the entered text is on it, or not, as expected."""
+    """Assert that the answer is the page.
+
+    Return whether the page shows the entered text if `with_text`, or does not show it otherwise.
+    """
     policy = answer.headers["content-security-policy"]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "script-src 'sha256-" in policy
@@ -109,15 +112,18 @@ def test_a_wrong_key_is_an_error_on_the_page_and_not_shown(model: Path, keys: Pa
     assert is_page(korean)
 
 
-@pytest.mark.parametrize("guarded", [True, False], ids=["a key", "an address"])
-def test_the_page_shows_the_rate_limit(model: Path, keys: Path, guarded: bool) -> None:
-    """A client known by its address is refused before the body is read; one known by its key, afterwards."""
-    service = make_service(model, keys if guarded else None, requests_per_minute=1, request_timeout=0)
+@pytest.mark.parametrize("requires_key", [True, False], ids=["a key", "an address"])
+def test_the_page_shows_the_rate_limit(model: Path, keys: Path, requires_key: bool) -> None:
+    """If a key is required, the limit is per key and a client is refused after its body is read.
+
+    Otherwise the limit is per address and a client is refused before its body is read.
+    """
+    service = make_service(model, keys if requires_key else None, requests_per_minute=1, request_timeout=0)
     assert send(service, form(api_key=KEY)).status == 503
     for language, words in (("en", "Too many requests. Try again in {} s."), ("ko", "{}초 후에 다시")):
         answer = send(service, form(api_key=KEY), {"Accept-Language": language})
         assert answer.status == 429
-        assert is_page(answer, with_text=guarded)
+        assert is_page(answer, with_text=requires_key)
         assert 1 <= int(answer.headers["retry-after"]) <= 60
         assert words.format(answer.headers["retry-after"]) in answer.text
         assert KEY not in answer.text
@@ -188,15 +194,15 @@ def test_errors_for_other_origins_are_json(model: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("accepted", "language"),
+    ("accept_language", "language"),
     [
         ("", "en"), ("ko", "ko"), ("ko-KR,ko;q=0.9,en-US;q=0.8,en;q=0.7", "ko"), ("en-GB,ko;q=0.5", "en"),
         ("en;q=0.3, KO ; q=0.8", "ko"), ("fr, ko;q=0.8, en;q=0.5", "ko"), ("fr", "en"), ("*", "en"),
         ("en;q=0, ko;q=0.1", "ko"), ("ko;q=0", "en"), ("kok", "en"), ("ko;q=x", "ko"), (";;,=,q", "en"),
     ],
 )  # fmt: skip
-def test_the_language_of_the_page_is_negotiated(accepted: str, language: str) -> None:
-    assert negotiate_language(accepted) == language
+def test_the_language_of_the_page_is_negotiated(accept_language: str, language: str) -> None:
+    assert negotiate_language(accept_language) == language
 
 
 def test_everything_on_the_korean_page_is_korean(model: Path, keys: Path) -> None:
@@ -206,12 +212,9 @@ def test_everything_on_the_korean_page_is_korean(model: Path, keys: Path) -> Non
     }
     assert {'<html lang="ko">' in pages["ko"], '<html lang="en">' in pages["en"]} == {True}
     for language, strings in STRINGS.items():
-        named = re.findall(r'<[^<]*data-(?:string|label)="([\w-]+)"[^<]*', pages[language])
-        elements = re.findall(r'<[^<]*data-(?:string|label)="[\w-]+"[^<]*', pages[language])
-        assert len(named) > 10
-        assert all(
-            html.escape(strings[name]) in element for name, element in zip(named, elements, strict=True)
-        )
+        elements = re.findall(r'(<[^<]*data-(?:string|label)="([\w-]+)"[^<]*)', pages[language])
+        assert len(elements) > 10
+        assert all(html.escape(strings[name]) in element for element, name in elements)
     names = {"en": ("English", "영어"), "de": ("German", "독일어")}
     for code, (english, korean) in names.items():
         assert f'<option value="{code}">{english}<' in pages["en"]
@@ -262,10 +265,10 @@ def test_errors_of_the_attention_page_are_shown_on_the_translation_page(
         unknown = show(make_service(model), "en_fr", **{"Accept-Language": language})
         assert (unknown.status, is_page(unknown, with_text=with_text)) == (400, True)
         assert words in unknown.text
-    guarded = show(make_service(model, keys), **KOREAN)
-    assert (guarded.status, is_page(guarded, with_text=with_text)) == (404 if sends_key else 403, True)
-    assert ("어텐션 페이지를 쓸 수 없습니다" if sends_key else "API 키가 올바르지 않습니다") in guarded.text
-    assert KEY not in guarded.text
+    with_keys = show(make_service(model, keys), **KOREAN)
+    assert (with_keys.status, is_page(with_keys, with_text=with_text)) == (404 if sends_key else 403, True)
+    assert ("어텐션 페이지를 쓸 수 없습니다" if sends_key else "API 키가 올바르지 않습니다") in with_keys.text
+    assert KEY not in with_keys.text
 
 
 def test_errors_of_the_live_page_are_json(model: Path) -> None:

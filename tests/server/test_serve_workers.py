@@ -50,14 +50,14 @@ from jumok.storage.model_folder import store_shortlist
 from jumok.system.messages import pack_message, read_message
 from jumok.text.glossary import Glossary, TermMatch
 from support.serve_models import make_digit_model, sentences
-from support.serve_process import Served, restored_logging, serving, serving_in_thread, wait_until
+from support.serve_process import RunningServer, restored_logging, serving, serving_in_thread, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 KEY = BatchKey(0)
 QUESTION = Question("explain", {"operation": "explain", "body": "{}"}, "{}")
-SENTENCE = "x" * (100 - SENTENCE_SIZE)  # takes as long as 100 letters
+SENTENCE = "x" * (100 - SENTENCE_SIZE)  # its cost for the queue is that of 100 letters
 
 
 # --- The queue ----------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ def open_request(queue: WorkQueue, client: str = "client", seconds: float = 0.0,
     return request
 
 
-def pending(request: OpenRequest, *texts: str, key: BatchKey = KEY) -> list[PendingSentence]:
+def pending_sentences(request: OpenRequest, *texts: str, key: BatchKey = KEY) -> list[PendingSentence]:
     return [PendingSentence(key, text, request) for text in texts]
 
 
@@ -80,12 +80,12 @@ def with_speed(queue: WorkQueue, letters_per_second: float) -> WorkQueue:
     return queue
 
 
-def test_a_batch_has_the_oldest_sentence_and_those_of_similar_length() -> None:
+def test_a_batch_has_the_oldest_sentence_and_sentences_of_similar_length() -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
         request = open_request(queue)
-        [oldest, *others] = pending(request, "x" * 50, *("x" * length for length in range(1, 400)))
-        [for_other_model] = pending(request, "x" * 50, key=BatchKey(1))
+        [oldest, *others] = pending_sentences(request, "x" * 50, *("x" * length for length in range(1, 400)))
+        [for_other_model] = pending_sentences(request, "x" * 50, key=BatchKey(1))
         queue.add([oldest, *others, for_other_model])
         batch = pending_items(await queue.take())
         assert oldest in batch
@@ -102,7 +102,7 @@ def test_a_batch_has_sentences_of_all_requests_and_clients() -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
         for number in range(40):
-            queue.add(pending(open_request(queue, f"client {number % 8}"), "one", "two"))
+            queue.add(pending_sentences(open_request(queue, f"client {number % 8}"), "one", "two"))
         assert len(pending_items(await queue.take())) == 80
 
     asyncio.run(run())
@@ -111,15 +111,15 @@ def test_a_batch_has_sentences_of_all_requests_and_clients() -> None:
 def test_a_full_queue_refuses_a_request_and_keeps_room_for_other_clients() -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(max_queued_sentences=30, max_queued_characters=1000), workers=1)
-        queue.add(pending(open_request(queue, "greedy", sentences=19), *["one"] * 19))
+        queue.add(pending_sentences(open_request(queue, "greedy", sentences=19), *["one"] * 19))
         with pytest.raises(BusyError) as refused:
             open_request(queue, "greedy", sentences=2)
         assert refused.value.retry_seconds >= 1
-        queue.add(pending(open_request(queue, "greedy", sentences=1), "one"))
-        queue.add(pending(open_request(queue, "modest", sentences=6), *["one"] * 6))
+        queue.add(pending_sentences(open_request(queue, "greedy", sentences=1), "one"))
+        queue.add(pending_sentences(open_request(queue, "modest", sentences=6), *["one"] * 6))
         with pytest.raises(BusyError):
             open_request(queue, "modest", sentences=1)
-        queue.add(pending(open_request(queue, "third", sentences=2), *["one"] * 2))
+        queue.add(pending_sentences(open_request(queue, "third", sentences=2), *["one"] * 2))
         with pytest.raises(BusyError):
             open_request(queue, "fourth", characters=900)
         assert len(queue) == 28
@@ -169,7 +169,7 @@ def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
         letters_per_second = (1_000 + SENTENCE_SIZE) / 5  # a sentence of 1,000 letters takes 5 seconds
         queue = with_speed(WorkQueue(limits, workers=1), letters_per_second)
         request = open_request(queue, seconds=35)
-        queue.add(pending(request, *["x" * 1_000] * 7))
+        queue.add(pending_sentences(request, *["x" * 1_000] * 7))
         batch = await queue.take()
         assert len(queue) == 0
         assert queue.seconds_behind == pytest.approx(35)
@@ -187,16 +187,16 @@ def test_work_is_counted_until_it_is_done_or_nobody_waits_for_it() -> None:
     asyncio.run(run())
 
 
-def test_withdrawn_sentences_leave_the_queue_and_requeued_ones_come_first() -> None:
+def test_withdrawn_sentences_leave_the_queue_and_requeued_sentences_come_first() -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
         request = open_request(queue)
-        first = pending(request, *["one"] * 4)
+        first = pending_sentences(request, *["one"] * 4)
         queue.add(first)
         queue.withdraw(first[1:])
         assert len(queue) == 1
         batch = pending_items(await queue.take())
-        queue.add(pending(request, *["x" * 40] * 3))
+        queue.add(pending_sentences(request, *["x" * 40] * 3))
         queue.requeue([*batch, first[2]])
         assert len(queue) == 4  # the withdrawn sentence is not requeued
         assert batch[0] in pending_items(await queue.take())
@@ -211,7 +211,7 @@ def test_two_free_workers_share_the_queue() -> None:
         queue = WorkQueue(Limits(), workers=2)
         takers = [asyncio.create_task(queue.take()) for _ in range(2)]
         await asyncio.sleep(0)
-        queue.add(pending(open_request(queue), *["one two"] * 40))
+        queue.add(pending_sentences(open_request(queue), *["one two"] * 40))
         batches = await asyncio.gather(*takers)
         assert sorted(len(pending_items(batch)) for batch in batches) == [20, 20]
 
@@ -226,7 +226,7 @@ def test_single_sentences_go_to_the_worker_that_was_used_last() -> None:
         request = open_request(queue)
         for _ in range(5):
             await asyncio.sleep(0)
-            queue.add(pending(request, "one"))
+            queue.add(pending_sentences(request, "one"))
             await asyncio.wait(takers.values(), return_when=asyncio.FIRST_COMPLETED)
             [name] = [name for name, task in takers.items() if task.done()]
             chosen += name
@@ -238,24 +238,24 @@ def test_single_sentences_go_to_the_worker_that_was_used_last() -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("requests", "gathered"), [(2, False), (3, True)])
+@pytest.mark.parametrize(("request_count", "waits"), [(2, False), (3, True)])
 def test_a_worker_waits_for_more_sentences_only_if_there_are_more_requests_than_workers(
-    requests: int, gathered: bool
+    request_count: int, waits: bool
 ) -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=2)
-        opened = [open_request(queue) for _ in range(requests)]
-        queue.add(pending(opened[0], "one"))
+        requests = [open_request(queue) for _ in range(request_count)]
+        queue.add(pending_sentences(requests[0], "one"))
         taking = asyncio.create_task(queue.take())
         await asyncio.sleep(0)
-        assert taking.done() is not gathered
-        queue.add(pending(opened[1], "two"))
-        assert len(pending_items(await taking)) == 1 + gathered
+        assert taking.done() is not waits
+        queue.add(pending_sentences(requests[1], "two"))
+        assert len(pending_items(await taking)) == 1 + waits
 
     asyncio.run(run())
 
 
-def test_an_explanation_is_not_batched_and_leaves_a_worker_for_translations() -> None:
+def test_an_explanation_is_not_batched_and_one_worker_stays_free_for_translations() -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=2)
         request = open_request(queue)
@@ -265,7 +265,7 @@ def test_an_explanation_is_not_batched_and_leaves_a_worker_for_translations() ->
         waiting = asyncio.create_task(queue.take())
         await asyncio.sleep(0.01)
         assert not waiting.done()
-        [sentence] = pending(open_request(queue), "one")
+        [sentence] = pending_sentences(open_request(queue), "one")
         queue.add([sentence])
         assert await waiting == [sentence]
         waiting = asyncio.create_task(queue.take())
@@ -279,12 +279,12 @@ def test_sentences_of_a_failed_batch_are_retried_in_small_batches_of_their_own()
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
         request = open_request(queue)
-        queue.add(pending(request, *["one"] * 40))
+        queue.add(pending_sentences(request, *["one"] * 40))
         failed = pending_items(await queue.take())
         for sentence in failed:
             sentence.failed = True
         queue.requeue(failed)
-        queue.add(pending(request, *["one"] * 40))
+        queue.add(pending_sentences(request, *["one"] * 40))
         batches = [pending_items(await queue.take()) for _ in range(6)]
         assert [len(batch) for batch in batches] == [8, 8, 8, 8, 8, 40]
         assert all(sentence.failed for batch in batches[:5] for sentence in batch)
@@ -301,12 +301,12 @@ def test_a_long_request_is_queued_in_slices() -> None:
         request = asyncio.create_task(
             pipeline.translate_all(texts, [path] * 10_000, TranslateOptions(), "client")
         )
-        longest = 0
+        longest_queue = 0
 
         async def work() -> None:
-            nonlocal longest
+            nonlocal longest_queue
             while True:
-                longest = max(longest, len(queue))
+                longest_queue = max(longest_queue, len(queue))
                 batch = await queue.take()
                 queue.complete(batch, 0.01, 0.01)
                 resolve(batch)
@@ -316,21 +316,21 @@ def test_a_long_request_is_queued_in_slices() -> None:
         await request
         worker.cancel()
         assert [translation.text() for translation in request.result()] == texts
-        assert MAX_BATCH_SENTENCES < longest <= MAX_AHEAD
+        assert MAX_BATCH_SENTENCES < longest_queue <= MAX_AHEAD
         assert queue.num_open_requests == len(queue) == 0
 
     asyncio.run(run())
 
 
 def resolve(batch: Any) -> None:
-    """Answer sentences as a worker does, with their own text in capitals."""
+    """Answer the sentences of a batch as a worker does. Each translation is the sentence in capitals."""
     for sentence in pending_items(batch):
         if not sentence.future.done():
             sentence.future.set_result([{"text": sentence.text.upper(), "score": 0.0}])
 
 
 async def answer_all(queue: WorkQueue) -> None:
-    """Do what a worker does, until cancelled."""
+    """Answer every batch as a worker does, until cancelled."""
     while True:
         batch = await queue.take()
         queue.complete(batch, 0.01, 0.01)
@@ -338,7 +338,7 @@ async def answer_all(queue: WorkQueue) -> None:
 
 
 def test_a_failed_path_ends_the_other_paths_of_its_request() -> None:
-    """The other paths once went on to add sentences for which nobody waited."""
+    """Once, the other paths continued to add sentences for which nobody waited."""
 
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
@@ -374,9 +374,9 @@ def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
             pipeline.translate_all(["one\ntwo"], [path], TranslateOptions(), "client")
         )
         first_batch = await queue.take()
-        queue.add(pending(open_request(queue, "other"), *["others"] * 4))
+        queue.add(pending_sentences(open_request(queue, "other"), *["others"] * 4))
         resolve(first_batch)
-        while len(queue) < 6:  # the four others, and two sentences for the second model
+        while len(queue) < 6:  # four sentences of the other client, and two for the second model
             assert not request.done()
             await asyncio.sleep(0)
         request.cancel()
@@ -387,7 +387,7 @@ def test_an_accepted_request_is_not_refused_at_its_second_model() -> None:
 def test_errors_of_withdrawn_sentences_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
-        sentences = pending(open_request(queue), *["one"] * 3)
+        sentences = pending_sentences(open_request(queue), *["one"] * 3)
         queue.add(sentences)
         for sentence in sentences[:2]:
             sentence.future.set_exception(BusyError("lost", 1))
@@ -402,53 +402,55 @@ def test_errors_of_withdrawn_sentences_are_not_logged(caplog: pytest.LogCaptureF
 # --- Fairness -----------------------------------------------------------------------------------------------
 
 
-async def work_for(queue: WorkQueue, batches: int, letters_per_second: float) -> list[list[PendingSentence]]:
-    """Take and complete batches as a worker of this speed does."""
-    taken = []
-    for _ in range(batches):
+async def work_for(queue: WorkQueue, count: int, letters_per_second: float) -> list[list[PendingSentence]]:
+    """Take and complete `count` batches as a worker of this speed does. Return the batches."""
+    batches = []
+    for _ in range(count):
         batch = await queue.take()
         assert isinstance(batch, list)
         seconds = sum(len(sentence.text) + SENTENCE_SIZE for sentence in batch) / letters_per_second
         queue.complete(batch, seconds, seconds)
-        taken.append(batch)
-    return taken
+        batches.append(batch)
+    return batches
 
 
-def test_a_modest_client_is_next_however_much_a_greedy_one_has_waiting() -> None:
+def test_a_modest_client_is_served_next_however_many_sentences_a_greedy_client_has_queued() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
         greedy = open_request(queue, "greedy", seconds=10)
-        queue.add(pending(greedy, *[SENTENCE] * 1000))
+        queue.add(pending_sentences(greedy, *[SENTENCE] * 1000))
         await work_for(queue, 20, 10_000)
         for _ in range(10):
-            for _ in range(5):  # older requests, which have received nothing
-                queue.add(pending(open_request(queue, "greedy", seconds=0.01), SENTENCE))
+            for _ in range(5):  # older requests of the greedy client, which have not been served
+                queue.add(pending_sentences(open_request(queue, "greedy", seconds=0.01), SENTENCE))
             modest = open_request(queue, "modest", seconds=0.01)
-            [sentence] = pending(modest, "short")
+            [sentence] = pending_sentences(modest, "short")
             queue.add([sentence])
             [batch] = await work_for(queue, 1, 10_000)
             assert batch[0] is sentence
-            assert len(batch) <= 3  # its batch is not filled with work that takes long
+            assert len(batch) <= 3  # the batch is short, so that the modest client does not wait long
             queue.close(modest)
 
     asyncio.run(run())
 
 
 @pytest.mark.parametrize("speed", [10_000, 1_000])
-def test_two_greedy_clients_receive_the_same_work_whatever_was_estimated(speed: float) -> None:
-    """The first has the server to itself, with one large request; then the second sends many small ones."""
+def test_two_greedy_clients_receive_the_same_work_even_if_the_estimate_is_wrong(speed: float) -> None:
+    """First, only the first client sends a large request. Then the second client sends small requests."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 10_000)
         first = open_request(queue, "first", seconds=100)
         first.deadline = float("inf")
-        queue.add(pending(first, *[SENTENCE] * 2_000))
+        queue.add(pending_sentences(first, *[SENTENCE] * 2_000))
         await work_for(queue, 30, speed)
         waiting: list[PendingSentence] = []
         received = {"first": 0, "second": 0}
         for _ in range(300):
             if not [sentence for sentence in waiting if sentence in sentence.request.waiting]:
-                waiting = pending(open_request(queue, "second", seconds=0.3), *[SENTENCE + "x"] * 30)
+                waiting = pending_sentences(
+                    open_request(queue, "second", seconds=0.3), *[SENTENCE + "x"] * 30
+                )
                 queue.add(waiting)
             [batch] = await work_for(queue, 1, speed)
             for sentence in batch:
@@ -458,46 +460,46 @@ def test_two_greedy_clients_receive_the_same_work_whatever_was_estimated(speed: 
     asyncio.run(run())
 
 
-def test_a_short_request_of_the_same_client_is_next_too() -> None:
-    """Clients behind one proxy or one office network have one address."""
+def test_a_short_request_is_served_before_a_long_request_of_the_same_client() -> None:
+    """All users behind one proxy or in one office network are one client for the server."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
-        queue.add(pending(open_request(queue, seconds=10), *[SENTENCE] * 1000))
+        queue.add(pending_sentences(open_request(queue, seconds=10), *[SENTENCE] * 1000))
         await work_for(queue, 20, 10_000)
         short = open_request(queue, seconds=0.01)
-        [sentence] = pending(short, "short")
+        [sentence] = pending_sentences(short, "short")
         queue.add([sentence])
         [batch] = await work_for(queue, 1, 10_000)
         assert batch[0] is sentence
         queue.close(short)
-        # For a while batches stay short, because another short request may come.
+        # Batches stay short for some time, because another short request may arrive.
         assert all(len(batch) <= 2 for batch in await work_for(queue, 5, 10_000))
 
     asyncio.run(run())
 
 
-def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
-    """The long request gets one of two workers as long as a short one was sent within the last seconds."""
+def test_one_worker_stays_free_for_other_clients_while_a_client_has_much_work() -> None:
+    """A long request gets only one of two workers if a short request was sent within the last seconds."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
         greedy = open_request(queue, "greedy", seconds=6)
-        queue.add(pending(greedy, *[SENTENCE] * 600))
+        queue.add(pending_sentences(greedy, *[SENTENCE] * 600))
         modest = open_request(queue, "modest", seconds=0.01)
         long_batch = await queue.take()
         assert {item.request for item in pending_items(long_batch)} == {greedy}
         other_worker = asyncio.create_task(queue.take())
         await asyncio.sleep(0.01)
         assert not other_worker.done()
-        queue.add(pending(modest, SENTENCE))
+        queue.add(pending_sentences(modest, SENTENCE))
         short_batch = await asyncio.wait_for(other_worker, 1)
         assert {item.request for item in pending_items(short_batch)} == {modest}
         queue.complete(short_batch, 0.01, 0.01)
         other_worker = asyncio.create_task(queue.take())
         await asyncio.sleep(0.01)
         assert not other_worker.done()
-        # When the long batch ends, or its worker is lost, the next long batch may begin.
+        # The next long batch may begin when the long batch ends or its worker is lost.
         assert isinstance(long_batch, list)
         queue.requeue(long_batch)
         long_batch = await asyncio.wait_for(other_worker, 1)
@@ -508,14 +510,14 @@ def test_a_worker_is_left_for_others_while_a_client_has_much_work() -> None:
     asyncio.run(run())
 
 
-def test_a_worker_is_left_for_others_until_a_long_request_ends() -> None:
-    """The last half second of a long request once came in full batches for all workers."""
+def test_one_worker_stays_free_for_other_clients_until_a_long_request_ends() -> None:
+    """Once, full batches with the last half second of a long request occupied all workers."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
         greedy = open_request(queue, "greedy", seconds=6)
         queue._subtract_work(greedy, 5.8)
-        queue.add(pending(greedy, *[SENTENCE] * 20))
+        queue.add(pending_sentences(greedy, *[SENTENCE] * 20))
         open_request(queue, "modest", seconds=0.01)
         assert len(pending_items(await queue.take())) <= 2
         other_worker = asyncio.create_task(queue.take())
@@ -530,22 +532,22 @@ def test_all_workers_translate_a_long_request_that_is_alone_or_urgent() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=2), 10_000)
         greedy = open_request(queue, "greedy", seconds=6)
-        queue.add(pending(greedy, *[SENTENCE] * 600))
-        alone = [await asyncio.wait_for(queue.take(), 1) for _ in range(2)]
-        assert {item.request for batch in alone for item in pending_items(batch)} == {greedy}
-        for batch in alone:
+        queue.add(pending_sentences(greedy, *[SENTENCE] * 600))
+        batches = [await asyncio.wait_for(queue.take(), 1) for _ in range(2)]
+        assert {item.request for batch in batches for item in pending_items(batch)} == {greedy}
+        for batch in batches:
             queue.complete(batch, 0.01, 0.01)
         open_request(queue, "modest", seconds=0.01)
         greedy.deadline = asyncio.get_running_loop().time() + 3
-        urgent = [await asyncio.wait_for(queue.take(), 1) for _ in range(2)]
-        assert {item.request for batch in urgent for item in pending_items(batch)} == {greedy}
+        urgent_batches = [await asyncio.wait_for(queue.take(), 1) for _ in range(2)]
+        assert {item.request for batch in urgent_batches for item in pending_items(batch)} == {greedy}
 
     asyncio.run(run())
 
 
 def test_a_large_text_is_split_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Splitting it in the event loop would hold up the requests of all clients."""
-    in_main_thread: dict[int, bool] = {}  # by the length of the text
+    """Splitting a large text in the event loop would delay the requests of all clients."""
+    in_main_thread: dict[int, bool] = {}  # length of a text → whether it was split in the main thread
     split = jumok.server.pipeline.text_spans
 
     def text_spans(text: str, *arguments: Any) -> Any:
@@ -572,7 +574,9 @@ def test_batches_are_full_if_there_are_only_short_requests() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 100_000)
         for number in range(8):
-            queue.add(pending(open_request(queue, f"client {number}", seconds=0.032), *[SENTENCE] * 32))
+            queue.add(
+                pending_sentences(open_request(queue, f"client {number}", seconds=0.032), *[SENTENCE] * 32)
+            )
         assert [len(batch) for batch in await work_for(queue, 2, 100_000)] == [128, 128]
 
     asyncio.run(run())
@@ -585,23 +589,24 @@ def test_a_request_that_is_about_to_be_late_gets_more_turns() -> None:
         requests = [queue.open("late", now + seconds_left), queue.open("other", now + 1e6)]
         for request in requests:
             queue.admit(request, 10)
-            queue.add(pending(request, *[SENTENCE] * 1000))
+            queue.add(pending_sentences(request, *[SENTENCE] * 1000))
         batches = await work_for(queue, 100, 10_000)
-        of_late = sum(sentence.request is requests[0] for batch in batches for sentence in batch)
-        return of_late / sum(map(len, batches))
+        late_sentences = sum(sentence.request is requests[0] for batch in batches for sentence in batch)
+        return late_sentences / sum(map(len, batches))
 
     assert asyncio.run(run(1e6)) == pytest.approx(0.5, abs=0.1)
     assert asyncio.run(run(11)) > 0.6
 
 
-def test_an_urgent_client_is_charged_a_third_of_its_work_and_refunded_no_more() -> None:
-    """Such a client was once refunded the whole estimate of a lost batch, and so got ahead of all others."""
+def test_an_urgent_client_is_charged_a_third_of_its_work_and_refunded_the_same_third() -> None:
+    """Once, an urgent client was refunded the whole estimate of a lost batch and was then always next."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 100)
         request = queue.open("late", asyncio.get_running_loop().time() + 1)
         queue.admit(request, 6)
-        queue.add(pending(request, *[SENTENCE] * 6))  # a second each, charged a third of it
+        # Each sentence takes a second. A third of it is charged.
+        queue.add(pending_sentences(request, *[SENTENCE] * 6))
         before = request.client.virtual_time
         batch = await queue.take()
         queue.requeue(pending_items(batch))
@@ -612,8 +617,8 @@ def test_an_urgent_client_is_charged_a_third_of_its_work_and_refunded_no_more() 
     asyncio.run(run())
 
 
-def test_rounding_leaves_no_work_behind() -> None:
-    """An empty queue accepts any request; with a residue of 1e-17 seconds it refused a large one."""
+def test_the_estimated_work_of_an_empty_queue_is_exactly_zero() -> None:
+    """Only an empty queue accepts a request of any size. A rounding error once made it refuse a large one."""
 
     async def run() -> None:
         queue = WorkQueue(Limits(), workers=1)
@@ -629,7 +634,7 @@ def test_a_batch_of_slow_sentences_fits_into_the_batch_timeout() -> None:
     async def run(crowding: float) -> int:
         queue = with_speed(WorkQueue(Limits(batch_timeout=30), workers=1), 100)  # a sentence per second
         queue._crowding = crowding
-        queue.add(pending(open_request(queue), *[SENTENCE] * 40))
+        queue.add(pending_sentences(open_request(queue), *[SENTENCE] * 40))
         return len(pending_items(await queue.take()))
 
     # A batch may take a quarter of the timeout (MAX_TIMEOUT_SHARE): 7.5 seconds, divided by the crowding.
@@ -643,14 +648,15 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
         eleven_best = BatchKey(0, TranslateOptions(n_best=11))
         assert queue.speed.seconds_of_texts(KEY, [SENTENCE]) == pytest.approx(0.01)
-        assert queue.speed.seconds_of_texts(eleven_best, [SENTENCE]) > 0.02  # a guess
+        # No batch with eleven translations per sentence was measured yet, so this is a guess.
+        assert queue.speed.seconds_of_texts(eleven_best, [SENTENCE]) > 0.02
         assert queue.speed.seconds_of_texts(KEY, ["a"] * 10_000) > 5  # each sentence has a cost
         by_lines = queue.speed.seconds_of_texts(KEY, ["a\n" * 10_000])
         assert by_lines == pytest.approx(queue.speed.seconds_of_texts(KEY, ["a"] * 10_000), rel=0.1)
         assert queue.speed.seconds_of_texts(KEY, ["\n" * 10_000]) < by_lines / 10  # no sentences
         request = open_request(queue)
         for _ in range(30):
-            queue.add(pending(request, *[SENTENCE] * 20, key=eleven_best))
+            queue.add(pending_sentences(request, *[SENTENCE] * 20, key=eleven_best))
             batch = await queue.take()
             queue.complete(batch, 0.2 * len(pending_items(batch)), 0.2)
         assert queue.speed.seconds_of_texts(eleven_best, [SENTENCE]) == pytest.approx(0.2, rel=0.1)
@@ -663,13 +669,13 @@ def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
     speed = WorkSpeed()
     speed.set_first([10_000.0] * 2, ["한글", "é漢"])
     hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100
-    known = speed.seconds_of_texts(KEY, [hangul])
+    hangul_seconds = speed.seconds_of_texts(KEY, [hangul])
     # 300 bytes, and SENTENCE_SIZE = 16 for each of the two sentences that a text of this length may have.
-    assert known == pytest.approx(0.0332)
+    assert hangul_seconds == pytest.approx(0.0332)
     assert speed.seconds_of_texts(KEY, [chinese]) == pytest.approx(0.3032)
-    assert speed.seconds_of_texts(KEY, [hangul + " ok"]) < 1.1 * known
-    other = BatchKey(1, KEY.options)
-    assert speed.seconds_of_texts(other, [accents]) < speed.seconds_of_texts(KEY, [accents]) / 5
+    assert speed.seconds_of_texts(KEY, [hangul + " ok"]) < 1.1 * hangul_seconds
+    other_model = BatchKey(1, KEY.options)
+    assert speed.seconds_of_texts(other_model, [accents]) < speed.seconds_of_texts(KEY, [accents]) / 5
     assert speed.seconds_of_texts(KEY, ["😀" * 100]) > 0.4
 
 
@@ -679,7 +685,7 @@ def test_work_for_terms_is_counted_before_a_request_is_accepted() -> None:
         queue = with_speed(WorkQueue(limits, workers=1), 10_000)
         pipeline = TranslationPipeline(queue, limits)
         paths = [(LanguagePair(0, "en", "de"),)] * 600
-        plain = [SENTENCE] * 600  # 6 of 7 seconds
+        plain = [SENTENCE] * 600  # they take 6 seconds, and 7 are allowed
         with pipeline.open_request("client") as request:
             await pipeline.admit(request, plain, paths, TranslateOptions())
         glossaries = {paths[0]: Glossary({"xx": "yy"})}
@@ -696,7 +702,7 @@ def test_sentences_with_terms_have_a_speed_of_their_own() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
         request = open_request(queue)
         for _ in range(30):
-            sentences = pending(request, *[SENTENCE] * 20)
+            sentences = pending_sentences(request, *[SENTENCE] * 20)
             for sentence in sentences:
                 sentence.terms = [TermMatch((0, 2), "yy", protected=False)]
             queue.add(sentences)
@@ -708,8 +714,8 @@ def test_sentences_with_terms_have_a_speed_of_their_own() -> None:
     asyncio.run(run())
 
 
-def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
-    """An estimate without a tokenizer admits it, but unknown characters take several times longer."""
+def test_a_request_that_turns_out_to_be_too_large_ends_with_an_error() -> None:
+    """The estimate without a tokenizer accepts the request, but unknown characters take much longer."""
 
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
@@ -730,12 +736,12 @@ def test_a_request_that_turns_out_to_be_too_large_is_given_up() -> None:
     asyncio.run(run())
 
 
-def test_a_busy_machine_makes_the_server_busy_and_no_request_too_large() -> None:
+def test_a_busy_machine_makes_the_server_busy_but_no_request_too_large() -> None:
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(), workers=1), 10_000)
         request = open_request(queue)
         for _ in range(30):
-            queue.add(pending(request, *[SENTENCE] * 16))
+            queue.add(pending_sentences(request, *[SENTENCE] * 16))
             queue.complete(await queue.take(), 0.16, 1.6)  # CPU seconds, and seconds that passed
         queue.check_size(7)
         open_request(queue, "first", seconds=2)
@@ -750,14 +756,14 @@ def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_one_waiting(
     async def run() -> None:
         queue = with_speed(WorkQueue(Limits(request_timeout=1e6), workers=1), 1_000)
         old = open_request(queue, "old", seconds=5)
-        queue.add(pending(old, *[SENTENCE] * 50))
+        queue.add(pending_sentences(old, *[SENTENCE] * 50))
         await work_for(queue, 2, 1_000)
-        left = len(old.waiting)
+        waiting_before = len(old.waiting)
         for number in range(100):
-            queue.add(pending(open_request(queue, f"new {number}", seconds=0.1), SENTENCE))
+            queue.add(pending_sentences(open_request(queue, f"new {number}", seconds=0.1), SENTENCE))
             await asyncio.sleep(0.005)
             await work_for(queue, 1, 1_000)
-        assert len(old.waiting) < left
+        assert len(old.waiting) < waiting_before
 
     asyncio.run(run())
 
@@ -766,16 +772,16 @@ def test_virtual_time_passes_so_that_new_clients_cannot_keep_an_old_one_waiting(
 
 
 def answers_of(load: dict[str, Any], *messages: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return what a worker answers to these messages."""
+    """Return the answers of a worker to `load`, the message that starts it, and to `messages`."""
     defaults = {"kind": "translate", "model": 0, "needs_torch": False, **TranslateOptions()._asdict()}
     load = {"kind": "load", "shortlist": False, "language_pairs": ["en_de"], **load}
     no_terms = ([[]] * len(message.get("texts", ())) for message in messages)
-    sent = [
+    all_messages = [
         load,
         *({**defaults, "terms": terms, **message} for terms, message in zip(no_terms, messages, strict=True)),
     ]
     answers = io.BytesIO()
-    run_worker(io.BytesIO(b"".join(map(pack_message, sent))), answers)
+    run_worker(io.BytesIO(b"".join(map(pack_message, all_messages))), answers)
     answers.seek(0)
     return list(iter(lambda: read_message(answers), None))
 
@@ -810,7 +816,7 @@ def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
     capsys: pytest.CaptureFixture[str],
     error: type[Exception],
 ) -> None:
-    """No text is known to fail, but one may: the batch without it must be translated."""
+    """No text is known to fail. If one does, the next batch must still be translated."""
     translate = jumok.server.workers.worker._translate
 
     def fail_sometimes(translator: Any, message: dict[str, Any], on_partial: Any) -> Any:
@@ -821,11 +827,11 @@ def test_a_text_that_cannot_be_translated_does_not_end_the_worker(
     monkeypatch.setattr("jumok.server.workers.worker._translate", fail_sometimes)
     with restored_logging():
         configure_logging(sys.stderr)
-        _, failed, done = answers_of(
+        _, failure, translation = answers_of(
             {"models": [str(model)]}, {"texts": ["one", "poison"]}, {"texts": ["one"]}
         )
-    assert (failed["kind"], failed["message"]) == ("failed", error.__name__)
-    assert done["translations"]
+    assert (failure["kind"], failure["message"]) == ("failed", error.__name__)
+    assert translation["translations"]
     assert "secret" not in capsys.readouterr().err
 
 
@@ -840,12 +846,12 @@ def test_an_explanation_that_fails_does_not_end_the_worker(
     candidates = {"kind": "candidates", "sentence": "one two", "prefix": "", "count": 2}
     with restored_logging():
         configure_logging(sys.stderr)
-        _, refused, words, done = answers_of(
+        _, refusal, words, translation = answers_of(
             {"models": [str(model)]}, request, candidates, {"texts": ["one"]}
         )
-    assert (refused["kind"], "see the server log" in refused["message"]) == ("refused", True)
-    assert len(json.loads(words["answer"])) == 2  # needs no explanations
-    assert done["translations"]
+    assert (refusal["kind"], "see the server log" in refusal["message"]) == ("refused", True)
+    assert len(json.loads(words["answer"])) == 2  # the candidates do not need the explanation service
+    assert translation["translations"]
     assert "secret" not in capsys.readouterr().err
 
 
@@ -857,12 +863,12 @@ def test_a_worker_ends_when_the_server_reads_no_more_answers(model: Path) -> Non
             raise BrokenPipeError
 
     options = {**TranslateOptions()._asdict(), "greedy": True, "stream": True}
-    sent = [
+    messages = [
         {"kind": "load", "shortlist": False, "language_pairs": ["en_de"], "models": [str(model)]},
         {"kind": "translate", "model": 0, "texts": ["one two three"], **options},
     ]
     with pytest.raises(ServerGoneError):
-        run_worker(io.BytesIO(b"".join(map(pack_message, sent))), ClosedPipe())
+        run_worker(io.BytesIO(b"".join(map(pack_message, messages))), ClosedPipe())
 
 
 def test_a_worker_reports_why_a_model_cannot_be_loaded(tmp_path: Path) -> None:
@@ -875,8 +881,8 @@ def test_a_worker_uses_the_shortlist_if_requested(model: Path, tmp_path: Path) -
     load = {"models": [str(shutil.copytree(model, tmp_path / "model"))], "shortlist": True}
     [answer] = answers_of(load)
     assert "has no shortlist. Learn one with `jumok shortlist" in answer["message"]
-    not_bytes = range(260, 290)  # after 4 special tokens and 256 bytes
-    store_shortlist(tmp_path / "model", Shortlist(tuple(not_bytes), {}).to_bytes(), {})
+    token_ids = range(260, 290)  # ids 0 to 259 are 4 special tokens and 256 bytes
+    store_shortlist(tmp_path / "model", Shortlist(tuple(token_ids), {}).to_bytes(), {})
     _, limited = answers_of(load, {"texts": ["one two three"]})
     _, unlimited = answers_of({**load, "shortlist": False}, {"texts": ["one two three"]})
     [expected] = jumok.load(tmp_path / "model", shortlist=True).translate(["one two three"])
@@ -884,55 +890,57 @@ def test_a_worker_uses_the_shortlist_if_requested(model: Path, tmp_path: Path) -
     assert unlimited["translations"][0][0]["text"] != expected.text
 
 
-# --- Workers of a server, and what the server knows of them -------------------------------------------------
+# --- Workers of a running server, and how the server monitors and replaces them -----------------------------
 
 
-def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(served: Served, model: Path) -> None:
+def test_a_sentence_gets_the_same_translation_in_a_batch_as_alone(
+    shared_server: RunningServer, model: Path
+) -> None:
     texts = sentences(500)
     translator = jumok.load(model)
-    alone = [translator.translate([text])[0].text for text in texts]
+    translated_alone = [translator.translate([text])[0].text for text in texts]
 
-    def ask(start: int) -> list[str]:
-        answer = served.post("/translate", {"q": texts[start::50], "source": "en", "target": "de"})
+    def translate_every_50th_text(start: int) -> list[str]:
+        answer = shared_server.post("/translate", {"q": texts[start::50], "source": "en", "target": "de"})
         assert answer.status == 200, answer.text
         translated: list[str] = answer.json["translatedText"]
         return translated
 
     with ThreadPoolExecutor(50) as clients:
-        together = list(clients.map(ask, range(50)))
+        by_client = list(clients.map(translate_every_50th_text, range(50)))
     # Client i sent the texts i, i + 50, i + 100, …
-    assert [together[number % 50][number // 50] for number in range(500)] == alone
+    assert [by_client[number % 50][number // 50] for number in range(500)] == translated_alone
 
 
 @pytest.mark.medium
 def test_a_worker_that_dies_is_replaced(model: Path, tmp_path: Path) -> None:
-    with serving_in_thread(tmp_path, model, workers=1) as served:
-        [victim] = served.worker_pids()
+    with serving_in_thread(tmp_path, model, workers=1) as server:
+        [victim] = server.worker_pids()
         os.kill(victim, signal.SIGKILL)
-        answer = served.post("/translate", {"q": "one", "source": "en", "target": "de"})
+        answer = server.post("/translate", {"q": "one", "source": "en", "target": "de"})
         assert answer.status == 200
-        served.wait_for("worker_ready", 2)
-        assert "jumok_worker_deaths_total 1.0\n" in served.get("/metrics").text
-        assert victim not in served.worker_pids()
+        server.wait_for("worker_ready", 2)
+        assert "jumok_worker_deaths_total 1.0\n" in server.get("/metrics").text
+        assert victim not in server.worker_pids()
 
 
 @pytest.mark.medium
 def test_a_stopped_worker_is_replaced_in_time_for_its_batch(model: Path, tmp_path: Path) -> None:
-    """The replacement once took a minute, during which /health said ok."""
-    with serving_in_thread(tmp_path, model, workers=1) as served, ThreadPoolExecutor(1) as clients:
-        [victim] = served.worker_pids()
+    """Once, the replacement took a minute, during which /health answered ok."""
+    with serving_in_thread(tmp_path, model, workers=1) as server, ThreadPoolExecutor(1) as clients:
+        [victim] = server.worker_pids()
         os.kill(victim, signal.SIGSTOP)
-        request = clients.submit(served.post, "/translate", {"q": "one", "source": "en", "target": "de"})
-        wait_until(lambda: served.get("/health").status == 503)
+        request = clients.submit(server.post, "/translate", {"q": "one", "source": "en", "target": "de"})
+        wait_until(lambda: server.get("/health").status == 503)
         assert request.result().status == 200
-        assert victim not in served.worker_pids()
-        [lost] = served.wait_for("worker_lost")
+        assert victim not in server.worker_pids()
+        [lost] = server.wait_for("worker_lost")
         assert (lost["pid"], lost["reason"]) == (victim, "no heartbeat")
-        assert served.get("/health").status == 200
-        [idle] = served.worker_pids()
+        assert server.get("/health").status == 200
+        [idle] = server.worker_pids()
         os.kill(idle, signal.SIGSTOP)
-        served.wait_for("worker_ready", 3)
-        assert idle not in served.worker_pids()
+        server.wait_for("worker_ready", 3)
+        assert idle not in server.worker_pids()
 
 
 HANGING_WORKER = """
@@ -958,35 +966,35 @@ worker.main()
 def test_a_worker_whose_batch_hangs_is_replaced(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hang: str, reason: str
 ) -> None:
-    """The worker's heartbeats go on: another thread sends them. A batch that hangs twice is given up."""
+    """The worker still sends heartbeats, from another thread. A batch that hangs twice is not tried again."""
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", HANGING_WORKER.format(hang=hang))
     monkeypatch.setattr("jumok.server.workers.pool.MAX_STANDSTILL", 1.0)
     monkeypatch.setattr("jumok.server.workers.pool.MAX_CPU_SECONDS", 1.0)
     monkeypatch.setattr("jumok.server.workers.pool.MAX_SLOWNESS", 0.0)
-    with serving_in_thread(tmp_path, model, workers=1) as served:
-        answer = served.post("/translate", {"q": "deadlock", "source": "en", "target": "de"})
+    with serving_in_thread(tmp_path, model, workers=1) as server:
+        answer = server.post("/translate", {"q": "deadlock", "source": "en", "target": "de"})
         assert (answer.status, "failed twice" in answer.text) == (503, True)
-        assert [lost["reason"] for lost in served.wait_for("worker_lost", 2)] == [reason] * 2
-        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert [lost["reason"] for lost in server.wait_for("worker_lost", 2)] == [reason] * 2
+        assert server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
 
 
 @pytest.mark.medium
 def test_an_explanation_has_less_time_than_a_batch_and_is_not_tried_again(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The explanation itself may be why the worker was lost."""
+    """The explanation itself may be the reason why the worker was lost."""
     assert Limits().question_timeout < Limits().batch_timeout <= Limits().request_timeout / 2
     code = "import time; import jumok.server.workers.worker as w; w._explanation_service = {}; w.main()"
     monkeypatch.setattr("jumok.server.workers.pool.WORKER_CODE", code.format("lambda _: time.sleep(99)"))
     limits = Limits(question_timeout=0.5)
-    with serving_in_thread(tmp_path, model, workers=1, limits=limits) as served:
-        answer = served.post("/v1/explain", {"q": "one", "source": "en", "target": "de"})
+    with serving_in_thread(tmp_path, model, workers=1, limits=limits) as server:
+        answer = server.post("/v1/explain", {"q": "one", "source": "en", "target": "de"})
         assert (answer.status, "its worker was lost" in answer.text) == (503, True)
-        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
-        assert [lost["reason"] for lost in served.wait_for("worker_lost")] == ["TimeoutError"]
+        assert server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert [lost["reason"] for lost in server.wait_for("worker_lost")] == ["TimeoutError"]
 
 
-def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run() -> None:
+def test_hanging_workers_are_detected_but_excused_if_the_server_itself_did_not_run() -> None:
     async def run() -> None:
         heartbeats = Heartbeats()
         heartbeats.data_received(HEARTBEAT.pack(1.0))
@@ -1001,7 +1009,7 @@ def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run(
             assert not heartbeats.hang_reason()
             heartbeats.data_received(HEARTBEAT.pack(99.0))
             assert heartbeats.hang_reason() == "endless batch"
-        assert not heartbeats.hang_reason()  # a worker without a batch may use no CPU time, or much
+        assert not heartbeats.hang_reason()  # the CPU time of a worker without a batch does not matter
         heartbeats._last_beat -= 10
         heartbeats.restart_timers()
         assert not heartbeats.hang_reason()
@@ -1009,7 +1017,7 @@ def test_hanging_workers_are_found_and_excused_if_the_server_itself_did_not_run(
     asyncio.run(run())
 
 
-def test_a_worker_that_may_load_torch_is_not_judged_until_its_batch_ends() -> None:
+def test_a_worker_that_may_load_torch_is_not_reported_as_hanging_until_its_batch_ends() -> None:
     async def run() -> None:
         heartbeats = Heartbeats()
         heartbeats.data_received(HEARTBEAT.pack(1.0))
@@ -1017,7 +1025,7 @@ def test_a_worker_that_may_load_torch_is_not_judged_until_its_batch_ends() -> No
             heartbeats._last_beat -= 10
             heartbeats._progress = (1.0, heartbeats._progress[1] - 10)
             assert not heartbeats.hang_reason()
-        assert not heartbeats.hang_reason()  # the silence is excused
+        assert not heartbeats.hang_reason()  # the missing heartbeats during the batch are excused
         with heartbeats.working(0.1):
             heartbeats._last_beat -= 10
             assert heartbeats.hang_reason() == "no heartbeat"
@@ -1028,11 +1036,11 @@ def test_a_worker_that_may_load_torch_is_not_judged_until_its_batch_ends() -> No
 def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_estimate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    announced: list[tuple[float, bool]] = []
+    batches: list[tuple[float, bool]] = []  # (estimate, may_load)
     working = Heartbeats.working
 
     def record(self: Heartbeats, estimate: float, *, timeout: float, may_load: bool = False) -> Any:
-        announced.append((estimate, may_load))
+        batches.append((estimate, may_load))
         return working(self, estimate, timeout=timeout, may_load=may_load)
 
     async def answer(self: WorkerHandle, message: dict[str, Any]) -> dict[str, Any]:
@@ -1049,14 +1057,14 @@ def test_only_the_first_batch_with_torch_may_load_it_and_explanations_have_no_es
         handle = WorkerHandle(queue, {}, Limits(), lambda *_, **__: None)
         request = open_request(queue)
         aligned = BatchKey(0, TranslateOptions(align=True))
-        await handle._execute(pending(request, "one"))
-        await handle._execute(pending(request, "one", key=aligned))
-        await handle._execute(pending(request, "one", key=aligned))
+        await handle._execute(pending_sentences(request, "one"))
+        await handle._execute(pending_sentences(request, "one", key=aligned))
+        await handle._execute(pending_sentences(request, "one", key=aligned))
         await handle._execute(PendingQuestion(0, QUESTION, request))
         assert queue._crowding > 2  # the queue is told the seconds that the worker measured
 
     asyncio.run(run())
-    assert announced == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
+    assert batches == [(0.0, False), (0.0, True), (0.0, False), (float("inf"), False)]
 
 
 def test_loading_torch_does_not_count_as_other_work_on_the_machine(
@@ -1093,13 +1101,13 @@ def test_a_worker_that_writes_no_json_is_not_started(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.medium
 def test_a_worker_ignores_sigterm(model: Path, tmp_path: Path) -> None:
-    """systemd sends SIGTERM to every process of a service; batches in progress must not be lost."""
-    with serving_in_thread(tmp_path, model, workers=1) as served:
-        [worker] = served.worker_pids()
+    """systemd sends SIGTERM to every process of a service, but batches in progress must not be lost."""
+    with serving_in_thread(tmp_path, model, workers=1) as server:
+        [worker] = server.worker_pids()
         os.kill(worker, signal.SIGTERM)
-        assert served.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
-        assert served.worker_pids() == [worker]
-        assert not [line for line in served.events() if line["event"] == "worker_lost"]
+        assert server.post("/translate", {"q": "one", "source": "en", "target": "de"}).status == 200
+        assert server.worker_pids() == [worker]
+        assert not [line for line in server.events() if line["event"] == "worker_lost"]
 
 
 @pytest.mark.parametrize("error", [ModelFolderError, OSError, EOFError, ValueError])
@@ -1110,7 +1118,7 @@ def test_restarts_of_a_failing_worker_back_off(
     sleep, this_thread = asyncio.sleep, threading.current_thread()
 
     async def pause(seconds: float) -> None:
-        if threading.current_thread() is not this_thread:  # a server of other tests
+        if threading.current_thread() is not this_thread:  # a server of other tests sleeps
             return await sleep(seconds)
         pauses.append(seconds)
         if len(pauses) == 8:
@@ -1136,12 +1144,12 @@ def test_restarts_of_a_failing_worker_back_off(
 def test_health_is_503_if_no_worker_can_be_started(model: Path, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving_in_thread(tmp_path, folder, workers=1) as served:
-        assert served.get("/health").json == {"status": "ok"}
+    with serving_in_thread(tmp_path, folder, workers=1) as server:
+        assert server.get("/health").json == {"status": "ok"}
         (folder / "weights.safetensors").write_bytes(b"damaged")
-        os.kill(served.worker_pids()[0], signal.SIGKILL)
-        served.wait_for("worker_not_started")
-        answer = served.get("/health")
+        os.kill(server.worker_pids()[0], signal.SIGKILL)
+        server.wait_for("worker_not_started")
+        answer = server.get("/health")
         assert (answer.status, answer.json) == (503, {"error": "No worker is ready."})
         assert answer.headers["retry-after"] == "5"
 
@@ -1156,7 +1164,7 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
             stderr=stream,
         )
         with process:
-            starting = Served("http://127.0.0.1:1", log, process)
+            starting = RunningServer("http://127.0.0.1:1", log, process)
             starting.wait_for("loading")
             starting.signal(signal.SIGHUP)
             time.sleep(0.1)
@@ -1169,7 +1177,7 @@ def test_signals_are_handled_while_models_are_loaded(model: Path, tmp_path: Path
 def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
     model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Once, two servers that were started together both bound the port; one failed after it had loaded."""
+    """Once, two servers that started together both bound the port. One failed after it had loaded models."""
     from jumok.cli import main
 
     port = free_port()
@@ -1177,7 +1185,7 @@ def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
     with log.open("wb") as stream:
         command = [sys.executable, "-m", "jumok", "serve", str(model), "--port", str(port)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stream) as process:
-            first = Served(f"http://127.0.0.1:{port}", log, process)
+            first = RunningServer(f"http://127.0.0.1:{port}", log, process)
             try:
                 first.wait_for("loading")
                 with restored_logging(), pytest.raises(SystemExit) as end:
@@ -1186,7 +1194,7 @@ def test_a_port_that_another_server_took_while_it_loads_is_reported_at_once(
                 error = capfd.readouterr().err
                 assert f"Cannot listen on 127.0.0.1:{port}" in error
                 assert "loading" not in error
-                # A request that arrives while models are loaded is answered once they are.
+                # A request that arrives while models are loading is answered after they are loaded.
                 assert first.get("/health").status == 200
             finally:
                 assert first.stop() == 0
@@ -1203,8 +1211,8 @@ def free_port() -> int:
 def test_a_lost_worker_is_replaced_and_every_request_is_answered(
     model: Path, tmp_path: Path, signal_number: int
 ) -> None:
-    with serving(tmp_path, model, "--workers", "2") as served:
-        victims = served.worker_pids()
+    with serving(tmp_path, model, "--workers", "2") as server:
+        victims = server.worker_pids()
         assert len(victims) == 2
         stop = threading.Event()
         statuses: list[int] = []
@@ -1212,71 +1220,71 @@ def test_a_lost_worker_is_replaced_and_every_request_is_answered(
         def ask(number: int) -> None:
             while not stop.is_set():
                 fields = {"q": sentences(16, seed=number), "source": "en", "target": "de"}
-                statuses.append(served.post("/translate", fields).status)
+                statuses.append(server.post("/translate", fields).status)
 
         with ThreadPoolExecutor(8) as clients:
             running = [clients.submit(ask, number) for number in range(8)]
             try:
                 time.sleep(1)
                 os.kill(victims[0], signal_number)
-                served.wait_for("worker_lost")
-                served.wait_for("worker_ready", 3)
+                server.wait_for("worker_lost")
+                server.wait_for("worker_ready", 3)
             finally:
                 stop.set()
             for future in running:
                 future.result()
         assert set(statuses) == {200}
-        assert victims[0] not in served.worker_pids()
-        assert len(served.worker_pids()) == 2
+        assert victims[0] not in server.worker_pids()
+        assert len(server.worker_pids()) == 2
 
 
 @pytest.mark.slow
 def test_sigterm_answers_accepted_requests_then_exits_with_0(model: Path, tmp_path: Path) -> None:
-    with serving(tmp_path, model, "--workers", "1") as served:
+    with serving(tmp_path, model, "--workers", "1") as server:
         texts = sentences(1000)
         answers: list[int] = []
 
         def ask(_: int) -> None:
-            answer = served.post("/translate", {"q": texts, "source": "en", "target": "de"})
+            answer = server.post("/translate", {"q": texts, "source": "en", "target": "de"})
             answers.append(len(answer.json["translatedText"]))
 
         with ThreadPoolExecutor(6) as clients:
             running = [clients.submit(ask, number) for number in range(6)]
-            wait_until(lambda: "jumok_open_requests 6.0\n" in served.get("/metrics").text)
-            code = served.stop()
+            wait_until(lambda: "jumok_open_requests 6.0\n" in server.get("/metrics").text)
+            code = server.stop()
             for future in running:
                 future.result()
         assert code == 0
         assert answers == [1000] * 6
-        assert served.events()[-1]["event"] == "drained"
-        assert not served.worker_pids()
+        assert server.events()[-1]["event"] == "drained"
+        assert not server.worker_pids()
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(("127.0.0.1", served.port), timeout=5)
+            socket.create_connection(("127.0.0.1", server.port), timeout=5)
 
 
 @pytest.mark.slow
 def test_sigterm_resets_no_connection(model: Path, tmp_path: Path) -> None:
     for number in range(5):
-        with serving(tmp_path / str(number), model, "--workers", "1") as served:
+        with serving(tmp_path / str(number), model, "--workers", "1") as server:
             answered: list[int] = []
 
-            def ask(_: int, served: Served = served, answered: list[int] = answered) -> None:
+            def ask(_: int, server: RunningServer = server, answered: list[int] = answered) -> None:
                 fields = {"q": sentences(2), "source": "en", "target": "de"}
                 while True:
                     try:
-                        answered.append(served.post("/translate", fields).status)
+                        answered.append(server.post("/translate", fields).status)
                     except ConnectionRefusedError:  # the port is closed; a reset connection fails the test
                         return
 
             with ThreadPoolExecutor(16) as clients:
                 running = [clients.submit(ask, client) for client in range(16)]
                 time.sleep(1)
-                served.signal(signal.SIGTERM)
+                server.signal(signal.SIGTERM)
                 for future in running:
                     future.result()
             assert set(answered) == {200}
-            assert served.process is not None
-            assert served.process.wait(timeout=60) == 0
+            assert server.process is not None
+            assert server.process.wait(timeout=60) == 0
 
 
 @pytest.mark.slow
@@ -1285,33 +1293,33 @@ def test_sighup_reloads_the_models_without_dropping_a_request(
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving(tmp_path, folder, "--workers", "1") as served:
-        before = served.worker_pids()
+    with serving(tmp_path, folder, "--workers", "1") as server:
+        before = server.worker_pids()
         stop = threading.Event()
         statuses: list[int] = []
 
         def ask() -> None:
             fields = {"q": "one two", "source": "en", "target": "de"}
             while not stop.is_set():
-                statuses.append(served.post("/translate", fields).status)
+                statuses.append(server.post("/translate", fields).status)
                 time.sleep(0.05)
 
         with ThreadPoolExecutor(1) as clients:
             running = clients.submit(ask)
             try:
-                served.signal(signal.SIGHUP)
-                served.wait_for("reloaded")
+                server.signal(signal.SIGHUP)
+                server.wait_for("reloaded")
                 (folder / "weights.safetensors").write_bytes(b"damaged")
-                served.signal(signal.SIGHUP)
-                served.wait_for("reload_failed")
+                server.signal(signal.SIGHUP)
+                server.wait_for("reload_failed")
             finally:
                 stop.set()
             running.result()
         assert set(statuses) == {200}
-        after = served.worker_pids()
+        after = server.worker_pids()
         assert len(after) == 1
         assert not set(before) & set(after)
-        assert served.get("/health").status == 200
+        assert server.get("/health").status == 200
 
 
 def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
@@ -1330,8 +1338,8 @@ def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
         await asyncio.to_thread(started.wait, 30)
         cancelled.cancel()
         following = asyncio.create_task(service.thread_slot.run(int, "7"))
-        _, waiting = await asyncio.wait([following], timeout=0.2)
-        assert waiting, "two threads ran at a time"
+        _, unfinished = await asyncio.wait([following], timeout=0.2)
+        assert unfinished, "two threads ran at the same time"
         assert cancelled.cancelled()
         end.set()
         assert await following == 7
@@ -1348,7 +1356,7 @@ def test_a_thread_of_a_cancelled_request_keeps_its_slot_until_it_ends(
 def test_a_reload_with_models_in_another_order_is_refused(
     model: Path, second_model: Path, tmp_path: Path
 ) -> None:
-    """The languages are the same, but models are addressed by index."""
+    """The set of languages is the same, but the server addresses models by index."""
     other = make_digit_model(tmp_path / "other", "de", "en")
     folders = [tmp_path / name for name in ("first", "second", "third")]
     for folder, original in zip(folders, (model, second_model, other), strict=True):
@@ -1374,38 +1382,38 @@ def test_a_replaced_model_folder_is_not_served_under_the_old_languages(
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
-    with serving_in_thread(tmp_path, folder, workers=1) as served:
+    with serving_in_thread(tmp_path, folder, workers=1) as server:
         shutil.rmtree(folder)
         shutil.copytree(second_model, folder)
-        os.kill(served.worker_pids()[0], signal.SIGKILL)
-        served.wait_for("worker_not_started")
-        assert served.get("/health").status == 503
+        os.kill(server.worker_pids()[0], signal.SIGKILL)
+        server.wait_for("worker_not_started")
+        assert server.get("/health").status == 503
 
 
 @pytest.mark.medium
 def test_a_disconnected_client_leaves_the_queue(model: Path, tmp_path: Path) -> None:
-    with serving_in_thread(tmp_path, model) as served:
+    with serving_in_thread(tmp_path, model) as server:
         body = json.dumps({"q": sentences(1000), "source": "en", "target": "de"}).encode()
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
         connection.request("POST", "/translate", body, {"Content-Type": "application/json"})
-        wait_until(lambda: "jumok_open_requests 1.0\n" in served.get("/metrics").text)
-        wait_until(lambda: "jumok_waiting_sentences 0.0\n" not in served.get("/metrics").text)
+        wait_until(lambda: "jumok_open_requests 1.0\n" in server.get("/metrics").text)
+        wait_until(lambda: "jumok_waiting_sentences 0.0\n" not in server.get("/metrics").text)
         connection.close()
-        wait_until(lambda: any(line.get("status") == 499 for line in served.events()))
-        metrics = served.get("/metrics").text
+        wait_until(lambda: any(line.get("status") == 499 for line in server.events()))
+        metrics = server.get("/metrics").text
         assert "jumok_open_requests 0.0\n" in metrics
         assert "jumok_waiting_sentences 0.0\n" in metrics
 
 
-def test_a_client_that_disconnects_from_a_stream_leaves_the_queue(served: Served) -> None:
+def test_a_client_that_disconnects_from_a_stream_leaves_the_queue(shared_server: RunningServer) -> None:
     body = json.dumps({"q": sentences(1000), "source": "en", "target": "de", "greedy": True}).encode()
     for size in (1, 5_000, 50_000):
-        connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", shared_server.port, timeout=30)
         connection.request("POST", "/v1/translate/stream", body, {"Content-Type": "application/json"})
         assert connection.getresponse().read(size)
         connection.close()
     empty_queue = ("jumok_open_requests 0.0\n", "jumok_waiting_sentences 0.0\n")
-    wait_until(lambda: all(line in served.get("/metrics").text for line in empty_queue))
+    wait_until(lambda: all(line in shared_server.get("/metrics").text for line in empty_queue))
 
 
 def test_a_model_that_cannot_be_loaded_ends_the_server_at_start(

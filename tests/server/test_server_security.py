@@ -1,4 +1,4 @@
-"""Who may use the server (hosts, origins, keys, rate limits), and what must never be logged."""
+"""Hosts, origins, API keys and rate limits protect the server, and texts and keys are never logged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 REQUEST = {"q": "one two", "source": "en", "target": "de"}
 KEY, OTHER_KEY = "correct-horse-battery", "another-key-altogether"
@@ -32,9 +32,9 @@ CANARY = "canarytext"
 
 
 @pytest.fixture(scope="module")
-def guarded(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def server_with_keys(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     """A server that requires keys, and allows one foreign origin and one more host."""
-    folder = tmp_path_factory.mktemp("guarded")
+    folder = tmp_path_factory.mktemp("with-keys")
     keys = folder / "keys.txt"
     keys.write_text(f"# two clients\n{KEY}\n\n{OTHER_KEY}\n", encoding="utf-8")
     keys.chmod(0o600)
@@ -44,22 +44,26 @@ def guarded(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS", "HEAD"])
-def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: str) -> None:
-    own_host = f"127.0.0.1:{served.port}"
-    hosts = {own_host: True, f"localhost:{served.port}": True, "[::1]:5000": True}
+def test_hosts_and_origins_are_checked_for_every_method(shared_server: RunningServer, method: str) -> None:
+    own_host = f"127.0.0.1:{shared_server.port}"
+    hosts = {  # host → whether it is allowed
+        own_host: True,
+        f"localhost:{shared_server.port}": True,
+        "[::1]:5000": True,
+    }
     evil = "evil.example"
     hosts |= dict.fromkeys((evil, f"127.0.0.1.{evil}", "10.0.0.5", "", f"127.0.0.1@{evil}"), False)
     origins = ["http://{host}", "https://{host}", None]
     foreign = ["null", f"https://{evil}", "http://{host}" + f".{evil}", "http://127.0.0.1:1", "file://", "*"]
     path = "/translate" if method == "POST" else "/health"
     body = b"q=one&source=en&target=de" if method == "POST" else None
-    for (host, good), origin in itertools.product(hosts.items(), [*origins, *foreign]):
+    for (host, host_is_allowed), origin in itertools.product(hosts.items(), [*origins, *foreign]):
         headers = {"Host": host, "Content-Type": "application/x-www-form-urlencoded"}
         if origin is not None:
             headers["Origin"] = origin.format(host=host)
-        answer = served.ask(method, path, body, headers)
-        allowed = good and origin in origins
-        expected = (405 if method == "OPTIONS" else 200) if allowed else 403
+        answer = shared_server.request(method, path, body, headers)
+        is_allowed = host_is_allowed and origin in origins
+        expected = (405 if method == "OPTIONS" else 200) if is_allowed else 403
         assert answer.status == expected, (host, origin)
         assert "access-control-allow-origin" not in answer.headers
 
@@ -78,111 +82,120 @@ def test_hosts_and_origins_are_checked_for_every_method(served: Served, method: 
 )
 @pytest.mark.parametrize("path", ["/attention/en_de/", "/health"])
 def test_other_sites_may_link_to_the_server_but_not_embed_it(
-    served: Served, path: str, site: str, mode: str, destination: str, status: int
+    shared_server: RunningServer, path: str, site: str, mode: str, destination: str, status: int
 ) -> None:
     """Once, an image on a foreign page could make a worker load torch."""
     headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Sec-Fetch-Dest": destination}
-    assert served.get(path, **headers).status == status
+    assert shared_server.get(path, **headers).status == status
 
 
-def test_an_allowed_origin_gets_its_own_name_back_and_no_credentials(guarded: Served) -> None:
+def test_an_allowed_origin_gets_its_own_name_back_and_no_credentials(server_with_keys: RunningServer) -> None:
     origin = {"Origin": "https://friend.example"}
-    preflight = guarded.ask("OPTIONS", "/translate", headers=origin)
+    preflight = server_with_keys.request("OPTIONS", "/translate", headers=origin)
     assert preflight.status == 204
     assert preflight.headers["access-control-allow-origin"] == "https://friend.example"
     assert "access-control-allow-credentials" not in preflight.headers
-    assert guarded.get("/health", **origin).headers["vary"] == "Origin"
-    assert guarded.get("/health", Host="mt.example").status == 200
-    assert guarded.get("/health", Host="mt.example.evil").status == 403
+    assert server_with_keys.get("/health", **origin).headers["vary"] == "Origin"
+    assert server_with_keys.get("/health", Host="mt.example").status == 200
+    assert server_with_keys.get("/health", Host="mt.example.evil").status == 403
 
 
-def test_two_host_headers_or_two_origin_headers_are_refused(served: Served) -> None:
+def test_two_host_headers_or_two_origin_headers_are_refused(shared_server: RunningServer) -> None:
     import socket
 
-    own_host = f"127.0.0.1:{served.port}".encode()
+    own_host = f"127.0.0.1:{shared_server.port}".encode()
     for headers in (
         b"Host: %s\r\nOrigin: http://%s\r\nOrigin: http://evil.example" % (own_host, own_host),
         b"Host: %s\r\nHost: evil.example" % own_host,
     ):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", shared_server.port), timeout=10) as connection:
             connection.sendall(b"GET /health HTTP/1.1\r\n%s\r\nConnection: close\r\n\r\n" % headers)
             assert connection.recv(100).split()[1] in (b"403", b"400")
 
 
-def test_a_key_is_required_in_the_body_or_a_header(guarded: Served) -> None:
-    assert guarded.post("/translate", REQUEST).json == {"error": "Invalid API key"}
-    assert guarded.post("/translate", {**REQUEST, "api_key": KEY + "x"}).status == 403
-    assert guarded.post("/translate", {**REQUEST, "api_key": KEY}).status == 200
-    assert guarded.post_form("/translate", {**REQUEST, "api_key": OTHER_KEY}).status == 200
-    assert guarded.post("/v1/translate", REQUEST, Authorization=f"Bearer {KEY}").status == 200
-    assert guarded.get("/metrics").status == 403
-    assert guarded.get("/languages").status == 200
-    settings = guarded.get("/frontend/settings").json
+def test_a_key_is_required_in_the_body_or_a_header(server_with_keys: RunningServer) -> None:
+    assert server_with_keys.post("/translate", REQUEST).json == {"error": "Invalid API key"}
+    assert server_with_keys.post("/translate", {**REQUEST, "api_key": KEY + "x"}).status == 403
+    assert server_with_keys.post("/translate", {**REQUEST, "api_key": KEY}).status == 200
+    assert server_with_keys.post_form("/translate", {**REQUEST, "api_key": OTHER_KEY}).status == 200
+    assert server_with_keys.post("/v1/translate", REQUEST, Authorization=f"Bearer {KEY}").status == 200
+    assert server_with_keys.get("/metrics").status == 403
+    assert server_with_keys.get("/languages").status == 200
+    settings = server_with_keys.get("/frontend/settings").json
     assert settings["keyRequired"] is True
 
 
-def test_a_key_in_the_url_is_ignored(guarded: Served) -> None:
-    assert guarded.ask("POST", f"/translate?q=one&source=en&target=de&api_key={KEY}").status == 403
+def test_a_key_in_the_url_is_ignored(server_with_keys: RunningServer) -> None:
+    assert (
+        server_with_keys.request("POST", f"/translate?q=one&source=en&target=de&api_key={KEY}").status == 403
+    )
 
 
-def test_each_key_has_its_own_rate_limit(guarded: Served) -> None:
-    answers = [guarded.post("/detect", {"q": "one", "api_key": KEY}) for _ in range(70)]
+def test_each_key_has_its_own_rate_limit(server_with_keys: RunningServer) -> None:
+    answers = [server_with_keys.post("/detect", {"q": "one", "api_key": KEY}) for _ in range(70)]
     refused = [answer for answer in answers if answer.status == 429]
     assert refused
     assert refused[0].json == {"error": "Slowdown: 60 per 1 minute"}
     assert int(refused[0].headers["retry-after"]) >= 1
-    assert guarded.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
+    assert server_with_keys.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
 
 
-def test_no_text_and_no_key_is_in_the_log_or_the_metrics(guarded: Served) -> None:
+def test_neither_the_log_nor_the_metrics_contain_texts_or_keys(server_with_keys: RunningServer) -> None:
     key = {"Authorization": f"Bearer {OTHER_KEY}"}
-    wrong = f"wrong-{CANARY}"
-    guarded.post("/translate", {**REQUEST, "q": f"one {CANARY}", "api_key": OTHER_KEY})
-    guarded.post("/translate", {**REQUEST, "q": CANARY, "source": CANARY, "format": CANARY}, **key)
-    guarded.post("/translate", {**REQUEST, "q": CANARY, "api_key": wrong})
-    guarded.ask("POST", f"/translate?q={CANARY}&source=en&target=de&api_key={CANARY}")
-    guarded.post("/v1/translate/stream", {**REQUEST, "q": f"one. {CANARY}"}, **key)
+    wrong_key = f"wrong-{CANARY}"
+    server_with_keys.post("/translate", {**REQUEST, "q": f"one {CANARY}", "api_key": OTHER_KEY})
+    server_with_keys.post("/translate", {**REQUEST, "q": CANARY, "source": CANARY, "format": CANARY}, **key)
+    server_with_keys.post("/translate", {**REQUEST, "q": CANARY, "api_key": wrong_key})
+    server_with_keys.request("POST", f"/translate?q={CANARY}&source=en&target=de&api_key={CANARY}")
+    server_with_keys.post("/v1/translate/stream", {**REQUEST, "q": f"one. {CANARY}"}, **key)
     wrong_change = {"kind": "silence", "site": "cross", "head": 99}
     requests = [
         {"q": CANARY},
         {"q": f"{CANARY} \ud800", "changes": [wrong_change]},
         {"q": CANARY, "changes": CANARY},
     ]
-    statuses = [guarded.post("/v1/explain", {**REQUEST, **fields}, **key).status for fields in requests]
+    statuses = [
+        server_with_keys.post("/v1/explain", {**REQUEST, **fields}, **key).status for fields in requests
+    ]
     assert statuses == [200, 409, 400]
-    guarded.post_file(f"{CANARY}.txt", CANARY.encode(), source="en", target="de", api_key=OTHER_KEY)
-    guarded.post_file(f"{CANARY}.po", CANARY.encode(), source=CANARY, target="de", api_key=wrong)
-    guarded.post_form("/", {**REQUEST, "q": CANARY, "target": CANARY, "api_key": OTHER_KEY})
-    guarded.ask("GET", f"/{CANARY}/{CANARY}?{CANARY}={CANARY}")
-    guarded.ask(CANARY.upper(), f"/{CANARY}")
-    guarded.ask("POST", "/translate", CANARY.encode(), {"Content-Type": f"application/{CANARY}"})
-    guarded.ask("GET", "/health", headers={"Host": f"{CANARY}.example", "User-Agent": CANARY})
-    log = guarded.log.read_text(encoding="utf-8")
-    metrics = guarded.get("/metrics", **key)
+    server_with_keys.post_file(f"{CANARY}.txt", CANARY.encode(), source="en", target="de", api_key=OTHER_KEY)
+    server_with_keys.post_file(f"{CANARY}.po", CANARY.encode(), source=CANARY, target="de", api_key=wrong_key)
+    server_with_keys.post_form("/", {**REQUEST, "q": CANARY, "target": CANARY, "api_key": OTHER_KEY})
+    server_with_keys.request("GET", f"/{CANARY}/{CANARY}?{CANARY}={CANARY}")
+    server_with_keys.request(CANARY.upper(), f"/{CANARY}")
+    server_with_keys.request("POST", "/translate", CANARY.encode(), {"Content-Type": f"application/{CANARY}"})
+    server_with_keys.request("GET", "/health", headers={"Host": f"{CANARY}.example", "User-Agent": CANARY})
+    log = server_with_keys.log.read_text(encoding="utf-8")
+    metrics = server_with_keys.get("/metrics", **key)
     assert metrics.status == 200
     for text in (log, metrics.text):
         assert "jumok" in text or "request" in text
         assert CANARY not in text.lower()
         assert KEY not in text
         assert OTHER_KEY not in text
-    assert {"request", "route", "status", "milliseconds"} <= guarded.events()[-1].keys()
+    assert {"request", "route", "status", "milliseconds"} <= server_with_keys.events()[-1].keys()
 
 
-def test_wrong_keys_are_rate_limited_too(guarded: Served) -> None:
-    guesses = [guarded.post("/detect", {"q": "one", "api_key": f"guess-{n}"}).status for n in range(70)]
+def test_requests_with_wrong_keys_are_rate_limited(server_with_keys: RunningServer) -> None:
+    guesses = [
+        server_with_keys.post("/detect", {"q": "one", "api_key": f"guess-{n}"}).status for n in range(70)
+    ]
     assert guesses[0] == 403
     assert 429 in guesses
-    assert guarded.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
+    assert server_with_keys.post("/detect", {"q": "one", "api_key": OTHER_KEY}).status == 200
 
 
-def test_every_response_has_the_security_headers(served: Served) -> None:
-    for answer in (*map(served.get, ("/", "/health", "/nowhere")), served.post("/translate", REQUEST)):
+def test_every_response_has_the_security_headers(shared_server: RunningServer) -> None:
+    for answer in (
+        *map(shared_server.get, ("/", "/health", "/nowhere")),
+        shared_server.post("/translate", REQUEST),
+    ):
         assert "default-src 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["x-frame-options"] == "DENY"
         assert answer.headers["x-request-id"]
         assert "server" not in answer.headers
-    policy = served.get("/").headers["content-security-policy"]
+    policy = shared_server.get("/").headers["content-security-policy"]
     assert "unsafe" not in policy
 
 
@@ -191,7 +204,7 @@ def test_loopback_addresses_are_recognised() -> None:
     assert not any(map(is_loopback, ["0.0.0.0", "::", "10.1.2.3", "example.org", "", "localhost.evil"]))
 
 
-def test_a_public_server_allows_bare_addresses_but_no_foreign_name() -> None:
+def test_a_public_server_allows_ip_addresses_as_hosts_but_no_foreign_name() -> None:
     from starlette.datastructures import Headers
 
     policy = HostOriginPolicy("0.0.0.0")
@@ -201,7 +214,7 @@ def test_a_public_server_allows_bare_addresses_but_no_foreign_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "good"),
+    ("host", "is_allowed"),
     [
         ("localhost", True), ("LocalHost.:5000", True), ("127.0.0.1:", True), ("[::1]", True),
         ("[::1]:80", True), ("MT.example", True), ("mt.example.:443", True), ("mt.example..", False),
@@ -210,11 +223,11 @@ def test_a_public_server_allows_bare_addresses_but_no_foreign_name() -> None:
         ("mt.example evil", False), ("mt.example\\x", False), ("10.0.0.5", False), ("evil", False),
     ],
 )  # fmt: skip
-def test_a_host_may_have_a_port_a_dot_and_capitals_and_nothing_else(host: str, good: bool) -> None:
+def test_a_host_may_have_a_port_a_dot_and_capitals_and_nothing_else(host: str, is_allowed: bool) -> None:
     from starlette.datastructures import Headers
 
     policy = HostOriginPolicy("127.0.0.1", hosts=["mt.Example:8443"])
-    if good:
+    if is_allowed:
         assert policy.check(Headers({"host": host, "origin": f"https://{host.lower()}"})) == ""
     else:
         with pytest.raises(HTTPException, match="403"):
@@ -246,7 +259,7 @@ def test_refused_requests_do_not_count_towards_the_rate_limit(
             limiter.check("an office")
             accepted += 1
         now[0] += 1 / 3
-    # A burst of 60, and one per second.
+    # A burst of 60 requests is accepted, then one request per second.
     assert 60 + 175 < accepted <= 60 + 181
 
 

@@ -1,4 +1,4 @@
-"""The page to translate on, in a real browser: words, candidates, sentences, files, and what it remembers."""
+"""The translation page in a real browser: words, candidates, sentences, files, stored texts and settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, Page, Route
 
-    from support.serve_process import Served
+    from support.serve_process import RunningServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
@@ -39,33 +39,33 @@ AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """English → German with a tag, and German → French."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server that translates from English to German, with a tag, and from German to French."""
     first = make_digit_model(tmp_path_factory.mktemp("first"), "en", "de", tag="<polite>")
     second = make_digit_model(tmp_path_factory.mktemp("second"), "de", "fr")
-    with serving_in_thread(tmp_path_factory.mktemp("server"), first, second) as served:
-        served.post("/v1/translate", {"q": "one", "source": "en", "target": "de", "words": True})
-        yield served
+    with serving_in_thread(tmp_path_factory.mktemp("server"), first, second) as server:
+        server.post("/v1/translate", {"q": "one", "source": "en", "target": "de", "words": True})
+        yield server
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    found = find_browser()
-    if found is None:
+    executable = find_browser()
+    if executable is None:
         pytest.skip("no browser is installed: `make browser` installs one")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield started
-        started.close()
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
-def open_page(server: Served, browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Yield a function that opens the page in a fresh context; an error of its script fails the test."""
+def open_page(server: RunningServer, browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Yield a function that opens the page in a new context. A JavaScript error fails the test."""
     errors: list[str] = []
     contexts = []
 
-    def open_one(path: str = "", **options: Any) -> Page:
+    def open_new_page(path: str = "", **options: Any) -> Page:
         context = browser.new_context(**{"locale": "en-GB", **options})
         context.set_default_timeout(TIMEOUT_MS)
         contexts.append(context)
@@ -74,14 +74,14 @@ def open_page(server: Served, browser: Browser) -> Iterator[Callable[..., Page]]
         page.goto(f"{server.url}/{path}")
         return page
 
-    yield open_one
+    yield open_new_page
     for context in contexts:
         context.close()
     assert errors == []
 
 
 def translate(page: Page, text: str, source: str = "en", target: str = "de") -> str:
-    """Type a text, wait for its translation, and return that."""
+    """Type a text, wait for the translation, and return the translation."""
     page.select_option("#source", source)
     page.select_option("#target", target)
     page.fill("#text", text)
@@ -89,15 +89,15 @@ def translate(page: Page, text: str, source: str = "en", target: str = "de") -> 
     return page.inner_text("#result")
 
 
-def posts(page: Page) -> list[str]:
-    """Return a list to which the body of each POST request of the page is added."""
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.post_data) if request.method == "POST" else None)
-    return sent
+def record_posts(page: Page) -> list[str]:
+    """Return a list to which the body of each later POST request of the page is appended."""
+    bodies: list[str] = []
+    page.on("request", lambda request: bodies.append(request.post_data) if request.method == "POST" else None)
+    return bodies
 
 
-def test_the_translation_is_that_of_the_api_and_aligned_words_are_highlighted(
-    server: Served, open_page: Callable[..., Page]
+def test_the_translation_equals_that_of_the_api_and_aligned_words_are_highlighted(
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     shown = translate(page, TWO_SENTENCES)
@@ -119,8 +119,8 @@ def test_the_translation_is_that_of_the_api_and_aligned_words_are_highlighted(
     assert target in page.locator("#result .word.partner").all_inner_texts()
 
 
-def test_words_are_tinted_by_their_probability_unless_that_is_switched_off(
-    server: Served, open_page: Callable[..., Page]
+def test_words_are_tinted_by_their_probability_unless_tinting_is_switched_off(
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
@@ -137,7 +137,7 @@ def test_words_are_tinted_by_their_probability_unless_that_is_switched_off(
 
 
 def test_another_word_is_chosen_and_the_rest_is_rewritten(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
@@ -146,13 +146,13 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
     request = {"q": source, "source": "en", "target": "de", "words": True}
     own = server.post("/v1/translate", request).json["translations"][0]
     second.locator(".word").last.focus()
-    with page.expect_response("**/v1/candidates") as answered:
+    with page.expect_response("**/v1/candidates") as response:
         page.keyboard.press("Enter")
     start, end = own["words"][-1]["span"]
-    sent = answered.value.request.post_data_json
-    assert (sent["q"], sent["prefix"]) == (source, own["text"][:start].rstrip())
-    found = answered.value.json()["candidates"]
-    expected = next(one for one in found if one["word"] != own["text"][start:end])
+    fields = response.value.request.post_data_json
+    assert (fields["q"], fields["prefix"]) == (source, own["text"][:start].rstrip())
+    candidates = response.value.json()["candidates"]
+    expected = next(candidate for candidate in candidates if candidate["word"] != own["text"][start:end])
     choice = page.locator("#candidate-list button").first
     expect(choice).to_be_visible(timeout=TIMEOUT_MS)
     assert choice.locator("small").text_content() == expected["text"]
@@ -168,7 +168,9 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
     expect(page.locator("#candidates")).to_be_hidden()
 
 
-def test_alternatives_and_attention_are_of_the_sentence_at_the_caret(open_page: Callable[..., Page]) -> None:
+def test_alternatives_and_attention_belong_to_the_sentence_at_the_caret(
+    open_page: Callable[..., Page],
+) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
     page.evaluate("document.getElementById('text').focus()")
@@ -183,11 +185,11 @@ def test_alternatives_and_attention_are_of_the_sentence_at_the_caret(open_page: 
     page.locator("#alternatives summary").click()
     choice = page.locator("#alternatives li button").first
     expect(choice).to_be_visible(timeout=TIMEOUT_MS)
-    wanted = choice.inner_text()
+    alternative = choice.inner_text()
     choice.click()
-    expect(second).to_have_text(wanted)
+    expect(second).to_have_text(alternative)
     expect(page.locator("#chosen")).to_be_visible()
-    # The table is of the translation that was chosen.
+    # The table shows the attention of the chosen translation.
     words = second.locator(".word").all_inner_texts()
     assert words
     labels = page.locator(".attention tbody th")
@@ -195,7 +197,9 @@ def test_alternatives_and_attention_are_of_the_sentence_at_the_caret(open_page: 
     assert labels.all_inner_texts()[: len(words)] == words
 
 
-def test_the_map_has_room_and_fades_out_where_it_scrolls(open_page: Callable[..., Page]) -> None:
+def test_the_attention_map_fits_on_a_wide_screen_and_fades_out_where_it_scrolls(
+    open_page: Callable[..., Page],
+) -> None:
     page = open_page(viewport={"width": 1200, "height": 900})
     translate(page, "one two three four five six seven eight nine one two three.")
     page.locator("#alternatives summary").click()
@@ -211,7 +215,7 @@ def test_the_map_has_room_and_fades_out_where_it_scrolls(open_page: Callable[...
     expect(frame).not_to_have_class(re.compile("cut"))
 
 
-def test_a_text_in_the_target_language_has_no_sentence_to_look_at(open_page: Callable[..., Page]) -> None:
+def test_a_text_in_the_target_language_has_no_sentence_view(open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.select_option("#source", "auto")
     page.select_option("#target", "de")
@@ -231,17 +235,17 @@ def test_the_attention_page_opens_on_the_sentence_with_the_same_translation(
     page.locator("#previous-sentence").click()
     page.locator("#next-sentence").click()
     shown = page.locator("#result .sentence").nth(1).inner_text()
-    with page.expect_popup() as opened:
+    with page.expect_popup() as popup:
         page.click("#show-attention")
-    expect(opened.value.locator("[data-testid=translation]")).to_have_text(shown, timeout=TIMEOUT_MS)
-    opened.value.locator(".back-link a").click()
-    expect(opened.value.locator("#text")).to_have_value(TWO_SENTENCES, timeout=TIMEOUT_MS)
+    expect(popup.value.locator("[data-testid=translation]")).to_have_text(shown, timeout=TIMEOUT_MS)
+    popup.value.locator(".back-link a").click()
+    expect(popup.value.locator("#text")).to_have_value(TWO_SENTENCES, timeout=TIMEOUT_MS)
 
 
 def test_nothing_is_sent_while_a_syllable_is_composed(open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.select_option("#source", "en")
-    sent = posts(page)
+    bodies = record_posts(page)
     page.focus("#text")
     keyboard = page.context.new_cdp_session(page)
     for text in ("ㄴ", "나", "난"):
@@ -249,11 +253,11 @@ def test_nothing_is_sent_while_a_syllable_is_composed(open_page: Callable[..., P
         page.wait_for_timeout(250)
     page.keyboard.press("Control+Enter")
     page.wait_for_timeout(800)
-    assert (page.input_value("#text"), sent) == ("난", [])
+    assert (page.input_value("#text"), bodies) == ("난", [])
     expect(page.locator("#notice")).to_contain_text("syllable")
     keyboard.send("Input.insertText", {"text": "나는"})
     expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
-    assert {'"q":"나는"' in body for body in sent} == {True}
+    assert {'"q":"나는"' in body for body in bodies} == {True}
 
 
 def test_a_stale_or_failed_translation_is_grey(tmp_path: Path, browser: Browser) -> None:
@@ -261,8 +265,8 @@ def test_a_stale_or_failed_translation_is_grey(tmp_path: Path, browser: Browser)
     page = browser.new_page(locale="ko-KR")
     page.set_default_timeout(TIMEOUT_MS)
     grey = re.compile(r"\bstale\b")
-    with serving_in_thread(tmp_path, model) as served:
-        page.goto(served.url)
+    with serving_in_thread(tmp_path, model) as server:
+        page.goto(server.url)
         shown = translate(page, "one two")
         expect(page.locator("#result")).not_to_have_class(grey)
         page.type("#text", " three")
@@ -278,7 +282,7 @@ def test_a_stale_or_failed_translation_is_grey(tmp_path: Path, browser: Browser)
 
 
 def test_the_text_survives_a_reload_and_is_in_the_address(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     shown = translate(page, "one 100% two")
@@ -304,12 +308,12 @@ def test_the_style_survives_a_reload(open_page: Callable[..., Page]) -> None:
     polite.check()
     expect(page.locator("#result")).not_to_have_class(re.compile("stale"), timeout=TIMEOUT_MS)
     shown = page.inner_text("#result")
-    sent = posts(page)
+    bodies = record_posts(page)
     page.reload()
     expect(polite).to_be_checked()
     expect(page.locator("#result")).to_have_text(shown, timeout=TIMEOUT_MS)
-    assert '"tags":["<polite>"]' in sent[0]
-    page.goto(f"{page.url.split('#')[0]}?#en/de/one")  # another text is another matter
+    assert '"tags":["<polite>"]' in bodies[0]
+    page.goto(f"{page.url.split('#')[0]}?#en/de/one")  # the style is not kept for another text
     expect(page.locator("#text")).to_have_value("one")
     expect(polite).not_to_be_checked()
 
@@ -327,23 +331,23 @@ def test_a_chosen_word_survives_a_reload_and_a_visit_to_the_attention_page(
     page.reload()
     expect(page.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
     expect(page.locator("#chosen")).to_be_visible(timeout=TIMEOUT_MS)
-    with page.expect_popup() as opened:
+    with page.expect_popup() as popup:
         page.click("#show-attention")
-    opened.value.locator(".back-link a").click()
-    expect(opened.value.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
+    popup.value.locator(".back-link a").click()
+    expect(popup.value.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
     page.locator("#own-translation").click()
     page.reload()
     expect(page.locator("#result")).to_have_text(own, timeout=TIMEOUT_MS)
 
 
-def test_the_attention_page_of_a_server_has_the_first_steps_on_request_only(
+def test_the_attention_page_of_a_server_shows_the_first_steps_only_on_request(
     open_page: Callable[..., Page],
 ) -> None:
     page = open_page("attention/en_de/")
-    reopen = page.get_by_role("button", name="First steps")
-    expect(reopen).to_be_visible(timeout=TIMEOUT_MS)
+    first_steps = page.get_by_role("button", name="First steps")
+    expect(first_steps).to_be_visible(timeout=TIMEOUT_MS)
     expect(page.get_by_test_id("story")).to_have_count(0)
-    reopen.click()
+    first_steps.click()
     expect(page.get_by_test_id("story")).to_be_visible()
     expect(page.get_by_test_id("story")).not_to_contain_text("your computer")
 
@@ -372,28 +376,26 @@ def test_a_history_is_kept_only_if_it_is_switched_on(open_page: Callable[..., Pa
 def test_ctrl_enter_translates_at_once_and_escape_stops(open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.select_option("#source", "en")
-    sent = posts(page)
+    bodies = record_posts(page)
     page.fill("#text", "one two")
     page.keyboard.press("Escape")  # before the delay is over
     page.wait_for_timeout(900)
-    assert sent == []
+    assert bodies == []
     page.keyboard.press("Control+Enter")
     expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
-    assert ['"words":true' in body for body in sent] == [
-        False,
-        True,
-    ]  # the request without words is answered sooner
+    # The page first requests the translation without words, which is answered sooner.
+    assert ['"words":true' in body for body in bodies] == [False, True]
 
 
 def test_a_text_that_is_too_long_is_not_cut_silently(open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.select_option("#source", "en")
-    sent = posts(page)
+    bodies = record_posts(page)
     page.fill("#text", "one two " * 12_501)
     expect(page.locator("#count")).to_have_text("100,008 / 100,000")
     expect(page.locator("#too-long-text")).to_contain_text("8 characters too long")
     page.wait_for_timeout(900)
-    assert sent == []
+    assert bodies == []
     page.click("#cut")
     expect(page.locator("#count")).to_have_text("100,000 / 100,000")
     expect(page.locator("#too-long")).to_be_hidden()
@@ -406,14 +408,14 @@ def test_a_language_without_a_model_is_not_recognised(open_page: Callable[..., P
     expect(page.locator("#notice")).to_be_empty()
 
 
-def test_a_tag_stands_before_every_sentence_and_is_no_word_of_it(server: Served) -> None:
+def test_a_tag_is_put_before_every_sentence_and_is_not_aligned(server: RunningServer) -> None:
     request = {"source": "en", "target": "de", "alignment": True}
     [tagged] = server.post("/v1/translate", {**request, "q": TWO_SENTENCES, "tags": ["<polite>"]}).json[
         "translations"
     ]
-    typed = ["<polite> One two three.", "<polite> Four five six seven."]
-    separate = server.post("/v1/translate", {**request, "q": typed}).json["translations"]
-    assert tagged["text"] == " ".join(one["text"] for one in separate)
+    sentences_with_tags = ["<polite> One two three.", "<polite> Four five six seven."]
+    separate = server.post("/v1/translate", {**request, "q": sentences_with_tags}).json["translations"]
+    assert tagged["text"] == " ".join(translation["text"] for translation in separate)
     words = {TWO_SENTENCES[slice(*link["source"])] for link in tagged["alignment"]}
     assert words
     assert words <= set(split_words(TWO_SENTENCES))
@@ -425,10 +427,10 @@ def test_a_tag_stands_before_every_sentence_and_is_no_word_of_it(server: Served)
 def test_tags_are_switches_where_the_model_has_them(open_page: Callable[..., Page]) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
-    sent = posts(page)
+    bodies = record_posts(page)
     page.locator("#tags label", has_text="Polite").click()
     expect(page.locator("#result")).not_to_have_class(re.compile("stale"), timeout=TIMEOUT_MS)
-    assert '"tags":["<polite>"]' in sent[0]
+    assert '"tags":["<polite>"]' in bodies[0]
     page.select_option("#source", "de")
     page.select_option("#target", "fr")
     expect(page.locator("#tags")).to_be_hidden()
@@ -460,17 +462,17 @@ def test_a_file_shows_its_progress_and_is_downloaded_under_its_name(
     counts = [int(line.split(" ")[0].replace(",", "")) for line in progress]
     assert len(counts) > 1
     assert counts == sorted(counts)
-    with page.expect_download() as started:
+    with page.expect_download() as download:
         page.click("#download")
-    assert started.value.suggested_filename == "report.de.txt"
-    started.value.save_as(tmp_path / "report.de.txt")
+    assert download.value.suggested_filename == "report.de.txt"
+    download.value.save_as(tmp_path / "report.de.txt")
     assert len((tmp_path / "report.de.txt").read_bytes().splitlines()) == 1500
     page.set_input_files("#file", {"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"})
     expect(page.locator("#file-error")).to_contain_text(".docx", timeout=TIMEOUT_MS)
     expect(page.locator("#download")).to_be_hidden()
 
 
-def test_the_notes_on_a_file_are_shown_until_the_next_one(open_page: Callable[..., Page]) -> None:
+def test_the_notes_on_a_file_are_shown_until_the_next_file_is_chosen(open_page: Callable[..., Page]) -> None:
     page = open_page()
     page.select_option("#source", "en")
     page.select_option("#target", "de")
@@ -501,7 +503,7 @@ def test_theme_and_language_are_switched_and_remembered(open_page: Callable[...,
 
 
 def test_the_skip_link_leads_to_the_text_and_does_not_change_it(
-    server: Served, open_page: Callable[..., Page]
+    server: RunningServer, open_page: Callable[..., Page]
 ) -> None:
     page = open_page()
     translate(page, "one two")
@@ -512,7 +514,9 @@ def test_the_skip_link_leads_to_the_text_and_does_not_change_it(
     assert page.url == f"{server.url}/#en/de/one%20two"
 
 
-def test_a_text_is_shown_if_its_word_probabilities_are_refused(open_page: Callable[..., Page]) -> None:
+def test_a_translation_is_shown_even_if_its_word_probabilities_are_refused(
+    open_page: Callable[..., Page],
+) -> None:
     page = open_page()
 
     def refuse_words(route: Route) -> None:
@@ -522,24 +526,27 @@ def test_a_text_is_shown_if_its_word_probabilities_are_refused(open_page: Callab
             route.continue_()
 
     page.route("**/v1/translate/stream", refuse_words)
-    sent = posts(page)
+    bodies = record_posts(page)
     translate(page, "one two")
     expect(page.locator("#notice")).to_contain_text("Without word probabilities")
     expect(page.locator("#message")).to_have_text("")
     expect(page.locator("#result")).not_to_have_class(re.compile(r"\bstale\b"))
-    assert ['"words":true' in body for body in sent[-2:]] == [False, True]
-    num_sent = len(sent)
+    assert ['"words":true' in body for body in bodies[-2:]] == [False, True]
+    requests_before = len(bodies)
     page.type("#text", " three")
     expect(page.locator("#sentence-view")).to_be_hidden()
     expect(page.locator("#sentence-view")).to_be_visible(timeout=TIMEOUT_MS)
-    assert {'"words":true' in body for body in sent[num_sent:]} == {False}
+    assert {'"words":true' in body for body in bodies[requests_before:]} == {False}
 
 
 def test_late_candidates_of_another_word_are_not_shown(open_page: Callable[..., Page]) -> None:
     page = open_page()
     translate(page, TWO_SENTENCES)
-    held: list[Route] = []
-    page.route("**/v1/candidates", lambda route: route.continue_() if held else held.append(route))
+    delayed_routes: list[Route] = []  # only the first request is delayed
+    page.route(
+        "**/v1/candidates",
+        lambda route: route.continue_() if delayed_routes else delayed_routes.append(route),
+    )
     words, choice = page.locator("#result .word"), page.locator("#candidate-list button")
     with page.expect_request("**/v1/candidates"):
         words.first.click()
@@ -548,8 +555,8 @@ def test_late_candidates_of_another_word_are_not_shown(open_page: Callable[..., 
     expect(choice.first).to_be_visible(timeout=TIMEOUT_MS)
     shown = choice.all_inner_texts()
     late = {"word": "late", "probability": 0.5, "text": "late", "score": 0}
-    with suppress(BrowserError):  # the page no longer waits for it
-        held[0].fulfill(body=json.dumps({"candidates": [late]}))
+    with suppress(BrowserError):  # the page may have cancelled the request
+        delayed_routes[0].fulfill(body=json.dumps({"candidates": [late]}))
     page.wait_for_timeout(300)
     assert choice.all_inner_texts() == shown
 
@@ -566,7 +573,9 @@ def test_a_download_that_is_refused_is_not_offered(open_page: Callable[..., Page
     expect(page.locator("#download")).to_be_hidden()
 
 
-def test_the_page_works_where_nothing_can_be_stored(server: Served, open_page: Callable[..., Page]) -> None:
+def test_the_page_works_if_the_browser_blocks_its_storage(
+    server: RunningServer, open_page: Callable[..., Page]
+) -> None:
     page = open_page()
     page.add_init_script(
         "for (const name of ['localStorage', 'sessionStorage'])"
@@ -576,7 +585,7 @@ def test_the_page_works_where_nothing_can_be_stored(server: Served, open_page: C
     page.reload()
     assert translate(page, "one two")
     page.select_option("#theme", "light")
-    assert page.evaluate("document.cookie") == "jumok-page=en.light.seen"  # "seen" is the attention page's
+    assert page.evaluate("document.cookie") == "jumok-page=en.light.seen"  # the attention page stores "seen"
 
 
 @pytest.mark.parametrize("width", [320, 1440])
@@ -606,8 +615,9 @@ def assert_fits_and_is_accessible(page: Page) -> None:
     if not AXE.is_file():
         return
     page.evaluate(f"window.axe || {AXE.read_text(encoding='utf-8')}")
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
-    assert [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] != "minor"] == []
+    violations = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    serious = [violation for violation in violations if violation["impact"] != "minor"]
+    assert [(violation["id"], violation["nodes"][0]["html"]) for violation in serious] == []
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "ko-KR"])
@@ -636,22 +646,22 @@ def test_every_example_of_the_api_page_runs(open_page: Callable[..., Page], name
         "Python": [sys.executable, "-c"],
         "JavaScript": ["node", "--input-type=module", "-e"],
     }
-    needed = {
+    requirements = {
         "curl": shutil.which("curl"),
         "Python": find_spec("requests"),
         "JavaScript": shutil.which("node"),
     }
-    if needed[name] is None:
-        pytest.skip(f"what runs the examples in {name} is not installed")
+    if requirements[name] is None:
+        pytest.skip(f"the program or package that runs the examples in {name} is not installed")
     page = open_page("docs")
     page.click(f"[data-choose={name}]")
     examples = page.locator(f"[data-example={name}] code").all_inner_texts()
     assert len(examples) > 10
     for example in examples:
         command = example.replace("curl ", "curl -sS --fail-with-body ", 1) if name == "curl" else example
-        ran = subprocess.run(
+        result = subprocess.run(
             [*programs[name], command], capture_output=True, text=True, check=False, timeout=60
         )
-        assert ran.returncode == 0, (example, ran.stdout, ran.stderr)
-        assert ran.stdout.strip()
-        assert not ran.stdout.startswith('{"error"'), (example, ran.stdout)
+        assert result.returncode == 0, (example, result.stdout, result.stderr)
+        assert result.stdout.strip()
+        assert not result.stdout.startswith('{"error"'), (example, result.stdout)

@@ -1,4 +1,4 @@
-"""The live page's server responds to one user on one computer only, and refuses large requests."""
+"""The server of the live page answers only one user on the same computer, and refuses large requests."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def server() -> Iterator[ViewerServer]:
 def send(
     server: ViewerServer, method: str, path: str, body: bytes | None = None, **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """Send a request with these headers, and with a valid Host and Content-Length unless they are given."""
+    """Send a request. A valid Host and Content-Length are added unless `headers` has them."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
     all_headers = {"Host": f"127.0.0.1:{server.port}"} | {
         name.replace("_", "-"): value for name, value in headers.items()
@@ -124,7 +124,7 @@ def test_partial_translations_are_streamed(server: ViewerServer) -> None:
     tokenizer = small_translator("bahdanau").tokenizers.target
     ids = expected.target.ids
     replayed = [tokenizer.decode(ids[:length]) for length in range(1, len(ids) + 1)]
-    for texts in (partials, replayed):  # a cached translation is replayed
+    for texts in (partials, replayed):  # the second request replays the cached translation
         status, _, received = send(server, "POST", f"/{server.application.secret}/explain", body, **headers)
         *lines, response = [json.loads(line) for line in received.splitlines()]
         assert (status, [line["partial"] for line in lines]) == (200, texts)
@@ -146,13 +146,13 @@ def test_an_error_before_the_first_streamed_line_has_its_own_status(server: View
 
 
 def test_an_error_after_the_first_streamed_line_is_the_last_line() -> None:
-    class Failing(ExplanationService):
+    class FailingService(ExplanationService):
         def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
             if on_partial is not None:
                 on_partial({"partial": "begun"})
             raise DataError("That went wrong.")
 
-    with serving(Failing([])) as server:
+    with serving(FailingService([])) as server:
         headers = {"Content-Type": "application/json", "Accept": "application/x-ndjson"}
         status, _, body = send(server, "POST", f"/{server.application.secret}/explain", b"{}", **headers)
     assert status == 200
@@ -162,7 +162,7 @@ def test_an_error_after_the_first_streamed_line_is_the_last_line() -> None:
 def test_a_search_ends_quietly_when_the_client_disconnects(capsys: pytest.CaptureFixture[str]) -> None:
     ended = threading.Event()
 
-    class Endless(ExplanationService):
+    class EndlessService(ExplanationService):
         def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
             assert on_partial is not None
             try:
@@ -171,7 +171,7 @@ def test_a_search_ends_quietly_when_the_client_disconnects(capsys: pytest.Captur
             finally:
                 ended.set()
 
-    with serving(Endless([])) as server:
+    with serving(EndlessService([])) as server:
         with socket.create_connection(("127.0.0.1", server.port), timeout=20) as client:
             host = f"127.0.0.1:{server.port}"
             client.sendall(
@@ -188,8 +188,8 @@ def test_a_search_ends_quietly_when_the_client_disconnects(capsys: pytest.Captur
     "host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:{port}", ""]
 )
 def test_other_host_names_are_refused(server: ViewerServer, method: str, host: str) -> None:
-    named = host.format(port=server.port)
-    assert send(server, method, f"/{server.application.secret}/", b"{}", Host=named)[0] == 421
+    host = host.format(port=server.port)
+    assert send(server, method, f"/{server.application.secret}/", b"{}", Host=host)[0] == 421
 
 
 @pytest.mark.parametrize(
@@ -260,9 +260,9 @@ def test_a_body_that_is_not_json_is_refused(server: ViewerServer) -> None:
 
 
 def test_the_number_of_waiting_requests_is_limited(server: ViewerServer) -> None:
-    taken = 0
+    acquired_slots = 0
     while server.application.request_slots.acquire(blocking=False):
-        taken += 1
+        acquired_slots += 1
     try:
         status, headers, _ = send(
             server,
@@ -272,7 +272,7 @@ def test_the_number_of_waiting_requests_is_limited(server: ViewerServer) -> None
             **{"Content-Type": "application/json"},
         )
     finally:
-        server.application.request_slots.release(taken)
+        server.application.request_slots.release(acquired_slots)
     assert (status, headers["Retry-After"]) == (503, "1")
     assert post(server, "explain", REQUEST)[0] == 200
 
@@ -281,47 +281,49 @@ def connect(server: ViewerServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port), timeout=20)
 
 
-def test_half_requests_do_not_pile_up_threads_and_the_page_is_served(server: ViewerServer) -> None:
-    before = threading.active_count()
+def test_incomplete_requests_do_not_accumulate_threads_and_the_page_is_served(server: ViewerServer) -> None:
+    threads_before = threading.active_count()
     with ExitStack() as connections:
-        half = [connections.enter_context(connect(server)) for _ in range(3 * VIEWER_LIMITS.max_connections)]
-        for connection in half:
-            with suppress(ConnectionError):  # the server closed it for a newer connection
+        incomplete = [
+            connections.enter_context(connect(server)) for _ in range(3 * VIEWER_LIMITS.max_connections)
+        ]
+        for connection in incomplete:
+            with suppress(ConnectionError):  # the server closed this connection to accept a newer one
                 connection.sendall(b"GET / HTTP/1.1\r\nX: ")
         assert send(server, "GET", f"/{server.application.secret}/")[0] == 200
-        with suppress(ConnectionResetError):  # it was closed before its bytes were read
-            assert half[0].recv(1) == b""
-        wait_until(lambda: threading.active_count() <= before + VIEWER_LIMITS.max_connections)
+        with suppress(ConnectionResetError):  # the server closed the connection before it read the bytes
+            assert incomplete[0].recv(1) == b""
+        wait_until(lambda: threading.active_count() <= threads_before + VIEWER_LIMITS.max_connections)
         assert post(server, "explain", REQUEST)[0] == 200
 
 
-def test_a_connection_that_is_being_answered_is_kept() -> None:
-    begun, finish = threading.Event(), threading.Event()
+def test_a_connection_whose_request_is_being_answered_is_not_closed_for_newer_ones() -> None:
+    started, finish = threading.Event(), threading.Event()
 
-    class Slow(ExplanationService):
+    class SlowService(ExplanationService):
         def handle(self, operation: str, body: bytes, on_partial: OnPartial | None = None) -> bytes:
-            begun.set()
+            started.set()
             finish.wait(20)
             return b"{}"
 
-    with serving(Slow([])) as server, ExitStack() as connections, ThreadPoolExecutor(1) as client:
+    with serving(SlowService([])) as server, ExitStack() as connections, ThreadPoolExecutor(1) as client:
         request = client.submit(post, server, "explain", REQUEST)
-        assert begun.wait(20)
+        assert started.wait(20)
         idle = [connections.enter_context(connect(server)) for _ in range(2 * VIEWER_LIMITS.max_connections)]
         assert idle[0].recv(1) == b""
         finish.set()
         assert request.result() == (200, {})
 
 
-@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\nX: ", b"POST /%b/explain HTTP/1.1\r\n%b\r\n\r\n{"])
-def test_a_request_that_arrives_byte_by_byte_has_a_deadline(sent: bytes) -> None:
+@pytest.mark.parametrize("beginning", [b"GET / HTTP/1.1\r\nX: ", b"POST /%b/explain HTTP/1.1\r\n%b\r\n\r\n{"])
+def test_a_request_that_arrives_byte_by_byte_has_a_deadline(beginning: bytes) -> None:
     limits = replace(VIEWER_LIMITS, header_timeout=0.5, body_timeout=0.5)
     with serving(ExplanationService([]), limits=limits) as server:
-        if b"%b" in sent:
+        if b"%b" in beginning:
             head = f"Host: 127.0.0.1:{server.port}\r\nContent-Type: application/json\r\nContent-Length: 999"
-            sent %= (server.application.secret.encode(), head.encode())
+            beginning %= (server.application.secret.encode(), head.encode())
         with connect(server) as connection:
-            connection.sendall(sent)
+            connection.sendall(beginning)
             connection.settimeout(0.05)
             for _ in range(400):  # a byte every 0.05 s
                 try:
@@ -342,7 +344,8 @@ def test_the_live_page_needs_no_package_of_the_serve_extra() -> None:
         "project"
     ]
     extra = [
-        re.split(r"[<>=]", one)[0].replace("-", "_") for one in project["optional-dependencies"]["serve"]
+        re.split(r"[<>=]", requirement)[0].replace("-", "_")
+        for requirement in project["optional-dependencies"]["serve"]
     ]
     assert "uvloop" in extra
     code = f"import sys; sys.modules.update(dict.fromkeys({extra}))\nimport jumok.server.viewer.http_server"
@@ -366,5 +369,5 @@ def test_each_server_has_its_own_secret(server: ViewerServer) -> None:
 
 
 def test_a_port_in_use_is_reported() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(DataError, match="Choose another"):
-        ViewerServer(ExplanationService([]), port=taken.getsockname()[1])
+    with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(DataError, match="Choose another"):
+        ViewerServer(ExplanationService([]), port=listener.getsockname()[1])

@@ -63,7 +63,7 @@ def test_without_changes_the_text_is_that_of_translate(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["transformer", "bahdanau"])
 def test_painting_a_weight_equals_an_edit_hook(name: str) -> None:
-    """The log-probability under a painted weight is that of the model with the same edit by hand."""
+    """A painted weight and an edit hook that sets the same weight give the same log-probability."""
     translator = small_translator(name)
     change = {"kind": "paint", "site": "cross", "layer": 0, "head": 0, "query": 1, "key": 2, "weight": 0.75}
     response = request(service_of(name), "explain", sentence=SENTENCE, target=TARGET, changes=[change])
@@ -138,7 +138,7 @@ def test_weights_have_four_decimals() -> None:
     assert np.allclose(unpack_weights(response["roll_out"]["encoder"]), exact.roll_out("encoder"), atol=3e-5)
 
 
-def test_steps_of_no_cell_are_refused() -> None:
+def test_steps_without_a_cell_are_refused() -> None:
     with pytest.raises(DataError, match="no cell"):
         request(service_of("transformer"), "steps", sentence=SENTENCE)
 
@@ -178,8 +178,8 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
 ) -> None:
     """Once, a request of 4 KB took 4.5 GB, because the translation was limited in characters only."""
     service = service_of("transformer")
-    # `count_weights` finds the model's number of heads by one forward pass and caches it; do that before
-    # `forward` is replaced.
+    # `count_weights` runs one forward pass to count the heads, and caches their number. This call is needed
+    # because `forward` is replaced below.
     count_weights(small_translator("transformer").model, 1, 1)
 
     def compute(*_: Any, **__: Any) -> None:
@@ -192,7 +192,7 @@ def test_an_explanation_of_too_many_tokens_is_refused_before_a_model_computes_it
         request(service, operation, **{"sentence": SENTENCE, "cell": cell, **fields})
 
 
-def test_the_cache_keeps_only_some_of_several_large_explanations() -> None:
+def test_the_cache_keeps_only_as_many_large_explanations_as_its_limit_allows() -> None:
     translator = small_translator("transformer")
     limits = CostLimits(max_weights=3 * count_weights(translator.model, 8, 10))
     service = ExplanationService([NamedTranslator("tiny", translator)], limits=limits)
@@ -302,14 +302,14 @@ def test_a_head_is_profiled_over_the_validation_set_of_a_run(run: Path) -> None:
 
 
 def test_the_newest_model_of_a_run_translates_its_validation_sentences(run: Path) -> None:
-    """This holds also if the page shows another model."""
+    """The newest model translates them even if the page shows another model."""
     monitor = RunMonitor(run)
     service = ExplanationService([NamedTranslator("other", small_translator("luong"))], run=monitor)
     response = request(service, "sentences", sentences=3)
     rows, (pairs, available) = response["sentences"], monitor.validation_pairs(3)
     assert [row["source"] for row in rows] == [pair.source for pair in pairs]
     newest = jumok.load(run / "model", engine="torch")
-    hypotheses = [one.text for one in newest.translate([row["source"] for row in rows])]
+    hypotheses = [translation.text for translation in newest.translate([row["source"] for row in rows])]
     assert [row["hypothesis"] for row in rows] == hypotheses
     assert (response["available"], response["step"]) == (available, None)
     steps = request(service, "run")["checkpoints"]
@@ -322,7 +322,7 @@ def test_the_newest_model_of_a_run_translates_its_validation_sentences(run: Path
     ("operation", "fields"),
     [("sentences", {}), ("head_profile", {"site": "cross", "layer": 0, "head": 0})],
 )
-def test_a_sentence_does_not_wait_for_long_work(
+def test_the_explanation_of_a_sentence_does_not_wait_for_long_work(
     run: Path, monkeypatch: pytest.MonkeyPatch, operation: str, fields: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(sentence_scores, "BLOCK_PAIRS", 2)
@@ -343,11 +343,11 @@ def test_a_sentence_does_not_wait_for_long_work(
 
     service.handle(operation, json.dumps({"sentences": 6} | fields).encode(), on_partial)
     clients[0].join(20)
-    assert events.index("explained") < len(events) - 1  # long work goes on after the sentence
-    done = [event for event in events if event != "explained"]
-    assert done == sorted(done)
-    assert done[-1][0] == done[-1][1]
-    assert len(done) > 1
+    assert events.index("explained") < len(events) - 1  # the long work continues after the explanation
+    progress = [event for event in events if event != "explained"]
+    assert progress == sorted(progress)
+    assert progress[-1][0] == progress[-1][1]
+    assert len(progress) > 1
 
 
 def test_long_work_ends_when_nobody_waits_for_it(run: Path) -> None:
@@ -400,9 +400,9 @@ def test_the_explanation_has_the_training_facts_of_the_model(run: Path) -> None:
 
 
 def test_an_unfinished_line_of_metrics_is_ignored(run: Path, tmp_path: Path) -> None:
-    copied = shutil.copytree(run, tmp_path / "run")
-    (copied / "metrics.jsonl").write_bytes(b'{"step": 1}\n{"st')
-    assert RunMonitor(copied).report()["metrics"] == [{"step": 1}]
+    run_copy = shutil.copytree(run, tmp_path / "run")
+    (run_copy / "metrics.jsonl").write_bytes(b'{"step": 1}\n{"st')
+    assert RunMonitor(run_copy).report()["metrics"] == [{"step": 1}]
 
 
 @pytest.mark.parametrize(
@@ -411,9 +411,9 @@ def test_an_unfinished_line_of_metrics_is_ignored(run: Path, tmp_path: Path) -> 
     ids=["torn", "bytes", "empty", "number", "nan", "nested"],
 )
 def test_damaged_lines_of_metrics_are_skipped(line: bytes, run: Path, tmp_path: Path) -> None:
-    copied = shutil.copytree(run, tmp_path / "run")
-    (copied / "metrics.jsonl").write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 3}\n')
-    report = request(ExplanationService([], run=RunMonitor(copied)), "run")
+    run_copy = shutil.copytree(run, tmp_path / "run")
+    (run_copy / "metrics.jsonl").write_bytes(b'{"step": 1}\n' + line + b'\n{"step": 3}\n')
+    report = request(ExplanationService([], run=RunMonitor(run_copy)), "run")
     assert report["metrics"] == [{"step": 1}, {"step": 3}]
 
 
@@ -441,7 +441,7 @@ def test_an_unfinished_run_uses_its_newest_checkpoint(run: Path, tmp_path: Path)
 
 
 def test_a_revised_plan_is_stored_with_the_model(tmp_path: Path) -> None:
-    """The learning rate of every past step can be drawn, even if a run with a time limit revised its plan."""
+    """With all plans, the page can draw the learning rate of every past step."""
     pairs = write_tsv(tmp_path / "digits.en-de.tsv", digit_lines(60))
     settings = {**TINY, "training.steps": 6, "training.validate_every": 3}
     events = training_events(pairs, out=tmp_path / "run", **settings)
@@ -456,10 +456,13 @@ def test_a_revised_plan_is_stored_with_the_model(tmp_path: Path) -> None:
     assert (facts["steps"], facts["plan"]) == (5, [[0, 6], [3, 5]])
 
 
-def test_models_of_pictures_answer_with_captions_classes_and_maps(tmp_path: Path) -> None:
+def test_models_that_read_pictures_answer_with_captions_classes_and_maps(tmp_path: Path) -> None:
     write_picture(tmp_path / "a.png", half_bright("top", 1))
     url = picture_data_url(tmp_path / "a.png")
-    models = [NamedTranslator("writes", picture_translator()), NamedTranslator("names", picture_classifier())]
+    models = [
+        NamedTranslator("captioner", picture_translator()),
+        NamedTranslator("classifier", picture_classifier()),
+    ]
     service = ExplanationService(models, picture=url)
     data = service.page_data()["live"]
     assert data["picture"] == url
@@ -474,9 +477,9 @@ def test_models_of_pictures_answer_with_captions_classes_and_maps(tmp_path: Path
         request(service, "rank-heads", sentence="", picture=url)["effect"].keys()
         == caption["attention"].keys()
     )
-    named = request(service, "explain", model=1, sentence="", picture=url)
-    assert named["target"]["text"] == picture_classifier().classify([url])[0].name
-    assert named["roll_out"]["encoder"]["shape"] == [17, 17]
+    classification = request(service, "explain", model=1, sentence="", picture=url)
+    assert classification["target"]["text"] == picture_classifier().classify([url])[0].name
+    assert classification["roll_out"]["encoder"]["shape"] == [17, 17]
     with pytest.raises(UnsupportedError, match="Received: a classifier"):
         request(service, "rank-heads", model=1, sentence="", picture=url)
     with pytest.raises(UnsupportedError, match="takes no changes"):
@@ -484,7 +487,7 @@ def test_models_of_pictures_answer_with_captions_classes_and_maps(tmp_path: Path
 
 
 def test_a_picture_must_be_sent_and_must_not_be_a_path(tmp_path: Path) -> None:
-    service = ExplanationService([NamedTranslator("writes", picture_translator())])
+    service = ExplanationService([NamedTranslator("captioner", picture_translator())])
     with pytest.raises(DataError, match="send one as a data: URL"):
         request(service, "explain", sentence="a")
     write_picture(tmp_path / "a.png", half_bright("top", 1))

@@ -1,6 +1,7 @@
 """Make the folders next to this file with jumok of commit d625b24.
 
-The folders were made once and must not change: folders of a later jumok would not show that old ones load.
+The folders were made once and must not change. Folders of a later jumok would not show that a new jumok loads
+folders of an old jumok.
 This script uses the public interface and the setting names of that commit. To run it again, use the source of
 that commit (`git worktree add OLD d625b24`):
 
@@ -8,7 +9,8 @@ that commit (`git worktree add OLD d625b24`):
 
 The script changes to its own folder and uses relative paths only, so that no absolute path is stored.
 
-    pairs.en-ko.tsv  text.en.txt     training data: digits as words; digits that count up or down
+    pairs.en-ko.tsv                  training pairs: digits as English and Korean words
+    text.en.txt                      training text: digits that count up or down, as English words
     models/NAME/                     model folders
     half-way/NAME/                   interrupted run folders
     half-way/written.toml            a recipe written by hand
@@ -38,8 +40,9 @@ PAIRS, TEXT, WRITTEN = "pairs.en-ko.tsv", "text.en.txt", "half-way/written.toml"
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 KOREAN = ["영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구"]
 
-# Settings that were renamed later do not have their default values: text.pieces, training.longest,
-# search.longest, model.places and the option `longest` of a mechanism.
+# These settings were renamed later: text.pieces, training.longest, search.longest, model.places and the
+# option `longest` of a mechanism. Their values here differ from the defaults, so that the tests notice if a
+# value is lost.
 COMMON = {
     "text.pieces": 80,
     "text.byte_fallback": False,
@@ -197,7 +200,7 @@ def main() -> None:
 
 
 def write_corpora() -> None:
-    """Write pairs and texts of few words that follow one rule, so that tiny models learn them reliably."""
+    """Write pairs and a text that have few words and follow one rule, so that tiny models learn the rule."""
     lines = (f"{english(d)}\t{korean(d)}\t{alignment(d)}\n" for d in digit_rows(400, seed=1))
     Path(PAIRS).write_text("".join(lines), encoding="utf-8")
     # Six digits that count up or down by one or two.
@@ -272,16 +275,19 @@ def written_recipe() -> Any:
 
 
 def interrupt(name: str, **settings: Any) -> None:
-    """Interrupt with Ctrl-C when the first checkpoint is saved."""
+    """Train, and interrupt the run as Ctrl-C does when the first checkpoint is saved."""
     saved = False
     for event in jumok.training_events(PAIRS, out=f"half-way/{name}", **settings):
         if type(event).__name__ == "Saved" and not saved:
             saved = True
-            signal.raise_signal(signal.SIGINT)  # a second one would stop without saving
+            signal.raise_signal(signal.SIGINT)  # a second signal would stop the run without saving
 
 
 def kill(name: str, **settings: Any) -> None:
-    """Stop some steps after a checkpoint; these steps are lost, although metrics.jsonl contains them."""
+    """Train, and stop some steps after the first checkpoint.
+
+    These steps are lost, although metrics.jsonl contains their lines.
+    """
     saved = False
     events = jumok.training_events(PAIRS, out=f"half-way/{name}", **settings)
     for event in events:
@@ -310,10 +316,10 @@ def translations(name: str) -> dict[str, Any]:
 
 
 def candidates() -> list[str]:
-    """Return new sentences, and lines of three sentences each, which are so long that they must be split."""
+    """Return new sentences, and lines of three new sentences. These lines are too long and must be split."""
     known = {line.split("\t")[0] for line in Path(PAIRS).read_text(encoding="utf-8").splitlines()}
     new = [english(digits) for digits in digit_rows(80, seed=2) if english(digits) not in known]
-    # A sentence of five words is not joined to its neighbour.
+    # Only sentences of five words are used. When a line is split, a sentence of five words stays alone.
     long = [sentence for sentence in new[12:] if len(sentence.split()) == 5]
     return [*new[:12], *(" ".join(long[i : i + 3]) for i in range(0, 12, 3))]
 

@@ -1,8 +1,8 @@
 """Folders that jumok wrote before its modules and settings were renamed must always load.
 
-`make_folders.py` describes these folders and made them. The tests use them as a user does: through
-`import jumok` and the command line. They compare texts and scores, not bits, which differ between machines;
-for the stored sentences no translation depends on rounding.
+`make_folders.py` made these folders and describes them. The tests use the folders as a user does, through
+`import jumok` and the command line. Bits of results differ between machines, so the tests compare texts and
+rounded scores. For the stored sentences, no translation depends on rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PAIRS, TEXT = HERE / "pairs.en-ko.tsv", HERE / "text.en.txt"
 RECIPE = HERE / "half-way" / "written.toml"
 EXPECTED = json.loads((HERE / "expected.json").read_text(encoding="utf-8"))
 TRANSLATORS: dict[str, dict[str, Any]] = EXPECTED["translators"]
-CONVERTIBLE = [name for name, expected in TRANSLATORS.items() if "ctranslate2" in expected["engines"]]
+CONVERTIBLE = [name for name, stored in TRANSLATORS.items() if "ctranslate2" in stored["engines"]]
 TEXT_MODELS = list(EXPECTED["scores"])
 INTERRUPTED_RUNS = ["single", "team", "written", "encoder-from"]
 STOPPED_AT, STEPS = 40, 80
@@ -63,7 +63,7 @@ class Call(Protocol):
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """`python -m jumok ARGUMENTS` in this process, which saves the seconds that importing torch takes."""
+    """A function that runs `python -m jumok ARGUMENTS` in this process, where torch is already imported."""
 
     def run(*arguments: str | Path) -> Result:
         capsys.readouterr()
@@ -71,8 +71,8 @@ def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
         sys.modules.pop("jumok.__main__", None)
         with pytest.raises(SystemExit) as exit_info:
             runpy.run_module("jumok", run_name="__main__")
-        captured = capsys.readouterr()
-        return Result(int(exit_info.value.code or 0), captured.out, captured.err)
+        output = capsys.readouterr()
+        return Result(int(exit_info.value.code or 0), output.out, output.err)
 
     return run
 
@@ -86,7 +86,8 @@ def translate_sources(translator: jumok.Translator, name: str, **search: Any) ->
     return [translation.text for translation in translator.translate(sources, **search)]
 
 
-def expected(name: str, key: str) -> list[Any]:
+def expected_values(name: str, key: str) -> list[Any]:
+    """Return this field of every line of a model in expected.json."""
     return [line[key] for line in TRANSLATORS[name]["lines"]]
 
 
@@ -100,38 +101,38 @@ def test_every_stored_model_is_tested() -> None:
 
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_stored_model_gives_the_expected_translations(name: str) -> None:
-    """The longest lines are split at `training.longest` tokens; unsplit, their translations would differ."""
+    """The longest lines are split at `training.longest` tokens. Without the split, the texts would differ."""
     translator = jumok.load(model_folder(name), engine="torch")
-    assert translate_sources(translator, name) == expected(name, "beam")
-    assert translate_sources(translator, name, beam=1) == expected(name, "greedy")
+    assert translate_sources(translator, name) == expected_values(name, "beam")
+    assert translate_sources(translator, name, beam=1) == expected_values(name, "greedy")
 
 
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_stored_model_gives_the_expected_scores(name: str) -> None:
-    """A small numerical change may leave the texts as they are, but not the scores."""
+    """A small numerical error may leave the texts unchanged, but it changes the scores."""
     translator = jumok.load(model_folder(name), engine="torch")
-    scores = [translation.score for translation in translator.translate(expected(name, "source"))]
-    assert scores == pytest.approx(expected(name, "score"), abs=1e-3)
+    scores = [translation.score for translation in translator.translate(expected_values(name, "source"))]
+    assert scores == pytest.approx(expected_values(name, "score"), abs=1e-3)
 
 
 @pytest.mark.parametrize("name", CONVERTIBLE)
 def test_a_stored_model_runs_on_ctranslate2(name: str) -> None:
     translator = jumok.load(model_folder(name), engine="ctranslate2", cores=1)
-    assert translate_sources(translator, name) == expected(name, "beam")
-    assert translate_sources(translator, name, beam=1) == expected(name, "greedy")
+    assert translate_sources(translator, name) == expected_values(name, "beam")
+    assert translate_sources(translator, name, beam=1) == expected_values(name, "greedy")
 
 
 @pytest.mark.parametrize("engine", ["torch", "ctranslate2"])
 def test_a_stored_shortlist_is_used(engine: str) -> None:
     translator = jumok.load(model_folder("transformer"), engine=engine, cores=1, shortlist=True)
-    assert translate_sources(translator, "transformer") == expected("transformer", "beam")
+    assert translate_sources(translator, "transformer") == expected_values("transformer", "beam")
 
 
 @pytest.mark.parametrize("name", TRANSLATORS)
 def test_a_stored_model_can_be_explained(name: str) -> None:
     translator = jumok.load(model_folder(name), engine="torch")
-    explanation = jumok.explain(translator, expected(name, "source")[0])
-    assert explanation.text == expected(name, "beam")[0]
+    explanation = jumok.explain(translator, expected_values(name, "source")[0])
+    assert explanation.text == expected_values(name, "beam")[0]
     assert explanation_from_json(explanation_to_json(explanation)).text == explanation.text
 
 
@@ -164,27 +165,27 @@ def test_the_stored_language_model_gives_the_expected_completions() -> None:
 
 @pytest.mark.parametrize("name", TEXT_MODELS)
 def test_a_stored_text_model_has_the_expected_loss(name: str, tmp_path: Path, call: Call) -> None:
-    """The loss depends on every weight; whether the long line is left out depends on `training.longest`."""
+    """The loss depends on every weight. The long line is left out because of `training.longest`."""
     text = tmp_path / TEXT.name
     too_long = " ".join(["one two three four"] * 4) + ".\n"
     text.write_text(TEXT.read_text(encoding="utf-8") + too_long, encoding="utf-8")
     result = call("evaluate", model_folder(name), text, "--json")
     assert result.code == 0, result.err
-    scores, before = json.loads(result.out), EXPECTED["scores"][name]
+    scores, stored_scores = json.loads(result.out), EXPECTED["scores"][name]
     assert scores["left_out"] == 1
     for key in ("task", "sentences", "tokens"):
-        assert scores[key] == before[key]
+        assert scores[key] == stored_scores[key]
     # The first word of a line can only be guessed, so accuracy varies a little.
-    assert scores["accuracy"] == pytest.approx(before["accuracy"], abs=0.02)
-    assert scores["loss"] == pytest.approx(before["loss"], abs=1e-3)
+    assert scores["accuracy"] == pytest.approx(stored_scores["accuracy"], abs=0.02)
+    assert scores["loss"] == pytest.approx(stored_scores["loss"], abs=1e-3)
 
 
 # --- interrupted run folders ---
 
 
 @pytest.fixture
-def moved(tmp_path: Path) -> Path:
-    """A copy of the interrupted runs and their pairs, at another path than that of their training."""
+def copy_of_runs(tmp_path: Path) -> Path:
+    """A folder with a copy of the interrupted runs and their pairs. The runs were trained at another path."""
     shutil.copytree(HERE / "half-way", tmp_path / "half-way")
     shutil.copy(PAIRS, tmp_path)
     return tmp_path
@@ -194,14 +195,15 @@ def metric_lines(run: Path) -> list[str]:
     return (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
 
 
-def assert_resumed_and_finished(name: str, moved: Path, call: Call) -> None:
-    """Check that the run resumed from its checkpoint and did all steps, and that its model translates."""
+def assert_resumed_and_finished(name: str, copy_of_runs: Path, call: Call) -> None:
+    """Assert that the run resumed from its checkpoint and did all steps, and that its model translates."""
     before = [
         line for line in metric_lines(HERE / "half-way" / name) if json.loads(line)["step"] <= STOPPED_AT
     ]
-    run = moved / "half-way" / name
+    run = copy_of_runs / "half-way" / name
     assert before
-    assert metric_lines(run)[: len(before)] == before  # a restart would have measured other times
+    # If the run had started again, these lines would contain other times.
+    assert metric_lines(run)[: len(before)] == before
     info = json.loads(call("info", run / "model", "--json").out)
     assert info["facts"]["steps"] == STEPS
     source, target = PAIRS.read_text(encoding="utf-8").splitlines()[0].split("\t")[:2]
@@ -212,29 +214,31 @@ def assert_resumed_and_finished(name: str, moved: Path, call: Call) -> None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("name", INTERRUPTED_RUNS)
-def test_a_stored_run_resumes_and_finishes(name: str, moved: Path, call: Call) -> None:
-    """The same command resumes the run, without settings, and without the model that `encoder_from` names."""
-    result = call("train", moved / PAIRS.name, "--out", moved / "half-way" / name)
+def test_a_stored_run_resumes_and_finishes(name: str, copy_of_runs: Path, call: Call) -> None:
+    """The command needs no settings, and the model that `encoder_from` names need not exist any more."""
+    result = call("train", copy_of_runs / PAIRS.name, "--out", copy_of_runs / "half-way" / name)
     assert result.code == 0, result.err
-    assert_resumed_and_finished(name, moved, call)
+    assert_resumed_and_finished(name, copy_of_runs, call)
 
 
 @IGNORE_OLD_NAMES
 @pytest.mark.medium
-def test_a_run_resumes_with_its_recipe_in_old_names(moved: Path, call: Call) -> None:
-    """The old names are read as the new ones, so the recipe has the settings of the run."""
-    run = moved / "half-way" / "written"
-    result = call("train", moved / PAIRS.name, "--out", run, "--recipe", moved / "half-way" / RECIPE.name)
+def test_a_run_resumes_with_its_recipe_in_old_names(copy_of_runs: Path, call: Call) -> None:
+    """Old names are read as the new names, so the settings of the recipe equal those of the run."""
+    run = copy_of_runs / "half-way" / "written"
+    result = call(
+        "train", copy_of_runs / PAIRS.name, "--out", run, "--recipe", copy_of_runs / "half-way" / RECIPE.name
+    )
     assert result.code == 0, result.err
-    assert_resumed_and_finished("written", moved, call)
+    assert_resumed_and_finished("written", copy_of_runs, call)
 
 
 @IGNORE_OLD_NAMES
 @pytest.mark.parametrize("setting", DIFFERENT_VALUES)
-def test_an_old_name_with_a_different_value_is_refused(setting: str, moved: Path, call: Call) -> None:
-    """If the old name were ignored, the run would resume."""
-    run, recipe = moved / "half-way" / "written", moved / "half-way" / RECIPE.name
-    result = call("train", moved / PAIRS.name, "--out", run, "--recipe", recipe, "--set", setting)
+def test_an_old_name_with_a_different_value_is_refused(setting: str, copy_of_runs: Path, call: Call) -> None:
+    """If the setting were ignored because its name is old, the run would resume."""
+    run, recipe = copy_of_runs / "half-way" / "written", copy_of_runs / "half-way" / RECIPE.name
+    result = call("train", copy_of_runs / PAIRS.name, "--out", run, "--recipe", recipe, "--set", setting)
     assert result.code == 2, result.err
     assert "other settings" in result.err
     assert not (run / "model").exists()
@@ -242,10 +246,10 @@ def test_an_old_name_with_a_different_value_is_refused(setting: str, moved: Path
 
 @IGNORE_OLD_NAMES
 @pytest.mark.medium
-def test_a_recipe_in_old_names_starts_a_new_run(moved: Path, call: Call) -> None:
-    result = call("train", PAIRS, "--out", moved / "new", "--recipe", RECIPE, "--steps", "2")
+def test_a_recipe_in_old_names_starts_a_new_run(copy_of_runs: Path, call: Call) -> None:
+    result = call("train", PAIRS, "--out", copy_of_runs / "new", "--recipe", RECIPE, "--steps", "2")
     assert result.code == 0, result.err
-    assert jumok.load(moved / "new" / "model", engine="torch").translate(["one two."])
+    assert jumok.load(copy_of_runs / "new" / "model", engine="torch").translate(["one two."])
 
 
 # --- stored files ---

@@ -1,4 +1,4 @@
-"""What several tests use: small corpora, models and translators, processes to talk to, files, checks."""
+"""Modules that several test files use: small corpora, models, translators, processes, files and checks."""
 
 import os
 from pathlib import Path

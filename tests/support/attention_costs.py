@@ -1,4 +1,4 @@
-"""For mechanisms of linear cost: the largest tensor of a call, random inputs, a check of gradients."""
+"""Measure the largest tensor of a mechanism, draw random inputs, and check gradients."""
 
 from __future__ import annotations
 
@@ -19,46 +19,52 @@ class LargestTensor(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         if not func.is_view:
-            touched = [leaf for leaf in tree_leaves((args, result)) if isinstance(leaf, torch.Tensor)]
-            self.elements = max([self.elements, *(tensor.numel() for tensor in touched)])
+            tensors = [leaf for leaf in tree_leaves((args, result)) if isinstance(leaf, torch.Tensor)]
+            self.elements = max([self.elements, *(tensor.numel() for tensor in tensors)])
         return result
 
 
 def largest_tensor(mechanism, length, **options):
-    """The size of the largest tensor of self-attention over one sentence, forward and backward."""
+    """Return the number of elements of the largest tensor of self-attention over one sentence.
+
+    The forward pass and the backward pass are measured.
+    """
     states = torch.randn(1, 2, length, 4, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    with LargestTensor() as recorded:
+    with LargestTensor() as largest:
         memory = mechanism.prepare(states, states, torch.ones(1, length, dtype=torch.bool))
         mechanism(states, memory, **options).context.sum().backward()
-    return recorded.elements
+    return largest.elements
 
 
 def largest_step_tensor(mechanism, length):
-    """The size of the largest tensor of one decoding step after `length` positions."""
+    """Return the number of elements of the largest tensor of a decoding step after `length` + 1 positions."""
     states = torch.randn(1, 2, length + 2, 4, generator=torch.Generator().manual_seed(0))
     memory = mechanism.prepare(states[:, :, :length], states[:, :, :length], None)
-    # The first step doubles the capacity of the memory, so the measured step does not.
+    # This step doubles the capacity of the memory, so the measured step below does not.
     memory = mechanism.extend(memory, states[:, :, -2:-1], states[:, :, -2:-1])
     last = states[:, :, -1:]
-    with LargestTensor() as recorded:
+    with LargestTensor() as largest:
         memory = mechanism.extend(memory, last, last)
         mechanism(last, memory, query_offset=length + 1)
-    return recorded.elements
+    return largest.elements
 
 
 def random_inputs(queries, keys, *, seed=0):
-    """Queries, keys and values of three sentences and two heads; the keys of the third are all padding."""
-    random = torch.Generator().manual_seed(seed)
+    """Return random queries, keys and values of three sentences and two heads, and which keys are allowed.
+
+    All keys of the third sentence are padding.
+    """
+    generator = torch.Generator().manual_seed(seed)
     sizes = [(3, 2, queries, 4), (3, 2, keys, 4), (3, 2, keys, 5)]
-    drawn = [torch.randn(size, generator=random, dtype=torch.float64) for size in sizes]
+    tensors = [torch.randn(size, generator=generator, dtype=torch.float64) for size in sizes]
     allowed = padding_mask(torch.tensor([keys, keys - keys // 3, 0]), keys)
     # The first sentence is padded at the start unless it has one key, so its first causal query has no key.
     allowed[0, 0] = keys == 1
-    return *drawn, allowed
+    return *tensors, allowed
 
 
 def check_gradients(mechanism, inputs, **options):
-    """Gradients equal finite differences, and are 0 in the third sentence, whose keys are all padding."""
+    """Assert that gradients equal finite differences, and are 0 in the third sentence of `random_inputs`."""
     query, keys, values, allowed = inputs
 
     def context(query, keys, values):

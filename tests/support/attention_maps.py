@@ -1,4 +1,4 @@
-"""Attention maps from plain numbers."""
+"""Build attention maps from lists of numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def alignment_map(
     target: Sequence[str],
     facts: Mapping[str, str] | None = None,
 ) -> AttentionMap:
-    """Build a map from plain numbers: `weights[j][i]` is how much target word j attends to source word i."""
+    """Build a map in which `weights[j][i]` is the weight from target word j to source word i."""
     matrix = np.asarray(weights, dtype=np.float32)
     attention = AttentionMap("cross", matrix[None, None], tuple(target), tuple(source), dict(facts or {}))
     map_weights(attention)  # refuses weights that do not fit the words

@@ -1,6 +1,6 @@
-"""Calls of the command line: their result, and how to run it as a program.
+"""The result of a call of the command line, and functions that run the command line in a process of its own.
 
-The fixture `call` of tests/cli/conftest.py calls it in this process.
+The fixture `call` of tests/cli/conftest.py runs the command line in the process of the test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Result:
     err: str
 
     def error_of(self, command: str) -> str:
-        """Check that the call ended with an error of this command, in one paragraph, and return it."""
+        """Assert that the call ended with a one-paragraph error of this command. Return the error message."""
         assert self.code == 2, self.err
         assert self.err.startswith(f"jumok {command}: "), self.err
         assert "Traceback" not in self.err
@@ -35,20 +35,24 @@ class Result:
 
 
 class Call(Protocol):
+    """The type of the fixture `call`."""
+
     def __call__(self, *arguments: str | Path, stdin: bytes | None = None) -> Result: ...
 
 
 def program(arguments: Sequence[str | Path]) -> list[str]:
+    """Return the command line that runs `jumok ARGUMENTS`."""
     return [sys.executable, "-c", "from jumok.cli import main; main()", *map(str, arguments)]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    # Buffered, as for users: a closed pipe or a full disk may be noticed only at the end.
+    """Return the environment of the test process with these variables changed."""
+    # Users have buffered output, with which a closed pipe or a full disk may be noticed only at the end.
     return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "", **variables}
 
 
 def spawn(*arguments: str | Path, stdin: bytes = b"", **variables: str) -> subprocess.CompletedProcess[bytes]:
-    """Run `jumok ARGUMENTS` as a program, with these environment variables too."""
+    """Run `jumok ARGUMENTS` in a process of its own, with these environment variables changed."""
     return subprocess.run(
         program(arguments),
         input=stdin,

@@ -39,7 +39,7 @@ class Subject:
 
     @classmethod
     def of(cls, kind: type[Mechanism], dtype: torch.dtype = torch.float64, **options: object) -> Subject:
-        """The subject that is a multi-head attention with this mechanism."""
+        """Return the subject for multi-head attention with this mechanism."""
 
         def make(*, heads: int, causal: bool, dropout: nn.Module | None) -> Attention:
             shape = HeadShape(heads, WIDTH // heads, WIDTH // heads)
@@ -66,24 +66,25 @@ class Case:
     heads: int
     queries: int
     keys: int
-    density: float  # share of (query, key) that the random mask allows
+    density: float  # share of the (query, key) pairs that the random mask allows
     seed: int
 
     def inputs(self, subject: Subject) -> tuple[Tensor, Tensor, Tensor]:
-        """Query states, key states and the mask (batch, 1, query, key)."""
-        random = torch.Generator().manual_seed(self.seed)
-        query = torch.randn(self.batch, self.queries, WIDTH, generator=random).to(subject.dtype)
-        keys = torch.randn(self.batch, self.keys, WIDTH, generator=random).to(subject.dtype)
-        allowed = torch.rand(self.batch, 1, self.queries, self.keys, generator=random) < self.density
+        """Return random query states, key states and a mask (batch, 1, query, key)."""
+        generator = torch.Generator().manual_seed(self.seed)
+        query = torch.randn(self.batch, self.queries, WIDTH, generator=generator).to(subject.dtype)
+        keys = torch.randn(self.batch, self.keys, WIDTH, generator=generator).to(subject.dtype)
+        allowed = torch.rand(self.batch, 1, self.queries, self.keys, generator=generator) < self.density
         return query, keys, allowed
 
     def lengths(self) -> Tensor:
+        """Return random numbers of keys per sentence, for a padding mask."""
         return torch.randint(
             0, self.keys + 1, (self.batch,), generator=torch.Generator().manual_seed(self.seed)
         )
 
 
-# One key and many; more keys than queries and fewer; all, some and none of them allowed.
+# The cases have one key or many, more keys than queries or fewer, and allow all, some or none of the keys.
 CASES = [
     Case(batch=1, heads=1, queries=1, keys=1, density=1.0, seed=0),
     Case(batch=2, heads=2, queries=3, keys=5, density=0.6, seed=1),
@@ -97,9 +98,10 @@ CASES = [
 def prepare_masked(
     subject: Subject, attention: Attention, keys: Tensor, allowed: Tensor
 ) -> tuple[Memory, dict[str, Tensor], Tensor]:
-    """A memory, the mask as an argument of the call, and what they allow together, (batch, 1, query, key).
+    """Return a memory, the arguments with the mask for a call, and a mask of the allowed (query, key) pairs.
 
-    A mechanism that supports no mask per query gets one mask for all queries: padding of the memory.
+    If the mechanism does not support a mask in the call, the memory gets a padding mask for all queries
+    instead. The third value is the mask that then applies: (batch, 1, query, key).
     """
     if subject.supports("mask"):
         return attention.prepare(keys, keys), {"allowed": allowed}, allowed
@@ -108,7 +110,7 @@ def prepare_masked(
 
 
 def assert_refused(call: Callable[[], object], *, alternative: str) -> None:
-    """The call raises an error that names an alternative."""
+    """Assert that the call raises an error that names an alternative."""
     message = "nothing"
     try:
         call()
@@ -118,7 +120,7 @@ def assert_refused(call: Callable[[], object], *, alternative: str) -> None:
 
 
 def shapes(subject: Subject, case: Case) -> None:
-    """Contexts are (batch, query, width); weights have a head axis, or are None unless requested."""
+    """Contexts are (batch, query, width), weights (batch, head, query, key). Unrequested weights are None."""
     attention = subject.attention(case)
     query, keys, _ = case.inputs(subject)
     memory = attention.prepare(keys, keys)
@@ -180,7 +182,7 @@ def masks_broadcast(subject: Subject, case: Case) -> None:
 
 
 def masks_are_bool(subject: Subject, case: Case) -> None:
-    """A mask of numbers is refused: one path would add them to the scores, the other would not."""
+    """A mask of numbers is refused, because only one of the two paths would add the numbers to the scores."""
     if not subject.supports("mask"):
         return
     attention = subject.attention(case)
@@ -218,7 +220,7 @@ def padding_on_the_left(subject: Subject, case: Case) -> None:
 
 
 def sizes_of_zero(subject: Subject, case: Case) -> None:
-    """0 sentences, queries or keys are valid; without keys the context is 0."""
+    """0 sentences, queries or keys are valid. Without keys, the context is 0."""
     for axis in ("batch", "queries", "keys"):
         empty = replace(case, **{axis: 0})
         query, keys, _ = empty.inputs(subject)
@@ -285,12 +287,12 @@ def gradients_agree(subject: Subject, case: Case) -> None:
         attended.context.pow(2).sum().backward()
         gradients.append([leaf.grad for leaf in leaves])
     tolerance = 1e-4 if subject.dtype == torch.float32 else 1e-10
-    for one, other in zip(*gradients, strict=True):
-        torch.testing.assert_close(one, other, atol=tolerance, rtol=tolerance)
+    for without_weights, with_weights in zip(*gradients, strict=True):
+        torch.testing.assert_close(without_weights, with_weights, atol=tolerance, rtol=tolerance)
 
 
 def attend_self_is_prepare_and_call(subject: Subject, case: Case) -> None:
-    """`attend_self` is prepare and call on the same states."""
+    """`attend_self` gives the same result as `prepare` and a call with the same states."""
     _, keys, _ = case.inputs(subject)
     allowed_keys = padding_mask(case.lengths(), case.keys)
     for causal in {False, subject.supports("causal")}:
@@ -327,7 +329,7 @@ def steps_equal_the_full_pass(subject: Subject, case: Case) -> None:
 
 
 def module_attributes(attention: Attention) -> list[dict[str, tuple[int, int]]]:
-    """The attributes of each module: identity and size of every object."""
+    """Return the name, identity and length of every attribute of each module."""
     return [
         {
             name: (id(value), len(value) if hasattr(value, "__len__") else 0)
@@ -338,7 +340,7 @@ def module_attributes(attention: Attention) -> list[dict[str, tuple[int, int]]]:
 
 
 def nothing_is_stored(subject: Subject, case: Case) -> None:
-    """A call does not change the module, so that two decodings may be interleaved."""
+    """A call does not change the module. Otherwise two decodings could not be interleaved."""
     attention = subject.attention(case, causal=subject.supports("causal"))
     query, keys, allowed = case.inputs(subject)
     before = module_attributes(attention)
@@ -356,7 +358,7 @@ def nothing_is_stored(subject: Subject, case: Case) -> None:
 
 
 def edits(subject: Subject, case: Case) -> None:
-    """The edit gets the weights and the query offset; its result is used and reported."""
+    """An edit gets the weights and the query offset. The edited weights are used and reported."""
     attention = subject.attention(case)
     if not subject.supports("edit"):
         return
@@ -379,16 +381,16 @@ def edits(subject: Subject, case: Case) -> None:
 
 
 def weights_before_dropout(subject: Subject, case: Case) -> None:
-    """Dropout applies to the weights after edits, requested or not; reported weights are without it."""
+    """Dropout applies after edits, even if no weights are requested. Reported weights are without dropout."""
     if not subject.supports("dropout"):
         return
     query, keys, allowed = case.inputs(subject)
     attention = subject.attention(case, dropout=nn.Dropout(1.0))
     memory, mask, _ = prepare_masked(subject, attention, keys, allowed)
-    evaluated = attention(query, memory, **mask, need_weights=True)
+    in_eval_mode = attention(query, memory, **mask, need_weights=True)
     attention.train()
-    trained = attention(query, memory, **mask, need_weights=True)
-    torch.testing.assert_close(trained.weights, evaluated.weights, **subject.tolerance)
+    in_train_mode = attention(query, memory, **mask, need_weights=True)
+    torch.testing.assert_close(in_train_mode.weights, in_eval_mode.weights, **subject.tolerance)
     calls = [{}, {"need_weights": True}]
     calls += [{"edit": lambda weights, _: torch.ones_like(weights)}] if subject.supports("edit") else []
     for call in calls:
@@ -396,30 +398,30 @@ def weights_before_dropout(subject: Subject, case: Case) -> None:
 
 
 def beams_share_a_memory(subject: Subject, case: Case) -> None:
-    """Rows that share one memory get the same result as with a copy per row, in any order."""
+    """Rows that share one memory get the same result as rows with a copy each, in any order of the rows."""
     attention = subject.attention(case)
     query, keys, _ = case.inputs(subject)
     memory = attention.prepare(keys, keys, padding_mask(case.lengths(), case.keys))
-    random = torch.Generator().manual_seed(case.seed)
-    regular = torch.arange(case.batch).repeat_interleave(2)
-    for rows in (regular, torch.randint(0, case.batch, (case.batch + 2,), generator=random)):
+    generator = torch.Generator().manual_seed(case.seed)
+    two_rows_each = torch.arange(case.batch).repeat_interleave(2)
+    for rows in (two_rows_each, torch.randint(0, case.batch, (case.batch + 2,), generator=generator)):
         states = query[rows] + torch.arange(len(rows), dtype=subject.dtype)[:, None, None]
-        shared = memory.with_beams(group_rows(rows, case.batch))
-        copied = attention(states, memory.select(rows), need_weights=True)
+        shared_memory = memory.with_beams(group_rows(rows, case.batch))
+        with_copies = attention(states, memory.select(rows), need_weights=True)
         for need_weights in (False, True):
-            together = attention(states, shared, need_weights=need_weights)
-            torch.testing.assert_close(together.context, copied.context, **subject.tolerance)
-        torch.testing.assert_close(together.weights, copied.weights, **subject.tolerance)
+            with_shared = attention(states, shared_memory, need_weights=need_weights)
+            torch.testing.assert_close(with_shared.context, with_copies.context, **subject.tolerance)
+        torch.testing.assert_close(with_shared.weights, with_copies.weights, **subject.tolerance)
         if not subject.supports("mask"):
             continue
-        allowed = torch.rand(len(rows), 1, case.queries, case.keys, generator=random) < case.density
-        masked = attention(states, shared, allowed=allowed)
+        allowed = torch.rand(len(rows), 1, case.queries, case.keys, generator=generator) < case.density
+        masked = attention(states, shared_memory, allowed=allowed)
         expected = attention(states, memory.select(rows), allowed=allowed)
         torch.testing.assert_close(masked.context, expected.context, **subject.tolerance)
 
 
 def bias_is_added(subject: Subject, case: Case) -> None:
-    """A bias that is the same for every key changes nothing; a very low bias removes a key."""
+    """A bias that is the same for every key changes nothing. A very low bias acts like a mask."""
     if not subject.supports("bias"):
         return
     attention = subject.attention(case)
@@ -439,7 +441,7 @@ def bias_is_added(subject: Subject, case: Case) -> None:
 
 
 def bias_of_minus_infinity_masks(subject: Subject, case: Case) -> None:
-    """-∞ in the bias acts like a mask, also along a whole row: weight 0, context 0, never NaN."""
+    """A bias of -∞ acts like a mask. If it masks all keys, the context is 0 and gradients are finite."""
     if not subject.supports("bias"):
         return
     attention = subject.attention(case)
@@ -460,7 +462,7 @@ def unsupported_calls_are_refused(subject: Subject, case: Case) -> None:
     attention = subject.attention(case)
     query, keys, allowed = case.inputs(subject)
     memory = attention.prepare(keys, keys)
-    call_that_needs = {
+    calls = {
         "causal": lambda: subject.attention(case, causal=True),
         "dropout": lambda: subject.attention(case, dropout=nn.Dropout(0.5)),
         "incremental": lambda: attention.extend(memory, keys, keys),
@@ -469,7 +471,7 @@ def unsupported_calls_are_refused(subject: Subject, case: Case) -> None:
         "edit": lambda: attention(query, memory, edit=lambda weights, _: weights),
         "weights": lambda: attention(query, memory, need_weights=True),
     }
-    for need, call in call_that_needs.items():
+    for need, call in calls.items():
         if not subject.supports(need):
             assert_refused(call, alternative='"scaled-dot"')
 

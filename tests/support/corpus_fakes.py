@@ -1,4 +1,4 @@
-"""Fake tokenizers (one token per word, or per character of a word that sampling splits), and pairs."""
+"""Fake tokenizers, for which a word is a token, and sentence pairs with given numbers of words."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NUM_SPECIAL_TOKENS = 4
 
 @dataclass(frozen=True)
 class FakeTokenizer:
-    """A word is a token; sampling splits some words into characters.
+    """A tokenizer for which a word is a token. Sampling splits some words into characters.
 
-    The id is the sum of the code points modulo the vocabulary size, so two words may have the same id.
+    The id follows from the sum of the code points and the vocabulary size, so two words may have the same id.
     """
 
     vocab_size: int = 1000
@@ -50,7 +50,7 @@ class FakeTokenizerPair:
 
 
 def pairs_of_lengths(lengths: Sequence[tuple[int, int]]) -> list[Pair]:
-    """Return pairs with these numbers of words; the first word is different in each."""
+    """Return one pair per item of `lengths`, with these numbers of words. The first words of pairs differ."""
     return [
         Pair(_sentence(index, source), _sentence(index + 5, target))
         for index, (source, target) in enumerate(lengths)

@@ -1,4 +1,4 @@
-"""A minimal language: a cyclic alphabet, in which every symbol follows from its neighbours."""
+"""A minimal language: each sentence is a part of an endlessly repeated alphabet of twelve symbols."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SMALL: dict[str, Any] = {
 
 
 def cycles() -> list[str]:
-    """All sentences of the language, one per first symbol and length, in random order."""
+    """Return all sentences of the language, one per first symbol and length, in random order."""
     texts = [
         " ".join(SYMBOLS[(first + position) % len(SYMBOLS)] for position in range(length))
         for first in range(len(SYMBOLS))
@@ -37,12 +37,12 @@ def cycles() -> list[str]:
 
 
 def entropy_per_sentence() -> float:
-    """The lowest possible loss, in nats: only the first symbol and the length cannot be predicted."""
+    """Return the lowest possible loss in nats. Only the first symbol and the length cannot be predicted."""
     return math.log(len(SYMBOLS)) + math.log(MAX_LENGTH - MIN_LENGTH + 1)
 
 
 def write_cycles(folder: Path, *, num_test: int = 40) -> tuple[Path, Path]:
-    """Write a training text and a test text; return their paths."""
+    """Write a training text and a test text. Return the two paths in this order."""
     texts = cycles()
     paths = folder / "text.txt", folder / "test.txt"
     for path, lines in zip(paths, (texts[num_test:], texts[:num_test]), strict=True):

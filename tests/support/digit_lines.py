@@ -1,4 +1,7 @@
-"""Digits in English and German words: a minimal corpus, its files, and the settings of a tiny model."""
+"""Lines of a minimal corpus, digits in English and German words, and a model that is too small to learn it.
+
+`support.digits` has the same task as `Pair` objects, and a model that learns the task.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
 ENGLISH = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 GERMAN = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
-# Too small to learn anything: most tests do not depend on the quality of a model.
+# A model that is too small to learn anything, because most tests do not depend on the quality of a model.
 TINY: dict[str, Any] = {
     "model.width": 16,
     "model.feed_forward": 16,
@@ -28,7 +31,7 @@ TINY: dict[str, Any] = {
 
 
 def digit_lines(count: int, seed: int = 1) -> list[tuple[str, str, str]]:
-    """Return (source, target, alignment) with distinct sources."""
+    """Return `count` triples (source, target, alignment) with distinct sources."""
     generator = random.Random(seed)
     lines: dict[str, tuple[str, str, str]] = {}
     while len(lines) < count:

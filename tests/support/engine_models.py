@@ -103,15 +103,19 @@ def sentences(count: int, seed: int = 1) -> list[str]:
 @functools.cache
 def tokenizers(kind: str = "unigram", *, byte_fallback: bool = True, shared: bool = True) -> TokenizerPair:
     settings = TextSettings(kind=kind, byte_fallback=byte_fallback)  # type: ignore[arg-type]
-    tagged = [f"<polite> {line}" if i % 3 else line for i, line in enumerate(sentences(400))]
-    source = train_tokenizer(tagged, settings, vocab_size=340 if byte_fallback else 90)
+    lines = [f"<polite> {line}" if i % 3 else line for i, line in enumerate(sentences(400))]
+    source = train_tokenizer(lines, settings, vocab_size=340 if byte_fallback else 90)
     target = source if shared else train_tokenizer(sentences(300, seed=2), settings, vocab_size=320)
     return TokenizerPair(source, target, shared=shared)
 
 
 @functools.cache
 def translator(name: str) -> Translator:
-    """Return a random translator; its attention is not saturated, so that rounding decides no tie."""
+    """Return a translator with random weights.
+
+    The weights are so small that attention is not saturated. Saturated attention could make hypotheses
+    equally good, and then rounding would decide between them.
+    """
     torch.manual_seed(7)
     pair = tokenizers(shared=name != "relative-bias")
     model: Any = build_for_tokenizers(MODELS[name], pair)

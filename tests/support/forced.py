@@ -28,8 +28,9 @@ def forced_log_probs(
 
         log p(y | x) = Σₜ log p(yₜ | y₁ … yₜ₋₁, x)
 
-    so that `forced_log_probs(…).sum(1)` is the `log_prob` of a hypothesis. Positions after `</s>` are 0.
-    With `score_end` False, `</s>` is 0 too, as in a hypothesis that was cut at its maximum length.
+    The sum over a row, `forced_log_probs(…).sum(1)`, is the `log_prob` of a hypothesis. Positions after
+    `</s>` are 0. If `score_end` is False, the position of `</s>` is 0 as well, as in a hypothesis that was
+    cut at its maximum length.
     """
     if len(targets) != len(batch):
         raise DataError(
@@ -52,7 +53,7 @@ def forced_log_probs(
 
 
 def _pad_targets(targets: Sequence[Sequence[int]], *, score_end: bool) -> tuple[Tensor, Tensor]:
-    """Return the targets with `</s>`, padded, and which positions are scored: (batch, step) each."""
+    """Return the padded targets with `</s>` and a mask of the scored positions, both (batch, step)."""
     steps = max(len(target) for target in targets) + 1
     rows = [[*target, END, *[PAD] * (steps - len(target) - 1)] for target in targets]
     lengths = torch.tensor([len(target) + score_end for target in targets])

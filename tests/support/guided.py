@@ -1,6 +1,6 @@
-"""Generate the pair of a given English sentence.
+"""Find the sentence pair of the English-Korean grammar that has a given English sentence.
 
-The sentence is not parsed: the grammar generates sentences from its words until one equals it.
+The sentence is not parsed. The grammar generates sentences from its words until one of them equals it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_ATTEMPTS = 6000
 class GuidedScene(Scene):
     """A scene whose lexical choices are restricted to the words of a sentence, `mentioned`.
 
-    `fitting` caches the options that fit, by the id of the sequence of options.
+    `fitting` caches the options that fit. Its keys are the `id()` of the sequences of options.
     """
 
     __slots__ = ("fitting", "mentioned")
@@ -39,7 +39,7 @@ class GuidedScene(Scene):
         self.fitting = fitting
 
     def pick(self, options: Sequence[Choice]) -> Choice:
-        if len(options) < _MIN_CACHED:  # short sequences may be temporary, and their ids reused
+        if len(options) < _MIN_CACHED:  # a short sequence may be temporary, and Python may reuse its id
             return super().pick(_fitting_options(options, self.mentioned))
         if id(options) not in self.fitting:
             self.fitting[id(options)] = list(_fitting_options(options, self.mentioned))
@@ -74,7 +74,7 @@ def _fits(option: object, mentioned: set[str]) -> bool:
 
 
 def generate_source(pattern: str, source: str) -> Pair | None:
-    """Return the pair of a pattern with this source, or None."""
+    """Return the pair that the pattern builds with this source, or None if it was not found."""
     polite = source.startswith("<polite> ")
     english = source.removeprefix("<polite> ")
     mentioned = {word.lower() for word in split_words(english)}

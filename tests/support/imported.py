@@ -1,4 +1,4 @@
-"""What the tests of imports share: the import of a package, and comparisons with its toolkit's numbers."""
+"""Import a package, and compare the imported model with the numbers of the toolkit that made the package."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_TOKENS = 30  # the same as in tests/interop/foreign_toolkits.py
 
 
 def learned_positions_model(folder: Path, *, max_positions: int = 40) -> Path:
-    """A pre-norm model with learned positions, which jumok exports as Blenderbot; its weights are random."""
+    """Write a pre-norm model with learned positions and random weights, which jumok exports as Blenderbot."""
     stored = read_stored_model(MODELS / "transformer")
     settings = {"model.positions": "learned", "model.max_positions": max_positions, "model.norm": "pre"}
     settings |= {"training.max_sentence_tokens": 20, "search.max_length_ratio": 1.0}
@@ -47,7 +47,7 @@ def load_imported(package: Path, out: Path, **choices: str) -> jumok.Translator:
 
 
 def logits(translator: jumok.Translator, source: str, target: str) -> torch.Tensor:
-    """The scores before the softmax of every step, teacher forced: (target tokens + 1, vocabulary)."""
+    """Return the teacher-forced scores before the softmax of every step: (target tokens + 1, vocabulary)."""
     tokenizers = translator.tokenizers
     batch = padded_batch([tokenizers.source.encode(source)], [tokenizers.target.encode(target)])
     with torch.inference_mode():
@@ -55,31 +55,35 @@ def logits(translator: jumok.Translator, source: str, target: str) -> torch.Tens
 
 
 def token_ids(translator: jumok.Translator, names: list[str]) -> list[int]:
-    """The ids of these tokens. `<s>` is the last of that name: an imported model's own, an ordinary token."""
+    """Return the ids of these tokens.
+
+    An imported model can have two tokens with the name `<s>`. The id of the last one is returned. It is the
+    foreign model's own `<s>`, and an ordinary token for jumok.
+    """
     tokenizer = translator.tokenizers.target
     ids = {name: id_ for id_, name in enumerate(tokenizer.tokens(range(tokenizer.vocab_size)))}
     return [ids[name] for name in names]
 
 
 def search(translator: jumok.Translator, texts: list[str], **options: Any) -> list[list[str]]:
-    """The tokens of the best hypothesis of each text."""
+    """Return the tokens of the best hypothesis of each text."""
     plan = SearchPlan(max_length_ratio=1e-9, extra_tokens=MAX_TOKENS, min_length=0, **options)
     sources = translator.tokenizers.source.encode_batch(texts)
-    found: dict[int, list[str]] = {}
+    best_tokens: dict[int, list[str]] = {}
     for group, hypotheses in TorchEngine(translator.model).search(sources, plan, prefixes=[[]] * len(texts)):
         for index, (best, *_) in zip(group, hypotheses, strict=True):
-            found[index] = translator.tokenizers.target.tokens(best.ids)
-    return [found[index] for index in range(len(texts))]
+            best_tokens[index] = translator.tokenizers.target.tokens(best.ids)
+    return [best_tokens[index] for index in range(len(texts))]
 
 
 def check_against_transformers(translator: jumok.Translator, answers: dict[str, Any]) -> None:
-    """Tokens, logits and translations are those of transformers."""
+    """Assert that tokens, logits and translations equal those of the package transformers."""
     tokenizer = translator.tokenizers.source
     assert [tokenizer.tokens(ids) for ids in tokenizer.encode_batch(answers["texts"])] == answers["tokens"]
     columns = token_ids(translator, answers["columns"])
     for source, target, expected in answers["logits"]:
-        found = logits(translator, source, target)[:, columns]
-        assert (found - torch.tensor(expected)).abs().max() < 1e-5
+        actual = logits(translator, source, target)[:, columns]
+        assert (actual - torch.tensor(expected)).abs().max() < 1e-5
     count = len(answers["greedy"])
     assert search(translator, answers["texts"][:count], beam=1) == answers["greedy"]
     assert search(translator, answers["texts"][:count], beam=4, patience_factor=1.0) == answers["beam"]
@@ -88,13 +92,13 @@ def check_against_transformers(translator: jumok.Translator, answers: dict[str, 
 def largest_score_difference(
     translator: jumok.Translator, answers: dict[str, Any], *, tokenized: bool
 ) -> float:
-    """The largest difference of a token's log-probability from Marian's.
+    """Return the largest difference between the log-probabilities that jumok and Marian give to a token.
 
-    `tokenized`: Marian's translations are tokens with spaces between them. Otherwise they are plain text,
-    which Marian split itself, and a translation is compared only if jumok splits it into as many tokens as
-    Marian scored. More than half of the translations must be compared.
+    If `tokenized`, Marian's translations in `answers` are tokens with spaces between them. Otherwise the
+    translations are plain text, which Marian tokenized for its scores. Such a translation is compared only if
+    jumok splits it into as many tokens as Marian scored. More than half of the translations must be compared.
     """
-    largest, compared = 0.0, 0
+    largest, num_compared = 0.0, 0
     tokenizers = translator.tokenizers
     for source, translation, scores in answers["translations"]:
         if tokenized:
@@ -106,9 +110,9 @@ def largest_score_difference(
         batch = padded_batch([tokenizers.source.encode(source)], [target])
         with torch.inference_mode():
             log_probs = translator.model.output.log_probs(translator.model(batch))[0]
-        found = log_probs.gather(1, torch.tensor([*target, END])[:, None])[:, 0]
-        found = found[: len(scores)]  # without `</s>` if the translation was cut
-        largest = max(largest, float((found - torch.tensor(scores)).abs().max()))
-        compared += 1
-    assert compared > len(answers["translations"]) / 2
+        own_scores = log_probs.gather(1, torch.tensor([*target, END])[:, None])[:, 0]
+        own_scores = own_scores[: len(scores)]  # without `</s>` if the translation was cut
+        largest = max(largest, float((own_scores - torch.tensor(scores)).abs().max()))
+        num_compared += 1
+    assert num_compared > len(answers["translations"]) / 2
     return largest

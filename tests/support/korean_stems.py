@@ -1,4 +1,4 @@
-"""The stems of the English-Korean grammar whose forms are compared with those of Kiwi (`kiwi_forms.json`)."""
+"""The stems of the English-Korean grammar whose forms are compared with forms by Kiwi, `kiwi_forms.json`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Firefox, driven by its own protocol, Marionette: playwright drives only a Firefox of its own.
+"""Control Firefox with its protocol Marionette. Playwright can control only its own build of Firefox.
 
-Messages are JSON arrays with their length in front: [0, id, command, arguments] and [1, id, error, result].
+A message is its length, a colon and a JSON array: [0, id, command, arguments] or [1, id, error, result].
 https://firefox-source-docs.mozilla.org/testing/marionette/Protocol.html
 """
 
@@ -19,7 +19,7 @@ TIMEOUT_SECONDS = 60
 
 
 class Firefox:
-    """A headless Firefox with an empty profile and no way into the network."""
+    """A headless Firefox with an empty profile and without access to the network."""
 
     def __init__(self, profile: Path) -> None:
         with socket.socket() as probe:
@@ -27,7 +27,7 @@ class Firefox:
             port = probe.getsockname()[1]
         preferences = {
             "marionette.port": port,
-            "network.proxy.type": 1,  # all requests go to a proxy that is not there
+            "network.proxy.type": 1,  # all requests go to a proxy that does not exist
             "network.proxy.http": "127.0.0.1",
             "network.proxy.http_port": 9,
             "network.proxy.ssl": "127.0.0.1",
@@ -59,11 +59,11 @@ class Firefox:
         self._send("WebDriver:Navigate", {"url": address})
 
     def run(self, script: str, arguments: list[Any] | None = None) -> Any:
-        """Return what the body of a function returns in the page."""
+        """Run `script` as the body of a function in the page, and return the result of the function."""
         return self._send("WebDriver:ExecuteScript", {"script": script, "args": arguments or []})["value"]
 
     def call(self, function: str, argument: Any) -> Any:
-        """Return what an asynchronous function returns in the page, or its error as text."""
+        """Call an asynchronous JavaScript function in the page. Return its result, or its error as text."""
         script = (
             "const [argument, done] = arguments; "
             f"({function})(argument).then(done, (error) => done(String(error)))"

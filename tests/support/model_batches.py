@@ -11,12 +11,14 @@ VOCAB_SIZE = 40
 
 
 def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the padded rows as one tensor, and the lengths of the rows."""
     lengths = torch.tensor([len(row) for row in rows])
     max_length = int(lengths.max())
     return torch.tensor([row + [PAD] * (max_length - len(row)) for row in rows]), lengths
 
 
 def make_batch(sources: list[list[int]], targets: list[list[int]]) -> Batch:
+    """Return a batch of these token ids, with `<s>` and `</s>` added."""
     source, source_lengths = padded([[*row, END] for row in sources])
     target, target_lengths = padded([[BEGIN, *row, END] for row in targets])
     return Batch(source, source_lengths, target, target_lengths)
@@ -29,16 +31,16 @@ ONLY_SOURCE = Batch(BATCH.source, BATCH.source_lengths)
 
 
 def check_independent_of_batch(model, *, atol: float) -> None:
-    """Padding and the other sentences of a batch do not change a sentence's states."""
-    together = model(BATCH)
-    assert together.shape == (3, BATCH.target.shape[1] - 1, model.output.weight.shape[1])
+    """Assert that padding and the other sentences of a batch do not change the output for a sentence."""
+    in_batch = model(BATCH)
+    assert in_batch.shape == (3, BATCH.target.shape[1] - 1, model.output.weight.shape[1])
     for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
         alone = model(make_batch([source], [target]))[0]
-        torch.testing.assert_close(together[row, : len(alone)], alone, atol=atol, rtol=0)
+        torch.testing.assert_close(in_batch[row, : len(alone)], alone, atol=atol, rtol=0)
 
 
 def check_steps(model, *, atol: float) -> None:
-    """Decoding step by step gives the log-probabilities of the teacher-forced pass."""
+    """Assert that step-by-step decoding gives the log-probabilities of the teacher-forced pass."""
     with torch.inference_mode():
         expected = model.output.log_probs(model(BATCH))
         state = model.begin(ONLY_SOURCE)
@@ -51,8 +53,8 @@ def check_steps(model, *, atol: float) -> None:
 
 
 def check_reordered_rows(model, *, atol: float) -> None:
-    """After rows were repeated, mixed and dropped, every row continues its own history."""
-    random = torch.Generator().manual_seed(4)
+    """Assert that every row continues its own history after rows were repeated, reordered and dropped."""
+    generator = torch.Generator().manual_seed(4)
     sentence_of_row, history = torch.arange(3), torch.full((3, 1), BEGIN)
     with torch.inference_mode():
         state = model.begin(ONLY_SOURCE)
@@ -61,12 +63,13 @@ def check_reordered_rows(model, *, atol: float) -> None:
             rows = torch.tensor(order)
             state = model.reorder(state, rows)
             sentence_of_row, history = sentence_of_row[rows], history[rows]
-            added = torch.randint(4, VOCAB_SIZE, (len(rows), 1), generator=random)
-            history = torch.cat([history, added], dim=1)
+            next_tokens = torch.randint(4, VOCAB_SIZE, (len(rows), 1), generator=generator)
+            history = torch.cat([history, next_tokens], dim=1)
         log_probs, _ = model.step(state, history[:, -1])
         for row, (index, tokens) in enumerate(zip(sentence_of_row.tolist(), history.tolist(), strict=True)):
-            forced = make_batch([SOURCES[index]], [[*tokens[1:], 4]])  # any token after the compared step
-            expected = model.output.log_probs(model(forced)[0, len(tokens) - 1])
+            # The last token, 4, is arbitrary, because it follows the compared step.
+            batch = make_batch([SOURCES[index]], [[*tokens[1:], 4]])
+            expected = model.output.log_probs(model(batch)[0, len(tokens) - 1])
             torch.testing.assert_close(log_probs.values[row], expected, atol=atol, rtol=0)
 
 

@@ -1,9 +1,9 @@
-"""What a new user tried, as a table: the command, the exit code, and what the answer must say.
+"""The commands that a new user tried, as tables with the exit code and the texts of the output.
 
-The numbers are those of a review with 156 attempts; 0 is an attempt that was added later. Every number is
-in one of the tables below: ATTEMPTS are called in this process, SHELL lines are run by a shell, and COVERED
-names the tests that make the other attempts. `test_cli_newcomer.py` runs ATTEMPTS and SHELL, and checks that
-the tests that COVERED and FAULTS name exist.
+A review made 156 attempts, and the numbers below are those of the review. The number 0 stands for attempts
+that were added later. Every attempt is in one of three tables. `test_cli_newcomer.py` calls the commands in
+ATTEMPTS in its own process, and runs the lines in SHELL_ATTEMPTS in a shell. TEST_OF_ATTEMPT has the names of
+the tests that make the other attempts. TEST_OF_FAULT has the test of each fault that the review found.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ from support.digit_lines import TINY, digit_lines
 
 
 class Attempt(NamedTuple):
-    number: int  # in the review; 0: added later
-    command: str  # after `jumok`; MODEL, RECURRENT, RUN, DAMAGED:… and the names in FILES stand for paths
-    code: int
-    says: tuple[str, ...] = ()
-    never: tuple[str, ...] = ()  # what it must not say
+    """A command that is called in the process of the tests."""
+
+    number: int  # in the review, or 0 if the attempt was added later
+    command: str  # the arguments of `jumok`; MODEL, RECURRENT, RUN and DAMAGED:… are replaced by paths
+    code: int  # the exit code
+    expected_texts: tuple[str, ...] = ()  # texts that the output must contain
+    forbidden_texts: tuple[str, ...] = ()  # texts that the output must not contain
     stdin: bytes = b""
     slow: bool = False
 
 
 class ShellAttempt(NamedTuple):
+    """A line that is run by a shell."""
+
     number: int
-    line: str  # MODEL and KOREAN (a model) stand for paths; "$?" is the exit code of jumok in a pipe
-    says: tuple[str, ...]
-    code: int = 0
+    line: str  # MODEL and KOREAN are replaced by the paths of two models; "$?" is the exit code of jumok
+    expected_texts: tuple[str, ...]  # texts that the output must contain
+    code: int = 0  # the exit code of the shell
 
 
 PAIRS = [(f"I go {number} times.", f"나는 {number}번 간다.") for number in range(400)]
@@ -38,9 +42,9 @@ def tsv(pairs: list[tuple[str, str]], encoding: str = "utf-8") -> bytes:
     return "".join(f"{source}\t{target}\n" for source, target in pairs).encode(encoding)
 
 
-GOOD = tsv(PAIRS)
+VALID_TSV = tsv(PAIRS)
 FILES: dict[str, bytes] = {
-    "small.tsv": b"en\tko\n" + GOOD,
+    "small.tsv": b"en\tko\n" + VALID_TSV,
     "empty.tsv": b"",
     "nl.tsv": b"\n\n\n",
     "bin.tsv": bytes(range(256)) * 8,
@@ -48,28 +52,28 @@ FILES: dict[str, bytes] = {
     "utf16.tsv": tsv(PAIRS, "utf-16"),
     "utf16le_nobom.tsv": tsv(PAIRS, "utf-16-le"),
     "cp949.tsv": tsv(PAIRS, "cp949"),
-    "mojibake.tsv": GOOD.decode().encode("cp949").decode("latin1").encode(),
-    "bom.tsv": b"\xef\xbb\xbf" + GOOD,
-    "nul.tsv": GOOD + b"a\0b\tc\n",
-    "mixed.tsv": GOOD + tsv([("bad", "나쁜 줄")], "cp949"),
+    "mojibake.tsv": VALID_TSV.decode().encode("cp949").decode("latin1").encode(),
+    "bom.tsv": b"\xef\xbb\xbf" + VALID_TSV,
+    "nul.tsv": VALID_TSV + b"a\0b\tc\n",
+    "mixed.tsv": VALID_TSV + tsv([("bad", "나쁜 줄")], "cp949"),
     "ten.tsv": tsv(PAIRS[:10]),
     "nine.tsv": tsv(PAIRS[:9]),
     "same.tsv": tsv([(source, source) for source, _ in PAIRS]),
     "dup.tsv": tsv(PAIRS[:1] * 500),
-    "cr.tsv": GOOD.replace(b"\n", b"\r"),
-    "crlf.tsv": GOOD.replace(b"\n", b"\r\n"),
+    "cr.tsv": VALID_TSV.replace(b"\n", b"\r"),
+    "crlf.tsv": VALID_TSV.replace(b"\n", b"\r\n"),
     "bad.jsonl": b'{"en":"hi", "ko": oh}\n',
     "arr.jsonl": b'["hi","an"]\n',
     "num.jsonl": b'{"en":1,"ko":2}\n',
     "null.jsonl": b'{"en":null,"ko":"x"}\n',
     "unclosed.csv": b'en,ko\n"never closed,b\n' + b"c,d\n" * 20,
-    "semicolon.csv": GOOD.replace(b"\t", b";"),
+    "semicolon.csv": VALID_TSV.replace(b"\t", b";"),
     "wide.csv": b"id,en,ko,author,date,note\n" + "".join(
         f"{n},{a},{b},Kim,2026-01-01,\n" for n, (a, b) in enumerate(PAIRS)
     ).encode(),
-    "trunc.tsv.gz": gzip.compress(GOOD)[:-20],
-    "ok.tsv.gz": gzip.compress(GOOD),
-    "fake.tsv.gz": GOOD,
+    "trunc.tsv.gz": gzip.compress(VALID_TSV)[:-20],
+    "ok.tsv.gz": gzip.compress(VALID_TSV),
+    "fake.tsv.gz": VALID_TSV,
     "doc.docx": b"PK\x03\x04\x14\0\x06\0[Content_Types].xml word/document.xml\xff",
     "page.html": b"<!DOCTYPE html><html><body>Hello.</body></html>\n",
     "swapped.en-ko.tsv": tsv([(target, source) for source, target in PAIRS]),
@@ -82,8 +86,8 @@ FILES: dict[str, bytes] = {
         + "</body></tmx>"
     ).encode(),
     "sentences.txt": b"one\ntwo\n",
-    "big.tsv": GOOD + ("word " * 50_000 + "\t" + "단어 " * 50_000 + "\n").encode(),
-    "bigtok.tsv": GOOD + ("a" * 90_000 + "\t" + "가" * 90_000 + "\n").encode(),
+    "big.tsv": VALID_TSV + ("word " * 50_000 + "\t" + "단어 " * 50_000 + "\n").encode(),
+    "bigtok.tsv": VALID_TSV + ("a" * 90_000 + "\t" + "가" * 90_000 + "\n").encode(),
     "emoji.tsv": tsv([(f"I am {n} \U0001f600.", f"나는 {n} \U0001f44d\U0001f3fd.") for n in range(100)]),
     "tags.tsv": tsv([(f"<b>{n}</b>", f"<b>{n}</b>") for n in range(10)]),
     "surrogate.jsonl": b'{"en": "a\\ud800", "ko": "b"}\n' * 30,
@@ -102,7 +106,7 @@ FILES: dict[str, bytes] = {
 }  # fmt: skip
 
 TINY_OPTIONS = " ".join(f"--set {name}={value}" for name, value in TINY.items())
-# Advice that must not be given: every file is valid Latin-1, also one in another encoding.
+# Advice that must not be given, because every file can be read as Latin-1, even if its encoding is another.
 LATIN1 = ("latin1 -t", "-f latin1")
 CHECKS = [
     Attempt(1, "check empty.tsv", 2, ("holds no sentence pairs",)),
@@ -263,7 +267,7 @@ TRANSLATING = [
     Attempt(132, "evaluate MODEL cp949.tsv", 2, ("add --encoding cp949",), LATIN1),
     Attempt(149, "translate MODEL", 0, ("line 1: ", "not written in the script of English"),
             stdin="하나 둘\n".encode()),
-    # Tried later: encodings, tables, compressed files, arguments in another order.
+    # Attempts that were added later: encodings, tables, compressed files, arguments in another order.
     Attempt(0, "translate MODEL -", 0, stdin=b"one\n"),
     Attempt(0, "translate small.tsv MODEL", 2, ("The model comes first: jumok translate ",)),
     Attempt(0, "translate MODEL lines.txt.gz", 0),
@@ -295,7 +299,7 @@ TRANSLATING = [
 ATTEMPTS = [*CHECKS, *TRAINING, *TRANSLATING]
 
 
-SHELL = [
+SHELL_ATTEMPTS = [
     ShellAttempt(47, "echo one | jumok translate MODEL > /dev/full", ("disk is full",), 2),
     ShellAttempt(48, '(jumok train --help; echo "exit $?" >&2) | head -1', ("exit ", "Usage: jumok train")),
     ShellAttempt(49, '(jumok corpus english-korean; echo "exit $?" >&2) | head -1', ("exit ", "en ko")),
@@ -323,65 +327,72 @@ SHELL = [
     ShellAttempt(58, "COLUMNS=20 jumok train --help", ("Usage: jumok train",)),
 ]  # fmt: skip
 
-# Attempts for which a row of a table is not enough, with the test that makes each.
-COVERED: dict[int, str] = {
+# Number of an attempt for which a row of a table is not enough → the test that makes this attempt.
+TEST_OF_ATTEMPT: dict[int, str] = {
     43: "tests/cli/test_cli_newcomer.py::test_no_sentence_of_a_line_is_lost",
     45: "tests/cli/test_cli_translate.py::test_a_closed_pipe_is_not_an_error_of_a_translation",
-    46: "tests/cli/test_cli_streams.py::test_translating_with_closed_streams",
+    46: "tests/cli/test_cli_streams.py::test_closed_streams_are_errors_of_a_translation",
     62: "tests/cli/test_cli_look_info.py::test_look_refuses_to_draw_a_sentence_that_is_translated_in_parts",
-    68: "tests/cli/test_cli_newcomer.py::test_a_sentence_as_an_argument_is_to_be_piped",
-    86: "tests/cli/test_cli_newcomer.py::test_training_from_standard_input_with_several_limits",
-    95: "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_has",
-    100: "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000",
+    68: "tests/cli/test_cli_newcomer.py::test_the_error_for_a_sentence_as_an_argument_says_how_to_pipe_it",
+    86: "tests/cli/test_cli_newcomer.py::test_training_ends_at_the_first_of_several_limits",
+    95: "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_allows_is_made_smaller",
+    100: "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000_ends_with_advice_and_no_model",
     134: "tests/cli/test_cli_evaluate.py::test_swapped_sides_are_refused_if_no_file_name_has_a_language",
-    135: "tests/cli/test_cli_train.py::test_a_disk_that_fills_up",
-    136: "tests/cli/test_cli_train.py::test_a_full_disk_from_the_start",
+    135: "tests/cli/test_cli_train.py::test_a_disk_that_becomes_full_leaves_no_incomplete_folder",
+    136: "tests/cli/test_cli_train.py::test_a_disk_that_is_full_from_the_start_is_reported",
     137: "tests/inference/test_engine_loading.py::test_a_cache_that_cannot_be_written_is_reported",
     138: "tests/test_storage.py::test_a_failing_disk_leaves_nothing",  # EROFS, for every file that is written
     139: "tests/test_storage.py::test_write_file_replaces_the_file_or_leaves_it_alone",
     140: "tests/inference/test_engine_loading.py::test_a_cache_that_cannot_be_written_is_reported",
-    141: "tests/cli/test_cli_newcomer.py::test_folders_and_files_of_others",
-    142: "tests/cli/test_cli_newcomer.py::test_folders_and_files_of_others",
-    144: "tests/cli/test_cli_newcomer.py::test_200_000_lines",
+    141: "tests/cli/test_cli_newcomer.py::test_files_and_folders_without_permission_are_named",
+    142: "tests/cli/test_cli_newcomer.py::test_files_and_folders_without_permission_are_named",
+    144: "tests/cli/test_cli_newcomer.py::test_200_000_lines_give_200_000_translations",
     145: "tests/cli/test_cli_newcomer.py::test_no_sentence_of_a_line_is_lost",
     146: "tests/cli/test_cli_newcomer.py::test_no_sentence_of_a_line_is_lost",
     147: "tests/cli/test_cli_newcomer.py::test_no_sentence_of_a_line_is_lost",
-    152: "tests/cli/test_cli_newcomer.py::test_training_from_standard_input_with_several_limits",
+    152: "tests/cli/test_cli_newcomer.py::test_training_ends_at_the_first_of_several_limits",
 }
 
-# The faults of the review, each with the test that would fail if it came back; comments name attempts.
-FAULTS: dict[str, str] = {
+# Name of a fault in the review → the test that would fail if the fault returned. Comments have the numbers of
+# the attempts that show the fault.
+TEST_OF_FAULT: dict[str, str] = {
     "A1": "tests/server/test_same_translation.py::test_every_interface_gives_the_same_translation",
     "A2": "tests/cli/test_cli_evaluate.py::test_a_baseline_of_another_direction_is_refused",
     "A3": "tests/cli/test_cli_shortlist.py::"
-    "test_a_validation_set_of_the_usual_size_is_not_taken_for_held_out_pairs",
-    "A4": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 7, 12, 32, 38, 156
+    "test_pairs_of_a_model_trained_with_valid_are_not_mistaken_for_held_out_pairs",
+    # Attempts 7, 12, 32, 38, 156.
+    "A4": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
     "A5": "tests/evaluation/test_scores.py::test_a_score_does_not_depend_on_installed_packages",
-    "B1": "tests/cli/test_cli_newcomer.py::test_ctrl_c_then_translate_then_finish_then_more",
+    "B1": "tests/cli/test_cli_newcomer.py::"
+    "test_an_interrupted_run_can_translate_be_finished_and_get_more_steps",
     "B2": "tests/training/test_parallel.py::"
     "test_the_faster_number_of_processes_is_measured_explained_and_stored",
-    "B3": "tests/cli/test_cli_newcomer.py::test_the_readme_installs_the_small_pytorch",
-    "B4": "tests/cli/test_cli_newcomer.py::test_training_on_a_translation_memory",
-    "B5": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 2, 14, 15, 20, swapped.en-ko.tsv
+    "B3": "tests/cli/test_cli_newcomer.py::test_the_readme_installs_the_build_of_pytorch_for_cpus_first",
+    "B4": "tests/cli/test_cli_newcomer.py::test_a_translation_memory_is_trained_on",
+    # Attempts 2, 14, 15, 20 and `check swapped.en-ko.tsv`.
+    "B5": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
     "B6": "tests/server/test_serve_workers.py::"
     "test_a_port_that_another_server_took_while_it_loads_is_reported_at_once",
     "B7": "tests/cli/test_cli_display.py::test_a_narrow_terminal_shows_the_bar_and_fewer_facts",
-    "B8": "tests/cli/test_cli_translate.py::test_the_time_left_follows_from_all_lines_so_far",
+    "B8": "tests/cli/test_cli_translate.py::test_the_time_left_is_computed_from_all_lines_so_far",
     "C1": "tests/data/test_measured_points.py::test_the_nearest_points_are_quoted",
     "C2": "tests/training/test_run.py::test_a_time_budget_that_is_too_short_is_reported",
-    "C3": "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000",
-    "C4": "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_has",
+    "C3": "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000_ends_with_advice_and_no_model",
+    "C4": "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_allows_is_made_smaller",
     "C5": "tests/training/test_detectors.py::test_odd_tokens_are_called_usual_in_a_small_corpus",
     "C6": "tests/inference/test_translator.py::test_notes_say_what_may_be_wrong_with_a_translation",
-    "C7": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 88
-    "C8": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 70, 75, 76, 78 to 87, 109
-    "C9": "tests/cli/test_cli_newcomer.py::test_a_sentence_as_an_argument_is_to_be_piped",
-    "C10": "tests/cli/test_cli_newcomer.py::test_an_attempt",  # 17, 24, 26, semicolon.csv
+    # Attempt 88.
+    "C7": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
+    # Attempts 70, 75, 76, 78 to 87, 109.
+    "C8": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
+    "C9": "tests/cli/test_cli_newcomer.py::test_the_error_for_a_sentence_as_an_argument_says_how_to_pipe_it",
+    # Attempts 17, 24, 26 and `check semicolon.csv`.
+    "C10": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
     "C11": "tests/data/test_pair_formats.py::test_downloads_of_opus_and_tatoeba",
-    "C12": "tests/cli/test_cli_newcomer.py::test_training_on_a_translation_memory",
+    "C12": "tests/cli/test_cli_newcomer.py::test_a_translation_memory_is_trained_on",
     "C13": "tests/inference/test_translator.py::test_invalid_arguments_are_refused",
     "C14": "tests/server/test_serve_options.py::test_a_model_of_plain_text_is_refused_with_its_task",
-    "C15": "tests/cli/test_cli_newcomer.py::test_training_from_standard_input_with_several_limits",
+    "C15": "tests/cli/test_cli_newcomer.py::test_training_ends_at_the_first_of_several_limits",
     "C16": "tests/cli/test_cli_newcomer.py::"
-    "test_a_run_killed_before_its_first_checkpoint_says_that_it_starts_again",
+    "test_a_run_that_failed_before_its_first_checkpoint_says_that_it_starts_again",
 }

@@ -1,4 +1,4 @@
-"""Small office files, written by hand with zipfile: what Word and LibreOffice write, without the rest."""
+"""Small office files that are made with zipfile, with only the necessary parts of the files of Word etc."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def parts_of(data: bytes) -> dict[str, bytes]:
 
 
 def word_part(root: str, content: str) -> str:
-    declared = f'xmlns:w="{_W}" xmlns:r="urn:r" xmlns:mc="urn:mc" xmlns:v="urn:v"'
-    return f"{XML}<w:{root} {declared}>{content}</w:{root}>"
+    namespaces = f'xmlns:w="{_W}" xmlns:r="urn:r" xmlns:mc="urn:mc" xmlns:v="urn:v"'
+    return f"{XML}<w:{root} {namespaces}>{content}</w:{root}>"
 
 
 def run(text: str, properties: str = "") -> str:
@@ -48,7 +48,7 @@ def run(text: str, properties: str = "") -> str:
 
 
 def make_docx(body: str, **more: str | bytes) -> bytes:
-    """Return a document; `header1="…"` adds the part word/header1.xml."""
+    """Return a Word document. Each keyword adds a part: `header1="…"` adds word/header1.xml."""
     parts: dict[str, str | bytes] = {
         "[Content_Types].xml": f"{XML}<Types/>",
         "word/document.xml": word_part("document", f"<w:body>{body}</w:body>"),
@@ -104,9 +104,9 @@ _OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
 def open_document_part(root: str, content: str) -> str:
     names = {"office": "office", "text": "text", "style": "style", "draw": "drawing", "table": "table"}
     names |= {"presentation": "presentation", "fo": "xsl-fo-compatible"}
-    declared = "".join(f' xmlns:{prefix}="{_OFFICE}{name}:1.0"' for prefix, name in names.items())
-    declared += ' xmlns:officeooo="http://openoffice.org/2009/office" xmlns:xlink="urn:xlink"'
-    return f"{XML}<office:{root}{declared}>{content}</office:{root}>"
+    namespaces = "".join(f' xmlns:{prefix}="{_OFFICE}{name}:1.0"' for prefix, name in names.items())
+    namespaces += ' xmlns:officeooo="http://openoffice.org/2009/office" xmlns:xlink="urn:xlink"'
+    return f"{XML}<office:{root}{namespaces}>{content}</office:{root}>"
 
 
 def make_open_document(body: str, *, styles: str = "", automatic: str = "", kind: str = "text") -> bytes:
@@ -127,12 +127,12 @@ def make_open_document(body: str, *, styles: str = "", automatic: str = "", kind
 
 
 def identity(document: Document) -> bytes:
-    """Write a document with every segment as its own translation."""
+    """Return the document with every segment translated as itself."""
     return document.write([_translation(text, text) for text in document.segments])
 
 
 def shout(document: Document, language: str = "") -> bytes:
-    """Write an English document in capitals, aligned word for word."""
+    """Return an English document with every segment in capitals, aligned word for word."""
     return document.write([_translation(text, text.upper()) for text in document.segments], language, "en")
 
 
@@ -141,7 +141,7 @@ def _translation(source: str, target: str) -> SegmentTranslation:
 
 
 def reverse(document: Document, language: str = "") -> bytes:
-    """Write an English document with the words of every segment in capitals, from last to first."""
+    """Return an English document with the words of every segment in capitals and in reverse order."""
     translations = []
     for text in document.segments:
         words, links, position = [], [], 0

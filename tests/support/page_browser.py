@@ -1,4 +1,4 @@
-"""Helpers: find a browser, monitor a page, serve a live page, wait for it, check its panels."""
+"""Find a browser, record the errors of a page, serve a live page, wait for responses, check panels."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from jumok.server.viewer.service import ExplanationService
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-# The browser itself fetches nothing, so every request comes from the page.
+BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+# With these flags, the browser itself sends no request. So every request comes from the page.
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -34,7 +34,7 @@ FLAGS = [
     "--disable-sync",
 ]
 
-# Per panel, an element that exists only if the panel has content.
+# Name of a panel → selector of an element that exists only if the panel has content.
 PANELS = {
     "attention": "[role=application]",
     "steps": "article h4",
@@ -42,46 +42,46 @@ PANELS = {
 }
 HEADS = "td canvas"  # the small maps of the attention panel, one per head
 SENTENCE = "I go home."
-"""The sentence of the page of one model when it opens (the fixture `address`)."""
+"""The first sentence of the page with one model (fixture `address`)."""
 
 
 def find_browser() -> str | None:
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+    return next((path for name in BROWSER_NAMES if (path := shutil.which(name))), None)
 
 
 @dataclass
 class MonitoredPage:
-    """A page with its errors and its requests to other hosts."""
+    """A page, and a list of its errors, warnings, failed requests and requests to other hosts."""
 
     page: Page
     expects_refusal: bool
-    faults: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.page.on("console", self._console)
-        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-        self.page.on("requestfailed", self._failed)
-        self.page.on("request", lambda request: self._request(request.url))
+        self.page.on("console", self._check_message)
+        self.page.on("pageerror", lambda error: self.problems.append(f"error: {error}"))
+        self.page.on("requestfailed", self._check_failed_request)
+        self.page.on("request", lambda request: self._check_host(request.url))
 
-    def _console(self, message: Any) -> None:
+    def _check_message(self, message: Any) -> None:
         if self.expects_refusal and "400 (Bad Request)" in message.text:
             return
         if message.type in {"error", "warning"}:
-            self.faults.append(f"{message.type}: {message.text}")
+            self.problems.append(f"{message.type}: {message.text}")
 
-    def _failed(self, request: Any) -> None:
+    def _check_failed_request(self, request: Any) -> None:
         if request.failure != "net::ERR_ABORTED":  # the page aborts a request when it sends a new one
-            self.faults.append(f"failed: {request.url}: {request.failure}")
+            self.problems.append(f"failed: {request.url}: {request.failure}")
 
-    def _request(self, url: str) -> None:
+    def _check_host(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in {"data", "blob", "file", "about"} and parts.hostname != "127.0.0.1":
-            self.faults.append(f"request to another host: {url}")
+            self.problems.append(f"request to another host: {url}")
 
 
 @contextmanager
 def serving(service: ExplanationService) -> Iterator[str]:
-    """Yield the address of a live page."""
+    """Run a live page's server in a thread. Yield the address of the page."""
     with ViewerServer(service) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -93,7 +93,7 @@ def serving(service: ExplanationService) -> Iterator[str]:
 
 
 def wait_for_responses(page: Page) -> None:
-    """Wait until no request is pending. The page sends the next request, if any, before it is drawn again."""
+    """Wait until no request is pending. If another request follows, the page sends it within two frames."""
     two_frames = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
     page.evaluate(two_frames)
     page.locator("body[data-pending='0']").wait_for(state="attached")
@@ -101,14 +101,14 @@ def wait_for_responses(page: Page) -> None:
 
 
 def save_file(page: Page, kind: str) -> bytes:
-    """Return the file that Share offers under this name."""
+    """Return the content of the file that the first button of Share whose name begins with `kind` saves."""
     share = page.get_by_role("button", name="Share", exact=True)
     if share.get_attribute("aria-expanded") == "false":
         share.click()
     menu = page.locator("#share")
-    with page.expect_download() as saved:
+    with page.expect_download() as download:
         menu.get_by_role("button", name=re.compile(f"^{kind}")).first.click()
-    return Path(saved.value.path()).read_bytes()
+    return Path(download.value.path()).read_bytes()
 
 
 def assert_accessible(page: Page, axe: str) -> None:
@@ -116,20 +116,20 @@ def assert_accessible(page: Page, axe: str) -> None:
     if not axe:
         return
     page.evaluate(f"window.axe || {axe}")
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
+    violations = page.evaluate("axe.run({resultTypes: ['violations']})")["violations"]
     serious = [
-        (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0].get("failureSummary"))
-        for fault in found
-        if fault["impact"] in {"serious", "critical"}
+        (violation["id"], violation["nodes"][0]["html"], violation["nodes"][0].get("failureSummary"))
+        for violation in violations
+        if violation["impact"] in {"serious", "critical"}
     ]
     assert serious == [], serious
 
 
-def assert_every_panel_has_content(page: Page, *, attends: bool = True, axe: str = "") -> None:
+def assert_every_panel_has_content(page: Page, *, has_attention: bool = True, axe: str = "") -> None:
     for panel, element in PANELS.items():
         page.locator(f"#tab-{panel}").click()
         expect(page.locator("[data-word=source-0]")).to_be_visible()
-        if attends or panel == "beam":
+        if has_attention or panel == "beam":
             expect(page.locator("#panel").locator(element).first).to_be_visible()
             if panel == "attention":
                 expect(page.locator(HEADS).first).to_be_visible()

@@ -34,7 +34,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def train_runs(folder: Path) -> dict[str, Path]:
-    """Train models on some short pairs of the built-in corpus; return their run folders."""
+    """Train both models on short pairs of the built-in corpus. Return the run folder of each model."""
     folder.mkdir(parents=True, exist_ok=True)
     others = {(pair.source, pair.target) for pair in generate("train", 4000)} - {(SENTENCE, TRANSLATION)}
     pairs = folder / "pairs.en-ko.tsv"

@@ -17,7 +17,7 @@ SIZE = 8
 
 
 def half_bright(side: str, brightness: int) -> NDArray[np.uint8]:
-    """A grey picture of 8 × 8 pixels, one half of which is bright."""
+    """Return a grey picture of 8 × 8 pixels, one half of which is bright."""
     pixels = np.full((SIZE, SIZE, 1), 20 + brightness % 20, np.uint8)
     half = slice(0, SIZE // 2) if side in ("left", "top") else slice(SIZE // 2, SIZE)
     if side in ("left", "right"):
@@ -28,7 +28,7 @@ def half_bright(side: str, brightness: int) -> NDArray[np.uint8]:
 
 
 def write_classes(folder: Path, count: int, *, sides: tuple[str, ...] = ("left", "right")) -> Path:
-    """Write `count` pictures per class, all different."""
+    """Write `count` different pictures per side into a subfolder with the name of the side."""
     for side in sides:
         (folder / side).mkdir(parents=True)
         for index in range(count):
@@ -37,7 +37,10 @@ def write_classes(folder: Path, count: int, *, sides: tuple[str, ...] = ("left",
 
 
 def write_captions(folder: Path, count: int) -> Path:
-    """Write pictures with captions: `the left half is bright`, and the region of the second word."""
+    """Write pictures and a table of captions such as `the left half is bright`. Return the table's path.
+
+    Each row of the table has the region of the caption's second word.
+    """
     boxes = {"left": "0,0,0.5,1", "right": "0.5,0,1,1", "top": "0,0,1,0.5", "bottom": "0,0.5,1,1"}
     lines = ["picture\ten\tregions\n"]
     write_classes(folder / "halves", count, sides=tuple(boxes))

@@ -51,13 +51,14 @@ def random_model(
 def both_engines(
     model: TranslationModel, *, max_positions: int = 1024
 ) -> tuple[TorchEngine, CTranslate2Engine]:
+    """Return an engine of torch and an engine of CTranslate2 with the same model."""
     files = export(model, max_positions=max_positions)
     return TorchEngine(model), CTranslate2Engine(files, vocab_size=len(model.output.weight))
 
 
-def all_ids(found: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
-    """Return the token ids of all hypotheses, per sentence."""
-    return [[h.ids for h in hypotheses] for hypotheses in found]
+def all_ids(hypotheses: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
+    """Return the token ids of all hypotheses of each sentence."""
+    return [[hypothesis.ids for hypothesis in of_sentence] for of_sentence in hypotheses]
 
 
 def run_search(
@@ -68,7 +69,7 @@ def run_search(
     prefixes: Sequence[Sequence[int]] | None = None,
     sampling: Sampling | None = None,
 ) -> list[list[Hypothesis]]:
-    """Return all hypotheses in the order of the sources."""
+    """Return the hypotheses of each source, in the order of the sources."""
     hypotheses_of: dict[int, list[Hypothesis]] = {}
     prefixes = prefixes or [[] for _ in sources]
     for group, hypotheses in engine.search(sources, plan, prefixes=prefixes, sampling=sampling):
@@ -91,7 +92,7 @@ def small_tokenizers() -> TokenizerPair:
 
 
 def write_model(folder: Path, *, facts: dict[str, Any] | None = None, **settings: Any) -> Path:
-    """Write a model folder with random weights; a Transformer in it makes confident predictions."""
+    """Write a model folder with random weights. The weights give a Transformer confident predictions."""
     recipe: Recipe = make_recipe({"model": {**SMALL, **settings}}, **{"search.max_length_ratio": 1.0})
     tokenizers = small_tokenizers()
     size = tokenizers.source.vocab_size

@@ -65,7 +65,7 @@ def make_translator(settings: Any, **options: Any) -> Translator:
     return Translator(model, tokenizers(), search=search, facts=facts, **options)
 
 
-# For tests of what depends on the widths of heads.
+# Models for tests of code that depends on the widths of heads.
 OTHER_MODELS = {
     "projections": TransformerSettings(
         encoder_layers=2,
@@ -90,7 +90,7 @@ PICTURE_TOKENIZER = PictureTokenizer(size=8, patch_size=2, channels=1)
 
 @functools.cache
 def picture_translator() -> Translator:
-    """A translator from pictures to captions, with random weights."""
+    """Return a translator from pictures to captions, with random weights."""
     torch.manual_seed(7)
     pair = TokenizerPair(PICTURE_TOKENIZER, tokenizers().target, shared=False)
     settings = TransformerSettings(encoder_layers=2, decoder_layers=2, **SMALL)
@@ -104,7 +104,7 @@ def picture_translator() -> Translator:
 
 @functools.cache
 def picture_classifier() -> PictureClassifier:
-    """A classifier of pictures with random weights."""
+    """Return a classifier of pictures with random weights."""
     torch.manual_seed(7)
     classes = ClassNames(["left", "right", "top"])
     settings = EncoderOnlySettings(layers=2, task="classify", **SMALL)
@@ -117,7 +117,10 @@ def picture_classifier() -> PictureClassifier:
 
 @torch.inference_mode()
 def stepwise_weights(translator: Translator, source: list[int], target: list[int]) -> dict[str, Any]:
-    """Return site → weights (layer, head, query, key), collected by an edit during step-by-step decoding."""
+    """Return a dict from site to weights (layer, head, query, key).
+
+    An edit collects the weights during step-by-step decoding.
+    """
     collected: dict[tuple[str, int], list[np.ndarray]] = {}
 
     def collect(weights, site, /):

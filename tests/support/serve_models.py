@@ -18,7 +18,7 @@ DIGITS = {
 
 
 def make_digit_model(folder: Path, source: str, target: str, tag: str = "") -> Path:
-    """Make a model folder with random weights. With `tag`, its sources may begin with this tag."""
+    """Make a model folder with random weights. If there is a `tag`, sources may begin with this tag."""
     import torch
 
     from jumok.config.recipe import TextSettings, make_recipe
@@ -43,7 +43,7 @@ def make_digit_model(folder: Path, source: str, target: str, tag: str = "") -> P
         shared=True,
     )
     with torch.no_grad():
-        model.output.weight.mul_(4)  # peaked distributions, so that rounding changes no decision
+        model.output.weight.mul_(4)  # makes the distributions peaked, so that rounding changes no translation
     save_model(
         folder / "model",
         ModelCard(recipe),
@@ -55,5 +55,6 @@ def make_digit_model(folder: Path, source: str, target: str, tag: str = "") -> P
 
 
 def sentences(count: int, seed: int = 1) -> list[str]:
+    """Return random English sentences of 1 to 12 digits, in words."""
     generator = random.Random(seed)
     return [" ".join(generator.choices(DIGITS["en"], k=generator.randint(1, 12))) for _ in range(count)]

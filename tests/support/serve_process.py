@@ -1,4 +1,4 @@
-"""A server in its own process or in a thread of the test's process, and plain requests to it."""
+"""Run a server in a process of its own or in a thread of the test's process, and send HTTP requests to it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 240) -> None:
-    """Wait for something that must happen, however slow the machine is."""
+    """Wait until the condition is true. The timeout is long because the machine may be slow."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -38,6 +38,8 @@ def wait_until(condition: Callable[[], object], seconds: float = 240) -> None:
 
 @dataclass(frozen=True)
 class Answer:
+    """The response of a server."""
+
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -52,7 +54,7 @@ class Answer:
 
 
 @dataclass
-class Served:
+class RunningServer:
     """A running server."""
 
     url: str
@@ -64,17 +66,17 @@ class Served:
         self.port = urlsplit(self.url).port or 0
 
     def get(self, path: str, **headers: str) -> Answer:
-        return self.ask("GET", path, headers=headers)
+        return self.request("GET", path, headers=headers)
 
     def post(self, path: str, fields: Mapping[str, Any], **headers: str) -> Answer:
         """Send fields as JSON."""
-        return self.ask(
+        return self.request(
             "POST", path, json.dumps(fields).encode(), {"Content-Type": "application/json", **headers}
         )
 
     def post_form(self, path: str, fields: Mapping[str, str], **headers: str) -> Answer:
         content_type = {"Content-Type": "application/x-www-form-urlencoded"}
-        return self.ask("POST", path, urlencode(fields).encode(), {**content_type, **headers})
+        return self.request("POST", path, urlencode(fields).encode(), {**content_type, **headers})
 
     def post_file(self, name: str, data: bytes, *, path: str = "/translate_file", **fields: str) -> Answer:
         body = b"".join(
@@ -84,9 +86,9 @@ class Served:
         body += b'--x\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\n' % name.encode()
         body += data + b"\r\n--x--\r\n"
         headers = {"Content-Type": "multipart/form-data; boundary=x"}
-        return self.ask("POST", path, body, headers)
+        return self.request("POST", path, body, headers)
 
-    def ask(
+    def request(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
@@ -99,11 +101,11 @@ class Served:
             connection.close()
 
     def events(self) -> list[dict[str, Any]]:
-        """Return the log of the server."""
+        """Return all events in the log of the server."""
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
     def wait_for(self, event: str, count: int = 1) -> list[dict[str, Any]]:
-        """Wait until the log has `count` of these events, and return them."""
+        """Wait until the log has `count` events of this name. Return all events of this name."""
 
         def logged() -> list[dict[str, Any]]:
             return [line for line in self.events() if line.get("event") == event]
@@ -131,7 +133,7 @@ class Served:
 
 @contextmanager
 def restored_logging() -> Iterator[None]:
-    """Restore the log handlers, which belong to the whole process."""
+    """At the end of the block, restore the log handlers, which belong to the whole process."""
     before = {name: logging.getLogger(name).handlers for name in ("jumok.server", "uvicorn", "asyncio")}
     try:
         yield
@@ -141,29 +143,32 @@ def restored_logging() -> Iterator[None]:
 
 
 @contextmanager
-def serving_in_thread(folder: Path, *models: Path, **settings: Any) -> Iterator[Served]:
-    """Run a server in a thread, where coverage sees it, with settings that the command line does not have."""
+def serving_in_thread(folder: Path, *models: Path, **settings: Any) -> Iterator[RunningServer]:
+    """Run a server in a thread of this process until the block ends, so that coverage can measure the server.
+
+    `settings` are fields of `ServerSettings`. Some of these fields have no option on the command line.
+    """
     log = folder / "log.jsonl"
     ready: queue.Queue[tuple[str, Callable[[], None]]] = queue.Queue()
     server_settings = ServerSettings(models=models, port=0, **settings)
     with log.open("w", encoding="utf-8") as stream, ThreadPoolExecutor(1) as threads, restored_logging():
         configure_logging(stream)
-        running = threads.submit(
+        server_future = threads.submit(
             run_server, server_settings, on_listening=lambda *listening: ready.put(listening)
         )
-        running.add_done_callback(lambda _: ready.put(("", lambda: None)))
+        server_future.add_done_callback(lambda _: ready.put(("", lambda: None)))
         url, drain = ready.get(timeout=300)
         try:
             if not url:
-                running.result()
-            yield Served(url, log)
+                server_future.result()
+            yield RunningServer(url, log)
         finally:
             drain()
-            running.result(timeout=120)
+            server_future.result(timeout=120)
 
 
 @contextmanager
-def serving(folder: Path, *arguments: str | Path) -> Iterator[Served]:
+def serving(folder: Path, *arguments: str | Path) -> Iterator[RunningServer]:
     """Run `jumok serve ARGUMENTS` on a free port until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log.jsonl"
@@ -180,7 +185,7 @@ def serving(folder: Path, *arguments: str | Path) -> Iterator[Served]:
             line = process.stdout.readline().decode() if process.stdout else ""
             assert line.startswith("jumok serve: http"), log.read_text(encoding="utf-8")
             killer.cancel()
-            yield Served(line.split()[2], log, process)
+            yield RunningServer(line.split()[2], log, process)
         finally:
             killer.cancel()
             if process.poll() is None:

@@ -24,18 +24,21 @@ if TYPE_CHECKING:
 class TableState:
     source: Tensor  # (row, source)
     code: Tensor  # (row,) a hash of the whole history
-    used: bool = False
+    was_used: bool = False
 
     def use(self) -> TableState:
-        """Return the state; it may be passed to the stepper once."""
-        if self.used:
+        """Return this state. A second call raises an error, because a stepper may get a state only once."""
+        if self.was_used:
             raise RuntimeError("this state was already consumed")
-        self.used = True
+        self.was_used = True
         return self
 
 
 class TableStepper:
-    """Log-probabilities looked up in a random table by a hash of the source and of all tokens so far."""
+    """A stepper whose log-probabilities are rows of a random table.
+
+    A hash of the source and of all tokens so far selects the row.
+    """
 
     def __init__(
         self,
@@ -74,9 +77,9 @@ class AttendingTableStepper(TableStepper):
     def step_with_attention(
         self, state: TableState, last_tokens: Tensor
     ) -> tuple[LogProbs, TableState, Tensor]:
-        log_probs, after = self.step(state, last_tokens)
-        weights = self.attention[after.code, : after.source.shape[1]].masked_fill(after.source == PAD, 0.0)
-        return log_probs, after, weights / weights.sum(dim=1, keepdim=True)
+        log_probs, new = self.step(state, last_tokens)
+        weights = self.attention[new.code, : new.source.shape[1]].masked_fill(new.source == PAD, 0.0)
+        return log_probs, new, weights / weights.sum(dim=1, keepdim=True)
 
 
 def batch_of(*sources: Sequence[int]) -> Batch:
@@ -90,7 +93,7 @@ def single_sentence(batch: Batch, row: int) -> Batch:
 
 
 def all_translations(tokens: Sequence[int], plan: SearchPlan, max_length: int) -> Iterator[tuple[int, ...]]:
-    """Yield all sequences of a length that the plan allows; those of `max_length` tokens have no `</s>`."""
+    """Yield all sequences of tokens, without `</s>`, whose length the plan allows."""
     for length in range(plan.min_length, max_length + 1):
         yield from itertools.product(tokens, repeat=length)
 
@@ -100,8 +103,8 @@ def brute_force(
 ) -> list[Hypothesis]:
     """Return every translation, ranked by log p / |y|^α.
 
-    The scores are of the unmasked model; a search with `min_length` > 0 masks `</s>` and would score
-    differently.
+    A translation of the maximum length is scored without `</s>`, because a search would cut it there.
+    `</s>` is not masked, so the scores differ from those of a search with `min_length` > 0.
     """
     max_length = int(plan.max_lengths(sentence)[0])
     ranked: list[Hypothesis] = []
@@ -122,7 +125,7 @@ def was_cut(hypothesis: Hypothesis, max_length: int) -> bool:
 
 
 def steps_of(hypothesis: Hypothesis, max_length: int) -> int:
-    """Return the number of steps of a hypothesis: its tokens, and `</s>` unless it was cut."""
+    """Return the number of tokens of a hypothesis, including `</s>` unless the hypothesis was cut."""
     return min(len(hypothesis.ids) + 1, max_length)
 
 

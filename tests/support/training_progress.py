@@ -1,4 +1,4 @@
-"""The progress that tests of the display show: numbers with as many digits as in long runs."""
+"""An example of training progress for tests of the display, with as many digits as in a long run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures: a real browser, models that write Korean, pages on which any error fails the test."""
+"""Fixtures: a real browser, models that write Korean, and pages whose errors fail the test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jumok.inference.loading import load
 from jumok.server.viewer.run_monitor import RunMonitor
 from jumok.server.viewer.service import ExplanationService, NamedTranslator
 from jumok.storage.model_folder import read_card
-from support.page_browser import FLAGS, NAMES, SENTENCE, MonitoredPage, find_browser, serving
+from support.page_browser import BROWSER_NAMES, FLAGS, SENTENCE, MonitoredPage, find_browser, serving
 from support.page_models import train_runs
 
 if TYPE_CHECKING:
@@ -25,32 +25,38 @@ if TYPE_CHECKING:
     from jumok.inference.translator import Translator
 
 
-# No test types this sentence: the explanation of a typed one must not come from the cache.
+# No test types this sentence, because the server already has its explanation in the cache.
 FIRST_SENTENCE = "I read a book."
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Yield a browser, one per file: an open one keeps tests of other files from starting an event loop."""
-    found = find_browser()
-    if found is None:
-        pytest.skip(f"no browser is installed (looked for {', '.join(NAMES)}): `make browser` installs one")
+    """Yield a browser, one per test file.
+
+    A browser for all files would be open during tests of other files, which could then not start an event
+    loop.
+    """
+    executable = find_browser()
+    if executable is None:
+        pytest.skip(
+            f"no browser is installed (looked for {', '.join(BROWSER_NAMES)}): `make browser` installs one"
+        )
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=FLAGS)
-        yield started
-        started.close()
+        chromium = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Yield a function that opens an address in a fresh browser context; errors on the page fail the test.
+    """Yield a function that opens an address in a new browser context. Errors on the page fail the test.
 
-    With `refused=True`, the test expects the server to refuse a request with 400, and that is no error.
+    With `refused=True`, a response with status 400 is not an error.
     """
     contexts: list[BrowserContext] = []
     pages: list[MonitoredPage] = []
 
-    def open_one(address: str, *, refused: bool = False, **options: Any) -> Page:
+    def open_new_page(address: str, *, refused: bool = False, **options: Any) -> Page:
         context = browser.new_context(
             **{"viewport": {"width": 1200, "height": 900}, "locale": "en-GB", **options}
         )
@@ -60,10 +66,10 @@ def open_page(browser: Browser) -> Iterator[Callable[..., Page]]:
         pages[-1].page.goto(address)
         return pages[-1].page
 
-    yield open_one
+    yield open_new_page
     for context in contexts:
         context.close()
-    assert [fault for one in pages for fault in one.faults] == []
+    assert [problem for monitored in pages for problem in monitored.problems] == []
 
 
 @pytest.fixture(scope="session")
@@ -80,8 +86,8 @@ def translator(runs: dict[str, Path]) -> Translator:
 @pytest.fixture(scope="module")
 def address(translator: Translator) -> Iterator[str]:
     """Yield the address of a live page with one model and no run."""
-    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
-        yield served
+    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -106,11 +112,10 @@ def demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def demo(runs: dict[str, Path], demo_run: Path) -> Iterator[str]:
-    """Like `live`, with the model of `jumok demo`."""
-    run = demo_run
-    paths = {"transformer": run, "recurrent": runs["recurrent"]}
+    """Yield the address of a live page like `live`, whose Transformer is the model of `jumok demo`."""
+    paths = {"transformer": demo_run, "recurrent": runs["recurrent"]}
     models = [NamedTranslator(name, load(path / "model", engine="torch")) for name, path in paths.items()]
-    with serving(ExplanationService(models, sentence=FIRST_SENTENCE, run=RunMonitor(run))) as address:
+    with serving(ExplanationService(models, sentence=FIRST_SENTENCE, run=RunMonitor(demo_run))) as address:
         yield address
 
 
@@ -118,7 +123,7 @@ def demo(runs: dict[str, Path], demo_run: Path) -> Iterator[str]:
 def axe() -> str:
     """Return the source of axe-core, which checks accessibility, or "" if it is not installed.
 
-    Without it, tests skip only the accessibility check.
+    Tests without axe-core skip only the accessibility check.
     """
     script = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
     return script.read_text(encoding="utf-8") if script.is_file() else ""

@@ -41,7 +41,7 @@ DOCS, DOCS_SENTENCE, DOCS_EXPECTED = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of docs/page.md: the end of the address, the size, and which part of the page it shows."""
+    """How a picture of docs/page.md is taken: the fragment of the address, the window size and more."""
 
     address: str
     width: int = 1200
@@ -49,14 +49,14 @@ class Picture:
     theme: str = "light"
     language: str = "en"
     part: str = ""
-    """A selector; without one, the top of the page is shown."""
-    pointed: int | None = None
-    """The word of the translation that is pointed at."""
+    """The selector of the part of the page, or "" for the top of the page."""
+    hovered_word: int | None = None
+    """The index of the word of the translation under the mouse pointer, if any."""
 
 
 PICTURES = {
-    "page-attention": Picture("panel=attention", pointed=2),
-    "page-dark-korean": Picture("panel=attention", theme="dark", language="ko", pointed=2),
+    "page-attention": Picture("panel=attention", hovered_word=2),
+    "page-dark-korean": Picture("panel=attention", theme="dark", language="ko", hovered_word=2),
     "page-phone": Picture("panel=attention", width=390, height=1400),
     "page-change": Picture("panel=attention", height=520),
     "page-effects": Picture("panel=attention&measure=erasure&minus=weight", height=1300, part="#panel"),
@@ -69,7 +69,7 @@ MAX_PICTURE_HEIGHT = 1700
 
 
 def take_screenshots(browser: Browser, address: str, out: Path) -> None:
-    """Load the page once per size and change theme and language without a reload, so that models run once."""
+    """Load the page once per size. Theme and language change without a reload, so models run only once."""
     out.mkdir(parents=True, exist_ok=True)
     for size, (width, height) in SIZES.items():
         context = browser.new_context(
@@ -92,7 +92,7 @@ def take_screenshots(browser: Browser, address: str, out: Path) -> None:
             page.mouse.move(0, 0)
             for theme in ("light", "dark"):
                 for language in ("en", "ko"):
-                    _take(page, theme, language, out / f"{panel}-{size}-{theme}-{language}.png")
+                    _take_screenshot(page, theme, language, out / f"{panel}-{size}-{theme}-{language}.png")
         context.close()
 
 
@@ -102,7 +102,7 @@ def _silence_most_important_head(page: Page) -> None:
     wait_for_responses(page)
 
 
-def _take(page: Page, theme: str, language: str, file: Path) -> None:
+def _take_screenshot(page: Page, theme: str, language: str, file: Path) -> None:
     parameters = f"Object.entries({{theme: '{theme}', language: '{language}'}})"
     page.evaluate(
         f"""() => {{
@@ -117,12 +117,12 @@ def _take(page: Page, theme: str, language: str, file: Path) -> None:
 
 
 def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
-    """Take the pictures of docs/page.md, with 256 colours: they are part of every clone."""
+    """Take the pictures of docs/page.md, with only 256 colours because every clone has these files."""
     for name, picture in PICTURES.items():
         context = browser.new_context(
             viewport={"width": picture.width, "height": picture.height},
             reduced_motion="reduce",
-            bypass_csp=True,  # else the page would refuse the style of a screenshot
+            bypass_csp=True,  # the page's policy would refuse the style that `options` adds below
         )
         context.set_default_timeout(240_000)
         page = context.new_page()
@@ -138,13 +138,13 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
             section.get_by_role("status").wait_for()
         elif name == "page-run":
             _measure_run(page)
-        if picture.pointed is not None:
-            page.locator(f"[data-word=target-{picture.pointed}]").hover()
+        if picture.hovered_word is not None:
+            page.locator(f"[data-word=target-{picture.hovered_word}]").hover()
         wait_for_responses(page)
-        # The pair that stays at the top of the window would cover a part of the picture.
+        # Hide the sentence and translation at the top of the window, which would cover a part of the picture.
         options = {"style": "[data-testid=compact-pair] { visibility: hidden !important }"}
-        shown = page.locator(picture.part).screenshot(**options) if picture.part else page.screenshot()
-        image = Image.open(io.BytesIO(shown)).convert("RGB")
+        screenshot = page.locator(picture.part).screenshot(**options) if picture.part else page.screenshot()
+        image = Image.open(io.BytesIO(screenshot)).convert("RGB")
         image = image.crop((0, 0, image.width, min(image.height, MAX_PICTURE_HEIGHT)))
         # Median cut, the default, would lose colours that are rare, such as the ends of a legend.
         reduced = image.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
@@ -153,7 +153,7 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
 
 
 def _pin_third_word(page: Page) -> None:
-    """Pin the third word of the translation to the second of the sentence, and open its slider."""
+    """Pin the third word of the translation to the second word of the sentence. The slider stays open."""
     page.locator("[data-word=target-2]").press("Enter")
     editor = page.get_by_test_id("line-editor")
     editor.locator("select").select_option(index=1)
@@ -178,11 +178,11 @@ def main(arguments: list[str], out: Path) -> None:
     run_folders = [folder.parent if folder.name == "model" else folder for folder in folders]
     models = [NamedTranslator(folder.name, load(folder / "model", engine="torch")) for folder in run_folders]
     service = ExplanationService(models, sentence=SENTENCE, run=None if run is None else RunMonitor(run))
-    found = find_browser()
-    if found is None:
+    executable = find_browser()
+    if executable is None:
         sys.exit("No browser is installed: `make browser` installs one.")
     with serving(service) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
         if for_docs:
             take_docs_pictures(browser, address, Path("docs/pictures"))
         else:

@@ -1,4 +1,4 @@
-"""Effects, measures, steps, expected translations, first steps and lists of a run, in a real browser."""
+"""The analyses of the page in a real browser: effects, measures, steps, expected translations, a run."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 
-def opened(open_page: OpenPage, address: str, **parameters: str) -> Page:
-    """Open a view of the page; with parameters in the address, the first steps stay closed."""
+def open_view(open_page: OpenPage, address: str, **parameters: str) -> Page:
+    """Open the page with parameters in its address. Then the page does not open the first steps."""
     page = open_page(f"{address}#" + "&".join(f"{name}={quote(value)}" for name, value in parameters.items()))
     wait_for_responses(page)
     return page
@@ -47,7 +47,7 @@ def opened(open_page: OpenPage, address: str, **parameters: str) -> Page:
 def test_the_effect_of_each_head_on_each_word_is_shown(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    page = opened(open_page, address, panel="attention")
+    page = open_view(open_page, address, panel="attention")
     section = page.get_by_test_id("head-words")
     expect(section.get_by_role("application")).to_be_visible()
     explanation = explain(translator, SENTENCE).with_effects()
@@ -64,10 +64,10 @@ def test_the_effect_of_each_head_on_each_word_is_shown(
     assert shown == pytest.approx(expected.tolist(), abs=6e-3)
 
 
-def test_a_map_switches_to_measured_erasure_and_its_difference(
+def test_the_map_can_show_erasure_and_its_difference_from_the_weight(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    page = opened(open_page, address, panel="attention")
+    page = open_view(open_page, address, panel="attention")
     page.locator("#map-part").get_by_text("Erasure", exact=True).click()
     wait_for_responses(page)
     erasure = explain(translator, SENTENCE).measures().erasure
@@ -83,7 +83,7 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     assert "measure=erasure" in page.url
     expect(section.get_by_test_id("legend")).to_contain_text("Change in log-probability without it (nats)")
     expect(section.locator("h3").first).to_have_text("Map: Target → source, Erasure (nats)")
-    expect(section).not_to_contain_text("Without these")  # erasure is of the whole model, not of heads
+    expect(section).not_to_contain_text("Without these")  # erasure is a measure of the whole model
     saved = json.loads(save_file(page, "JSON"))
     assert (saved["measure"], saved["unit"], saved["heads"]) == ("erasure", "nats", None)
     assert "weights" not in saved
@@ -92,7 +92,7 @@ def test_a_map_switches_to_measured_erasure_and_its_difference(
     assert header.startswith("erasure (nats),")
     assert (comments["model"], comments["source"], comments["changes"]) == ("mine", SENTENCE, "none")
     assert (saved["model"], saved["changes"]) == ("mine", [])
-    assert not {"layer", "head", "combination"} & set(saved)  # they mean nothing for the whole model
+    assert not {"layer", "head", "combination"} & set(saved)  # a measure of the whole model has no head
     figure = save_file(page, "SVG").decode()
     assert "Erasure (nats)" in figure
     page.get_by_label("Minus the weight").check()
@@ -112,23 +112,23 @@ def read_comments(file: bytes) -> tuple[dict[str, str], str]:
 
 
 def numbers(cells: Locator) -> list[float]:
-    """Return the numbers of a table's row; a cell with a dash has none."""
+    """Return the numbers in the cells of a row. Cells with a dash are skipped."""
     return [float(text.replace("−", "-")) for text in cells.all_inner_texts() if text != "–"]
 
 
 def saved_weights(open_page: OpenPage, address: str) -> Any:
-    """Return the weights that the page shows first, one row per word."""
-    page = opened(open_page, address, panel="attention")
+    """Return the weights of the map that the page shows when it opens, one row per word."""
+    page = open_view(open_page, address, panel="attention")
     return np.array(json.loads(save_file(page, "JSON"))["weights"])
 
 
 def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """They are not the weights of its word's first token. Special tokens can be pointed at, too."""
+    """One of the two tokens here is the second token of its word. The other is the special token </s>."""
     sentence = "My friends read old books."
     parameters = {"panel": "attention", "site": "encoder", "show": "head", "layer": "0", "units": "tokens"}
-    page = opened(open_page, address, **parameters, view="lines", sentence=sentence)
+    page = open_view(open_page, address, **parameters, view="lines", sentence=sentence)
     explanation = explain(translator, sentence)
     words = explanation.source.word_of_token
     second = next(i for i in range(1, len(words)) if words[i] == words[i - 1])
@@ -143,7 +143,7 @@ def test_a_line_shows_the_weights_of_the_token_that_is_pointed_at(
 
 
 def test_lines_of_a_difference_have_both_signs(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address, panel="attention", measure="erasure", minus="weight", view="lines")
+    page = open_view(open_page, address, panel="attention", measure="erasure", minus="weight", view="lines")
     values = json.loads(save_file(page, "JSON"))["values"]
     strong = [value for row in values for value in row if value is not None and abs(value) >= 0.02]
     lines = page.locator("#map-part svg line")
@@ -156,7 +156,7 @@ def test_lines_of_a_difference_have_both_signs(open_page: OpenPage, address: str
 def test_the_legend_of_lines_ends_at_the_number_of_the_strongest_line(
     open_page: OpenPage, address: str, measure: str
 ) -> None:
-    page = opened(open_page, address, panel="attention", measure=measure, view="lines", theme="light")
+    page = open_view(open_page, address, panel="attention", measure=measure, view="lines", theme="light")
     values = json.loads(save_file(page, "JSON"))["values"]
     largest = max(abs(value) for row in values for value in row if value is not None)
     legend = page.locator("#map-part").get_by_test_id("legend")
@@ -176,7 +176,7 @@ def test_the_legend_of_lines_ends_at_the_number_of_the_strongest_line(
 
 
 def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address, panel="attention")
+    page = open_view(open_page, address, panel="attention")
     weights = page.locator("#pair path.line").count()
     page.locator("#map-part").get_by_text("Erasure", exact=True).click()
     wait_for_responses(page)
@@ -184,7 +184,7 @@ def test_the_lines_of_the_pair_show_the_measure_of_the_map(open_page: OpenPage, 
     strong = [value for row in values for value in row[:-1] if abs(value) >= 0.8]  # nats
     expect(page.locator("#pair path.line")).to_have_count(len(strong))
     expect(page.locator("#pair path.positive")).to_have_count(sum(value > 0 for value in strong))
-    page.locator("#tab-beam").click()  # on this tab, the lines are those of the weights
+    page.locator("#tab-beam").click()  # on this tab, the lines show the weights
     expect(page.locator("#pair path.line")).to_have_count(weights)
 
 
@@ -196,10 +196,10 @@ def test_a_translation_of_another_engine_is_not_called_given(
         for weight in rounded.model.parameters():
             weight.copy_((weight * 2).round() / 2)
     engine = TorchEngine(rounded.model)
-    engine.name = "rounded"  # type: ignore[misc]  # as another engine would be
+    engine.name = "rounded"  # type: ignore[misc]  # as if it were another engine
     translator.engine = engine
-    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as served:
-        page = opened(open_page, served, panel="attention")
+    with serving(ExplanationService([NamedTranslator("mine", translator)], sentence=SENTENCE)) as url:
+        page = open_view(open_page, url, panel="attention")
         expect(page.get_by_test_id("origin")).to_contain_text("The engine rounded wrote this translation")
         expect(page.get_by_text("was given")).to_have_count(0)
         expect(page.get_by_test_id("why-not")).to_be_visible()
@@ -207,29 +207,28 @@ def test_a_translation_of_another_engine_is_not_called_given(
         expect(page.locator("#panel")).to_contain_text("the engine rounded wrote this translation")
 
 
-def test_the_figure_of_the_steps_has_no_texts_over_each_other(open_page: OpenPage, address: str) -> None:
-    """Long lists of bars scroll on the page; a figure has them in full, and what follows is below them."""
+def test_the_figure_of_the_steps_has_no_overlapping_texts(open_page: OpenPage, address: str) -> None:
+    """On the page, a long list of bars scrolls. The figure has all bars, and the next step is below them."""
     sentence = " ".join(["My friends read old books and I go home"] * 3) + "."
-    page = opened(open_page, address, panel="steps", sentence=sentence)
+    page = open_view(open_page, address, panel="steps", sentence=sentence)
     expect(page.locator("ol[aria-label='weights']")).to_be_visible()
     figure = ElementTree.fromstring(save_file(page, "SVG"))
     texts = [
-        (float(one.get("x", 0)), float(one.get("y", 0)), one.text or "")
-        for one in figure.findall("{http://www.w3.org/2000/svg}text")
+        (float(element.get("x", 0)), float(element.get("y", 0)), element.text or "")
+        for element in figure.findall("{http://www.w3.org/2000/svg}text")
     ]
     heading = next(i for i, (_, _, text) in enumerate(texts) if text == "weights")
     x, y, _ = texts[heading]
-    before = [at for left, at, text in texts[:heading] if x - 1 <= left < x + 200 and at > y - 2000]
-    assert max(before) < y - 5
-    assert (
-        min(abs(y - at) for i, (left, at, _) in enumerate(texts) if i != heading and abs(left - x) < 60) > 8
-    )
+    earlier = [other_y for other_x, other_y, _ in texts[:heading] if x - 1 <= other_x < x + 200]
+    assert max(other_y for other_y in earlier if other_y > y - 2000) < y - 5
+    others = texts[:heading] + texts[heading + 1 :]
+    assert min(abs(y - other_y) for other_x, other_y, _ in others if abs(other_x - x) < 60) > 8
 
 
 def test_an_expected_translation_is_compared_with_the_models_own(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    page = opened(open_page, address, panel="attention")
+    page = open_view(open_page, address, panel="attention")
     section = page.get_by_test_id("why-not")
     section.get_by_label("Expected translation").fill("나는 학교에 간다.")
     section.get_by_role("button", name="Compare").click()
@@ -242,8 +241,8 @@ def test_an_expected_translation_is_compared_with_the_models_own(
 
 
 def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: OpenPage, address: str) -> None:
-    """The query is the step that reads <s> and writes the first word: its embedding is that of <s>."""
-    page = opened(open_page, address, panel="steps", cell="decoder,0,0,0,0")
+    """The query here is the step that reads <s> and writes the first word. Its embedding is that of <s>."""
+    page = open_view(open_page, address, panel="steps", cell="decoder,0,0,0,0")
     stages = page.locator(".flow > li")
     expect(stages).to_have_count(10)
     embeddings = stages.first.locator("h4 .token")
@@ -260,7 +259,7 @@ def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: Ope
 
 
 def test_a_long_list_of_keys_says_that_it_can_be_scrolled(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address, panel="steps", sentence="I go home " * 6)
+    page = open_view(open_page, address, panel="steps", sentence="I go home " * 6)
     weights = page.locator("#panel ol[aria-label=weights]").first
     expect(weights).to_be_visible()
     count = weights.locator("li").count()
@@ -275,7 +274,7 @@ def test_a_long_list_of_keys_says_that_it_can_be_scrolled(open_page: OpenPage, a
 def test_the_steps_panel_opens_on_a_weight_near_one_half(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    page = opened(open_page, address, panel="steps")
+    page = open_view(open_page, address, panel="steps")
     shown = page.locator(".computed").filter(has_text="exp(eᵢ)")
     weight = float(shown.inner_text().rsplit("= ", 1)[1])
     weights = explain(translator, SENTENCE).attention["cross"].weights[:, :, :-1, :-1]
@@ -283,8 +282,10 @@ def test_the_steps_panel_opens_on_a_weight_near_one_half(
     assert abs(weight - 0.5) <= max(0.2, closest + 0.01)
 
 
-def test_the_steps_keep_their_cell_under_a_change_of_its_head(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address, panel="steps")
+def test_the_steps_panel_keeps_its_cell_when_the_head_of_the_cell_is_changed(
+    open_page: OpenPage, address: str
+) -> None:
+    page = open_view(open_page, address, panel="steps")
     fields = [
         page.locator("#panel").get_by_label(name, exact=True) for name in ("Layer", "Head", "Query", "Key")
     ]
@@ -304,8 +305,10 @@ def test_the_steps_keep_their_cell_under_a_change_of_its_head(open_page: OpenPag
     expect(edited).to_have_count(0)  # the other head is not changed
 
 
-def test_the_steps_of_a_recurrent_model_are_named_by_what_it_computes(open_page: OpenPage, live: str) -> None:
-    page = opened(open_page, live, panel="steps", model="1")
+def test_the_steps_of_a_recurrent_model_have_the_names_of_its_own_computation(
+    open_page: OpenPage, live: str
+) -> None:
+    page = open_view(open_page, live, panel="steps", model="1")
     stages = page.locator("#panel ol.flow h3")
     expect(stages.first).to_contain_text("Embedding")
     titles = " ".join(stages.all_inner_texts())
@@ -345,7 +348,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
         if step < 7:
             story.get_by_role("button", name="Next").click()
     expect(story.locator("li")).to_have_count(3)
-    expect(story.locator("li.solved")).to_have_count(0)  # challenges: the earlier steps solved none
+    expect(story.locator("li.solved")).to_have_count(0)  # no challenge is solved by the earlier steps
     story.get_by_role("button", name="Finish").click()
     expect(story).to_have_count(0)
     page.goto("about:blank")
@@ -359,7 +362,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
     expect(story.get_by_role("note")).to_contain_text("docs of jumok: explain/look-up.md")
 
 
-def test_a_file_with_a_model_measures_all_but_gradients(
+def test_a_file_with_a_model_computes_every_measure_except_gradients(
     open_page: OpenPage, translator: Translator, runs: dict[str, Path], tmp_path: Path
 ) -> None:
     file = tmp_path / "live.html"
@@ -368,7 +371,8 @@ def test_a_file_with_a_model_measures_all_but_gradients(
     page = open_page(file.as_uri() + "#panel=attention&measure=gradient")
     expect(page.get_by_text("A model in a file computes no gradients")).to_be_visible()
     expect(page.locator("#heads-part canvas").first).to_be_visible()
-    expect(page.locator("#map-part").get_by_role("application")).to_have_count(0)  # no weights instead
+    # The page does not show the weights in place of gradients.
+    expect(page.locator("#map-part").get_by_role("application")).to_have_count(0)
     expect(page.locator("#map-part").get_by_test_id("legend")).to_have_count(0)
     page.get_by_role("button", name="Share", exact=True).click()
     expect(page.locator("#share").get_by_role("button", name="CSV")).to_have_count(0)
@@ -378,31 +382,31 @@ def test_a_file_with_a_model_measures_all_but_gradients(
     expect(page.get_by_test_id("head-words").get_by_role("application")).to_be_visible()
 
 
-def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
+def test_a_run_lists_its_validation_sentences_and_shows_the_profile_of_a_head(
     open_page: OpenPage, live: str, runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """List and profile stay when another panel is open, and in a saved page."""
-    page = opened(open_page, live, panel="run")
-    listed, profile = page.get_by_test_id("sentences"), page.get_by_test_id("head-profile")
-    listed.get_by_role("button", name="Score sentences").click()
-    expect(listed.locator("tbody tr").first).to_be_visible(timeout=60_000)
+    """The list and the profile remain after another panel was open. A saved page has both of them."""
+    page = open_view(open_page, live, panel="run")
+    sentence_list, profile = page.get_by_test_id("sentences"), page.get_by_test_id("head-profile")
+    sentence_list.get_by_role("button", name="Score sentences").click()
+    expect(sentence_list.locator("tbody tr").first).to_be_visible(timeout=60_000)
     _, available = RunMonitor(runs["transformer"]).validation_pairs(50)
     count = min(50, available)
-    expect(listed.locator("tbody tr")).to_have_count(count)
-    expect(listed.get_by_test_id("sample")).to_contain_text(
+    expect(sentence_list.locator("tbody tr")).to_have_count(count)
+    expect(sentence_list.get_by_test_id("sample")).to_contain_text(
         f"{count} of the validation set's {available} sentences · translated by the finished model"
     )
-    listed.get_by_role("button", name="Loss").click()
-    losses = [float(cell.inner_text()) for cell in listed.locator("tbody td:nth-child(4)").all()]
+    sentence_list.get_by_role("button", name="Loss").click()
+    losses = [float(cell.inner_text()) for cell in sentence_list.locator("tbody td:nth-child(4)").all()]
     assert losses == sorted(losses, reverse=True)
     profile.get_by_role("button", name="Measure this head").click()
     expect(profile.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
     measured = profile.locator("dl").inner_text()
-    source = listed.locator("tbody tr .open").first.inner_text()
-    listed.locator("tbody tr .open").first.click()
+    source = sentence_list.locator("tbody tr .open").first.inner_text()
+    sentence_list.locator("tbody tr .open").first.click()
     expect(page.get_by_label("Sentence", exact=True)).to_have_value(source)
     page.locator("#tab-run").click()
-    expect(listed.locator("tbody tr")).to_have_count(count)
+    expect(sentence_list.locator("tbody tr")).to_have_count(count)
     wait_for_responses(page)
     file = tmp_path / "saved.html"
     file.write_bytes(save_file(page, "As it is"))
@@ -414,30 +418,30 @@ def test_a_run_lists_its_sentences_and_shows_a_head_over_them(
 
 
 class SlowService(ExplanationService):
-    """Long work takes a second more per part, so that it lasts on a fast machine too."""
+    """A service that waits for a second after each part of long work. A test can act during this time."""
 
     def _progress_callback(self, on_partial: OnPartial | None) -> OnProgress:
         on_progress = super()._progress_callback(on_partial)
 
-        def slowly(done: int, total: int) -> None:
+        def report_and_wait(done: int, total: int) -> None:
             on_progress(done, total)
             time.sleep(1)
 
-        return slowly
+        return report_and_wait
 
 
 @pytest.fixture(scope="module")
-def slow(translator: Translator, runs: dict[str, Path]) -> Iterator[str]:
-    """Yield the address of a live page with a run and slow long work."""
+def slow_address(translator: Translator, runs: dict[str, Path]) -> Iterator[str]:
+    """Yield the address of a live page with a run and a `SlowService`."""
     models, run = [NamedTranslator("mine", translator)], RunMonitor(runs["transformer"])
-    with serving(SlowService(models, sentence=SENTENCE, run=run)) as served:
-        yield served
+    with serving(SlowService(models, sentence=SENTENCE, run=run)) as url:
+        yield url
 
 
 def test_a_sentence_is_translated_while_a_head_is_measured_and_measuring_can_be_cancelled(
-    open_page: OpenPage, slow: str
+    open_page: OpenPage, slow_address: str
 ) -> None:
-    page = opened(open_page, slow, panel="run")
+    page = open_view(open_page, slow_address, panel="run")
     profile = page.get_by_test_id("head-profile")
     profile.get_by_role("button", name="Measure this head").click()
     expect(profile.get_by_role("progressbar")).to_be_visible()

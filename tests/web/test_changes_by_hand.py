@@ -1,4 +1,4 @@
-"""Attention is changed by hand, in a real browser: lines dragged, weights moved, heads silenced, undone."""
+"""Changes of attention by hand in a real browser: drag lines, set weights, silence heads, undo."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture
 def page(open_page: OpenPage, address: str) -> Page:
-    opened = open_page(address)
-    wait_for_responses(opened)
-    return opened
+    page = open_page(address)
+    wait_for_responses(page)
+    return page
 
 
 def changes(page: Page) -> list[dict[str, Any]]:
     """Return the changes in the address of the page."""
-    found = re.search(r"[#&]changes=([^&]*)", page.url)
+    match = re.search(r"[#&]changes=([^&]*)", page.url)
     return (
         []
-        if found is None
-        else page.evaluate("text => JSON.parse(new URLSearchParams(`a=${text}`).get('a'))", found[1])
+        if match is None
+        else page.evaluate("text => JSON.parse(new URLSearchParams(`a=${text}`).get('a'))", match[1])
     )
 
 
@@ -54,7 +54,7 @@ def word(page: Page, side: str, index: int) -> Locator:
 
 
 def strongest_line(page: Page, row: int) -> tuple[float, float, int]:
-    """Return a point on the strongest line of a word, near its source end, and its source word (index)."""
+    """Return x and y of a point on the strongest line of a target word, and the index of the source word."""
     point: Any = page.evaluate(
         """row => {
           const path = [...document.querySelectorAll(`[data-line^="${row}-"]`)].at(-1);
@@ -83,18 +83,19 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float], *, dr
 
 
 def test_a_line_is_dragged_to_another_word(page: Page, translator: Translator) -> None:
-    """The translation is written again while the line is held; dropping it on a word pins it."""
+    """The translation is updated while the line is dragged. A line that is dropped on a word is pinned."""
     x, y, column = strongest_line(page, 1)
     other = 1 if column != 1 else 0
     plain = explain(translator, SENTENCE)
     expected = explain(translator, SENTENCE, edit=plain.pin_words(1, other))
     drag(page, (x, y), centre(word(page, "source", other)), drop=False)
-    expect(page.get_by_test_id("translation")).to_have_text(expected.text)  # the line is still held
+    # The mouse button is still pressed.
+    expect(page.get_by_test_id("translation")).to_have_text(expected.text)
     page.mouse.up()
     wait_for_responses(page)
-    expect(page.locator(".word.pointed")).to_have_count(0)  # the old word is not lit any more
+    expect(page.locator(".word.pointed")).to_have_count(0)  # the old word is no longer highlighted
     [change] = changes(page)
-    tokens = [position for position, of in enumerate(plain.target.word_of_token) if of == 1]
+    tokens = [position for position, index in enumerate(plain.target.word_of_token) if index == 1]
     assert (change["kind"], change["queries"], change["weight"]) == ("pin", tokens, 1)
     expect(page.locator(f"[data-held='1-{other}']")).to_have_count(1)
     expect(page.get_by_test_id("translation")).to_have_text(expected.text)
@@ -178,10 +179,10 @@ def test_undo_and_redo_go_step_by_step(page: Page) -> None:
     page.locator("body").press("Control+Shift+z")
     wait_for_responses(page)
     assert len(changes(page)) == 3
-    for left in (2, 1, 0):
+    for remaining in (2, 1, 0):
         page.locator(".history").get_by_role("button", name=re.compile("Undo$")).click()
         wait_for_responses(page)
-        assert len(changes(page)) == left
+        assert len(changes(page)) == remaining
     expect(page.locator(".history").get_by_role("button", name=re.compile("Undo$"))).to_be_disabled()
 
 
@@ -201,14 +202,14 @@ def test_undo_takes_back_a_dragged_line_and_not_the_sentence_that_was_typed(page
     expect(field).to_have_value("You go home.")
 
 
-def test_the_statistic_below_a_head_stays_while_a_line_is_held(page: Page) -> None:
-    """Effects are not measured while a line moves; no other statistic takes their place."""
-    shown = page.get_by_label("Number below")
-    expect(shown).to_have_value("effect")
+def test_the_choice_of_the_number_below_a_head_stays_while_a_line_is_dragged(page: Page) -> None:
+    """Effects are not measured while a line moves, but the page does not switch to another number."""
+    statistic = page.get_by_label("Number below")
+    expect(statistic).to_have_value("effect")
     x, y, column = strongest_line(page, 1)
     drag(page, (x, y), centre(word(page, "source", 1 if column != 1 else 0)), drop=False)
     wait_for_responses(page)
-    expect(shown).to_have_value("effect")
+    expect(statistic).to_have_value("effect")
     expect(page.locator("td .value").first).to_have_text("…")
     page.mouse.up()
     wait_for_responses(page)
@@ -246,51 +247,54 @@ def test_the_translation_stays_in_view_when_a_head_below_is_silenced(
 
 
 def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
-    """Return a pin, and a word of the new translation at whose steps the old one had another word."""
+    """Return a pin, and the index and the text of a word of the new translation.
+
+    At the steps of this word, the translation without the pin has other tokens.
+    """
     plain = explain(translator, SENTENCE)
     for target in range(len(plain.target.words)):
         for source in range(len(plain.source.words)):
             pin = plain.pin_words(target, source)
             after = explain(translator, SENTENCE, edit=pin).target
             for index, name in enumerate(after.words):
-                steps = [position for position, of in enumerate(after.word_of_token) if of == index]
+                steps = [step for step, owner in enumerate(after.word_of_token) if owner == index]
                 old = [plain.target.tokens[step] for step in steps if step < len(plain.target.tokens)]
                 if steps and steps[0] > pin.first_step and old != [after.tokens[step] for step in steps]:
                     return pin, index, name
     raise AssertionError("no pin moves a word of the translation to other steps")
 
 
-def change_of_the_last_two_words(translator: Translator) -> Silence:
-    """Return a change that keeps the translation, and changes its last two words by 1% or more."""
+def silence_that_changes_the_last_two_words(translator: Translator) -> Silence:
+    """Return a silenced head that keeps the translation but changes the probabilities of its last words."""
     plain = explain(translator, SENTENCE)
     for site, packed in plain.attention.items():
         for layer, head in np.ndindex(packed.weights.shape[:2]):
             silence = Silence(site, layer, head)
             after = explain(translator, SENTENCE, edit=silence)
             if after.target.text == plain.target.text:
-                moved = np.abs(np.exp(after.log_probs) - np.exp(plain.log_probs))
-                if min(moved[-3:-1]) > 0.015:
+                differences = np.abs(np.exp(after.log_probs) - np.exp(plain.log_probs))
+                if min(differences[-3:-1]) > 0.015:
                     return silence
-    raise AssertionError("no head moves the last two words only a little")
+    raise AssertionError("no head changes the probabilities of the last two words and keeps the translation")
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_the_changes_of_neighbouring_words_do_not_overlap(
     open_page: OpenPage, address: str, translator: Translator, language: str
 ) -> None:
-    change = change_of_the_last_two_words(translator)
+    change = silence_that_changes_the_last_two_words(translator)
     page = open_page(f"{address}#language={language}&changes={quote(json.dumps([change_to_json(change)]))}")
     wait_for_responses(page)
     labels = page.locator("#pair .change")
     expect(labels.nth(1)).to_be_visible()
-    boxes: list[Any] = labels.evaluate_all("all => all.map(one => one.getBoundingClientRect().toJSON())")
+    boxes: list[Any] = labels.evaluate_all("all => all.map(label => label.getBoundingClientRect().toJSON())")
     assert all(left["right"] < right["left"] for left, right in pairwise(boxes))
 
 
 def test_a_second_change_is_named_by_the_word_that_was_chosen(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """In the translation before all changes, the steps of this word wrote another one."""
+    """In the translation without any change, the steps of this word wrote another word."""
     pin, index, name = changed_pin(translator)
     page = open_page(f"{address}#changes={quote(json.dumps([change_to_json(pin)]))}")
     wait_for_responses(page)
@@ -307,7 +311,9 @@ def test_a_second_change_is_named_by_the_word_that_was_chosen(
     assert f"Cut: {name} →" in save_file(page, "SVG").decode()
 
 
-def test_a_change_whose_step_is_not_written_any_more_says_so(open_page: OpenPage, address: str) -> None:
+def test_a_change_at_a_step_that_no_longer_exists_is_marked_as_without_effect(
+    open_page: OpenPage, address: str
+) -> None:
     change = {
         "kind": "pin",
         "site": "cross",
@@ -425,7 +431,7 @@ def test_back_and_forward_lead_through_panels_and_sentences(page: Page) -> None:
     wait_for_responses(page)
 
 
-def test_a_word_is_not_lit_any_more_when_what_the_pointer_was_on_is_gone(page: Page) -> None:
+def test_a_word_is_no_longer_highlighted_when_the_element_under_the_pointer_is_gone(page: Page) -> None:
     page.locator("#tab-beam").click()
     page.locator("#tab-attention").click()
     page.locator("td .picture").first.hover()
@@ -435,7 +441,7 @@ def test_a_word_is_not_lit_any_more_when_what_the_pointer_was_on_is_gone(page: P
     expect(page.locator(".pair .pointed")).to_have_count(0)
 
 
-def test_a_figure_outlines_lit_words_and_strikes_lost_words_and_hatches_silenced_heads(
+def test_a_figure_outlines_highlighted_words_strikes_lost_words_and_hatches_silenced_heads(
     open_page: OpenPage, address: str
 ) -> None:
     silence = quote(json.dumps([{"kind": "silence", "site": "cross", "layer": None, "head": None}]))
@@ -445,10 +451,10 @@ def test_a_figure_outlines_lit_words_and_strikes_lost_words_and_hatches_silenced
     assert lost
     word(page, "target", 0).hover()
     expect(page.locator("td .picture rect").first).to_be_attached()
-    with page.expect_download() as saved:  # a pointer on a button would leave the word
+    with page.expect_download() as download:  # clicks by script, because the pointer must stay on the word
         page.get_by_role("button", name="Share", exact=True).evaluate("button => button.click()")
         page.locator("#share button", has_text="SVG").evaluate("button => button.click()")
-    figure = ElementTree.fromstring(saved.value.path().read_bytes())
+    figure = ElementTree.fromstring(download.value.path().read_bytes())
     rects = [rect for rect in figure.iter(f"{SVG}rect") if rect.get("fill") == "none"]
     outlines = [rect for rect in rects if rect.get("vector-effect") == "non-scaling-stroke"]
     assert len(outlines) == page.locator("td .picture rect").count()
@@ -469,7 +475,7 @@ def test_theme_and_language_are_remembered(open_page: OpenPage, address: str) ->
     wait_for_responses(other)
 
 
-def test_a_theme_that_was_left_for_that_of_the_system_does_not_come_back(
+def test_a_theme_does_not_return_after_the_theme_of_the_system_was_chosen(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address, color_scheme="light")
@@ -486,7 +492,7 @@ def test_a_theme_that_was_left_for_that_of_the_system_does_not_come_back(
     wait_for_responses(page)
 
 
-def test_a_sentence_that_was_emptied_stays_empty(page: Page) -> None:
+def test_a_sentence_that_was_deleted_stays_empty(page: Page) -> None:
     sentence = page.get_by_label("Sentence", exact=True)
     sentence.fill("")
     expect(page.get_by_text("There is no sentence yet")).to_be_visible()
@@ -499,20 +505,20 @@ def test_a_sentence_that_was_emptied_stays_empty(page: Page) -> None:
     expect(sentence).to_have_value("")
 
 
-def test_what_share_saves_opens_again(open_page: OpenPage, live: str, tmp_path: Path) -> None:
-    """A frozen page shows the same; a live file also translates, without a server."""
+def test_a_saved_page_can_be_opened_and_saved_again(open_page: OpenPage, live: str, tmp_path: Path) -> None:
+    """A page without a model shows the same translation. A page with a model can also translate."""
     page = open_page(live + "#panel=attention&show=head&layer=1&sentence=I+go+home.")
     wait_for_responses(page)
-    translated = page.get_by_test_id("translation").inner_text()
+    translation = page.get_by_test_id("translation").inner_text()
     for kind, is_live in (("As it is", False), ("With the model in it", True)):
         file = tmp_path / f"{is_live}.html"
         file.write_bytes(save_file(page, kind))
-        opened = open_page(file.as_uri())
-        expect(opened.get_by_test_id("translation")).to_have_text(translated)
-        expect(opened.locator("td canvas").first).to_be_visible()
-        expect(opened.get_by_label("Sentence", exact=True)).to_have_count(int(is_live))
-        file.write_bytes(save_file(opened, kind))  # a saved page saves itself
-        expect(open_page(file.as_uri()).get_by_test_id("translation")).to_have_text(translated)
+        saved_page = open_page(file.as_uri())
+        expect(saved_page.get_by_test_id("translation")).to_have_text(translation)
+        expect(saved_page.locator("td canvas").first).to_be_visible()
+        expect(saved_page.get_by_label("Sentence", exact=True)).to_have_count(int(is_live))
+        file.write_bytes(save_file(saved_page, kind))
+        expect(open_page(file.as_uri()).get_by_test_id("translation")).to_have_text(translation)
 
 
 def test_only_figures_are_printed(page: Page) -> None:
@@ -525,9 +531,9 @@ def test_only_figures_are_printed(page: Page) -> None:
     assert page.locator("main").evaluate("main => getComputedStyle(main).padding") == "0px"
 
 
-def test_on_paper_the_captions_come_first(page: Page) -> None:
-    """Below the figures they might stand alone on a last page."""
-    ends = "main => [main.firstElementChild, main.lastElementChild].map(one => one.matches('.caption'))"
+def test_on_paper_the_caption_comes_first(page: Page) -> None:
+    """Below the figures, the caption could be alone on the last sheet."""
+    ends = "main => [main.firstElementChild, main.lastElementChild].map(end => end.matches('.caption'))"
     assert page.locator("main").evaluate(ends) == [False, True]
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("main").evaluate(ends) == [True, False]

@@ -1,4 +1,4 @@
-"""The site of docs/ in a browser: every page in both languages, and every interactive figure."""
+"""The site of docs/ in a browser: every page opens in both languages, and every interactive figure works."""
 
 from __future__ import annotations
 
@@ -56,16 +56,17 @@ def pages_of(site: Path, language: str) -> list[Path]:
 
 
 def open_site_page(browser: Browser, path: Path, **options: object) -> tuple[Page, list[str]]:
-    """Return the page and the list of its errors and of its requests to other hosts."""
+    """Return the page and a list, to which errors of the page and its requests to other hosts are added."""
     page = browser.new_page(**options)  # type: ignore[arg-type]
-    faults: list[str] = []
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.on(
-        "request", lambda sent: None if sent.url.startswith(("file:", "data:")) else faults.append(sent.url)
+        "request",
+        lambda request: None if request.url.startswith(("file:", "data:")) else problems.append(request.url),
     )
     page.goto(path.as_uri())
-    return page, faults
+    return page, problems
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -75,16 +76,16 @@ def test_every_page_opens_without_an_error_or_another_host(
     pages = pages_of(site, language)
     assert len(pages) > 40
     for path in pages:
-        page, faults = open_site_page(browser, path)
+        page, problems = open_site_page(browser, path)
         assert page.locator("h1").count() == 1 or path.stem in {"genindex", "search"}, path.name
-        assert faults == [], path.name
+        assert problems == [], path.name
         if path.parent.name == "explain":
-            assert_accessible(page, axe)  # last: axe reads style sheets, an error on a page from disk
+            assert_accessible(page, axe)  # last, because axe causes an error on a page from disk
         page.close()
 
 
-def change(figure: Locator) -> None:
-    """Do what a reader would do first: move a slider, press a button, type."""
+def use_first_control(figure: Locator) -> None:
+    """Move the slider of a figure, press one of its buttons, or type into its field."""
     if figure.locator("input[type=range]").count():
         slider = figure.locator("input[type=range]").first
         slider.focus()
@@ -96,25 +97,25 @@ def change(figure: Locator) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_figure_computes(browser: Browser, site: Path, language: str) -> None:
-    seen = 0
+def test_every_figure_changes_when_it_is_used(browser: Browser, site: Path, language: str) -> None:
+    num_figures = 0
     for path in pages_of(site, language):
         if "data-figure" not in path.read_text(encoding="utf-8"):
             continue
-        page, faults = open_site_page(browser, path)
+        page, problems = open_site_page(browser, path)
         for figure in page.locator(".book-figure").all():
             figure.locator("table, svg, p.translation, .figure-body p").first.wait_for()
             page.wait_for_function("figure => !figure.innerText.includes('…')", arg=figure.element_handle())
             before = figure.locator(".figure-body").inner_html()
-            change(figure)
+            use_first_control(figure)
             page.wait_for_function(
                 "([figure, before]) => figure.querySelector('.figure-body').innerHTML !== before",
                 arg=[figure.element_handle(), before],
             )
-            seen += 1
-        assert faults == [], path.name
+            num_figures += 1
+        assert problems == [], path.name
         page.close()
-    assert seen >= MIN_FIGURES
+    assert num_figures >= MIN_FIGURES
 
 
 def test_hiding_a_word_changes_the_translation(browser: Browser, site: Path) -> None:
@@ -135,12 +136,12 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(browser: Browser, site:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_pages_of_the_site_open_panels_and_panels_open_the_site(
+def test_pages_of_the_site_link_to_panels_and_panels_link_to_the_site(
     browser: Browser, site: Path, language: str
 ) -> None:
-    linked = [path for path in pages_of(site, language) if "live.html#" in path.read_text(encoding="utf-8")]
-    assert len(linked) == 10
-    for path in linked:
+    pages = [path for path in pages_of(site, language) if "live.html#" in path.read_text(encoding="utf-8")]
+    assert len(pages) == 10
+    for path in pages:
         page = browser.new_page()
         page.goto(path.as_uri())
         link = page.locator("a[href*='live.html']")

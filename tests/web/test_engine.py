@@ -57,10 +57,10 @@ TEXTS = [
 
 
 def rounded_translator(original: Translator, quantization: Quantization) -> Translator:
-    """Return the same translator with the weights that the engine reads."""
+    """Return a copy of the translator, with weights rounded as in a live file."""
     model = copy.deepcopy(original.model)
     model.load_state_dict(round_weights(original.model.state_dict(), quantization))
-    rounded = Translator(
+    copied_translator = Translator(
         model,
         original.tokenizers,
         search=original.search,
@@ -68,8 +68,8 @@ def rounded_translator(original: Translator, quantization: Quantization) -> Tran
         max_source_tokens=original.max_source_tokens,
         facts=original.facts,
     )
-    rounded.sentences = original.sentences
-    return rounded
+    copied_translator.sentences = original.sentences
+    return copied_translator
 
 
 def random_changes(document: dict[str, Any], generator: random.Random) -> list[dict[str, Any]]:
@@ -81,28 +81,28 @@ def random_changes(document: dict[str, Any], generator: random.Random) -> list[d
         layer, head = (generator.choice([None, *range(count)]) for count in (layers, heads))
         query = generator.randrange(queries)
         visible = query + 1 if site == "decoder" else keys
-        named = {"site": site, "layer": layer, "head": head}
+        place = {"site": site, "layer": layer, "head": head}
         kind = generator.choice(["silence", "paint", "pin"])
         if kind == "silence":
-            changes.append({"kind": kind, **named})
+            changes.append({"kind": kind, **place})
         elif kind == "paint":
             key, weight = (
                 generator.randrange(visible),
                 generator.choice([0.0, 1.0, round(generator.random(), 2)]),
             )
-            changes.append({"kind": kind, **named, "query": query, "key": key, "weight": weight})
+            changes.append({"kind": kind, **place, "query": query, "key": key, "weight": weight})
         else:
             pinned_queries = sorted({query, generator.randrange(query, queries)})
             pinned_keys = sorted(generator.sample(range(visible), min(visible, generator.randint(1, 2))))
             share = generator.choice([0.0, 1.0, 1.0, round(generator.random(), 2)])
             changes.append(
-                {"kind": kind, **named, "queries": pinned_queries, "keys": pinned_keys, "weight": share}
+                {"kind": kind, **place, "queries": pinned_queries, "keys": pinned_keys, "weight": share}
             )
     return changes
 
 
 def assert_same(actual: Any, expected: Any, where: str = "") -> None:
-    """Assert that two JSON values are the same; numbers may differ by rounding."""
+    """Assert that two JSON values are the same except for rounding. Messages contain `where`, a path."""
     if isinstance(expected, dict) and "codes" in expected:
         np.testing.assert_allclose(unpack_weights(actual), unpack_weights(expected), atol=2e-4, err_msg=where)
     elif isinstance(expected, dict) and "float32" in expected:
@@ -121,8 +121,8 @@ def assert_same(actual: Any, expected: Any, where: str = "") -> None:
             assert_same(actual[key], expected[key], f"{where}.{key}")
     elif isinstance(expected, list | tuple):
         assert len(actual) == len(expected), where
-        for index, (one, other) in enumerate(zip(actual, expected, strict=True)):
-            assert_same(one, other, f"{where}[{index}]")
+        for index, (actual_item, expected_item) in enumerate(zip(actual, expected, strict=True)):
+            assert_same(actual_item, expected_item, f"{where}[{index}]")
     elif isinstance(expected, float) and not isinstance(expected, bool):
         assert actual == pytest.approx(expected, abs=2e-3), where
     else:
@@ -140,7 +140,10 @@ def assert_same_measures(actual: dict[str, Any], expected: Measures) -> None:
 
 
 def without_attention_rows(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document with each candidate's attention, not its row number: the order may differ."""
+    """Replace each row number of the table of candidates' attention by the row itself.
+
+    The rows may have another order in the browser's engine.
+    """
     search = document["search"]
     if search is None or search["attention"] is None:
         return document
@@ -186,7 +189,7 @@ def test_text_is_tokenized_as_by_sentencepiece(kind: str, byte_fallback: bool) -
             assert message["answer"][side] == fields, repr(text)
 
 
-# The other models take too long for `make test`.
+# Tests of the other models are slow, because they take too long for `make test`.
 QUICK_MODELS = ("pre-norm", "bahdanau, gru")
 
 
@@ -207,14 +210,16 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
         if not document["attention"]:
             return
         changes = [random_changes(document, generator) for _ in range(6)]
-        for listed in changes:
-            edited = explain(original, SENTENCE, edit=[change_from_json(change) for change in listed])
+        for several_changes in changes:
+            edited = explain(
+                original, SENTENCE, edit=[change_from_json(change) for change in several_changes]
+            )
             changed = explanation_to_document(edited, four_decimals=True)
-            answer = engine.ask("explain", sentence=SENTENCE, changes=listed)
-            # Silenced and pinned heads make hypotheses and words equal, and rounding decides between them.
+            answer = engine.ask("explain", sentence=SENTENCE, changes=several_changes)
+            # Silenced and pinned heads can make hypotheses or words equally good. Then rounding decides.
             for field in ("search", "alignments"):
                 del answer[field], changed[field]
-            assert_same(answer, changed, str(listed))
+            assert_same(answer, changed, str(several_changes))
         effects = engine.ask("rank-heads", sentence=SENTENCE, changes=changes[-1])
         measured = explanation_to_document(edited.with_effects(), four_decimals=True)
         assert_same(
@@ -257,7 +262,7 @@ def test_a_prefix_begins_the_translation_and_bad_requests_are_refused() -> None:
         assert "1 to 64" in engine.refusal("explain", sentence=SENTENCE, beam=0)
         change = {"kind": "silence", "site": "cross", "layer": 9, "head": None}
         assert "no layer 9" in engine.refusal("explain", sentence=SENTENCE, changes=[change])
-        ahead = {
+        paints_future_key = {
             "kind": "paint",
             "site": "decoder",
             "layer": 0,
@@ -266,7 +271,9 @@ def test_a_prefix_begins_the_translation_and_bad_requests_are_refused() -> None:
             "key": 1,
             "weight": 1.0,
         }
-        assert "causal" in engine.refusal("explain", sentence=SENTENCE, target="a river", changes=[ahead])
+        assert "causal" in engine.refusal(
+            "explain", sentence=SENTENCE, target="a river", changes=[paints_future_key]
+        )
 
 
 def test_each_sentence_of_a_text_is_translated_by_itself() -> None:

@@ -1,4 +1,4 @@
-"""The engine of live files on a thousand sentences and 200 changes: every family, and the demo's model."""
+"""The engine of live files agrees with torch on a thousand sentences and 200 changes per model."""
 
 from __future__ import annotations
 
@@ -30,20 +30,22 @@ if TYPE_CHECKING:
 
     from jumok.analysis.live_file import Quantization
 
-pytestmark = pytest.mark.slow  # not in `make test-web`: it takes half an hour
+# These tests have no mark `web`, because `make test-web` would then take half an hour longer.
+pytestmark = pytest.mark.slow
 
 MAX_LOG_PROB_ERROR = 1e-3
-"""Per token."""
+"""Largest difference between the two log-probabilities of a token."""
 NUM_CHANGES = 200
 MAX_TIE_SHARE = 0.002
-"""Share of sentences whose translations may differ."""
+"""Largest share of sentences whose translations differ because two hypotheses are equally good."""
 
 
 @pytest.fixture(scope="module")
 def whole_demo_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the run folder of `jumok demo` with its usual time: eight bits are too few for a poor model.
+    """Return the run folder of `jumok demo`, trained for the full time of the demo.
 
-    It is trained now, unless JUMOK_DEMO_MODEL names the model folder in it.
+    Eight bits are too few for a poor model, so the shorter training of `demo_run` is not enough. The model is
+    trained here, unless the environment variable JUMOK_DEMO_MODEL names the model folder of such a run.
     """
     if folder := os.environ.get("JUMOK_DEMO_MODEL"):
         return Path(folder).parent
@@ -59,18 +61,18 @@ def answers(engine: EngineProcess, operation: str, requests: list[dict[str, Any]
 
 
 def share_of_same_texts(ours: list[str], theirs: list[str]) -> float:
-    return sum(one == other for one, other in zip(ours, theirs, strict=True)) / len(ours)
+    return sum(text == other for text, other in zip(ours, theirs, strict=True)) / len(ours)
 
 
 def assert_same_texts(
-    rounded: Translator, lines: list[str], texts: list[str], found: list[str], *, beam: int
+    rounded: Translator, lines: list[str], torch_texts: list[str], engine_texts: list[str], *, beam: int
 ) -> None:
     """Assert that the engine translates as torch does.
 
-    Untrained models have hypotheses that are equally good up to single precision. Between them, torch decides
-    differently in another batch; in double precision, it must decide as the engine does.
+    Untrained models have hypotheses that are equally good in single precision. The other sentences of a batch
+    decide which of these hypotheses torch chooses. In double precision, torch must choose as the engine does.
     """
-    differing = [index for index, text in enumerate(texts) if text != found[index]]
+    differing = [index for index, text in enumerate(torch_texts) if text != engine_texts[index]]
     assert len(differing) <= MAX_TIE_SHARE * len(lines)
     if differing:
         exact = Translator(
@@ -81,7 +83,8 @@ def assert_same_texts(
         )
         exact.sentences = rounded.sentences
         in_double = exact.translate([lines[index] for index in differing], beam=beam)
-        assert [found[index] for index in differing] == [translation.text for translation in in_double]
+        double_texts = [translation.text for translation in in_double]
+        assert [engine_texts[index] for index in differing] == double_texts
 
 
 def assert_same_log_probs(rounded: Translator, documents: list[dict[str, Any]]) -> None:
@@ -94,7 +97,7 @@ def assert_same_log_probs(rounded: Translator, documents: list[dict[str, Any]]) 
 
 
 def assert_same_changes(engine: EngineProcess, rounded: Translator, lines: list[str]) -> None:
-    """Assert that random changes of attention give what Python's edit gives."""
+    """Assert that random changes of attention have the same effect in the engine as in Python."""
     generator = random.Random(1)
     for line in generator.choices(lines, k=NUM_CHANGES):
         changes = random_changes(explanation_to_document(explain(rounded, line)), generator)
@@ -112,21 +115,24 @@ def assert_same_changes(engine: EngineProcess, rounded: Translator, lines: list[
 
 @pytest.mark.parametrize("quantization", ["float16", "int8"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_thousand_sentences_of_every_family(name: str, quantization: Quantization) -> None:
+def test_the_engine_translates_a_thousand_sentences_as_torch_does(
+    name: str, quantization: Quantization
+) -> None:
     rounded = rounded_translator(translator(name), quantization)
     lines = sentences(1000, seed=11)
     with EngineProcess(pack_model(translator(name), MODELS[name], quantization=quantization)) as engine:
         for beam in (1, 4):
-            texts = [one.text for one in rounded.translate(lines, beam=beam)]
-            found = list(answers(engine, "translate", [{"sentence": line, "beam": beam} for line in lines]))
-            assert_same_texts(rounded, lines, texts, [answer["text"] for answer in found], beam=beam)
+            torch_texts = [translation.text for translation in rounded.translate(lines, beam=beam)]
+            requests = [{"sentence": line, "beam": beam} for line in lines]
+            engine_texts = [answer["text"] for answer in answers(engine, "translate", requests)]
+            assert_same_texts(rounded, lines, torch_texts, engine_texts, beam=beam)
         assert_same_log_probs(
             rounded, list(answers(engine, "explain", [{"sentence": line} for line in lines[:100]]))
         )
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("none")])
-def test_two_hundred_changes_of_every_family(name: str) -> None:
+def test_two_hundred_changes_have_the_same_effect_in_the_engine_as_in_python(name: str) -> None:
     rounded = rounded_translator(translator(name), "float16")
     with EngineProcess(pack_model(translator(name), MODELS[name])) as engine:
         assert_same_changes(engine, rounded, sentences(NUM_CHANGES, seed=12))
@@ -136,10 +142,9 @@ def test_two_hundred_changes_of_every_family(name: str) -> None:
 def test_the_demos_model_translates_unseen_sentences_as_torch_does(
     whole_demo_run: Path, quantization: Quantization, min_share: float
 ) -> None:
-    run = whole_demo_run
-    original = jumok.load(run / "model", engine="torch")
-    settings = read_card(run / "model").recipe.model
-    test_set = (run / "corpus" / "test.en-ko.tsv").read_text(encoding="utf-8").splitlines()
+    original = jumok.load(whole_demo_run / "model", engine="torch")
+    settings = read_card(whole_demo_run / "model").recipe.model
+    test_set = (whole_demo_run / "corpus" / "test.en-ko.tsv").read_text(encoding="utf-8").splitlines()
     lines = [line.split("\t")[0] for line in test_set]
     assert len(lines) == 1000
     rounded = rounded_translator(original, quantization)

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.medium, pytest.mark.web]
 PACKAGE = Path(__file__).parent.parent / "interop" / "stored" / "marian.zip"
 
 
-def test_silencing_a_head_of_an_imported_model_shows_the_change(
+def test_silencing_a_head_of_an_imported_model_shows_the_difference(
     open_page: Callable[..., Page], tmp_path: Path
 ) -> None:
     choices = ImportChoices(source_language="en", target_language="ko", code="ko")
@@ -35,12 +35,13 @@ def test_silencing_a_head_of_an_imported_model_shows_the_change(
         page = open_page(address)
         wait_for_responses(page)
         expect(page.locator("[data-word=source-0]")).to_have_text("I")
-        translated = page.get_by_test_id("translation").inner_text()
+        translation = page.get_by_test_id("translation").inner_text()
         page.locator("td .picture").first.click()
         expect(page.locator(".changes")).to_contain_text("Silence")
         difference = page.get_by_test_id("difference")
         expect(difference).to_be_visible()
         wait_for_responses(page)
         assert (
-            difference.inner_text() != "0.00" or page.get_by_test_id("translation").inner_text() != translated
+            difference.inner_text() != "0.00"
+            or page.get_by_test_id("translation").inner_text() != translation
         )

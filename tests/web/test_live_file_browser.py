@@ -1,4 +1,4 @@
-"""A live file in a browser, opened from disk with the network cut: the model runs in the page."""
+"""A live file in a browser: opened from disk without a network, the model runs in the page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ pytestmark = pytest.mark.web
 MAX_BYTES = 4_000_000
 MAX_MILLISECONDS = {1: 100, 4: 300}
 TEN_WORDS = "The teacher did not drink coffee at the library yesterday."
-# Translate several times in a worker like that of the page; return the text and the shortest time.
+# JavaScript that translates 20 times in a worker like that of the page. It returns the translation and the
+# shortest time in milliseconds.
 TIME_TRANSLATIONS = """async ([sentence, beam]) => {
   const textOf = (id) => document.getElementById(id).textContent;
   const worker = new Worker(URL.createObjectURL(new Blob([textOf("jumok-engine")])));
@@ -52,7 +53,7 @@ TIME_TRANSLATIONS = """async ([sentence, beam]) => {
 
 @pytest.fixture(scope="session")
 def demo_file(demo_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the live file of the demo's model, as the command line writes it."""
+    """Write the live file of the demo's model with the command line, and return its path."""
     file = tmp_path_factory.mktemp("live") / "live.html"
     command = [sys.executable, "-m", "jumok", "look", demo_run / "model", "--out", file]
     process = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -84,7 +85,7 @@ def test_a_model_runs_in_the_page_without_a_network(open_page: OpenPage, tmp_pat
     expect(page.get_by_test_id("translation")).to_have_text(greedy.text)
     assert_every_panel_has_content(page)
     page.locator("#tab-steps").click()
-    page.get_by_label("Query", exact=True).select_option("1")  # what is chosen reaches the worker
+    page.get_by_label("Query", exact=True).select_option("1")  # the worker receives the chosen query
     wait_for_responses(page)
     expect(page.locator("article h4").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
@@ -96,11 +97,14 @@ def test_a_model_runs_in_the_page_without_a_network(open_page: OpenPage, tmp_pat
 
 
 @pytest.mark.medium
-def test_the_policy_stops_inline_styles_and_connections(browser: Browser, tmp_path: Path) -> None:
-    page = browser.new_page()  # not `open_page`, which fails the test when the browser blocks something
+def test_the_policy_of_the_page_blocks_inline_styles_and_connections(
+    browser: Browser, tmp_path: Path
+) -> None:
+    # The fixture `open_page` cannot be used because it fails the test when the browser blocks something.
+    page = browser.new_page()
     page.goto(write_small_file(tmp_path, "pre-norm").as_uri())
     expect(page.get_by_test_id("translation")).not_to_be_empty()
-    stopped: Any = page.evaluate(
+    blocked: Any = page.evaluate(
         """async () => {
           const violations = [];
           const seen = new Promise((done) => document.addEventListener("securitypolicyviolation", (event) => {
@@ -114,11 +118,11 @@ def test_the_policy_stops_inline_styles_and_connections(browser: Browser, tmp_pa
         }"""
     )
     page.close()
-    assert stopped == ["connect-src", "style-src-attr"]
+    assert blocked == ["connect-src", "style-src-attr"]
 
 
 @pytest.mark.slow
-def test_the_demos_file_is_small_and_fast(open_page: OpenPage, demo_file: Path) -> None:
+def test_the_live_file_of_the_demo_is_small_and_fast(open_page: OpenPage, demo_file: Path) -> None:
     assert demo_file.stat().st_size <= MAX_BYTES
     page = open_page("about:blank", offline=True)
     page.goto(demo_file.as_uri())
@@ -132,7 +136,7 @@ def test_the_demos_file_is_small_and_fast(open_page: OpenPage, demo_file: Path) 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("firefox-esr") is None, reason="Firefox is not installed")
-def test_the_demos_file_runs_in_firefox(demo_file: Path, tmp_path: Path) -> None:
+def test_the_live_file_of_the_demo_runs_in_firefox(demo_file: Path, tmp_path: Path) -> None:
     with Firefox(tmp_path) as firefox:
         firefox.open(demo_file.as_uri())
         firefox.wait_for("document.querySelector('[data-testid=translation]')?.textContent")

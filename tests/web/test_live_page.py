@@ -1,4 +1,4 @@
-"""The live page as a user uses it, in a real browser."""
+"""The live page in a real browser: typing, panels, changes, addresses, saved files, a run, accessibility."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 HANGUL = re.compile("[가-힣]")
 PANELS = ["attention", "steps", "beam", "compare", "run"]  # addresses with old names (map, change) still work
-ATTENTION = "#panel=attention"  # a page with a run opens on the run
-# Collects every text that the element with this test id has from now on.
-COLLECT = """name => {
+ATTENTION = "#panel=attention"  # without a panel in its address, a page with a run opens the panel of the run
+# JavaScript that collects every later text of the element with this test id in `window.seen`.
+COLLECT_TEXTS = """name => {
   window.seen = [];
   new MutationObserver(() => {
     const text = document.querySelector(`[data-testid=${name}]`)?.textContent;
@@ -49,7 +49,7 @@ COLLECT = """name => {
 ALL_SILENT = """[{"kind":"silence","site":"cross","layer":null,"head":null}]"""
 
 
-def go(page: Page, panel: str) -> None:
+def open_panel(page: Page, panel: str) -> None:
     page.locator(f"#tab-{panel}").click()
     expect(page.locator("#panel h2")).to_be_visible()
     wait_for_responses(page)
@@ -85,36 +85,37 @@ def test_each_sentence_of_a_text_can_be_looked_at(open_page: OpenPage, live: str
     expect(page.get_by_test_id("whole-text")).not_to_be_attached()
 
 
-@pytest.mark.parametrize("visited", ["live", "demo"])
+@pytest.mark.parametrize("page_fixture", ["live", "demo"])
 def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
-    open_page: OpenPage, visited: str, axe: str, request: pytest.FixtureRequest
+    open_page: OpenPage, page_fixture: str, axe: str, request: pytest.FixtureRequest
 ) -> None:
-    """From the first sentence to a saved picture; any console error or foreign request is a failure."""
-    page = open_page(request.getfixturevalue(visited) + ATTENTION)
+    """A whole session, during which no error and no request to another host may occur."""
+    page = open_page(request.getfixturevalue(page_fixture) + ATTENTION)
     wait_for_responses(page)
-    page.evaluate(COLLECT, "partial")
+    page.evaluate(COLLECT_TEXTS, "partial")
     type_sentence(page, "I go home.")
     expect(page.locator("[data-word=source-1]")).to_have_text("go")
     expect(translation(page)).to_have_text(HANGUL)
     translated = translation(page).inner_text()
-    appeared = page.evaluate("seen")
-    assert len(appeared) > 1
-    if visited == "live":  # a sure model: greedy search, which is what appears, ends where beam search does
+    partial_texts = page.evaluate("seen")
+    assert len(partial_texts) > 1
+    if page_fixture == "live":
+        # The partial texts are of greedy search. For this model, beam search has the same result.
         # Earlier partial texts may belong to a sentence that was not typed to its end.
-        assert any(translated.startswith(partial) for partial in appeared[:-1])
-        assert appeared[-1].strip() == translated
+        assert any(translated.startswith(partial) for partial in partial_texts[:-1])
+        assert partial_texts[-1].strip() == translated
 
     page.locator("[data-word=target-0]").hover()
     expect(page.locator("path.lit").first).to_be_attached()
 
     for panel in PANELS:
-        go(page, panel)
+        open_panel(page, panel)
         assert_accessible(page, axe)
 
-    go(page, "attention")
-    drawn = save_file(page, "SVG").decode()
-    assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
-    assert HANGUL.search(drawn)
+    open_panel(page, "attention")
+    figure = save_file(page, "SVG").decode()
+    assert ElementTree.fromstring(figure).tag == "{http://www.w3.org/2000/svg}svg"
+    assert HANGUL.search(figure)
 
     picture(page).click()
     difference = page.get_by_test_id("difference")
@@ -129,7 +130,7 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     expect(page.locator(".changes")).to_have_count(0)
     expect(translation(page)).to_have_text(translated)
 
-    go(page, "beam")
+    open_panel(page, "beam")
     page.get_by_role("slider", name="Step").fill("0")
     other = page.locator("li:not(.produced) button", has_text=HANGUL).first
     token = other.inner_text().strip("·")
@@ -139,12 +140,12 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     assert translation(page).inner_text().startswith(token)
     assert translation(page).inner_text() != translated
 
-    go(page, "compare")
+    open_panel(page, "compare")
     expect(page.locator("#panel section h3")).to_contain_text(["transformer", "recurrent", "Difference"])
     expect(page.get_by_role("application", name="Difference")).to_be_visible()
 
 
-# How a caption of a saved picture begins, by panel.
+# Panel → beginning of a caption of its saved figure.
 CAPTIONS = {
     "attention": "cross-attention: from the translation to the sentence · One head 1·1 · Weight",
     "steps": "Target → source · Layer 1 · Head 0",
@@ -158,8 +159,8 @@ def test_every_panel_is_saved_as_svg_png_json_and_csv(open_page: OpenPage, live:
         f"{live}#panel={panel}&show=head&layer=1&head=1&rows=0,1&cell=cross,1,0,0,1&changes={ALL_SILENT}"
     )
     wait_for_responses(page)
-    drawn = ElementTree.fromstring(save_file(page, "SVG"))
-    texts = [text.strip() for text in drawn.itertext()]
+    figure = ElementTree.fromstring(save_file(page, "SVG"))
+    texts = [text.strip() for text in figure.itertext()]
     assert page.locator("#panel h2").inner_text() in texts
     assert any("I read a book." in text for text in texts) or panel == "run"
     assert any(text.startswith(CAPTIONS.get(panel, "")) for text in texts)
@@ -168,7 +169,7 @@ def test_every_panel_is_saved_as_svg_png_json_and_csv(open_page: OpenPage, live:
     assert not {"Copy", "Clear", "Undo all", "Share", "Translate", "×"} & set(texts)
     assert not [text for text in texts if "Drag a line" in text or "Click" in text or "Choose a row" in text]
     assert any(text.startswith("Sum of") for text in texts) == (panel == "attention")
-    assert float(drawn.get("width", 0)) > 100
+    assert float(figure.get("width", 0)) > 100
     assert save_file(page, "PNG").startswith(b"\x89PNG")
     assert json.loads(save_file(page, "JSON"))
     lines = save_file(page, "CSV").decode("utf-8-sig").splitlines()
@@ -189,7 +190,7 @@ def test_a_saved_page_names_its_model(open_page: OpenPage, live: str, tmp_path: 
     assert any(line.endswith("· Average, Layer 1 · Weight") for line in captions)
 
 
-def test_a_word_lights_the_map_of_a_hypothesis_and_a_cell_lights_its_words(
+def test_a_word_highlights_the_map_of_a_hypothesis_and_a_cell_highlights_its_words(
     open_page: OpenPage, live: str
 ) -> None:
     page = open_page(f"{live}#panel=beam")
@@ -199,7 +200,7 @@ def test_a_word_lights_the_map_of_a_hypothesis_and_a_cell_lights_its_words(
     expect(lit.first).to_be_visible()
     assert lit.first.evaluate("element => getComputedStyle(element).fill") == "none"  # an outline only
     frame = page.locator("#panel [role=application]")
-    page.mouse.move(0, 0)  # the focus scrolls the page: a word that left the pointer would not stay lit
+    page.mouse.move(0, 0)  # the focus scrolls the page, which moves a word away from the pointer
     frame.focus()
     page.keyboard.press("ArrowDown")  # the first cell
     expect(page.locator("[data-word=target-0]")).to_have_class(re.compile("pointed"))
@@ -219,14 +220,14 @@ def test_the_map_of_a_hypothesis_names_its_heads_and_has_a_legend(open_page: Ope
 def test_the_heads_of_a_long_sentence_are_high_enough_to_be_seen(open_page: OpenPage, live: str) -> None:
     page = open_page(f"{live}#panel=attention&sentence={'I go home ' * 12}&target=집에")
     wait_for_responses(page)
-    heights: list[int] = page.locator("td .picture").evaluate_all("all => all.map(one => one.clientHeight)")
+    heights: list[int] = page.locator("td .picture").evaluate_all(
+        "all => all.map(picture => picture.clientHeight)"
+    )
     assert heights
     assert min(heights) >= 40
 
 
-def test_words_of_another_translation_are_not_lit_as_if_they_were_the_same(
-    open_page: OpenPage, live: str
-) -> None:
+def test_a_word_is_not_highlighted_in_the_map_of_another_translation(open_page: OpenPage, live: str) -> None:
     page = open_page(f"{live}#panel=compare&translations=own")
     wait_for_responses(page)
     texts = page.locator("#panel .text").all_text_contents()
@@ -254,7 +255,7 @@ def test_compared_heads_are_named_and_saved_with_the_page(
     expect(frozen.get_by_test_id("compared-heads")).to_have_count(2)
 
 
-def test_the_model_that_is_chosen_is_compared_with_the_others(open_page: OpenPage, live: str) -> None:
+def test_the_chosen_model_comes_first_in_a_comparison(open_page: OpenPage, live: str) -> None:
     page = open_page(f"{live}#panel=compare")
     wait_for_responses(page)
     page.locator("header").get_by_label("Model", exact=True).select_option(index=1)
@@ -326,17 +327,17 @@ def validation_lines(run: Path) -> list[dict[str, Any]]:
 
 
 def expect_validation(page: Page, line: dict[str, Any]) -> None:
-    """Assert that samples, map and slider show this line."""
+    """Assert that the samples, the map and the slider show this line of metrics.jsonl."""
     slider = page.get_by_role("slider", name="validation")
     expect(slider).to_have_attribute("aria-valuetext", re.compile(f"{line['step']:,} updates, BLEU"))
     samples = page.get_by_test_id("samples").locator("li")
-    for shown, sample in zip(samples.all(), line["samples"], strict=True):
-        text = re.sub(r"\s+", " ", shown.inner_text())
+    for item, sample in zip(samples.all(), line["samples"], strict=True):
+        text = re.sub(r"\s+", " ", item.inner_text())
         assert text.endswith(f"Reference: {sample['reference']}")
         assert sample["source"] in text
         assert sample["hypothesis"] in text
         if sample["hypothesis"] == sample["reference"]:
-            expect(shown.locator("mark")).to_have_count(0)
+            expect(item.locator("mark")).to_have_count(0)
     attention = page.locator("div.attention")
     rows = [row.locator("td").all_inner_texts() for row in attention.locator("tbody tr").all()]
     weights = np.array([[float(cell) for cell in row] for row in rows])
@@ -360,15 +361,15 @@ def test_one_slider_moves_the_samples_and_the_map_of_a_run(
     assert f"validation={lines[0]['step']}&" in page.url
     page.keyboard.press("ArrowRight")
     expect_validation(page, lines[1])
-    marked = page.locator("figure line.at").first
-    expect(marked).to_be_attached()
-    again = open_page(page.url)
-    again.locator("div.attention").get_by_text("The weights as a table").click()
-    expect_validation(again, lines[1])
+    marker = page.locator("figure line.at").first
+    expect(marker).to_be_attached()
+    second_page = open_page(page.url)
+    second_page.locator("div.attention").get_by_text("The weights as a table").click()
+    expect_validation(second_page, lines[1])
     page.keyboard.press("End")
     expect_validation(page, lines[-1])
-    assert "validation" not in page.url, "the view would not move on to the next validation"
-    expect(marked).to_have_count(0)
+    assert "validation" not in page.url, "the page would not follow later validations"
+    expect(marker).to_have_count(0)
 
 
 def test_a_run_is_played_from_its_first_validation_to_its_last(
@@ -376,16 +377,16 @@ def test_a_run_is_played_from_its_first_validation_to_its_last(
 ) -> None:
     lines = validation_lines(runs["transformer"])
     page = open_page(live + "#panel=run")
-    page.evaluate(COLLECT, "samples")
+    page.evaluate(COLLECT_TEXTS, "samples")
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
     slider = page.get_by_role("slider", name="validation")
     expect(slider).to_have_value("0")
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=30_000)
     expect(slider).to_have_value(str(len(lines) - 1))
-    seen = page.evaluate("seen")
+    shown_texts = page.evaluate("seen")
     hypotheses = [line["samples"][0]["hypothesis"] for line in lines]
-    assert all(any(text in one for one in seen) for text in hypotheses)
+    assert all(any(hypothesis in text for text in shown_texts) for hypothesis in hypotheses)
 
 
 def test_a_plain_text_run_shows_its_attention(open_page: OpenPage, tmp_path: Path) -> None:
@@ -402,7 +403,7 @@ def test_a_plain_text_run_shows_its_attention(open_page: OpenPage, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "odd",
+    "malformed",
     [
         {"samples": [{"source": 7}], "attention": None},
         {"samples": "none", "attention": {"site": "cross", "queries": [], "keys": []}},
@@ -418,12 +419,12 @@ def test_a_plain_text_run_shows_its_attention(open_page: OpenPage, tmp_path: Pat
     ],
 )
 def test_malformed_metrics_are_not_shown(
-    open_page: OpenPage, runs: dict[str, Path], tmp_path: Path, odd: dict[str, Any]
+    open_page: OpenPage, runs: dict[str, Path], tmp_path: Path, malformed: dict[str, Any]
 ) -> None:
     unfinished = tmp_path / "unfinished"
-    later = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
-    shutil.copytree(runs["transformer"], unfinished, ignore=later)
-    line = {"kind": "validation", "step": 10, "loss": 2.0, "bleu": 1.0, "chrf": 2.0, **odd}
+    later_files = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
+    shutil.copytree(runs["transformer"], unfinished, ignore=later_files)
+    line = {"kind": "validation", "step": 10, "loss": 2.0, "bleu": 1.0, "chrf": 2.0, **malformed}
     (unfinished / "metrics.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
     with serving(ExplanationService([], run=RunMonitor(unfinished))) as address:
         page = open_page(address)
@@ -457,29 +458,29 @@ def test_the_learning_rate_follows_the_revised_plan(open_page: OpenPage, runs: d
 def test_the_page_follows_a_run_while_it_trains(
     open_page: OpenPage, runs: dict[str, Path], tmp_path: Path
 ) -> None:
-    """The run folder is filled in the order of training: the record, then metrics, then checkpoints."""
-    whole, unfinished = runs["transformer"], tmp_path / "unfinished"
-    later = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
-    shutil.copytree(whole, unfinished, ignore=later)
-    models = [NamedTranslator("whole", load(whole / "model", engine="torch"))]
+    """Files appear in the run folder in the order of training: the record, the metrics, the checkpoints."""
+    finished, unfinished = runs["transformer"], tmp_path / "unfinished"
+    later_files = shutil.ignore_patterns("model", "checkpoints", "metrics.jsonl")
+    shutil.copytree(finished, unfinished, ignore=later_files)
+    models = [NamedTranslator("finished", load(finished / "model", engine="torch"))]
     with serving(ExplanationService(models, run=RunMonitor(unfinished))) as address:
         page = open_page(address + "#panel=run")
         expect(page.get_by_text("The run has no metrics yet.")).to_be_visible()
-        shutil.copy(whole / "metrics.jsonl", unfinished)
+        shutil.copy(finished / "metrics.jsonl", unfinished)
         expect(page.locator("figure")).to_have_count(3)
         expect(page.get_by_test_id("samples").locator("li")).to_have_count(3)
         expect(page.locator("article")).to_have_count(0)
-        shutil.copytree(whole / "checkpoints", unfinished / "checkpoints")
+        shutil.copytree(finished / "checkpoints", unfinished / "checkpoints")
         expect(page.locator("article h4").last).to_contain_text("250 updates")
         expect(page.get_by_role("application").first).to_be_visible()
-        seen = page.locator("article").count()
+        num_checkpoints = page.locator("article").count()
         shutil.rmtree(unfinished / "checkpoints")
-        go(page, "attention")
-        go(page, "run")
-        expect(page.locator("article")).to_have_count(seen)
+        open_panel(page, "attention")
+        open_panel(page, "run")
+        expect(page.locator("article")).to_have_count(num_checkpoints)
 
 
-def test_the_state_is_in_the_address(open_page: OpenPage, live: str) -> None:
+def test_the_address_of_a_page_restores_its_state(open_page: OpenPage, live: str) -> None:
     page = open_page(live + "#panel=attention&sentence=You+sleep.")
     page.get_by_label("Show", exact=True).select_option("head")
     page.get_by_label("Layer", exact=True).select_option("1")
@@ -493,7 +494,7 @@ def test_the_state_is_in_the_address(open_page: OpenPage, live: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "seen"),
+    ("address", "selector"),
     [
         ("panel=attention&rows=0,1", "section h3:has-text('Sum of')"),
         ("panel=steps&cell=encoder,0,1,2,1", "article li:nth-child(2).chosen"),
@@ -501,11 +502,13 @@ def test_the_state_is_in_the_address(open_page: OpenPage, live: str) -> None:
         ("panel=beam&forced=5", "p:has-text('Given prefix:')"),
     ],
 )
-def test_what_an_address_selects_is_shown(open_page: OpenPage, live: str, address: str, seen: str) -> None:
+def test_the_selection_in_an_address_is_shown(
+    open_page: OpenPage, live: str, address: str, selector: str
+) -> None:
     page = open_page(f"{live}#{address}")
-    expect(page.locator(seen).first).to_be_visible()
-    for word in address.split("&"):
-        assert word in page.url.replace("%2C", ",")
+    expect(page.locator(selector).first).to_be_visible()
+    for parameter in address.split("&"):
+        assert parameter in page.url.replace("%2C", ",")
 
 
 def test_an_address_in_an_open_tab_replaces_the_whole_state(open_page: OpenPage, live: str) -> None:
@@ -515,7 +518,7 @@ def test_an_address_in_an_open_tab_replaces_the_whole_state(open_page: OpenPage,
     expect(page.locator(".pair")).to_contain_text("You go.")
     expect(page.locator("g.node.chosen[aria-label*='Step 1']")).to_be_visible()
     assert "layer" not in page.url
-    go(page, "attention")
+    open_panel(page, "attention")
     expect(page.get_by_label("Show", exact=True)).to_have_value("read-out")
 
 
@@ -540,7 +543,7 @@ def test_changes_and_prefix_are_shown_on_every_panel(open_page: OpenPage, live: 
     page.get_by_role("button", name="Continue from this prefix").click()
     wait_for_responses(page)
     for panel in PANELS:
-        go(page, panel)
+        open_panel(page, panel)
         changes = page.get_by_role("region", name="Changes")
         expect(changes).to_contain_text("Silence: Target → source, all layers")
         expect(changes).to_contain_text("Given prefix:")
@@ -576,7 +579,9 @@ def test_rows_selected_in_one_part_of_a_text_do_not_stay_in_another(open_page: O
     assert "rows" not in page.url
 
 
-def test_a_refused_part_of_a_text_leaves_the_part_that_is_shown(open_page: OpenPage, live: str) -> None:
+def test_the_page_stays_at_the_old_part_of_a_text_if_another_part_is_refused(
+    open_page: OpenPage, live: str
+) -> None:
     page = open_page(live + "#panel=attention&sentence=I+go+home.+You+go+home.", refused=True)
     wait_for_responses(page)
 
@@ -590,7 +595,7 @@ def test_a_refused_part_of_a_text_leaves_the_part_that_is_shown(open_page: OpenP
     page.get_by_role("button", name="You go home. →").click()
     expect(page.get_by_role("alert")).to_contain_text("no such part")
     assert "index" not in page.url
-    picture(page).click()  # a change of the part that is shown
+    picture(page).click()  # this changes the part that is still shown
     expect(page.locator(".changes span")).to_contain_text(["Layer 0, Head 0"])
     wait_for_responses(page)
     expect(page.get_by_role("alert")).to_have_count(0)
@@ -598,19 +603,22 @@ def test_a_refused_part_of_a_text_leaves_the_part_that_is_shown(open_page: OpenP
 
 
 def test_an_error_is_not_shown_beside_the_answer_to_a_newer_request(open_page: OpenPage, live: str) -> None:
-    """After a refused change, the sentence is requested without it; meanwhile another one is typed."""
+    """After a refused change, the page requests the sentence without the change.
+
+    This request is delayed here until another sentence has been typed and answered.
+    """
     page = open_page(live + ATTENTION, refused=True)
     wait_for_responses(page)
-    held: list[Route] = []
+    delayed: list[Route] = []
 
-    def hold(route: Route) -> None:
+    def delay(route: Route) -> None:
         request = route.request.post_data_json or {}
         if request.get("sentence") == "You sleep." and not request.get("changes"):
-            held.append(route)
+            delayed.append(route)
         else:
             route.continue_()
 
-    page.route("**/explain", hold)
+    page.route("**/explain", delay)
     change = ALL_SILENT.replace('"layer":null', '"layer":7')
     with page.expect_request(
         lambda request: request.url.endswith("/explain") and '"changes":[]' in (request.post_data or "")
@@ -622,7 +630,7 @@ def test_an_error_is_not_shown_beside_the_answer_to_a_newer_request(open_page: O
     expect(page.locator("[data-word=source-1]")).to_have_text("go")
     wait_for_responses(page)
     expect(page.get_by_role("alert")).to_have_count(0)
-    assert len(held) == 1
+    assert len(delayed) == 1
 
 
 def test_an_empty_sentence_shows_nothing_and_a_long_one_is_cut(open_page: OpenPage, live: str) -> None:
@@ -644,7 +652,7 @@ def test_score_candidates_and_effect_belong_to_the_selected_hypothesis(
     page = open_page(live + "#sentence=I+go+home.")
     wait_for_responses(page)
     score = page.get_by_test_id("score").inner_text()
-    go(page, "beam")
+    open_panel(page, "beam")
     expect(page.locator("g.node.chosen")).to_have_attribute("aria-label", re.compile(f"score {score},"))
     expect(page.locator("#panel ol")).to_be_visible()
     expect(page.get_by_text(re.compile("Without (this head|these . heads), the model"))).to_be_visible()
@@ -652,9 +660,8 @@ def test_score_candidates_and_effect_belong_to_the_selected_hypothesis(
     expect(page.get_by_text("not for this hypothesis")).to_be_visible()
     expect(page.get_by_text(re.compile("Without (this head|these . heads), the model"))).to_have_count(0)
     lists = []
-    for node in reversed(
-        page.locator("g.node:not(.best)").all()
-    ):  # from the last step: choosing a node hides later ones
+    # Begin at the last step, because choosing a node hides the nodes of later steps.
+    for node in reversed(page.locator("g.node:not(.best)").all()):
         node.click()
         lists.append(page.locator("#panel ol").count())
     assert sorted(set(lists)) == [0, 1]
@@ -673,7 +680,7 @@ LIMIT_ADDRESS_CHANGES = """() => {
 
 
 def test_the_address_changes_no_more_often_than_browsers_allow(open_page: OpenPage, live: str) -> None:
-    """Safari refuses the 101st change within 30 seconds; typing a long sentence would make more."""
+    """Safari allows 100 changes within 30 seconds. One change per typed character would be more."""
     page = open_page(live)
     wait_for_responses(page)
     page.evaluate(LIMIT_ADDRESS_CHANGES)
@@ -693,7 +700,7 @@ def test_characters_that_xml_cannot_contain_do_not_break_a_picture(
     assert save_file(page, "PNG").startswith(b"\x89PNG")
 
 
-def test_a_page_that_is_too_high_for_a_picture_is_saved_all_the_same(open_page: OpenPage, live: str) -> None:
+def test_a_page_that_is_too_high_for_a_png_file_is_still_saved_as_png(open_page: OpenPage, live: str) -> None:
     page = open_page(live)
     wait_for_responses(page)
     page.evaluate("document.getElementById('panel').style.minHeight = '40000px'")
@@ -706,7 +713,7 @@ def test_all_white_space_is_normalised(open_page: OpenPage, live: str) -> None:
     translated = translation(page).inner_text()
     page.get_by_label("Sentence", exact=True).fill("\tI go\n\u00a0home. ")
     wait_for_responses(page)
-    page.wait_for_timeout(600)  # the request follows typing after a delay
+    page.wait_for_timeout(600)  # the page sends the request some time after the last key
     wait_for_responses(page)
     expect(translation(page)).to_have_text(translated)
     expect(page.locator(".stale")).to_have_count(0)
@@ -729,7 +736,7 @@ def test_right_to_left_text_is_laid_out_right_to_left(open_page: OpenPage, live:
     assert first["x"] > second["x"]
 
 
-def test_a_stopped_server_is_reported(browser: Any, live: str) -> None:
+def test_a_server_that_does_not_respond_is_reported(browser: Any, live: str) -> None:
     page = browser.new_page(locale="en-GB")
     page.goto(live)
     wait_for_responses(page)
@@ -790,7 +797,7 @@ def test_html_in_a_sentence_is_shown_as_text(open_page: OpenPage, live: str) -> 
 def test_the_page_fits_a_phone_in_dark_mode_and_korean(open_page: OpenPage, live: str, axe: str) -> None:
     page = open_page(f"{live}#theme=dark&language=ko", viewport={"width": 390, "height": 800})
     for panel in PANELS:
-        go(page, panel)
+        open_panel(page, panel)
         assert_accessible(page, axe)
         root = "document.documentElement"
         assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{panel} is wider than its screen"

@@ -1,4 +1,4 @@
-"""What a newcomer stumbled over: held sliders, touch, printing, saved files, the first steps."""
+"""Problems that a new user of the page once had: sliders, touch, printing, saved files, the first steps."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ PIN = {"kind": "pin", "site": "cross", "layer": None, "head": None, "queries": [
 ALL_SILENT = {"kind": "silence", "site": "cross", "layer": None, "head": None}
 
 
-def opened(open_page: OpenPage, address: str, **options: Any) -> Page:
-    """Open a view, without the first steps, and wait for its answers."""
-    hash_ = options.pop("view", "panel=attention")
-    page = open_page(f"{address}#{hash_}", **options)
+def open_view(open_page: OpenPage, address: str, **options: Any) -> Page:
+    """Open the page with the parameters `view` in its address, which keep the first steps closed."""
+    view = options.pop("view", "panel=attention")
+    page = open_page(f"{address}#{view}", **options)
     wait_for_responses(page)
     return page
 
 
-def changed(*changes: dict[str, Any]) -> str:
-    """Return the part of an address that makes these changes."""
+def changes_parameter(*changes: dict[str, Any]) -> str:
+    """Return the parameter of an address with these changes."""
     return f"changes={quote(json.dumps(changes))}"
 
 
-def line_place(page: Page, row: int) -> dict[str, float]:
-    """Return a place on the strongest line of a word of the translation, and that line's source word."""
-    place: Any = page.evaluate(
+def point_on_line(page: Page, row: int) -> dict[str, float]:
+    """Return a point on the strongest line of a target word: x, y and `column`, the source word's index."""
+    point: Any = page.evaluate(
         """row => {
           const path = [...document.querySelectorAll(`[data-line^="${row}-"]`)].at(-1);
           const at = path.getPointAtLength(0.3 * path.getTotalLength());
@@ -53,13 +53,13 @@ def line_place(page: Page, row: int) -> dict[str, float]:
         }""",
         row,
     )
-    return dict(place)
+    return dict(point)
 
 
 def box(page: Page, selector: str) -> dict[str, float]:
-    found = page.locator(selector).first.bounding_box()
-    assert found
-    return {"x": found["x"], "y": found["y"], "width": found["width"], "height": found["height"]}
+    bounds = page.locator(selector).first.bounding_box()
+    assert bounds
+    return {"x": bounds["x"], "y": bounds["y"], "width": bounds["width"], "height": bounds["height"]}
 
 
 def shown_changes(page: Page) -> list[str]:
@@ -70,9 +70,9 @@ def shown_changes(page: Page) -> list[str]:
 def test_the_slider_of_a_weight_stays_under_the_pointer_that_holds_it(
     open_page: OpenPage, address: str, width: int
 ) -> None:
-    """Also when the translation changes, has longer words, or wraps."""
+    """The slider must not move when the translation changes, has longer words, or wraps."""
     long = "I go home and you read a book."
-    page = opened(
+    page = open_view(
         open_page, address, view=f"sentence={quote(long)}", viewport={"width": width, "height": 900}
     )
     slider = page.locator("[data-testid=line-editor] input")
@@ -101,7 +101,7 @@ def test_the_slider_of_a_weight_stays_under_the_pointer_that_holds_it(
 
 def test_a_finger_drags_a_line_and_scrolls_where_no_line_is(open_page: OpenPage, address: str) -> None:
     viewport = {"width": 390, "height": 600}
-    page = opened(open_page, address, viewport=viewport, has_touch=True, is_mobile=True)
+    page = open_view(open_page, address, viewport=viewport, has_touch=True, is_mobile=True)
     session = page.context.new_cdp_session(page)
 
     def swipe(start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -114,9 +114,9 @@ def test_a_finger_drags_a_line_and_scrolls_where_no_line_is(open_page: OpenPage,
         page.wait_for_timeout(300)
         wait_for_responses(page)
 
-    place = line_place(page, 1)
-    other = box(page, f"[data-word=source-{1 if place['column'] != 1 else 0}]")
-    swipe((place["x"], place["y"]), (other["x"] + other["width"] / 2, other["y"] + other["height"] / 2))
+    point = point_on_line(page, 1)
+    other = box(page, f"[data-word=source-{1 if point['column'] != 1 else 0}]")
+    swipe((point["x"], point["y"]), (other["x"] + other["width"] / 2, other["y"] + other["height"] / 2))
     assert shown_changes(page)[0].startswith("Pin")
     assert page.evaluate("scrollY") == 0
     pair = box(page, ".pair")
@@ -141,7 +141,7 @@ def test_typing_a_sentence_solves_no_challenge_of_the_first_steps(open_page: Ope
 
 
 def test_printed_steps_have_their_names_formulas_and_bars(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address, view="panel=steps")
+    page = open_view(open_page, address, view="panel=steps")
     expect(page.locator(".step h4").first).to_be_visible()
     page.emulate_media(media="print")
     expect(page.locator(".step h4").first).to_be_visible()
@@ -154,7 +154,7 @@ def test_printed_steps_have_their_names_formulas_and_bars(open_page: OpenPage, a
 def test_a_printed_page_has_the_heads_on_narrow_paper_and_no_slider(
     open_page: OpenPage, address: str
 ) -> None:
-    page = opened(open_page, address)
+    page = open_view(open_page, address)
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 740, "height": 960})
     expect(page.locator("td .picture canvas").first).to_be_visible()
@@ -169,7 +169,7 @@ def test_a_printed_page_has_the_heads_on_narrow_paper_and_no_slider(
 @pytest.mark.parametrize("view", ["panel=attention", "panel=attention&view=lines"])
 @pytest.mark.parametrize("measure", ["gradient", "erasure", "norm"])
 def test_every_measure_has_lines(open_page: OpenPage, address: str, measure: str, view: str) -> None:
-    page = opened(open_page, address, view=f"{view}&measure={measure}")
+    page = open_view(open_page, address, view=f"{view}&measure={measure}")
     expect(page.locator("path.line").first).to_be_attached()
     words = page.locator("[data-word^=target-]").count()
     assert page.locator("path.line").count() >= words / 2
@@ -180,7 +180,9 @@ def test_every_measure_has_lines(open_page: OpenPage, address: str, measure: str
 def test_a_live_file_that_is_saved_again_has_its_sentence_and_its_changes(
     open_page: OpenPage, live: str, tmp_path: Path
 ) -> None:
-    page = opened(open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}&{changed(PIN)}")
+    page = open_view(
+        open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}&{changes_parameter(PIN)}"
+    )
     for name in ("first", "second"):
         file = tmp_path / f"{name}.html"
         file.write_bytes(save_file(page, "With the model in it"))
@@ -222,7 +224,7 @@ def test_checkpoints_of_a_run_are_shown_with_the_heads_of_its_model(
 ) -> None:
     assert translator.read_out
     heads = ", ".join(f"{layer}·{head}" for layer, head in translator.read_out.heads)
-    page = opened(open_page, live, view=f"panel=run&sentence={quote(SENTENCE)}")
+    page = open_view(open_page, live, view=f"panel=run&sentence={quote(SENTENCE)}")
     note = page.get_by_text("Word alignments are read from these heads")
     expect(note).to_have_text(re.compile(rf"\(layer·head\): {heads}$"))
     caption = page.locator("div.attention > .note").inner_text()
@@ -230,9 +232,9 @@ def test_checkpoints_of_a_run_are_shown_with_the_heads_of_its_model(
 
 
 def test_back_leads_to_a_sentence_with_its_pin(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address, view=f"sentence={quote(SENTENCE)}&{changed(PIN)}")
-    pinned = shown_changes(page)
-    assert len(pinned) == 1
+    page = open_view(open_page, address, view=f"sentence={quote(SENTENCE)}&{changes_parameter(PIN)}")
+    pins = shown_changes(page)
+    assert len(pins) == 1
     page.get_by_label("Sentence", exact=True).fill("You sleep.")
     expect(page.locator("[data-word=source-1]")).to_have_text("sleep")
     wait_for_responses(page)
@@ -240,32 +242,32 @@ def test_back_leads_to_a_sentence_with_its_pin(open_page: OpenPage, address: str
     page.go_back()
     expect(page.locator("[data-word=source-1]")).to_have_text("go")
     wait_for_responses(page)
-    assert shown_changes(page) == pinned
+    assert shown_changes(page) == pins
 
 
-def test_the_light_of_point_for_me_ends_with_its_step_and_with_the_first_steps(
+def test_the_highlight_of_point_for_me_ends_with_its_step_and_with_the_first_steps(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address)
     wait_for_responses(page)
     story = page.get_by_test_id("story")
-    lit = page.locator(".pair .pointed")
+    highlighted = page.locator(".pair .pointed")
     for button in ("Next", "Skip"):
         while not story.get_by_role("button", name="Point for me").count():
             story.get_by_role("button", name="Next").click()
         story.get_by_role("button", name="Point for me").click()
-        expect(lit).to_have_count(1)
+        expect(highlighted).to_have_count(1)
         story.get_by_role("button", name=button).click()
-        expect(lit).to_have_count(0)
+        expect(highlighted).to_have_count(0)
         if button == "Next":
             story.get_by_role("button", name="Skip").click()
             page.get_by_role("button", name="First steps").click()
 
 
-def test_heads_that_are_silenced_already_are_not_said_to_matter_little(
+def test_the_page_says_that_heads_are_silenced_instead_of_showing_their_effect(
     open_page: OpenPage, address: str
 ) -> None:
-    page = opened(open_page, address, view=changed(ALL_SILENT))
+    page = open_view(open_page, address, view=changes_parameter(ALL_SILENT))
     effect = page.locator("#map-part .effect")
     expect(effect).to_contain_text("silenced already")
     expect(effect).not_to_contain_text("likely")
@@ -274,10 +276,10 @@ def test_heads_that_are_silenced_already_are_not_said_to_matter_little(
 def test_the_part_below_the_pair_keeps_its_height_when_a_word_is_pinned(
     open_page: OpenPage, address: str
 ) -> None:
-    """The note on scores is with the changes, not below the pair."""
-    page = opened(open_page, address, viewport={"width": 1200, "height": 900})
+    """The note on scores is shown with the changes, because below the pair it would move the panels."""
+    page = open_view(open_page, address, viewport={"width": 1200, "height": 900})
     height = box(page, ".under")["height"]
-    page.goto(f"{page.url.split('#')[0]}#sentence={quote(SENTENCE)}&{changed(PIN)}")
+    page.goto(f"{page.url.split('#')[0]}#sentence={quote(SENTENCE)}&{changes_parameter(PIN)}")
     wait_for_responses(page)
     expect(page.locator(".bar")).to_contain_text("the score sums only the log-probabilities of what follows")
     assert box(page, ".under")["height"] == height
@@ -286,7 +288,7 @@ def test_the_part_below_the_pair_keeps_its_height_when_a_word_is_pinned(
 def test_after_back_and_forward_the_header_names_the_model_that_is_shown(
     open_page: OpenPage, live: str
 ) -> None:
-    page = opened(open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}")
+    page = open_view(open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}")
     model = page.get_by_label("Model", exact=True)
     chosen = "select => select.selectedOptions[0].textContent.split(' ')[0]"
     model.select_option(index=1)
@@ -301,7 +303,7 @@ def test_after_back_and_forward_the_header_names_the_model_that_is_shown(
 def test_back_leads_to_another_view_and_not_to_another_language_or_theme(
     open_page: OpenPage, address: str
 ) -> None:
-    page = opened(open_page, address, color_scheme="light")
+    page = open_view(open_page, address, color_scheme="light")
     page.locator("#tab-beam").click()
     page.get_by_label("Appearance").select_option("Dark")
     page.get_by_label("Language").select_option("ko")
@@ -311,17 +313,18 @@ def test_back_leads_to_another_view_and_not_to_another_language_or_theme(
         expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
         expect(page.get_by_label("테마")).to_have_value("dark")
         expect(page).to_have_url(re.compile("language=ko&theme=dark"))
-    page.goto(f"{page.url.split('#')[0]}#language=en")  # another address of the page that is open
+    # Only the fragment of the address changes, so the browser does not load the page again.
+    page.goto(f"{page.url.split('#')[0]}#language=en")
     page.reload()
     expect(page.locator("html[data-theme=dark][lang=ko]")).to_be_attached()
     wait_for_responses(page)
 
 
-@pytest.mark.parametrize("types", [False, True])
-def test_undo_solves_no_challenge_of_the_first_steps_and_the_reader_does(
-    open_page: OpenPage, address: str, types: bool
+@pytest.mark.parametrize("types_sentence", [False, True])
+def test_undo_solves_no_challenge_of_the_first_steps_but_silencing_heads_does(
+    open_page: OpenPage, address: str, types_sentence: bool
 ) -> None:
-    """Neither on the sentence of the steps nor on another: what Undo restores was done before."""
+    """Undo only restores an earlier state, so a challenge that this state fulfils is not solved."""
     page = open_page(address)
     wait_for_responses(page)
     story = page.get_by_test_id("story")
@@ -330,17 +333,17 @@ def test_undo_solves_no_challenge_of_the_first_steps_and_the_reader_does(
             story.get_by_role("button", name=name).click()
             wait_for_responses(page)
         story.get_by_role("button", name="Next").click()
-    if types:
+    if types_sentence:
         page.get_by_label("Sentence", exact=True).fill("I read a book.")
         wait_for_responses(page)
     undo = page.locator(".bar").get_by_role("button", name="↶ Undo", exact=True)
-    undone = 0
+    num_undone = 0
     while undo.count() and undo.is_enabled():
         undo.click()
-        undone += 1
+        num_undone += 1
         wait_for_responses(page)
         expect(story.locator("li.solved")).to_have_count(0)
-    assert undone
+    assert num_undone
     for head in page.locator("td .picture").all():
         head.click()
         wait_for_responses(page)
@@ -367,7 +370,9 @@ def test_the_first_steps_stay_in_view_when_the_head_is_silenced(
     expect(onward).to_be_in_viewport(ratio=0.99)
 
 
-def test_the_focus_stays_with_the_first_steps_and_their_button(open_page: OpenPage, address: str) -> None:
+def test_the_keyboard_focus_stays_in_the_first_steps_and_returns_to_their_button(
+    open_page: OpenPage, address: str
+) -> None:
     page = open_page(address)
     wait_for_responses(page)
     story = page.get_by_test_id("story")
@@ -387,10 +392,10 @@ def test_the_focus_stays_with_the_first_steps_and_their_button(open_page: OpenPa
     expect(story.get_by_role("button").first).to_be_focused()
 
 
-def test_escape_in_the_share_menu_leads_back_to_its_button_and_tab_leaves_and_closes_it(
+def test_escape_in_the_share_menu_returns_to_its_button_and_tab_closes_the_menu(
     open_page: OpenPage, address: str
 ) -> None:
-    page = opened(open_page, address)
+    page = open_view(open_page, address)
     share, menu = page.get_by_role("button", name="Share"), page.locator("#share")
     share.press("Enter")
     menu.get_by_role("button", name="SVG").focus()
@@ -404,22 +409,22 @@ def test_escape_in_the_share_menu_leads_back_to_its_button_and_tab_leaves_and_cl
 
 
 def test_escape_restores_the_weight_of_a_slider_that_is_held(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address)
+    page = open_view(open_page, address)
     page.locator("[data-word=target-0]").click()
     slider = page.locator("[data-testid=line-editor] input")
     before = slider.input_value()
     slider.scroll_into_view_if_needed()
-    place: Any = slider.bounding_box()
-    y = place["y"] + place["height"] / 2
-    page.mouse.move(place["x"] + 8 + (place["width"] - 16) * float(before), y)
+    bounds: Any = slider.bounding_box()
+    y = bounds["y"] + bounds["height"] / 2
+    page.mouse.move(bounds["x"] + 8 + (bounds["width"] - 16) * float(before), y)
     page.mouse.down()
-    page.mouse.move(place["x"] + place["width"] * 0.3, y)
+    page.mouse.move(bounds["x"] + bounds["width"] * 0.3, y)
     wait_for_responses(page)
     assert len(shown_changes(page)) == 1
     page.keyboard.press("Escape")
     wait_for_responses(page)
     assert shown_changes(page) == []
-    page.mouse.move(place["x"] + place["width"] * 0.6, y)  # the pointer still holds it
+    page.mouse.move(bounds["x"] + bounds["width"] * 0.6, y)  # the mouse button is still pressed
     page.mouse.up()
     wait_for_responses(page)
     assert shown_changes(page) == []
@@ -429,13 +434,13 @@ def test_escape_restores_the_weight_of_a_slider_that_is_held(open_page: OpenPage
 
 
 def test_a_mouse_that_rests_on_a_term_shows_its_definition(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address)
+    page = open_view(open_page, address)
     term = page.locator(".under .term").first
     definition = term.locator(".definition")
     term.get_by_role("button").hover()
     expect(definition).to_be_visible()
     definition.hover()
-    page.wait_for_timeout(400)  # longer than a definition stays without the mouse
+    page.wait_for_timeout(400)  # a definition without the mouse on it would close earlier
     expect(definition).to_be_visible()
     page.keyboard.press("Escape")
     expect(definition).to_have_count(0)
@@ -454,8 +459,8 @@ def test_a_mouse_that_rests_on_a_term_shows_its_definition(open_page: OpenPage, 
     expect(definition).to_have_count(0)
 
 
-def test_a_definition_leaves_half_of_a_small_screen(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address, viewport={"width": 320, "height": 640}, has_touch=True)
+def test_a_definition_covers_at_most_half_of_a_small_screen(open_page: OpenPage, address: str) -> None:
+    page = open_view(open_page, address, viewport={"width": 320, "height": 640}, has_touch=True)
     for term in page.locator(".under .term button").all():
         term.tap()
         assert box(page, ".definition")["height"] <= 320
@@ -463,8 +468,8 @@ def test_a_definition_leaves_half_of_a_small_screen(open_page: OpenPage, address
         expect(page.locator(".definition")).to_have_count(0)
 
 
-def test_a_sentence_of_invisible_characters_is_none(open_page: OpenPage, address: str) -> None:
-    page = opened(open_page, address)
+def test_a_sentence_of_invisible_characters_counts_as_empty(open_page: OpenPage, address: str) -> None:
+    page = open_view(open_page, address)
     page.get_by_label("Sentence", exact=True).fill("\u200b\u200d")
     expect(page.get_by_text("There is no sentence yet")).to_be_visible()
     expect(page.get_by_test_id("unfamiliar")).to_have_count(0)

@@ -1,4 +1,4 @@
-"""The page agrees with the model: statements of the page that once contradicted it."""
+"""Statements of the page that once contradicted the model, and must agree with the model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 
-def test_the_translation_of_several_sentences_is_that_of_translate(
+def test_the_translation_of_several_sentences_equals_that_of_translate(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     text = "I go home. You go home."
@@ -35,10 +35,10 @@ def test_the_translation_of_several_sentences_is_that_of_translate(
     wait_for_responses(page)
 
 
-def test_the_page_says_which_tokens_a_pin_holds_and_of_which_words_the_score_is(
+def test_the_page_says_which_tokens_a_pin_changes_and_which_words_the_score_counts(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """After a prefix, the score is that of the words that follow; a pin holds the tokens of the old word."""
+    """A pin changes the tokens of the word before the pin. After a pin, the score counts only later words."""
     plain = explain(translator, SENTENCE)
     page = open_page(f"{address}#sentence={quote(SENTENCE)}")
     wait_for_responses(page)
@@ -62,8 +62,10 @@ def test_the_page_says_which_tokens_a_pin_holds_and_of_which_words_the_score_is(
         expect(notes).to_have_count(0)
 
 
-def test_the_choice_of_heads_is_the_one_that_is_shown(open_page: OpenPage, address: str) -> None:
-    """When the chosen option leaves the list, the browser alone would select the first option."""
+def test_the_field_for_the_choice_of_heads_names_the_heads_of_the_map(
+    open_page: OpenPage, address: str
+) -> None:
+    """When the chosen option is removed from the list, a browser would select the first option."""
     page = open_page(f"{address}#panel=attention")
     wait_for_responses(page)
     show = page.get_by_label("Show", exact=True)
@@ -82,8 +84,8 @@ def test_words_that_are_kept_for_a_pin_are_not_called_a_prefix(
     change = {"kind": "pin", "site": "cross", "queries": list(pin.queries), "keys": list(pin.keys)}
     page = open_page(f"{address}#changes={quote(json.dumps([change]))}")
     wait_for_responses(page)
-    kept = page.get_by_text("Unchanged, because it was written before the change:").first
-    expect(kept).to_contain_text(plain.target.words[0])
+    note = page.get_by_text("Unchanged, because it was written before the change:").first
+    expect(note).to_contain_text(plain.target.words[0])
     expect(page.get_by_text("Given prefix:")).to_have_count(0)
     expect(page.get_by_role("button", name="Remove the prefix")).to_have_count(0)
 
@@ -96,7 +98,7 @@ def test_words_that_are_kept_for_a_pin_are_not_called_a_prefix(
         ("show=mean&layer=1&head=1", [1], [0, 1]),
     ],
 )
-def test_the_map_is_of_the_heads_that_it_names(
+def test_the_map_shows_the_weights_of_the_heads_that_it_names(
     open_page: OpenPage,
     address: str,
     translator: Translator,
@@ -111,8 +113,8 @@ def test_the_map_is_of_the_heads_that_it_names(
     weights = explain(translator, SENTENCE).attention["cross"].weights
     expected = np.mean([weights[layer, head] for layer, head in saved["heads"]], axis=0)
     np.testing.assert_allclose(saved["weights"], expected, atol=2e-4)
-    named = page.locator("#map-part h3").inner_text()
-    assert ("One head 1·1" in named) == (len(heads) == 1)
+    title = page.locator("#map-part h3").inner_text()
+    assert ("One head 1·1" in title) == (len(heads) == 1)
 
 
 def test_steps_name_the_token_whose_embedding_they_show(open_page: OpenPage, address: str) -> None:
@@ -133,7 +135,7 @@ def test_the_map_of_a_run_says_that_its_rows_are_the_reference(open_page: OpenPa
 def test_the_effect_is_that_of_the_heads_that_are_shown(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """Heads that show one word show no effect, which would be that of all words."""
+    """If the small maps of the heads show only one word, no effect is shown below the heads."""
     page = open_page(f"{address}#show=head&layer=0&head=1&word=1")
     wait_for_responses(page)
     expect(page.locator("#heads-part")).not_to_contain_text("Without")

@@ -1,4 +1,4 @@
-"""The stored page, which lets users do without Node, is what `web/` builds."""
+"""The built page in the repository, which spares users Node, is up to date with the sources in `web/`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUILT = {
 @pytest.mark.slow
 @pytest.mark.web
 @pytest.mark.skipif(shutil.which("npm") is None, reason="Node is not installed: the page cannot be rebuilt")
-def test_the_stored_page_is_what_the_sources_build(tmp_path: Path) -> None:
+def test_the_stored_page_equals_a_new_build_of_its_sources(tmp_path: Path) -> None:
     sources = tmp_path / "web"
     shutil.copytree(WEB, sources, ignore=shutil.ignore_patterns("node_modules"))
     folders = {variable: str(tmp_path / folder) for variable, (folder, _) in BUILT.items()}

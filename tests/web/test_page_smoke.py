@@ -56,12 +56,12 @@ def test_a_live_page_translates_what_is_typed_and_shows_every_panel(open_page: O
         wait_for_responses(page)
 
 
-def test_the_monitor_notices_errors_and_requests_to_other_hosts(browser: Browser) -> None:
-    """All tests with `open_page` rely on the monitor."""
+def test_a_monitored_page_records_errors_and_requests_to_other_hosts(browser: Browser) -> None:
+    """All tests with `open_page` rely on this."""
     page = browser.new_page()
     monitored = MonitoredPage(page, expects_refusal=False)
     with page.expect_event("requestfailed"):
         page.set_content("<script>console.error('oops')</script><img src='http://elsewhere.invalid/'>")
     page.close()
-    assert "error: oops" in monitored.faults
-    assert "request to another host: http://elsewhere.invalid/" in monitored.faults
+    assert "error: oops" in monitored.problems
+    assert "request to another host: http://elsewhere.invalid/" in monitored.problems

@@ -1,4 +1,4 @@
-"""The glossary of the page names pages of the docs that exist."""
+"""The glossary of the page links to pages of the docs, and these pages exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_page_that_the_glossary_names_is_there() -> None:
+def test_every_page_that_the_glossary_links_to_exists() -> None:
     source = (ROOT / "web" / "src" / "lib" / "glossary.ts").read_text(encoding="utf-8")
     pages = re.findall(r'page: "([^"]+)"', source)
     assert len(pages) >= 20

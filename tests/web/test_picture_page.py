@@ -1,4 +1,4 @@
-"""The page with pictures: a map per word, the roll-out of a class, pictures chosen on a live page."""
+"""The page with pictures: a map per word, the roll-out of a class, a user's picture on a live page."""
 
 from __future__ import annotations
 
@@ -73,11 +73,17 @@ def test_a_saved_page_shows_the_roll_out_of_a_class(
     rects = page.locator(".large rect[shape-rendering]").all()
     opacity = [float(rect.get_attribute("fill-opacity")) for rect in rects]
     assert opacity == pytest.approx((0.85 * (1 - row / row.max())).tolist(), abs=0.02)
-    expect(page.locator("[role=tab]")).to_have_count(1)  # a classifier writes nothing: no steps, no beam
+    # A classifier writes no tokens, so steps and beam are missing.
+    expect(page.locator("[role=tab]")).to_have_count(1)
 
 
-def test_a_picture_is_chosen_on_a_live_page(open_page: OpenPage, picture: Path) -> None:
-    models = [NamedTranslator("writes", picture_translator()), NamedTranslator("names", picture_classifier())]
+def test_a_picture_that_is_chosen_on_a_live_page_gets_a_caption_and_a_class(
+    open_page: OpenPage, picture: Path
+) -> None:
+    models = [
+        NamedTranslator("captioner", picture_translator()),
+        NamedTranslator("classifier", picture_classifier()),
+    ]
     with serving(ExplanationService(models)) as address:
         page = open_page(address)
         page.get_by_label("Choose a picture").set_input_files(picture)
@@ -95,9 +101,9 @@ def test_a_picture_is_chosen_on_a_live_page(open_page: OpenPage, picture: Path) 
         wait_for_responses(page)
 
 
-def test_a_file_that_is_no_picture_is_refused(open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_picture_is_refused(open_page: OpenPage, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"hello")
-    with serving(ExplanationService([NamedTranslator("writes", picture_translator())])) as address:
+    with serving(ExplanationService([NamedTranslator("captioner", picture_translator())])) as address:
         page = open_page(address, refused=True)
         page.get_by_label("Choose a picture").set_input_files(tmp_path / "a.png")
         expect(page.get_by_role("alert")).to_contain_text("is not a picture that jumok reads")

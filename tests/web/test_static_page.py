@@ -1,4 +1,4 @@
-"""A page opened from disk, without a server: every family, every mechanism, and a long sentence."""
+"""Pages that are opened from disk without a server: every family, every mechanism, and long sentences."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.slow, pytest.mark.web]
 
 
-def save(tmp_path: Path, *translators: Any) -> str:
-    """Write a page with one explanation per translator; return its address."""
+def save_page(tmp_path: Path, *translators: Any) -> str:
+    """Write a page with one explanation per translator. Return the address of the page."""
     explanations = [
-        explanation_to_json(explain(one, SENTENCE).with_effects().with_steps()) for one in translators
+        explanation_to_json(explain(translator, SENTENCE).with_effects().with_steps())
+        for translator in translators
     ]
     file = tmp_path / "page.html"
     file.write_text(static_page(explanations), encoding="utf-8")
@@ -58,7 +59,10 @@ def save(tmp_path: Path, *translators: Any) -> str:
 
 
 def every_model() -> Iterator[tuple[str, Any]]:
-    """Yield a name and settings for each mechanism in each family that can use it, and for no attention."""
+    """Yield a name and the settings of a model for each family and each mechanism that the family can use.
+
+    The last model is recurrent and has no attention.
+    """
     for name, entry in CATALOGUE.items():
         kind = AttentionSettings(kind=name)
         missing = entry.supports.missing
@@ -82,7 +86,7 @@ def every_model() -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("name", SMALL_MODELS)
 def test_every_family_shows_every_panel(open_page: OpenPage, tmp_path: Path, name: str) -> None:
-    page = open_page(save(tmp_path, small_translator(name)))
+    page = open_page(save_page(tmp_path, small_translator(name)))
     expect(page.locator("[role=tab]")).to_have_count(len(PANELS))
     assert_every_panel_has_content(page)
     page.locator("#tab-attention").click()
@@ -94,20 +98,20 @@ def test_every_family_shows_every_panel(open_page: OpenPage, tmp_path: Path, nam
 
 def test_every_mechanism_shows_every_panel(open_page: OpenPage, tmp_path: Path) -> None:
     models = dict(every_model())
-    page = open_page(save(tmp_path, *(make_translator(settings) for settings in models.values())))
+    page = open_page(save_page(tmp_path, *(make_translator(settings) for settings in models.values())))
     for index, name in enumerate(models):
         page.get_by_label("Model", exact=True).select_option(index=index)
-        assert_every_panel_has_content(page, attends=name != "recurrent none")
+        assert_every_panel_has_content(page, has_attention=name != "recurrent none")
 
 
 def test_two_saved_models_are_compared(open_page: OpenPage, tmp_path: Path) -> None:
-    named = [
+    explanations = [
         explanation_to_json(replace(explanation, facts={**explanation.facts, "name": name}))
         for name in ("first", "second")
         for explanation in [explain(small_translator("transformer"), SENTENCE)]
     ]
     file = tmp_path / "page.html"
-    file.write_text(static_page(named), encoding="utf-8")
+    file.write_text(static_page(explanations), encoding="utf-8")
     page = open_page(file.as_uri())
     page.locator("#tab-compare").click()
     expect(page.get_by_role("application").nth(1)).to_be_visible()
@@ -125,12 +129,12 @@ def test_an_explanation_of_another_version_shows_an_error(open_page: OpenPage, t
 def test_weights_are_shown_to_four_decimals_in_the_table_and_at_a_cell(
     open_page: OpenPage, tmp_path: Path
 ) -> None:
-    page = open_page(save(tmp_path, small_translator("bahdanau")) + "#panel=map&show=head")
+    page = open_page(save_page(tmp_path, small_translator("bahdanau")) + "#panel=map&show=head")
     page.locator("#map-part").get_by_text("The weights as a table").click()
     weights = explain(small_translator("bahdanau"), SENTENCE).words("cross").weights[0, 0]
     rows = [row.locator("td").all_inner_texts() for row in page.locator("#map-part details tbody tr").all()]
-    shown = [[float(cell) for cell in row] for row in rows]
-    assert shown == [pytest.approx(row, abs=0.0001) for row in weights.tolist()]
+    numbers = [[float(cell) for cell in row] for row in rows]
+    assert numbers == [pytest.approx(row, abs=0.0001) for row in weights.tolist()]
     page.locator("#map-part [role=application]").focus()
     for key in ("ArrowDown", "ArrowRight"):
         page.keyboard.press(key)
@@ -142,23 +146,23 @@ def test_the_position_bias_of_scores_is_one_of_the_steps(
     open_page: OpenPage, tmp_path: Path, positions: str
 ) -> None:
     settings = TransformerSettings(encoder_layers=1, decoder_layers=1, positions=positions, **SMALL)
-    page = open_page(save(tmp_path, make_translator(settings)) + "#panel=steps&site=encoder")
+    page = open_page(save_page(tmp_path, make_translator(settings)) + "#panel=steps&site=encoder")
     page.get_by_label("Cell", exact=True).select_option(index=0)
 
     def bars(name: str) -> list[float]:
-        shown = page.get_by_label(name, exact=True).locator(".number").all_inner_texts()
-        return [float(bar.replace("−", "-")) for bar in shown]
+        numbers = page.get_by_label(name, exact=True).locator(".number").all_inner_texts()
+        return [float(number.replace("−", "-")) for number in numbers]
 
     root = float(page.locator("article", has_text="√d").locator(".value").first.inner_text())
     expected = [
-        product / root + added for product, added in zip(bars("products"), bars("position bias"), strict=True)
+        product / root + bias for product, bias in zip(bars("products"), bars("position bias"), strict=True)
     ]
     assert bars("scores") == pytest.approx(expected, abs=0.002)
 
 
 def test_every_view_shows_the_effect_of_silencing_its_heads(open_page: OpenPage, tmp_path: Path) -> None:
     translator = small_translator("transformer")
-    page = open_page(save(tmp_path, translator))
+    page = open_page(save_page(tmp_path, translator))
     plain = explain(translator, SENTENCE)
     for address, silence in (
         ("panel=map&site=encoder&show=mean", Silence("encoder")),
@@ -178,7 +182,7 @@ def test_every_view_shows_the_effect_of_silencing_its_heads(open_page: OpenPage,
 
 
 def test_several_pages_fit_into_one_notebook(open_page: OpenPage, tmp_path: Path) -> None:
-    """A notebook shows the HTML of each cell; every page has its own iframe and its own state."""
+    """A notebook shows the HTML of each cell. Every page has an iframe and a state of its own."""
     cells = [
         show_explanation(explain(small_translator(name), sentence))._repr_html_()
         for name, sentence in [("transformer", SENTENCE), ("bahdanau", f"{SENTENCE} {SENTENCE}")]
@@ -203,8 +207,8 @@ def large_translator() -> Translator:
 
 def text_of(num_tokens: int) -> str:
     """Return a sentence with this number of tokens."""
-    whole = [word for word in WORDS if len(tokenizers().target.encode(word)) == 1]
-    return " ".join(whole[index % len(whole)] for index in range(num_tokens))
+    words = [word for word in WORDS if len(tokenizers().target.encode(word)) == 1]
+    return " ".join(words[index % len(words)] for index in range(num_tokens))
 
 
 def test_a_page_of_60_tokens_6_layers_and_8_heads_is_small(
@@ -224,7 +228,7 @@ def test_a_page_of_60_tokens_6_layers_and_8_heads_is_small(
 
 
 def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_path: Path) -> None:
-    """The median time of hovering over a cell and of changing the layer, for 6 layers of 8 heads."""
+    """Measures the median time of hovering over a cell and of changing the layer, for 6 layers of 8 heads."""
     file = tmp_path / "long.html"
     explanation = explain(large_translator(), text_of(128), target=text_of(128))
     assert explanation.attention["cross"].weights.shape == (6, 8, 129, 129)
@@ -240,7 +244,7 @@ def test_a_page_of_128_tokens_responds_within_50_ms(open_page: OpenPage, tmp_pat
         frame.hover(position={"x": index, "y": index})
     for action in ("change", "hover"):
         durations = page.evaluate(
-            f"performance.getEntriesByName('jumok:{action}').map(one => one.duration).sort((a, b) => a - b)"
+            f"performance.getEntriesByName('jumok:{action}').map(e => e.duration).sort((a, b) => a - b)"
         )
         assert len(durations) >= 5
         assert durations[len(durations) // 2] < 50, durations  # the median
@@ -253,7 +257,7 @@ def test_content_wider_than_a_narrow_screen_scrolls_in_its_own_box(
     save_explanation(explain(large_translator(), text_of(128), target=text_of(128)), file)
     page = open_page(file.as_uri() + "#units=tokens", viewport={"width": 320, "height": 640})
     root = "document.documentElement"
-    for panel in ("attention", "steps"):  # a given translation has no beam
+    for panel in ("attention", "steps"):  # without the beam panel, which is empty for a given translation
         page.locator(f"#tab-{panel}").click()
         expect(page.locator("#panel").locator(PANELS[panel]).first).to_be_visible()
         assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{panel} is wider than its screen"
@@ -263,7 +267,7 @@ def test_a_definition_stays_open_while_the_focus_is_on_its_link_and_closes_when_
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMOK_DOCS", "https://docs.invalid/")
-    page = open_page(save(tmp_path, small_translator("transformer")))
+    page = open_page(save_page(tmp_path, small_translator("transformer")))
     term = page.locator("#map-part h3").get_by_role("button").first
     definition = page.get_by_role("note")
     term.click()
