@@ -57,7 +57,7 @@ def test_an_expected_translation_is_not_compared_with_a_changed_model(
     section.get_by_label("Expected translation").fill(OTHER)
     section.get_by_role("button", name="Compare").click()
     status = section.get_by_role("status")
-    expect(status).to_contain_text("They part here")
+    expect(status).to_contain_text("The translations diverge here")
     first = status.inner_text()
     wait_for_responses(page)
     text = page.get_by_test_id("translation").inner_text()
@@ -146,7 +146,7 @@ def test_a_missing_difference_has_its_true_reason(open_page: OpenPage, live: str
     page = opened(open_page, live, panel="compare", translations="own")
     [text, other] = compared_texts(page)
     assert text != other
-    different = "The models read different translations, so their maps have no difference."
+    different = "The models read different translations, so the difference of their maps cannot be computed."
     advice = " Let all models read the same translation to see the difference."
     expect(page.get_by_test_id("no-difference")).to_have_text(different + advice)
     saved = saved_page(open_page, page, tmp_path, panel="compare")
@@ -209,7 +209,7 @@ def test_curves_sentences_and_measured_heads_of_a_run_are_all_saved(open_page: O
     expect(page.get_by_test_id("sentences").locator("tbody tr").first).to_be_visible(timeout=60_000)
     profile = page.get_by_test_id("head-profile")
     profile.get_by_role("button", name="Measure this head").click()
-    expect(profile.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
+    expect(profile.get_by_text("BLEU without the head")).to_be_visible(timeout=60_000)
     assert "learning_rate" in table(save_file(page, "CSV ?Metrics of the run"))[0]
     assert "chrf" in table(save_file(page, "CSV ?Validation sentences"))[0]
     [head] = table(save_file(page, "CSV ?Measured heads"))
