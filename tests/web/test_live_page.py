@@ -360,7 +360,7 @@ def test_one_slider_moves_the_samples_and_the_map_of_a_run(
     assert f"validation={lines[0]['step']}&" in page.url
     page.keyboard.press("ArrowRight")
     expect_validation(page, lines[1])
-    marked = page.locator("figure line.at").first
+    marked = page.locator("figure line.marked").first
     expect(marked).to_be_attached()
     again = open_page(page.url)
     again.locator("div.attention").get_by_text("The weights as a table").click()
