@@ -7,7 +7,7 @@ import { addEntry, MAX_CHARACTERS, MAX_ENTRIES, readHistory, writeHistory, type 
 import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError } from "../src/translate/server";
 import { guarded } from "../src/translate/storage";
 import { countCharacters, firstCharacters, MAX_ADDRESS_CHARACTERS, percent, readAddress, unitOffsets, writeAddress } from "../src/translate/text";
-import { joinSentences, partners, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
+import { joinSentences, linkedWords, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
 
 describe("offsets", () => {
   test("the server counts an emoji as one character", () => {
@@ -89,9 +89,9 @@ describe("a translation", () => {
   test("links words in both directions", () => {
     expect(version.words.map(({ span }) => version.text.slice(...span))).toEqual(["나는", "😀", "간다"]);
     expect(version.sourceWords).toEqual([[0, 1], [2, 4]]);
-    expect(partners(version, "source", 0)).toEqual([0, 2]);
-    expect(partners(version, "target", 2).sort()).toEqual([0, 1]);
-    expect(partners(version, "target", 1)).toEqual([]);
+    expect(linkedWords(version, "source", 0)).toEqual([0, 2]);
+    expect(linkedWords(version, "target", 2).sort()).toEqual([0, 1]);
+    expect(linkedWords(version, "target", 1)).toEqual([]);
     expect(prefixOf(version, 2)).toBe("나는 😀");
   });
   test("knows where its sentences are", () => {
