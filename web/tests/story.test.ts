@@ -26,15 +26,15 @@ describe("the story", () => {
     expect(STORY.ko.steps.map(({ act }) => !!act)).toEqual(STORY.en.steps.map(({ act }) => !!act));
   });
 
-  it("waits for what the reader does", () => {
-    const waits = (step: number, overrides: Partial<Scene>) => [DONE[step](scene()), DONE[step](scene(overrides))];
-    expect(waits(2, { pointed: { source: [0], target: [] } })).toEqual([false, true]);
-    expect(waits(3, { changes: [silenced(1)] })).toEqual([false, true]);
-    expect(waits(4, { changes: [silenced(0), silenced(1)], explanation: explanation(["x"], ["a"]) })).toEqual([false, true]);
-    expect(waits(4, { changes: [silenced(null, null)], explanation: explanation(["x"], ["a"]) })).toEqual([false, true]);
+  it("marks a step as done only after the reader has carried it out", () => {
+    const beforeAndAfter = (step: number, overrides: Partial<Scene>) => [DONE[step](scene()), DONE[step](scene(overrides))];
+    expect(beforeAndAfter(2, { pointed: { source: [0], target: [] } })).toEqual([false, true]);
+    expect(beforeAndAfter(3, { changes: [silenced(1)] })).toEqual([false, true]);
+    expect(beforeAndAfter(4, { changes: [silenced(0), silenced(1)], explanation: explanation(["x"], ["a"]) })).toEqual([false, true]);
+    expect(beforeAndAfter(4, { changes: [silenced(null, null)], explanation: explanation(["x"], ["a"]) })).toEqual([false, true]);
     expect(DONE[4](scene({ changes: [silenced(0)], explanation: explanation(["x"], ["a"]) }))).toBe(false);
-    expect(waits(5, { changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries: [0], keys: [0] }] })).toEqual([false, true]);
-    expect(waits(6, { sentence: "You go." })).toEqual([false, true]);
+    expect(beforeAndAfter(5, { changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries: [0], keys: [0] }] })).toEqual([false, true]);
+    expect(beforeAndAfter(6, { sentence: "You go." })).toEqual([false, true]);
     expect(DONE[0](scene())).toBe(true);
     expect(DONE[0](scene({ explanation: undefined }))).toBe(false);
   });
@@ -44,7 +44,7 @@ describe("the story", () => {
     expect(decisiveCrossHead(undefined)).toBeNull();
   });
 
-  it("knows when a challenge is solved", () => {
+  it("marks a challenge as solved only if the changes solve it", () => {
     const [twice, fewest, shorter] = CHALLENGES;
     expect(twice(scene({ explanation: explanation(["책", "책"], ["책", "을"]) }))).toBe(true);
     expect(twice(scene({ explanation: explanation([".", "."], ["책", "."]) }))).toBe(false);
@@ -53,7 +53,7 @@ describe("the story", () => {
     expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [silenced(null, null)] }))).toBe(true);
     expect(fewest(scene({ explanation: explanation(["a"], ["a"]), changes: [silenced(0)] }))).toBe(false);
     expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries: [0], keys: [0] }] }))).toBe(false);
-    expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [] }))).toBe(false); // the changes are gone, the old translation is still there
+    expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [] }))).toBe(false); // the changes were undone, but the old translation is still shown
     expect([[silenced(0)], [silenced(null, null)], []].map((changes) => numSilenced(scene({ changes })))).toEqual([1, 2, 0]);
     expect(shorter(scene({ explanation: explanation(["a"], ["a", "b"]) }))).toBe(true);
     expect(shorter(scene())).toBe(false);
