@@ -7,7 +7,7 @@ import { differenceColour, natsColour } from "../src/lib/colour";
 import type { Explanation, Measures, PackedFloats, Search, Statistics } from "../src/lib/format";
 import { linesOf } from "../src/lib/lines";
 import { formatCell, hypothesisMap, makeMap, MAX_NATS, sumOfRows, type Choice } from "../src/lib/maps";
-import { differenceMap, measureMap, missing, strokes, type Measure } from "../src/lib/measures";
+import { differenceMap, measureMap, missingReason, strokes, type Measure } from "../src/lib/measures";
 import { mapData, mapTable } from "../src/lib/tables";
 
 const packed = (values: number[], shape: number[]): PackedFloats => packFloats(Float32Array.from(values), shape);
@@ -198,13 +198,13 @@ describe("measures", () => {
   });
 
   it("give the reason if they are missing", () => {
-    expect(missing(null, "weight", choice)).toBeNull();
-    expect(missing(null, "norm", choice)).toBe("not computed");
-    expect(missing({ ...measures, gradient: {} }, "gradient", choice)).toBe("needs Python");
-    expect(missing({ ...measures, erasure: null }, "erasure", choice)).toBe("changed cells");
-    expect(missing(measures, "erasure", { ...choice, site: "decoder" })).toBe("only target to source");
-    expect(missing(measures, "gradient", { ...choice, site: "encoder" })).toBe("not of the encoder");
-    expect(missing(measures, "norm", { ...choice, combination: "roll-out" })).toBe("no roll-out");
+    expect(missingReason(null, "weight", choice)).toBeNull();
+    expect(missingReason(null, "norm", choice)).toBe("not computed");
+    expect(missingReason({ ...measures, gradient: {} }, "gradient", choice)).toBe("needs Python");
+    expect(missingReason({ ...measures, erasure: null }, "erasure", choice)).toBe("changed cells");
+    expect(missingReason(measures, "erasure", { ...choice, site: "decoder" })).toBe("only target to source");
+    expect(missingReason(measures, "gradient", { ...choice, site: "encoder" })).toBe("not of the encoder");
+    expect(missingReason(measures, "norm", { ...choice, combination: "roll-out" })).toBe("no roll-out");
   });
 });
 

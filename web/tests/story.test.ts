@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { packWeights } from "../src/engine/packing";
 import type { Change } from "../src/lib/changes";
 import type { Explanation } from "../src/lib/format";
-import { CHALLENGES, decisiveCrossHead, DONE, FEWEST, numSilenced, STORY, type Scene } from "../src/lib/story";
+import { CHALLENGES, decisiveCrossHead, IS_DONE, FEWEST, numSilenced, STORY, type Scene } from "../src/lib/story";
 
 const text = (words: string[]) => ({ text: words.join(" "), ids: [], tokens: [], words, word_of_token: [] });
 const explanation = (after: string[], before?: string[]) =>
@@ -13,30 +13,30 @@ const explanation = (after: string[], before?: string[]) =>
     attention: { cross: packWeights([1, 1], [1, 2, 1, 1]) },
     statistics: { cross: { effect: [[-0.1, -2]] } },
   }) as unknown as Explanation;
-const scene = (overrides: Partial<Scene> = {}): Scene => ({ explanation: explanation(["a", "b"]), changes: [], pointed: { source: [], target: [] }, sentence: "I go.", example: "I go.", ...overrides });
+const scene = (overrides: Partial<Scene> = {}): Scene => ({ explanation: explanation(["a", "b"]), changes: [], pointedWords: { source: [], target: [] }, sentence: "I go.", example: "I go.", ...overrides });
 const silenced = (head: number | null, layer: number | null = 0): Change => ({ kind: "silence", site: "cross", layer, head });
 
 describe("the story", () => {
   it("has seven steps in both languages", () => {
     for (const { steps, challenges } of Object.values(STORY)) {
       expect(steps.length).toBe(7);
-      expect(DONE.length).toBe(7);
+      expect(IS_DONE.length).toBe(7);
       expect(challenges.length).toBe(CHALLENGES.length);
     }
     expect(STORY.ko.steps.map(({ act }) => !!act)).toEqual(STORY.en.steps.map(({ act }) => !!act));
   });
 
   it("marks a step as done only after the reader has carried it out", () => {
-    const beforeAndAfter = (step: number, overrides: Partial<Scene>) => [DONE[step](scene()), DONE[step](scene(overrides))];
-    expect(beforeAndAfter(2, { pointed: { source: [0], target: [] } })).toEqual([false, true]);
+    const beforeAndAfter = (step: number, overrides: Partial<Scene>) => [IS_DONE[step](scene()), IS_DONE[step](scene(overrides))];
+    expect(beforeAndAfter(2, { pointedWords: { source: [0], target: [] } })).toEqual([false, true]);
     expect(beforeAndAfter(3, { changes: [silenced(1)] })).toEqual([false, true]);
     expect(beforeAndAfter(4, { changes: [silenced(0), silenced(1)], explanation: explanation(["x"], ["a"]) })).toEqual([false, true]);
     expect(beforeAndAfter(4, { changes: [silenced(null, null)], explanation: explanation(["x"], ["a"]) })).toEqual([false, true]);
-    expect(DONE[4](scene({ changes: [silenced(0)], explanation: explanation(["x"], ["a"]) }))).toBe(false);
+    expect(IS_DONE[4](scene({ changes: [silenced(0)], explanation: explanation(["x"], ["a"]) }))).toBe(false);
     expect(beforeAndAfter(5, { changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries: [0], keys: [0] }] })).toEqual([false, true]);
     expect(beforeAndAfter(6, { sentence: "You go." })).toEqual([false, true]);
-    expect(DONE[0](scene())).toBe(true);
-    expect(DONE[0](scene({ explanation: undefined }))).toBe(false);
+    expect(IS_DONE[0](scene())).toBe(true);
+    expect(IS_DONE[0](scene({ explanation: undefined }))).toBe(false);
   });
 
   it("names the cross-attention head with the largest effect", () => {

@@ -1,6 +1,6 @@
 /** Texts of effects, measures, "why not this?", the steps and the lists of the panel Run, in English and Korean. */
 
-import type { Missing, Measure } from "./measures";
+import type { MissingReason, Measure } from "./measures";
 import type { StageName } from "./steps";
 import type { Language } from "./strings";
 
@@ -39,7 +39,7 @@ const en = {
     "needs Python": "A model in a file computes no gradients. To see them, open the page with the command “jumok look MODEL --live”.",
     "changed cells": "This measure is not available while single weights are changed: if a word is erased, the changes would apply to other words.",
     "no roll-out": "A roll-out has no value vectors. Choose heads or their average.",
-  } as Record<NonNullable<Missing>, string>,
+  } as Record<NonNullable<MissingReason>, string>,
   whyNot: "Why not this?",
   whyNotNote: "Type the translation that you expected. The model reads both translations word by word, and they are compared up to the place where they diverge.",
   expected: "Expected translation",

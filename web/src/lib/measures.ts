@@ -16,9 +16,9 @@ export function isHeadless(measure: Measure): boolean {
 }
 
 /** Why a measure has no map for a choice; null if it has a map. */
-export type Missing = "not computed" | "only target to source" | "not of the encoder" | "needs Python" | "changed cells" | "no roll-out" | null;
+export type MissingReason = "not computed" | "only target to source" | "not of the encoder" | "needs Python" | "changed cells" | "no roll-out" | null;
 
-export function missing(measures: Measures | null | undefined, measure: Measure, { site, combination }: Choice): Missing {
+export function missingReason(measures: Measures | null | undefined, measure: Measure, { site, combination }: Choice): MissingReason {
   if (measure === "weight") return null;
   if (measure === "norm" && combination === "roll-out") return "no roll-out";
   if (measure === "erasure" && site !== "cross") return "only target to source";
@@ -36,7 +36,7 @@ export function missing(measures: Measures | null | undefined, measure: Measure,
  * order. */
 export function measureMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
   if (measure === "weight") return makeMap(explanation, choice);
-  if (!measures || missing(measures, measure, choice)) return null;
+  if (!measures || missingReason(measures, measure, choice)) return null;
   const map = wholeMap(explanation, { ...choice, specials: true }, measures, measure);
   return choice.specials ? map : withoutSpecials(explanation, choice, map);
 }
@@ -52,7 +52,7 @@ function wholeMap(explanation: Explanation, choice: Choice, measures: Measures, 
 /** The shares of a measure's absolute values minus the shares of the weights over the same columns. So each complete row sums to 0.
  * A row has no numbers if its words together change less than `MIN_CHANGE`, or if all its weights are 0. Null if the measure is missing. */
 export function differenceMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
-  if (measure === "weight" || !measures || missing(measures, measure, choice)) return null;
+  if (measure === "weight" || !measures || missingReason(measures, measure, choice)) return null;
   const whole = { ...choice, specials: true };
   const measured = wholeMap(explanation, whole, measures, measure);
   const measureShares = shares(measured, measured.quantity === "nats" ? MIN_CHANGE : 0);

@@ -23,8 +23,8 @@ export type StatisticChoice = "first" | StatisticName;
 /** The beams that can be chosen: hypotheses per search step. 0 means the beam of the model's recipe. */
 export const BEAMS = [0, 1, 4, 8];
 /** The indices of the words that are pointed at, in the sentence and in the translation. */
-export type Pointed = Readonly<Record<Side, readonly number[]>>;
-const NOTHING_POINTED: Pointed = { source: [], target: [] };
+export type PointedWords = Readonly<Record<Side, readonly number[]>>;
+const NOTHING_POINTED: PointedWords = { source: [], target: [] };
 
 /** The part of the state that the reader can undo. */
 interface Edit {
@@ -56,10 +56,10 @@ class Page {
   /** Whether maps have rows and columns for special tokens. */
   specials = $state(true);
   /** Whether the map is drawn as lines; otherwise it is a heat map. */
-  lines = $state(false);
+  showsLines = $state(false);
   selectedRows = $state<number[]>([]);
   numberBelow = $state<StatisticChoice>("first");
-  pointed = $state.raw<Pointed>(NOTHING_POINTED);
+  pointedWords = $state.raw<PointedWords>(NOTHING_POINTED);
   /** The line or cell whose weight can be set. */
   edge = $state.raw<Edge | null>(null);
   /** The part of the attention panel that a narrow screen shows. */
@@ -67,7 +67,7 @@ class Page {
   /** The measure that the cells of a map show. */
   measure = $state<Measure>("weight");
   /** Whether the shares of the weights are subtracted from the measure. */
-  difference = $state(false);
+  subtractsWeight = $state(false);
   /** The row that the head strip shows of every head; −1 means whole maps. */
   stripRow = $state(-1);
   /** The cell whose computation the panel Steps shows. */
@@ -287,15 +287,15 @@ class Page {
   /** Open a panel, and clear an error of the previous panel. */
   openPanel(panel: Panel): void {
     this.panel = panel;
-    this.pointed = NOTHING_POINTED; // the element under the pointer disappears with the previous panel
+    this.pointedWords = NOTHING_POINTED; // the element under the pointer disappears with the previous panel
     if (this.explanation) this.problem = "";
   }
 
   /** Highlight these words in all parts of the page. Indices below 0, which stand for no word, are ignored. */
   point(source: readonly number[], target: readonly number[] = []): void {
-    if (source.join() === this.pointed.source.join() && target.join() === this.pointed.target.join()) return;
+    if (source.join() === this.pointedWords.source.join() && target.join() === this.pointedWords.target.join()) return;
     const isWord = (index: number) => index >= 0;
-    this.pointed = source.length || target.length ? { source: source.filter(isWord), target: target.filter(isWord) } : NOTHING_POINTED;
+    this.pointedWords = source.length || target.length ? { source: source.filter(isWord), target: target.filter(isWord) } : NOTHING_POINTED;
   }
 
   selectHead(site: Site, layer: number, head: number): void {
@@ -493,7 +493,7 @@ class Page {
   forgetSentence(): void {
     const remaining = ({ changes }: Edit): Edit => ({ changes: independentOfSentence(changes), prefix: [] });
     this.#gesture = null;
-    Object.assign(this, { index: 0, edge: null, pointed: NOTHING_POINTED, ...remaining(this) });
+    Object.assign(this, { index: 0, edge: null, pointedWords: NOTHING_POINTED, ...remaining(this) });
     const differsFromNext = (edit: Edit, i: number, list: Edit[]) => JSON.stringify(edit) !== JSON.stringify(list[i + 1] ?? remaining(this));
     this.past = this.past.map(remaining).filter(differsFromNext);
     this.future = [];
@@ -599,10 +599,10 @@ class Page {
     this.modelIndex = model < Math.max(this.models.length, this.explanations.length) ? model : 0;
     this.words = !["tokens", "pieces"].includes(parameters.get("units") ?? ""); // "pieces" is used in old addresses
     this.specials = parameters.get("marks") !== "hidden";
-    this.lines = parameters.get("view") === "lines";
+    this.showsLines = parameters.get("view") === "lines";
     this.selectedRows = indices(list("rows"));
     this.measure = oneOf("measure", MEASURES, "weight");
-    this.difference = parameters.get("minus") === "weight";
+    this.subtractsWeight = parameters.get("minus") === "weight";
     this.stripRow = index("word", -1);
     this.step = index("step", -1);
     this.candidate = index("candidate", -1);
@@ -611,7 +611,7 @@ class Page {
     const [site, ...cell] = list("cell");
     const [layer, head, query, key] = indices(cell);
     this.cell = isSite(site) && key !== undefined ? { site, layer, head, query, key } : null;
-    this.pointed = NOTHING_POINTED; // the element under the pointer may have disappeared
+    this.pointedWords = NOTHING_POINTED; // the element under the pointer may have disappeared
     this.#keepSelection = true;
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
@@ -636,11 +636,11 @@ class Page {
     if (this.modelIndex) parameters.set("model", String(this.modelIndex));
     if (!this.words) parameters.set("units", "tokens");
     if (!this.specials) parameters.set("marks", "hidden");
-    if (this.lines) parameters.set("view", "lines");
+    if (this.showsLines) parameters.set("view", "lines");
     if (this.selectedRows.length) parameters.set("rows", this.selectedRows.join(","));
     if (this.numberBelow !== "first") parameters.set("order", this.numberBelow);
     if (this.measure !== "weight") parameters.set("measure", this.measure);
-    if (this.difference) parameters.set("minus", "weight");
+    if (this.subtractsWeight) parameters.set("minus", "weight");
     if (this.stripRow >= 0) parameters.set("word", String(this.stripRow));
     if (this.step >= 0) parameters.set("step", String(this.step));
     if (this.candidate >= 0) parameters.set("candidate", String(this.candidate));

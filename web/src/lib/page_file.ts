@@ -5,7 +5,7 @@ import { hasModel } from "./file_model.svelte";
 import type { Explanation, PageData, StoredRun } from "./format";
 
 /** Whether this page is a live file, that is, contains a model. */
-export const hasModelInside = hasModel;
+export const isLiveFile = hasModel;
 
 /** The part of the Content Security Policy that forbids all requests. src/jumok/plots/page.py writes the same policy. */
 const FILE_POLICY = "connect-src 'none'";

@@ -16,7 +16,7 @@ export interface StoryText {
 export interface Scene {
   explanation: Explanation | undefined;
   changes: readonly Change[];
-  pointed: { source: readonly number[]; target: readonly number[] };
+  pointedWords: { source: readonly number[]; target: readonly number[] };
   sentence: string;
   /** The sentence that the story began with. */
   example: string;
@@ -48,10 +48,10 @@ function isAllCrossAttentionSilenced(scene: Scene): boolean {
 }
 
 /** For each step of the story: whether it is done. A step in which the reader only looks is always done. */
-export const DONE: ((scene: Scene) => boolean)[] = [
+export const IS_DONE: ((scene: Scene) => boolean)[] = [
   ({ explanation, sentence, example }) => !!explanation && sentence.trim() === example,
   () => true,
-  ({ pointed }) => pointed.source.length + pointed.target.length > 0,
+  ({ pointedWords }) => pointedWords.source.length + pointedWords.target.length > 0,
   ({ changes }) => changes.some(({ kind, site }) => kind === "silence" && site === "cross"),
   (scene) => isAllCrossAttentionSilenced(scene) && !!scene.explanation?.before,
   ({ changes }) => changes.some(({ kind }) => kind === "pin"),
