@@ -235,10 +235,10 @@ def test_an_expected_translation_is_compared_with_the_models_own(
     section.get_by_role("button", name="Compare").click()
     expect(section.get_by_role("status")).to_contain_text("The translations diverge here")
     expect(section.locator(".first-difference").first).to_be_visible()
-    expect(section.locator("ol[aria-label^='What each source word']").locator("li")).to_have_count(4)
+    expect(section.locator("ol[aria-label^='Which of the two tokens']").locator("li")).to_have_count(4)
     section.get_by_label("Expected translation").fill(explain(translator, SENTENCE).text)
     section.get_by_role("button", name="Compare").click()
-    expect(section.get_by_role("status")).to_have_text("That is what the model wrote.")
+    expect(section.get_by_role("status")).to_have_text("This is the translation that the model wrote.")
 
 
 def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: OpenPage, address: str) -> None:

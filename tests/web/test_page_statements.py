@@ -84,7 +84,7 @@ def test_a_saved_comparison_says_whose_translation_each_model_reads(
     page = opened(open_page, live, panel="compare")
     note = "Here this model reads the translation that transformer wrote."
     expect(page.get_by_test_id("read-translation")).to_contain_text([note])
-    expect(page.get_by_test_id("read-translation")).to_contain_text(["What it writes itself"])
+    expect(page.get_by_test_id("read-translation")).to_contain_text(["To see the translation"])
     saved = saved_page(open_page, page, tmp_path, panel="compare")
     expect(saved.get_by_test_id("read-translation")).to_have_text([note])  # and no advice on a missing switch
     expect(saved.locator("#panel .maps section").nth(1)).to_contain_text(note)

@@ -32,7 +32,7 @@ export interface Pin {
   head: number | null;
   queries: number[];
   keys: number[];
-  /** The share of the row that the keys get together. Default: 1. With 0, the queries do not read the keys at all. */
+  /** The share of the row that the keys get together. If it is missing, the share is 1. If it is 0, the queries do not read the keys. */
   weight?: number;
   /** The names of the row and the column in the translation in which they were chosen. Other changes may have altered the translation
    * since then, so that the step now writes another word. */

@@ -185,7 +185,7 @@ const en = {
   warmupNote: "The schedule of the run that trained this model. Warm-up:",
   positions: "Sinusoidal position encoding",
   positionsNote: "Above: some dimensions over the positions. Below: all dimensions, one row per position, one column per dimension. Query and key are marked.",
-  allBars: "{count} in all. Scroll to see the rest.",
+  allBars: "{count} in all: scroll to see the others.",
   step: "Step",
   score: "score",
   scoreAfterPrefix: "score of what follows the prefix",
