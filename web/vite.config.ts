@@ -5,7 +5,7 @@ import { defineConfig, type Plugin } from "vite";
 
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Inline script and style, and set a policy that allows these only and no other host. */
+/** Inline the script and the style into the page, and set a Content Security Policy that allows only these and no other hosts. */
 function onePage(): Plugin {
   return {
     name: "one-page",
@@ -19,7 +19,7 @@ function onePage(): Plugin {
         .replace(/\s*<link rel="stylesheet"[^>]*>/g, "");
       const style = files.map((file) => (file.type === "asset" && file.fileName.endsWith(".css") ? String(file.source) : "")).join("").trim();
       const script = files.filter((file) => file.type === "chunk").map((file) => file.code.trim().replaceAll("</script", "<\\/script"));
-      if (script.length !== 1) throw new Error(`The page has one script. Received: ${script.length}.`);
+      if (script.length !== 1) throw new Error(`The page must have exactly one script. Received: ${script.length}.`);
       const policy = [
         "default-src 'none'",
         `script-src ${hashOf(script[0])}`,

@@ -1,6 +1,6 @@
 import { defineConfig, type Plugin } from "vite";
 
-/** The engine is stored in a script element of live files: it must not end that element. */
+/** Check that the code of the engine can be stored in a script element of a live file, that is, has no text that ends the element. */
 function forScriptElement(): Plugin {
   return {
     name: "for-script-element",

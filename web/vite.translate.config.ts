@@ -1,6 +1,6 @@
 import { defineConfig, type Plugin } from "vite";
 
-/** Gives the dark colours of `style.css` also to a page whose script does not run, so that nothing sets `data-theme`. */
+/** Adds the dark colours of `style.css` once more as a media query, for pages whose script does not run and cannot set `data-theme`. */
 function darkWithoutScript(): Plugin {
   return {
     name: "dark-without-script",
@@ -17,7 +17,7 @@ function darkWithoutScript(): Plugin {
   };
 }
 
-/** The server puts page.js and page.css into its pages, and the hashes of both into the policy of the pages. */
+/** Builds page.js and page.css. The server inserts them into its pages, and their hashes into the Content Security Policy of the pages. */
 export default defineConfig({
   plugins: [darkWithoutScript()],
   build: {

@@ -232,12 +232,12 @@ def test_an_expected_translation_is_compared_with_the_models_own(
     section = page.get_by_test_id("why-not")
     section.get_by_label("Expected translation").fill("나는 학교에 간다.")
     section.get_by_role("button", name="Compare").click()
-    expect(section.get_by_role("status")).to_contain_text("They part here")
+    expect(section.get_by_role("status")).to_contain_text("The translations diverge here")
     expect(section.locator(".first-difference").first).to_be_visible()
-    expect(section.locator("ol[aria-label^='What each source word']").locator("li")).to_have_count(4)
+    expect(section.locator("ol[aria-label^='Which of the two tokens']").locator("li")).to_have_count(4)
     section.get_by_label("Expected translation").fill(explain(translator, SENTENCE).text)
     section.get_by_role("button", name="Compare").click()
-    expect(section.get_by_role("status")).to_have_text("That is what the model wrote.")
+    expect(section.get_by_role("status")).to_have_text("This is the translation that the model wrote.")
 
 
 def test_steps_are_a_flow_and_name_the_token_that_the_query_reads(open_page: OpenPage, address: str) -> None:
@@ -358,7 +358,7 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
     page.get_by_role("button", name="First steps").click()
     expect(story).to_be_visible()
     story.get_by_role("button", name="Next").click()
-    story.get_by_role("button", name="The order turns").click()
+    story.get_by_role("button", name="The word order changes").click()
     expect(story.get_by_role("note")).to_contain_text("docs of jumok: explain/look-up.md")
 
 
@@ -400,7 +400,7 @@ def test_a_run_lists_its_validation_sentences_and_shows_the_profile_of_a_head(
     losses = [float(cell.inner_text()) for cell in sentence_list.locator("tbody td:nth-child(4)").all()]
     assert losses == sorted(losses, reverse=True)
     profile.get_by_role("button", name="Measure this head").click()
-    expect(profile.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
+    expect(profile.get_by_text("BLEU without the head")).to_be_visible(timeout=60_000)
     measured = profile.locator("dl").inner_text()
     source = sentence_list.locator("tbody tr .open").first.inner_text()
     sentence_list.locator("tbody tr .open").first.click()

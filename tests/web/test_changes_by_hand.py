@@ -159,7 +159,7 @@ def test_everything_can_be_done_with_the_keyboard(page: Page, axe: str) -> None:
     wait_for_responses(page)
     assert [change["weight"] for change in changes(page)] == [0]
     assert_accessible(page, axe)
-    editor.get_by_role("button", name="Let go").press("Enter")
+    editor.get_by_role("button", name="Restore").press("Enter")
     wait_for_responses(page)
     assert changes(page) == []
     page.locator("td .picture").first.press("Enter")

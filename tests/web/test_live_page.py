@@ -361,7 +361,7 @@ def test_one_slider_moves_the_samples_and_the_map_of_a_run(
     assert f"validation={lines[0]['step']}&" in page.url
     page.keyboard.press("ArrowRight")
     expect_validation(page, lines[1])
-    marker = page.locator("figure line.at").first
+    marker = page.locator("figure line.marked").first
     expect(marker).to_be_attached()
     second_page = open_page(page.url)
     second_page.locator("div.attention").get_by_text("The weights as a table").click()

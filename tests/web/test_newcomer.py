@@ -281,7 +281,7 @@ def test_the_part_below_the_pair_keeps_its_height_when_a_word_is_pinned(
     height = box(page, ".under")["height"]
     page.goto(f"{page.url.split('#')[0]}#sentence={quote(SENTENCE)}&{changes_parameter(PIN)}")
     wait_for_responses(page)
-    expect(page.locator(".bar")).to_contain_text("the score sums only the log-probabilities of what follows")
+    expect(page.locator(".bar")).to_contain_text("the score sums only the log-probabilities of the tokens")
     assert box(page, ".under")["height"] == height
 
 

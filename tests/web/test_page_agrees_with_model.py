@@ -42,21 +42,21 @@ def test_the_page_says_which_tokens_a_pin_changes_and_which_words_the_score_coun
     plain = explain(translator, SENTENCE)
     page = open_page(f"{address}#sentence={quote(SENTENCE)}")
     wait_for_responses(page)
-    expect(page.get_by_text("the score sums only the log-probabilities of what follows it")).to_have_count(0)
+    expect(page.get_by_text("the score sums only the log-probabilities of the tokens after")).to_have_count(0)
     tokens = [step for step, word in enumerate(plain.target.word_of_token) if word == 1]
     assert len(tokens) > 1
     change = {"kind": "pin", "site": "cross", "queries": tokens[:1], "keys": [0]}
     page = open_page(f"{address}#changes={quote(json.dumps([change]))}")
     wait_for_responses(page)
     changed = explain(translator, SENTENCE, edit=Pin("cross", queries=(tokens[0],), keys=(0,)))
-    expect(page.get_by_text("the score sums only the log-probabilities of what follows it")).to_be_visible()
+    expect(page.get_by_text("the score sums only the log-probabilities of the tokens after")).to_be_visible()
     word = changed.target.word_of_token[tokens[0]]
     count = changed.target.word_of_token.count(word)
     notes = page.get_by_test_id("partly-pinned")
     if count > 1:
         expect(notes).to_contain_text(
-            f"Only 1 of the {count} tokens of “{changed.target.words[word]}” are changed here, "
-            "because the change was made for single tokens"
+            f"The change applies to only 1 of the {count} tokens of “{changed.target.words[word]}”, "
+            "because it was made for single tokens"
         )
     else:
         expect(notes).to_have_count(0)

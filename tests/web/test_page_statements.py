@@ -57,7 +57,7 @@ def test_an_expected_translation_is_not_compared_with_a_changed_model(
     section.get_by_label("Expected translation").fill(OTHER_TRANSLATION)
     section.get_by_role("button", name="Compare").click()
     status = section.get_by_role("status")
-    expect(status).to_contain_text("They part here")
+    expect(status).to_contain_text("The translations diverge here")
     first = status.inner_text()
     wait_for_responses(page)
     text = page.get_by_test_id("translation").inner_text()
@@ -84,7 +84,7 @@ def test_a_saved_comparison_says_whose_translation_each_model_reads(
     page = open_view(open_page, live, panel="compare")
     note = "Here this model reads the translation that transformer wrote."
     expect(page.get_by_test_id("read-translation")).to_contain_text([note])
-    expect(page.get_by_test_id("read-translation")).to_contain_text(["What it writes itself"])
+    expect(page.get_by_test_id("read-translation")).to_contain_text(["To see the translation"])
     saved = saved_page(open_page, page, tmp_path, panel="compare")
     # The saved page does not advise the user to use a switch, because a saved page has no switch.
     expect(saved.get_by_test_id("read-translation")).to_have_text([note])
@@ -149,7 +149,7 @@ def test_a_missing_difference_has_its_true_reason(open_page: OpenPage, live: str
     page = open_view(open_page, live, panel="compare", translations="own")
     [text, other] = compared_texts(page)
     assert text != other
-    different = "The models read different translations, so their maps have no difference."
+    different = "The models read different translations, so the difference of their maps cannot be computed."
     advice = " Let all models read the same translation to see the difference."
     expect(page.get_by_test_id("no-difference")).to_have_text(different + advice)
     saved = saved_page(open_page, page, tmp_path, panel="compare")
@@ -216,7 +216,7 @@ def test_curves_sentences_and_measured_heads_of_a_run_are_all_saved(open_page: O
     expect(page.get_by_test_id("sentences").locator("tbody tr").first).to_be_visible(timeout=60_000)
     profile = page.get_by_test_id("head-profile")
     profile.get_by_role("button", name="Measure this head").click()
-    expect(profile.get_by_text("BLEU without it")).to_be_visible(timeout=60_000)
+    expect(profile.get_by_text("BLEU without the head")).to_be_visible(timeout=60_000)
     assert "learning_rate" in read_table(save_file(page, "CSV ?Metrics of the run"))[0]
     assert "chrf" in read_table(save_file(page, "CSV ?Validation sentences"))[0]
     [head] = read_table(save_file(page, "CSV ?Measured heads"))

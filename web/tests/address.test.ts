@@ -2,26 +2,26 @@ import { beforeEach, expect, it, vi } from "vitest";
 
 import { AddressBar } from "../src/lib/address";
 
-/** A browser's history, as far as the address bar needs it. */
+/** The parts of the browser's history that the address bar uses: the addresses of the entries, and the index of the current entry. */
 const entries: string[] = [];
-let at = 0;
+let current = 0;
 
 beforeEach(() => {
   entries.splice(0, Infinity, "");
-  at = 0;
+  current = 0;
   vi.stubGlobal("location", {
     protocol: "http:",
     get hash() {
-      return entries[at];
+      return entries[current];
     },
   });
   vi.stubGlobal("history", {
-    replaceState: (_state: unknown, _title: string, address: string) => void (entries[at] = address),
-    pushState: (_state: unknown, _title: string, address: string) => void entries.splice(++at, Infinity, address),
+    replaceState: (_state: unknown, _title: string, address: string) => void (entries[current] = address),
+    pushState: (_state: unknown, _title: string, address: string) => void entries.splice(++current, Infinity, address),
   });
 });
 
-it("each panel and sentence is an entry of the history, and other changes of the view are not", () => {
+it("each panel and sentence becomes an entry of the history, and other changes of the view replace the entry", () => {
   const bar = new AddressBar();
   bar.write("#a", "one");
   bar.write("#a&theme=dark", "one");
@@ -29,14 +29,14 @@ it("each panel and sentence is an entry of the history, and other changes of the
   expect(entries).toEqual(["#a&theme=dark", "#b"]);
 });
 
-it("after Back, an address that does not say what is shown is mended in place, and Forward still leads on", () => {
+it("if the view differs from the address after Back, the entry is replaced, and Forward still works", () => {
   const bar = new AddressBar();
   bar.write("#a", "one");
   bar.write("#b", "two");
   bar.write("#b&language=ko", "two");
-  at = 0;
+  current = 0;
   bar.write("#a&language=ko", "one");
-  expect([entries, at]).toEqual([["#a&language=ko", "#b&language=ko"], 0]);
+  expect([entries, current]).toEqual([["#a&language=ko", "#b&language=ko"], 0]);
   bar.write("#c", "three");
   expect(entries).toEqual(["#a&language=ko", "#c"]);
 });

@@ -21,31 +21,31 @@ function edited(change: Change, weights: number[]): number[] {
 describe("changes", () => {
   const scope = { site: "cross" as const, layer: null, head: null };
 
-  it("silence sets a row to 0", () => {
+  it("of the kind silence set a row to 0", () => {
     expect(edited({ kind: "silence", ...scope }, [0.5, 0.5])).toEqual([0, 0]);
     expect(edited({ kind: "silence", ...scope, head: 0 }, [0.5, 0.5])).toEqual([0.5, 0.5]);
   });
 
-  it("paint sets a weight and rescales the rest, so that the row keeps its sum, unless all others are 0", () => {
+  it("of the kind paint set a weight and rescale the other weights, so that the sum stays the same unless the others are all 0", () => {
     expect(edited({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [0.75, 0.125, 0.125])).toEqual([0.5, 0.25, 0.25]);
     expect(edited({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [1, 0])).toEqual([0.5, 0]);
     expect(edited({ kind: "paint", ...scope, query: 1, key: 0, weight: 0.5 }, [1, 0])).toEqual([1, 0]);
     expect(edited({ kind: "paint", ...scope, query: 2, key: 0, weight: 0.5 }, [1, 1e-9])[1]).toBeCloseTo(0.5, 5);
   });
 
-  it("pin keeps only some keys, uniformly if they had no weight", () => {
+  it("of the kind pin give all weight to the pinned keys, equally if their weights were 0", () => {
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [0, 1] }, [0.125, 0.375, 0.5])).toEqual([0.25, 0.75, 0]);
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [0, 1] }, [0, 0, 1])).toEqual([0.5, 0.5, 0]);
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [1] }, [0, 0, 0])).toEqual([0, 1, 0]);
   });
 
-  it("pin gives its keys a share and rescales the rest", () => {
+  it("of the kind pin with a weight give this share to the pinned keys and rescale the other weights", () => {
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [0, 1], weight: 0.5 }, [0.125, 0.375, 0.5])).toEqual([0.125, 0.375, 0.5]);
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [0], weight: 0 }, [0.5, 0.25, 0.25])).toEqual([0, 0.5, 0.5]);
     expect(edited({ kind: "pin", ...scope, queries: [2], keys: [2], weight: 0.5 }, [0.75, 0.25, 0])).toEqual([0.375, 0.125, 0.5]);
   });
 
-  it("silence comes last, whatever the order of the changes", () => {
+  it("that silence heads are applied last, in any order of the changes", () => {
     const pin: Change = { kind: "pin", ...scope, queries: [2], keys: [0] };
     for (const changes of [[{ kind: "silence", ...scope, layer: 0, head: 1 } as const, pin], [pin, { kind: "silence", ...scope, layer: 0, head: 1 } as const]]) {
       const row = Float32Array.of(0.25, 0.75);
@@ -54,19 +54,19 @@ describe("changes", () => {
     }
   });
 
-  it("silenceHeads sets the rows of the named heads to 0", () => {
+  it("by silenceHeads set the rows of the given heads to 0", () => {
     const row = Float32Array.of(0.25, 0.75);
     silenceHeads("cross", [[0, 1]], null)(row, weightRow);
     expect([...row]).toEqual([0, 0]);
   });
 
-  it("know the first step that they affect", () => {
+  it("have a first step that they affect", () => {
     expect(firstStep({ kind: "pin", ...scope, queries: [5, 3], keys: [0] })).toBe(3);
     expect(firstStep({ kind: "paint", ...scope, site: "encoder", query: 4, key: 0, weight: 1 })).toBe(0);
     expect(firstStep({ kind: "silence", ...scope })).toBe(0);
   });
 
-  it("are refused for cells outside the maps and for keys after the query", () => {
+  it("raise an error for cells outside the maps and for keys after the query", () => {
     const maps = { decoder: { shape: [1, 2, 3, 3] as [number, number, number, number], values: new Float32Array(18) } };
     const decoder = { site: "decoder" as const, layer: null, head: null };
     expect(() => checkChanges([{ kind: "silence", ...scope }], maps)).toThrow('no attention "cross"');
@@ -76,7 +76,7 @@ describe("changes", () => {
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 1, key: 1, weight: 1 }], maps)).not.toThrow();
   });
 
-  it("may name rows of the longer translation, and any row if they keep its words", () => {
+  it("may have rows of the longer translation, and any row if they contain the words of the row", () => {
     const maps = { cross: { shape: [1, 2, 8, 5] as [number, number, number, number], values: new Float32Array(80) } };
     const later: Change = { kind: "pin", ...scope, queries: [9], keys: [1] };
     expect(() => checkChanges([later], maps)).not.toThrow();
@@ -86,9 +86,13 @@ describe("changes", () => {
     expect(() => checkRows([{ ...later, words: ["책을", "book"] }], 9)).not.toThrow();
   });
 
-  it("are read from an address, if all of them are valid", () => {
+  it("are read from an address if all of them are valid", () => {
     expect(parseChanges('[{"kind":"silence","site":"cross"}]')).toEqual([{ kind: "silence", site: "cross", layer: null, head: null }]);
-    for (const text of ["", "{}", '[{"kind":"silence","site":"x"}]', '[{"kind":"paint","site":"cross"}]', '[{"kind":"pin","site":"cross","queries":[-1],"keys":[0]}]']) expect(parseChanges(text)).toEqual([]);
+    const invalid = [
+      ...["", "{}", '[{"kind":"silence","site":"x"}]', '[{"kind":"paint","site":"cross"}]'],
+      '[{"kind":"pin","site":"cross","queries":[-1],"keys":[0]}]',
+    ];
+    for (const text of invalid) expect(parseChanges(text)).toEqual([]);
   });
 });
 
@@ -96,7 +100,7 @@ const SETTINGS: SearchSettings = { beam: 2, patience_factor: 1, length_penalty: 
 
 const VOCAB_SIZE = 6;
 
-/** A model whose next tokens depend on the last token only. Tokens 4 and 5 are words. */
+/** A model whose probabilities depend only on the last token: `table[last token][next token]`. Tokens 4 and 5 are words. */
 function tableModel(table: Record<number, Record<number, number>>): Model {
   let last: readonly number[] = [];
   const output = {
@@ -122,7 +126,7 @@ function search(model: Model, settings: SearchSettings, prefix: number[] = []): 
 describe("search", () => {
   const model = tableModel({ [BEGIN]: { 4: 0.6, 5: 0.4 }, 4: { 4: 0.4, [END]: 0.25, 5: 0.35 }, 5: { [END]: 1 } });
 
-  it("finds with a beam what greedy search misses", () => {
+  it("finds a better translation with a beam of 2 than with greedy search", () => {
     const [greedy] = search(model, { ...SETTINGS, beam: 1 });
     const [best] = search(model, SETTINGS);
     expect([greedy.ids, greedy.ended]).toEqual([[4, 4, 4, 4, 4], false]);
@@ -137,14 +141,14 @@ describe("search", () => {
     expect(() => search(model, SETTINGS, [END])).toThrow("no special tokens");
   });
 
-  it("repeats no n-gram if the settings forbid it, and writes at least `min_length` tokens", () => {
+  it("does not repeat n-grams if the settings forbid it, and writes at least `min_length` tokens", () => {
     const [best] = search(model, { ...SETTINGS, beam: 1, no_repeat_ngram_size: 1 });
     expect(best.ids).toEqual([4, 5]);
     const [first] = search(tableModel({ [BEGIN]: { [END]: 0.9, 4: 0.1 }, 4: { [END]: 1 } }), SETTINGS);
     expect([first.ids, first.score]).toEqual([[4], 0]);
   });
 
-  it("takes the largest values, of equals the first; its maximum length is longer than the prefix", () => {
+  it("takes the largest values, with the smaller index first if they are equal, and has a maximum length above that of the prefix", () => {
     expect(largest(Float32Array.of(1, 3, 2, 3, -Infinity), 3)).toEqual([1, 3, 2]);
     expect(largest(Float32Array.of(1), 3)).toEqual([0]);
     expect([maxLength(SETTINGS, 5, 0), maxLength(SETTINGS, 5, 20)]).toEqual([8, 21]);
@@ -152,11 +156,11 @@ describe("search", () => {
 });
 
 describe("alignments", () => {
-  it("grow from the links of both directions", () => {
+  it("are combined from the links of both directions by grow-diag-final", () => {
     expect(growDiagonalFinal([[0, 0], [1, 1], [1, 2]], [[0, 0], [1, 1], [2, 2]])).toEqual([[0, 0], [1, 1], [1, 2], [2, 2]]);
   });
 
-  it("are read from the heads of the read-out; </s> counts as part of the last word", () => {
+  it("are read from the heads of the read-out, with </s> as part of the last word", () => {
     const values = Float32Array.of(0.75, 0.25, 0, 0.25, 0.25, 0.5, 0, 0, 1);
     const [readOut, ...others] = alignments({ shape: [1, 1, 3, 3], values }, null, [0, 1], [0, 1]);
     expect(readOut).toEqual({ name: "read-out", heads: [[0, 0]], shift: 0, method: "argmax", links: "0-0 1-1" });
@@ -175,7 +179,7 @@ describe("maps of the page", () => {
     log_probs: [Math.log(0.5), 0],
   } as unknown as Explanation;
 
-  it("add up the weights of a word's keys and average over its queries", () => {
+  it("add the weights of a word's keys and average over a word's queries", () => {
     const map = makeMap(explanation, { site: "cross", combination: "mean", layer: -1, head: 0, words: true, specials: true })!;
     expect([map.rowLabels, map.columnLabels]).toEqual([["x", "</s>"], ["ab", "</s>"]]);
     map.values.forEach((value, i) => expect(value).toBeCloseTo([0.5, 0.5, 1, 0][i], 4));

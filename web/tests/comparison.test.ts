@@ -13,7 +13,7 @@ describe("a comparison", () => {
     expect([mapDifference(map(["a"], 1), map(["b"], 1)), mapDifference(map(["a"], 1), null)]).toEqual([null, null]);
   });
 
-  it("says why there is no difference", () => {
+  it("gives the reason if two maps cannot be subtracted", () => {
     const [same, other] = [[explanation("a", "나는 간다."), explanation("b", "나는 간다.")], [explanation("a", "나는 간다."), explanation("b", "간다.")]];
     expect(whyNoDifference(same, [map(["a"], 1), null])).toEqual({ reason: "noSuchAttention", model: 1 });
     expect(whyNoDifference(other, [null, map(["a"], 1)])).toEqual({ reason: "noSuchAttention", model: 0 });
@@ -21,7 +21,7 @@ describe("a comparison", () => {
     expect(whyNoDifference(same, [map(["a"], 1), map(["b"], 1)])).toEqual({ reason: "otherWords" });
   });
 
-  it("is signed with every model and the translations that they read", () => {
+  it("has captions with the names of all models and the translations that they explain", () => {
     const compared = [explanation("a", "나는 간다."), explanation("b", "간다.")];
     expect(comparisonCaptions(compared)).toEqual(["I go. → 나는 간다. (a)", "I go. → 간다. (b)"]);
     expect(comparisonCaptions([compared[0], explanation("b", "나는 간다.")])).toEqual(["I go. → 나는 간다."]);

@@ -7,12 +7,12 @@ import { differenceColour, natsColour } from "../src/lib/colour";
 import type { Explanation, Measures, PackedFloats, Search, Statistics } from "../src/lib/format";
 import { linesOf } from "../src/lib/lines";
 import { formatCell, hypothesisMap, makeMap, MAX_NATS, sumOfRows, type Choice } from "../src/lib/maps";
-import { differenceMap, measureMap, missing, strokes, type Measure } from "../src/lib/measures";
+import { differenceMap, measureMap, missingReason, strokes, type Measure } from "../src/lib/measures";
 import { mapData, mapTable } from "../src/lib/tables";
 
 const packed = (values: number[], shape: number[]): PackedFloats => packFloats(Float32Array.from(values), shape);
 
-/** "a bc" → "x yz": the second word of each has two tokens. */
+/** The explanation of "a bc" → "x yz". The second word of each sentence has two tokens. */
 function example(overrides: Partial<Explanation> = {}): Explanation {
   const sentence = (text: string, tokens: string[]) => ({ text, ids: tokens.map((_, i) => i + 4), tokens, words: text.split(" "), word_of_token: [0, 1, 1] });
   const none: Statistics = { entropy: null, distance: null, on_special: null, error: null, effect: null };
@@ -43,16 +43,16 @@ function example(overrides: Partial<Explanation> = {}): Explanation {
 const choice: Choice = { site: "cross", combination: "head", layer: 0, head: 0, words: true, specials: true };
 
 describe("the maximum over heads", () => {
-  /** Head 0 reads "▁b", head 1 reads "c": each gives the word "bc" the weight 1, through another of its tokens. */
+  /** Head 0 reads only "▁b", and head 1 reads only "c". So each head gives the weight 1 to the word "bc". */
   const twoHeads = example({ attention: { cross: packWeights([...Array<number[]>(4).fill([0, 1, 0, 0]).flat(), ...Array<number[]>(4).fill([0, 0, 1, 0]).flat()], [1, 2, 4, 4]) } });
   const maximum: Choice = { ...choice, combination: "maximum", layer: -1 };
 
-  it("is that of a word's weight, which is never above 1", () => {
+  it("of a word's weight is never above 1", () => {
     expect([...makeMap(twoHeads, maximum)!.values.subarray(0, 3)]).toEqual([0, 1, 0]);
     expect([...makeMap(twoHeads, { ...maximum, words: false })!.values.subarray(0, 4)]).toEqual([0, 1, 1, 0]);
   });
 
-  it("is that of a word's weight × ‖value‖", () => {
+  it("of a word's weight × ‖value‖ is computed for the whole word", () => {
     const measures: Measures = { value_norms: { cross: packWeights([1, 1, 1, 1, 1, 1, 1, 1], [1, 2, 4]) }, gradient: {}, erasure: null };
     const equal = example({ attention: { cross: packWeights([...Array<number[]>(4).fill([0.5, 0.5, 0, 0]).flat(), ...Array<number[]>(4).fill([0.5, 0, 0.5, 0]).flat()], [1, 2, 4, 4]) } });
     measureMap(equal, maximum, measures, "norm")!.values.subarray(0, 3).forEach((share, i) => expect(share).toBeCloseTo([0.5, 0.5, 0][i]));
@@ -60,7 +60,7 @@ describe("the maximum over heads", () => {
 });
 
 describe("effects of heads on words", () => {
-  it("sum over the tokens of a word, with </s> after the words", () => {
+  it("are summed over the tokens of a word, and </s> comes after the words", () => {
     const map = headWordEffects(example(), "cross")!;
     expect(map.rowLabels).toEqual(["0 · 0", "0 · 1"]);
     expect(map.columnLabels).toEqual(["x", "yz", "</s>"]);
@@ -68,17 +68,17 @@ describe("effects of heads on words", () => {
     expect(wordLogProbs(example()).map((value) => value.toFixed(2))).toEqual(["-0.10", "-0.50", "-0.40"]);
   });
 
-  it("of a translation that was cut have no </s>", () => {
+  it("have no </s> if the translation did not end", () => {
     expect(headWordEffects(example({ ended: false }), "cross")!.columnLabels).toEqual(["x", "yz"]);
   });
 
-  it("name the head that a word needs most, if there is one", () => {
+  it("show the head that a word needs most, or null if no head is needed", () => {
     const map = headWordEffects(example(), "cross")!;
     expect(decisiveHead(map, 1)).toEqual([0, -5]);
     expect(decisiveHead({ ...map, values: new Float32Array(6) }, 1)).toBeNull();
   });
 
-  it("are null for older pages, which lack them", () => expect(headWordEffects(example({ statistics: {} }), "cross")).toBeNull());
+  it("are null if an older page lacks them", () => expect(headWordEffects(example({ statistics: {} }), "cross")).toBeNull());
 });
 
 describe("measures", () => {
@@ -88,14 +88,14 @@ describe("measures", () => {
     erasure: packed([-2, -1, 0, -3, 0, -1, 0, 0], [4, 2]),
   };
 
-  it("multiply weights by norms, and divide each row by its sum", () => {
+  it("of the kind norm multiply weights by norms, and divide each row by its sum", () => {
     const map = measureMap(example(), { ...choice, words: false }, measures, "norm")!;
     expect([...map.values.subarray(4, 8)].map((share) => share.toFixed(3))).toEqual(["0.000", "0.250", "0.750", "0.000"]);
     const words = measureMap(example(), choice, measures, "norm")!;
     expect([...words.values.subarray(3, 6)]).toEqual([0, 1, 0]);
   });
 
-  it("multiply by the norms before heads are combined", () => {
+  it("of the kind norm multiply by the norms before heads are combined", () => {
     const two = example({ attention: { cross: packWeights([1, 0, 0, 1, 0.5, 0.5, 0, 1], [1, 2, 2, 2]) }, source: { ...example().source, tokens: ["▁a"] }, target: { ...example().target, tokens: ["▁x"] } });
     const norms: Measures = { ...measures, value_norms: { cross: packWeights([1, 1, 1, 3], [1, 2, 2]) } };
     const show = (combination: Choice["combination"]) => [...measureMap(two, { ...choice, words: false, combination, layer: 0 }, norms, "norm")!.values.subarray(0, 2)];
@@ -103,21 +103,21 @@ describe("measures", () => {
     show("mean").forEach((share, i) => expect(share).toBeCloseTo([0.75 / 1.5, 0.75 / 1.5][i]));
   });
 
-  it("keep the size of gradients: the nats of a word's tokens are added", () => {
+  it("of the kind gradient add the nats of a word's tokens", () => {
     const map = measureMap(example(), choice, measures, "gradient")!;
     expect(map.quantity).toBe("nats");
     expect([...map.values.subarray(0, 3)]).toEqual([-3, 1, 0]);
     map.values.subarray(3, 6).forEach((value, i) => expect(value).toBeCloseTo([-1.001, 1, 0][i]));
   });
 
-  it("have the same sign: a word that supports the written one is below 0 by gradient and by erasure", () => {
-    // log p = 2·a: the gradient × input of a = 1 is 2, and without a, log p falls by 2.
+  it("are below 0 for a word that supports the written word, both by gradient and by erasure", () => {
+    // Let log p = 2·a. For a = 1, gradient × input is 2. Without a, log p falls by 2.
     const linear: Measures = { ...measures, gradient: { cross: packed([2, ...Array(15).fill(0)], [4, 4]) }, erasure: packed([-2, ...Array(7).fill(0)], [4, 2]) };
     const [gradient, erasure] = (["gradient", "erasure"] as const).map((measure) => measureMap(example(), choice, linear, measure)!.values[0]);
     expect([gradient, erasure]).toEqual([-2, -2]);
   });
 
-  it("have the shares of the whole row, also if </s> is hidden", () => {
+  it("have the shares of the whole row even if </s> is hidden", () => {
     const spread = example({ attention: { cross: packWeights([0.25, 0, 0, 0.75, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 1], [1, 1, 4, 4]) } });
     for (const measure of ["norm", "gradient"] as const) {
       const [shown, hidden] = [true, false].map((specials) => measureMap(spread, { ...choice, specials }, measures, measure)!);
@@ -129,7 +129,7 @@ describe("measures", () => {
     expect([...hidden.values]).toEqual([0, 1, 3, 4].map((i) => shown.values[i]));
   });
 
-  it("differ from the weight by shares of the same columns: a row sums to 0", () => {
+  it("minus the weight have rows that sum to 0, because both shares are of the same columns", () => {
     const spread = example({ attention: { cross: packWeights([0.25, 0.25, 0, 0.5, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0, 0, 0, 0, 1], [1, 1, 4, 4]) } });
     for (const measure of ["norm", "gradient", "erasure"] as Measure[]) {
       const map = differenceMap(spread, choice, measures, measure)!;
@@ -140,7 +140,7 @@ describe("measures", () => {
     expect(erasure.empty![2]).toBe(1);
   });
 
-  it("have no shares in rows that hardly change, or without weights", () => {
+  it("have no shares in rows that hardly change or whose weights are all 0", () => {
     const map = differenceMap(example(), choice, measures, "erasure")!;
     expect([...map.empty!]).toEqual([0, 0, 1, 0, 0, 1, 1, 1, 1]);
     expect(mapData(map).values).toEqual([[expect.closeTo(2 / 3 - 1), expect.closeTo(1 / 3), null], [0, 0, null], [null, null, null]]);
@@ -150,7 +150,7 @@ describe("measures", () => {
     expect([...differenceMap(silenced, choice, measures, "gradient")!.empty!]).toEqual(Array(9).fill(1));
   });
 
-  it("erase whole words, also if the rows are tokens, and never </s>", () => {
+  it("of the kind erasure erase whole words even if the rows are tokens, and never erase </s>", () => {
     const words = measureMap(example(), choice, measures, "erasure")!;
     expect([...words.values]).toEqual([-2, -1, 0, 0, -4, 0, 0, 0, 0]);
     const tokens = measureMap(example(), { ...choice, words: false }, measures, "erasure")!;
@@ -161,7 +161,7 @@ describe("measures", () => {
     expect(formatCell(tokens, 2)).toBe("–");
   });
 
-  it("have as difference map the share of the measure minus the weight", () => {
+  it("have a difference map: the share of the measure minus the share of the weight", () => {
     const difference = differenceMap(example(), choice, measures, "erasure")!;
     expect(difference.quantity).toBe("difference");
     expect(difference.values[0]).toBeCloseTo(2 / 3 - 1);
@@ -171,14 +171,18 @@ describe("measures", () => {
     expect(differenceMap(example(), tokens, measures, "erasure")!.values[1]).toBeCloseTo(1 / 3);
   });
 
-  it("that were not computed have no map", () => {
+  it("have no map if they were not computed", () => {
     expect(measureMap(example(), choice, { ...measures, gradient: {} }, "gradient")).toBeNull();
     expect(measureMap(example(), { ...choice, combination: "roll-out" }, measures, "norm")).toBeNull();
   });
 
-  it("are drawn with their signs in lines, and saved under their own name", () => {
+  it("have lines with signs, and are saved as values instead of weights", () => {
     const map = measureMap(example(), choice, measures, "erasure")!;
-    expect(linesOf(map, 2, 2).map(({ row, column, strength, negative }) => [row, column, strength, negative])).toEqual([[0, 1, 0.25, true], [0, 0, 0.5, true], [1, 1, 1, true]].map(([row, column, strength, negative]) => [row, column, expect.closeTo(strength as number), negative]));
+    expect(linesOf(map, 2, 2)).toMatchObject([
+      { row: 0, column: 1, strength: expect.closeTo(0.25), negative: true },
+      { row: 0, column: 0, strength: expect.closeTo(0.5), negative: true },
+      { row: 1, column: 1, strength: expect.closeTo(1), negative: true },
+    ]);
     expect(mapTable(map, "erasure (nats)")[1]).toEqual(["x", -2, -1, ""]);
     expect(mapData(map)).toEqual({ rows: ["x", "yz", "</s>"], columns: ["a", "bc", "</s>"], values: [[-2, -1, null], [0, -4, null], [0, 0, null]] });
     expect(mapData(makeMap(example(), choice)!).weights).toHaveLength(3);
@@ -186,28 +190,28 @@ describe("measures", () => {
     expect([[...sum.values], sum.quantity, [...sum.empty!]]).toEqual([[-2, -5, 0], "nats", [0, 0, 1]]);
   });
 
-  it("have one scale of nats for every sentence, and the neutral colour for 0", () => {
+  it("in nats have the same colour scale for every sentence, and the neutral colour for 0", () => {
     const [small, large, none] = [-0.03, -14.3, 0].map((nats) => natsColour("light", nats, MAX_NATS));
     expect(large).toBe(natsColour("light", -MAX_NATS, MAX_NATS));
     expect(small).not.toBe(large);
     expect(none).toBe(differenceColour("light", 0, 1));
   });
 
-  it("say why they are missing", () => {
-    expect(missing(null, "weight", choice)).toBeNull();
-    expect(missing(null, "norm", choice)).toBe("not computed");
-    expect(missing({ ...measures, gradient: {} }, "gradient", choice)).toBe("needs Python");
-    expect(missing({ ...measures, erasure: null }, "erasure", choice)).toBe("changed cells");
-    expect(missing(measures, "erasure", { ...choice, site: "decoder" })).toBe("only target to source");
-    expect(missing(measures, "gradient", { ...choice, site: "encoder" })).toBe("not of the encoder");
-    expect(missing(measures, "norm", { ...choice, combination: "roll-out" })).toBe("no roll-out");
+  it("give the reason if they are missing", () => {
+    expect(missingReason(null, "weight", choice)).toBeNull();
+    expect(missingReason(null, "norm", choice)).toBe("not computed");
+    expect(missingReason({ ...measures, gradient: {} }, "gradient", choice)).toBe("needs Python");
+    expect(missingReason({ ...measures, erasure: null }, "erasure", choice)).toBe("changed cells");
+    expect(missingReason(measures, "erasure", { ...choice, site: "decoder" })).toBe("only target to source");
+    expect(missingReason(measures, "gradient", { ...choice, site: "encoder" })).toBe("not of the encoder");
+    expect(missingReason(measures, "norm", { ...choice, combination: "roll-out" })).toBe("no roll-out");
   });
 });
 
 describe("cells that the mask hides", () => {
   const causal = example({ attention: { decoder: packWeights([1, 0, 0, 0, 0.5, 0.5, 0, 0, 0.2, 0.3, 0.5, 0, 0.1, 0.2, 0.3, 0.4], [1, 1, 4, 4]) } });
 
-  it("have no number: a step cannot read what is written later", () => {
+  it("have no number, because a step cannot read tokens that are written later", () => {
     const tokens = makeMap(causal, { ...choice, site: "decoder", words: false })!;
     expect([...tokens.empty!]).toEqual([0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0]);
     const words = makeMap(causal, { ...choice, site: "decoder" })!;
@@ -219,9 +223,25 @@ describe("cells that the mask hides", () => {
   it("are only in the decoder's self-attention", () => expect(makeMap(example(), choice)!.empty).toBeUndefined());
 });
 
-it("the map of a hypothesis names the words of the steps that wrote the translation", () => {
-  const step = (tokens: string[], parent: number[]) => ({ parent, id: tokens.map((_, i) => i + 4), token: tokens, score: [0, 0], log_prob: [0, 0], kept: [true, true], finished: [false, false], ranking: [null, null], attention_row: [0, 1] });
-  const search: Search = { beam: 2, length_penalty: 0, best: [1, 0], steps: [step(["▁x", "▁w"], [0, 0]), step(["▁y", "v"], [0, 1])], attention: packWeights([1, 0, 0, 0, 0, 1, 0, 0], [2, 4]) };
+it("the map of a hypothesis has the words of the translation only in rows on the path of the translation", () => {
+  const step = (tokens: string[], parent: number[]) => ({
+    parent,
+    id: tokens.map((_, i) => i + 4),
+    token: tokens,
+    score: [0, 0],
+    log_prob: [0, 0],
+    kept: [true, true],
+    finished: [false, false],
+    ranking: [null, null],
+    attention_row: [0, 1],
+  });
+  const search: Search = {
+    beam: 2,
+    length_penalty: 0,
+    best: [1, 0],
+    steps: [step(["▁x", "▁w"], [0, 0]), step(["▁y", "v"], [0, 1])],
+    attention: packWeights([1, 0, 0, 0, 0, 1, 0, 0], [2, 4]),
+  };
   const own = hypothesisMap(example({ search }), 1, 0)!;
   expect(own.rowAxis!.words).toEqual([0, 1]);
   expect(own.columnAxis!.words).toEqual([0, 1, 1, -1]);
@@ -232,26 +252,26 @@ describe("an expected translation", () => {
   const own = example();
   const expected = example({ target: { ...own.target, text: "x yw", ids: [4, 5, 9], tokens: ["▁x", "▁y", "w"], words: ["x", "yw"] }, log_probs: [-0.1, -0.2, -3, -0.4], log_prob: -3.7 });
 
-  it("diverges at the first token that differs, in the word that has this token", () => {
-    const { step, tokens, own: left, expected: right, preference } = contrast(own, expected);
+  it("diverges at the first token that differs, and in the word of this token", () => {
+    const { step, tokens, own: ownWords, expected: expectedWords, preference } = contrast(own, expected);
     expect(step).toBe(2);
     expect(tokens).toEqual({ own: "z", expected: "w", ownProbability: Math.exp(-0.3), expectedProbability: Math.exp(-3) });
-    expect(left.map(({ word, isFirstDifference }) => [word, isFirstDifference])).toEqual([["x", false], ["yz", true]]);
-    expect(right[1].probability).toBeCloseTo(Math.exp(-3.2));
+    expect(ownWords.map(({ word, isFirstDifference }) => [word, isFirstDifference])).toEqual([["x", false], ["yz", true]]);
+    expect(expectedWords[1].probability).toBeCloseTo(Math.exp(-3.2));
     expect(preference).toBeCloseTo(2.7);
   });
 
-  it("that is shorter diverges at its </s>", () => {
+  it("diverges at its </s> if it is shorter", () => {
     const shorter = example({ target: { ...own.target, text: "x", ids: [4], tokens: ["▁x"], words: ["x"], word_of_token: [0] }, log_probs: [-0.1, -5] });
     expect(contrast(own, shorter).tokens).toEqual({ own: "·y", expected: "</s>", ownProbability: Math.exp(-0.2), expectedProbability: Math.exp(-5) });
     expect(contrast(own, shorter).expected.map(({ hasDiverged }) => hasDiverged)).toEqual([false]);
   });
 
-  it("that is the same text in other tokens does not diverge", () => {
+  it("does not diverge if it is the same text in other tokens", () => {
     expect(contrast(own, example({ target: { ...own.target, ids: [4, 5, 9] } })).step).toBeNull();
   });
 
-  it("has source effects that are positive for words that favour the own translation, negative for words that favour the expected one", () => {
+  it("has source effects above 0 for words that favour the own translation, and below 0 for words that favour the expected translation", () => {
     const measures = (values: number[]): Measures => ({ value_norms: {}, gradient: {}, erasure: packed(values, [4, 2]) });
     const effects = sourceEffects(measures([0, 0, 0, 0, -2, 0, 0, 0]), measures([0, 0, 0, 0, -0.5, -1, 0, 0]), 2)!;
     expect(effects).toEqual([1.5, -1]);

@@ -10,7 +10,7 @@ import { formatNumber, percent, signed } from "../src/lib/numbers";
 const f32 = (...values: number[]) => Float32Array.from(values);
 
 describe("arrays", () => {
-  it("multiplies every row by the matrix and adds the bias, for widths that are no multiple of four", () => {
+  it("multiplies every row by the matrix and adds the bias, even if the width is not a multiple of four", () => {
     const inputs = f32(1, 2, 3, 4, 5, 0, 0, 0, 0, 1);
     expect([...linear(inputs, f32(1, 1, 1, 1, 1, 0, 0, 0, 0, 2), f32(0.5, -1), 5)]).toEqual([15.5, 9, 1.5, 1]);
   });
@@ -23,12 +23,20 @@ describe("arrays", () => {
     expect(Math.exp(logs[1])).toBeCloseTo(0.75, 6);
   });
 
-  it("knows the error function to single precision", () => {
-    const known: [number, number][] = [[0, 0], [0.5, 0.5204998778130465], [1, 0.8427007929497149], [2, 0.9953222650189527], [2.6, 0.9997639655834707], [3.5, 0.9999992569016276], [7, 1]];
+  it("computes the error function to single precision", () => {
+    const known: [number, number][] = [
+      [0, 0],
+      [0.5, 0.5204998778130465],
+      [1, 0.8427007929497149],
+      [2, 0.9953222650189527],
+      [2.6, 0.9997639655834707],
+      [3.5, 0.9999992569016276],
+      [7, 1],
+    ];
     for (const [x, value] of known) for (const sign of [1, -1]) expect(erf(sign * x)).toBeCloseTo(sign * value, 9);
   });
 
-  it("transposes, cuts and joins", () => {
+  it("transposes a matrix, and splits it into rows and concatenates them again", () => {
     const matrix = f32(1, 2, 3, 4, 5, 6);
     expect([...transpose(matrix, 3)]).toEqual([1, 4, 2, 5, 3, 6]);
     expect([...concatenate(rowsOf(matrix, 2))]).toEqual([...matrix]);
@@ -37,12 +45,12 @@ describe("arrays", () => {
 });
 
 describe("stored numbers", () => {
-  it("reads half precision: normal, subnormal, signed, infinite", () => {
+  it("reads normal, subnormal, signed and infinite numbers in half precision", () => {
     expect([0x3c00, 0xc000, 0x0001, 0x7bff, 0x8000, 0x7c00].map(fromHalf)).toEqual([1, -2, 2 ** -24, 65504, -0, Infinity]);
     expect(fromHalf(0x7e00)).toBeNaN();
   });
 
-  it("reads eight bits with one scale per row, and tied tensors once", () => {
+  it("reads eight-bit tensors with one scale per row, and decodes tied tensors only once", () => {
     const bytes = new Uint8Array(12);
     bytes.set([127, 256 - 127, 1, 0]);
     new DataView(bytes.buffer).setFloat32(4, 0.5, true);
@@ -70,18 +78,18 @@ describe("stored numbers", () => {
     expect([...floats(packFloats(f32(0.1, -2), [2]))]).toEqual([...f32(0.1, -2)]);
   });
 
-  it("rounds to five decimals, and what is not finite to null", () => {
+  it("rounds to five decimals, and returns null for numbers that are not finite", () => {
     expect([rounded(1 / 3), rounded(-Infinity), rounded(NaN)]).toEqual([0.33333, null, null]);
   });
 });
 
 describe("positions", () => {
-  it("has the slopes of ALiBi, also if the number of heads is no power of two", () => {
+  it("have the slopes of ALiBi even if the number of heads is not a power of two", () => {
     expect(alibiSlopes(4)).toEqual([2 ** -2, 2 ** -4, 2 ** -6, 2 ** -8]);
     expect(alibiSlopes(3)).toEqual([2 ** -4, 2 ** -8, 2 ** -2]);
   });
 
-  it("puts distances into the buckets of T5", () => {
+  it("put distances into the buckets of T5", () => {
     expect([0, -1, 1, -7, -8, -500, 500].map((distance) => relativeBucket(distance, 32, 128, true))).toEqual([0, 1, 17, 7, 8, 15, 31]);
     expect([5, 0, -15, -16, -500].map((distance) => relativeBucket(distance, 32, 128, false))).toEqual([0, 0, 15, 16, 31]);
   });

@@ -27,13 +27,13 @@ describe("silencing heads", () => {
     expect(isSilenced(off, "encoder", 1, 2)).toBe(false);
   });
 
-  it("can be undone for one head of a silenced layer or site; the others stay silent", () => {
+  it("can be undone for one head of a silenced layer or site, and the other heads stay silenced", () => {
     expect(silenced(toggleHead([all], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
     expect(silenced(toggleHead([{ ...all, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
     expect(silenced(toggleHead([{ ...all, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
   });
 
-  it("silences no head twice, and all heads by one change", () => {
+  it("adds no change for a head that is already silenced, and uses one change for all heads", () => {
     const one = silence([], "cross", [[0, 0]], SHAPE);
     expect(silence(one, "cross", [[0, 0], [0, 1]], SHAPE)).toHaveLength(2);
     expect(silence(one, "cross", [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]], SHAPE)).toEqual([all]);
@@ -52,7 +52,7 @@ describe("lines", () => {
     expect(weightSetAt([], edge)).toBeNull();
   });
 
-  it("know which changes stay for another sentence, and the first step that changes affect", () => {
+  it("are removed for another sentence, and have a first step that they affect", () => {
     const changes = setWeight([all], edge, 1);
     expect(independentOfSentence(changes)).toEqual([all]);
     expect(firstChangedStep(changes)).toBe(0);
@@ -60,7 +60,7 @@ describe("lines", () => {
     expect(firstChangedStep([])).toBe(Infinity);
   });
 
-  it("report a new word of which a pin holds only some tokens", () => {
+  it("are reported if a pin changes only some tokens of a new word", () => {
     const target = { text: "책을 믿는다.", ids: [5, 6, 7, 8, 9], tokens: ["▁책을", "▁믿", "는", "다", "."], words: ["책을", "믿는다", "."], word_of_token: [0, 1, 1, 1, 2] };
     const pinned = (queries: number[], site: Change["site"] = "cross") => partlyPinned({ target, changes: [{ kind: "pin", site, layer: null, head: null, queries, keys: [0] }] } as unknown as Explanation);
     expect(pinned([1])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
@@ -68,7 +68,7 @@ describe("lines", () => {
     expect(pinned([3, 4])).toEqual([{ word: "믿는다", pinned: 1, tokens: 3, forTokens: false }]);
   });
 
-  it("of single tokens are not reported as those of an old word", () => {
+  it("are reported differently if the pin was set for single tokens than if it was set for an old word", () => {
     const sentence = (tokens: string[], words: string[], word_of_token: number[]): TokenizedSentence => ({ text: words.join(" "), ids: [], tokens, words, word_of_token });
     const source = sentence(["▁I"], ["I"], [0]);
     const whole = sentence(["▁책을", "▁있"], ["책을", "있"], [0, 1]);
@@ -76,13 +76,16 @@ describe("lines", () => {
     const other = sentence(["▁책을", "▁믿", "다"], ["책을", "믿다"], [0, 1, 1]);
     const partly = (before: TokenizedSentence, target: TokenizedSentence, words?: [string, string], queries = [1]) =>
       partlyPinned({ source, target, before: { target: before }, changes: [{ kind: "pin", site: "cross", layer: null, head: null, queries, keys: [0], ...(words && { words }) }] } as unknown as Explanation).map(({ forTokens }) => forTokens);
-    expect([partly(split, split, ["있", "I"]), partly(split, split), partly(split, split, ["다", "I"], [2])]).toEqual([[true], [true], [true]]); // the word stays, and the change was made for one of its tokens
+    // The word stays the same, and the change was made for one of its tokens.
+    expect([partly(split, split, ["있", "I"]), partly(split, split), partly(split, split, ["다", "I"], [2])]).toEqual([[true], [true], [true]]);
     expect(partly(split, other, ["있", "I"])).toEqual([true]);
-    expect([partly(whole, split, ["있", "I"]), partly(whole, other, ["있", "I"]), partly(whole, split)]).toEqual([[false], [false], [false]]); // the old word had one token
-    expect([partly(other, split, ["있", "I"]), partly(other, split, ["간다", "I"])]).toEqual([[true], [false]]); // chosen after another change
+    // The old word had only one token.
+    expect([partly(whole, split, ["있", "I"]), partly(whole, other, ["있", "I"]), partly(whole, split)]).toEqual([[false], [false], [false]]);
+    // The pin was chosen in a translation that another change had already altered.
+    expect([partly(other, split, ["있", "I"]), partly(other, split, ["간다", "I"])]).toEqual([[true], [false]]);
   });
 
-  it("keep a given prefix apart from what was written before them", () => {
+  it("distinguish a given prefix from tokens that were written before the first changed step", () => {
     const pin: Change = { kind: "pin", site: "cross", layer: null, head: null, queries: [3], keys: [0] };
     const explanation = { forced: 3, changes: [pin], facts: {}, target: { tokens: ["▁우리는", "▁오늘", "▁어제", "▁간다"] } } as unknown as Explanation;
     expect([numGiven(explanation, [7, 8]), numGiven(explanation, []), numGiven(explanation, [7, 8, 9])]).toEqual([2, 0, 3]);
@@ -106,11 +109,12 @@ describe("lines", () => {
     const bytes = { ...shown, target: { ...between, tokens: ["▁", "<0xEA>", "다"], words: ["간다"], word_of_token: [0, 0, 0] } };
     expect([[0, 1, 2], [1, 2]].map((queries) => edgeWords(bytes, { site: "cross", queries, keys: [4] }))).toEqual([["간다", "</s>"], ["<0xEA>다", "</s>"]]);
     expect([between, after].map((target) => isWithoutEffect(cut[0], at(target, cut)))).toEqual([false, true]);
-    const { words, ...unnamed } = cut[0] as Extract<Change, { kind: "pin" }>; // a change from Python has no words: its rows are those of the translation before all changes
+    // A change from Python has no words. Its rows are those of the translation before all changes.
+    const { words, ...unnamed } = cut[0] as Extract<Change, { kind: "pin" }>;
     expect(describeChange({ ...unnamed, queries: [1] }, at(after, []), LANGUAGES.en)).toContain("책을 → book");
   });
 
-  it("are drawn from MIN_STRENGTH on, the strongest of each row marked", () => {
+  it("are drawn if their strength is at least MIN_STRENGTH, and the strongest line of each row is marked", () => {
     const map = mapFrom(Float32Array.of(0.5, 0.3, 0.2, 0.04, 0.9, 0.06), ["a", "b"], ["x", "y", "</s>"]);
     expect(linesOf(map, 2, 2).map(({ row, column, strongest }) => [row, column, strongest])).toEqual([
       [0, 1, false],
@@ -119,25 +123,25 @@ describe("lines", () => {
     ]);
   });
 
-  it("of nats are as strong as their share of the largest number, and missing where nothing matters", () => {
+  it("of nats have the share of the largest number as their strength, and are left out if all numbers are tiny", () => {
     const nats = (...values: number[]) => linesOf({ ...mapFrom(Float32Array.from(values), ["a", "b"], ["x", "y"]), quantity: "nats" }, 2, 2).map(({ row, column, strength, negative }) => [row, column, Number(strength.toFixed(2)), negative]);
     expect(nats(0.5, -0.25, 0.02, 0.1)).toEqual([[1, 1, 0.2, false], [0, 1, 0.5, true], [0, 0, 1, false]]);
     expect(nats(20, 0, 0, 0)).toEqual([[0, 0, 1, false]]);
     expect(nats(0.001, -0.002, 0, 0)).toEqual([]);
   });
 
-  it("name their ends without the marks of spaces around them", () => {
+  it("have names of their ends without “·” at the beginning and the end", () => {
     expect([joinTokens(["·책", "을", "·"], [0, 1, 2]), joinTokens(["·a", "·b"], [0, 1]), joinTokens(["·"], [0]), joinTokens([], [3])]).toEqual(["책을", "a·b", "·", "?"]);
   });
 
-  it("end at the nearest word within reach", () => {
+  it("end at the word under the pointer or the nearest word within reach", () => {
     const boxes = [{ left: 0, right: 10, top: 0, bottom: 10 }, undefined, { left: 20, right: 30, top: 0, bottom: 10 }];
     expect(boxAt(boxes, { x: 5, y: 5 }, 8)).toBe(0);
     expect(boxAt(boxes, { x: 17, y: 5 }, 8)).toBe(2);
     expect(boxAt(boxes, { x: 50, y: 50 }, 8)).toBe(-1);
   });
 
-  it("move labels that would overlap a little, or leave them out", () => {
+  it("have labels that move to the right if they would overlap, or are left out", () => {
     const at = (left: number, top = 0) => ({ left, right: left + 10, top, bottom: top + 10 });
     expect(labelMiddles([at(0), at(9), at(60), at(0, 30), undefined], [20, 20, 20, 20, 20])).toEqual([5, null, 65, 5, null]);
     expect(labelMiddles([at(0), at(20), at(40)], [20, 20, 20])).toEqual([5, 29, 53]);
@@ -146,13 +150,13 @@ describe("lines", () => {
   });
 });
 
-it("models are compared with the chosen one, which comes first", () => {
+it("the chosen model comes first in a comparison", () => {
   expect(comparisonOrder(3, 0)).toEqual([0, 1, 2]);
   expect(comparisonOrder(3, 2)).toEqual([2, 0, 1]);
 });
 
 describe("texts", () => {
-  it("merge the words of two translations, the lost ones where they stood", () => {
+  it("merge the words of two translations, with removed words at their old places", () => {
     const before = { text: "나는 책을 읽는다.", words: ["나는", "책을", "읽는다", "."] };
     const after = { text: "나는 학생을 읽는다.", words: ["나는", "학생을", "읽는다", "."] };
     const merged = mergeWords(before, after);
@@ -172,13 +176,13 @@ describe("texts", () => {
     expect([-0.5, 0.05, 2.3].map((change) => likelihood(change, LANGUAGES.en))).toEqual(["1.6 times less likely", "about as likely as before", "10 times more likely"]);
   });
 
-  it("are quoted in a table, and are no formulas", () => {
+  it("are quoted in CSV files, and cannot be read as formulas", () => {
     expect(toCsv([["a,b", 'say "x"'], [0.5, "=1+1"]])).toBe('"a,b","say ""x"""\r\n0.5,\'=1+1\r\n');
     expect(toCsv([["#1", "b"]], { model: "mine", changes: "Cut: a → b; \n Pin" })).toBe('# model: mine\r\n# changes: Cut: a → b; Pin\r\n"#1",b\r\n');
     expect(mapTable(mapFrom(Float32Array.of(0.5, 0.25), ["a"], ["x", "y"]), "weight")).toEqual([["weight", "x", "y"], ["a", 0.5, 0.25]]);
   });
 
-  it("of files say what the numbers are of", () => {
+  it("of saved files contain the origin of the numbers", () => {
     const sentence = (text: string) => ({ text, ids: [], tokens: [text], words: [text], word_of_token: [0] });
     const changed = { source: sentence("a"), target: sentence("x"), forced: 0, changes: [all], before: null, alignments: [{ heads: [[1, 2]] }], attention: { cross: { shape: [2, 3, 1, 1] } } } as unknown as Explanation;
     expect(originOf(changed, "mine")).toEqual({ model: "mine", source: "a", target: "x", changes: [all], forced: 0, date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) });
@@ -191,7 +195,7 @@ describe("texts", () => {
     expect(choiceData(changed, choice, true)).toEqual({ site: "cross", heads: null, words: true, specials: true });
   });
 
-  it("of refusals are in the language of the page, without advice for programmers", () => {
+  it("of errors are in the language of the page, without advice for programmers", () => {
     const long = "This sentence is too long to be explained at once: it has 1,024 tokens, and the model takes 256. Give a shorter sentence, or explain the `parts` of its translation in Python, one by one.";
     expect(localise(long, LANGUAGES.en)).not.toContain("Python");
     expect(localise(long, LANGUAGES.ko)).toContain("1,024개인데 이 모델은 256개까지");
@@ -200,14 +204,14 @@ describe("texts", () => {
     expect(localise("another", LANGUAGES.ko)).toBe("another");
   });
 
-  it("of stored preferences are read; unknown values are left out", () => {
+  it("of stored preferences are parsed, and unknown values are ignored", () => {
     expect(parsePreferences("ko.dark")).toEqual({ language: "ko", appearance: "dark" });
     expect(parsePreferences("xx.pink")).toEqual({ language: undefined, appearance: undefined });
     expect(parsePreferences("ko.dark.seen")).toEqual({ language: "ko", appearance: "dark", storySeen: true });
   });
 });
 
-describe("words that the model hardly knows", () => {
+describe("unfamiliar words", () => {
   /** A sentence whose words have these tokens. */
   const sentence = (words: [string, ...string[]][]): TokenizedSentence => ({
     text: "",
@@ -223,7 +227,7 @@ describe("words that the model hardly knows", () => {
     expect(unfamiliarWords(source, "en")).toEqual({ foreign: ["나는"], unknown: ["Zürich", "😀"], spelled: ["GO", "hello"] });
   });
 
-  it("are not Korean words of one-syllable tokens, nor those of a language without a name", () => {
+  it("do not include Korean words of one-syllable tokens, and are empty if the language is unknown", () => {
     const source = sentence([["책을", "▁책", "을"], ["book", "▁book"]]);
     expect(unfamiliarWords(source, "ko")).toEqual({ ...none, foreign: ["book"] });
     for (const language of [undefined, "", "not a language"]) expect(unfamiliarWords(source, language)).toEqual(none);
@@ -231,7 +235,7 @@ describe("words that the model hardly knows", () => {
 });
 
 describe("layout", () => {
-  it("has rows as high as their labels, also of a long sentence", () => {
+  it("has rows that are high enough for their labels, even for a long sentence", () => {
     const map = (rows: number, columns: number) => mapFrom(new Float32Array(rows * columns), Array(rows).fill("word"), Array(columns).fill("word"));
     const long = computeLayout(map(11, 57), 600);
     expect(long.cell).toBeLessThan(12);
@@ -244,7 +248,7 @@ describe("layout", () => {
     expect(MIN_FONT_SIZE).toBeGreaterThanOrEqual(9);
   });
 
-  it("fits the width with slanted labels, and two maps stay in line", () => {
+  it("fits the width with slanted labels, and aligns the columns of two maps", () => {
     const map = mapFrom(new Float32Array(8), ["나는"], ["The", "student", "reads", "a", "book", "in", "the", "library"]);
     const layout = computeLayout(map, 400);
     expect(layout.rotation).toBe(-45);
@@ -258,7 +262,7 @@ describe("the pointer on a heat map", () => {
   it("distinguishes the label of a row from its first cell", () => {
     expect(isSameCell({ row: 1, column: 0, isLabel: true }, { row: 1, column: 0, isLabel: false })).toBe(false);
     expect(isSameCell({ row: 1, column: 0, isLabel: true }, { row: 1, column: 0, isLabel: true })).toBe(true);
-    expect(isSameCell({ row: 1, column: 0, isLabel: false }, { row: 1, column: 0 })).toBe(true); // chosen by a key
+    expect(isSameCell({ row: 1, column: 0, isLabel: false }, { row: 1, column: 0 })).toBe(true); // the second cell was reached with a key
     expect(isSameCell({ row: 1, column: 0 }, { row: 1, column: 1 })).toBe(false);
     expect(isSameCell(null, { row: 0, column: 0 })).toBe(false);
     expect(isSameCell(null, null)).toBe(true);

@@ -5,7 +5,7 @@ import { DASHES, lastUpdate, chartLines, trainingLoss } from "../src/lib/metrics
 import { exportedCell, SENTENCE_COLUMNS, sortSentences, type SentenceColumn } from "../src/lib/sentences";
 import { profileTable, toCsv } from "../src/lib/tables";
 
-it("a list of sentences is sorted, with missing numbers last", () => {
+it("a list of sentences is sorted in both directions, with missing numbers last", () => {
   const row = (source: string, loss: number | null, uncovered: string[]): SentenceScore => ({ source, reference: "", hypothesis: "", chrf: 0, loss, uncovered, repeats: 0, change: null });
   const rows = [row("b", 2, []), row("a", null, ["x", "y"]), row("c", 1, ["x"])];
   const order = (column: SentenceColumn, descending: boolean) => sortSentences(rows, column, descending).map(({ source }) => source).join("");
@@ -13,13 +13,13 @@ it("a list of sentences is sorted, with missing numbers last", () => {
   expect([order("uncovered", true), order("source", false), order("source", true)]).toEqual(["acb", "abc", "cba"]);
 });
 
-it("a list of sentences is saved with all digits, and nothing where there is no number", () => {
+it("a list of sentences is saved with all digits, and missing numbers are saved as empty cells", () => {
   const row = { source: "a", reference: "b", hypothesis: "c", chrf: 12.345, loss: 0.1074, uncovered: ["a", "d"], repeats: 0, change: -3.4 };
   expect(SENTENCE_COLUMNS.map((column) => exportedCell(row, column))).toEqual(["a", "c", 12.345, 0.1074, "a d", 0, -3.4]);
   expect(toCsv([[exportedCell(row, "change"), exportedCell({ ...row, change: null }, "change")]])).toBe("-3.4,\r\n");
 });
 
-it("measured heads are saved, one per row, and nothing where there is no number", () => {
+it("head profiles are saved with one row per head, and missing numbers are saved as empty cells", () => {
   const profile: HeadProfile = { model: "m", site: "cross", layer: 1, head: 0, sentences: 50, available: 80, offset: null, entropy: 0.25, on_special: 0.5, error: null, effect: -2, bleu: 40, bleu_without: 30.5, changed: 7, strongest: [] };
   const [names, row] = profileTable([profile]);
   expect(Object.fromEntries(names.map((name, i) => [name, row[i]]))).toEqual({ model: "m", site: "cross", layer: 1, head: 0, sentences: 50, available: 80, offset: "", entropy: 0.25, on_special: 0.5, error: "", effect: -2, bleu: 40, bleu_without: 30.5, changed: 7 });
@@ -28,10 +28,10 @@ it("measured heads are saved, one per row, and nothing where there is no number"
 it("training and validation losses are compared without label smoothing", () => {
   const line = { kind: "train", step: 5, loss: 0.304, perplexity: Math.E };
   expect(trainingLoss([line])).toEqual([[5, 1]]);
-  expect(trainingLoss([{ kind: "train", step: 5, loss: 0.304 }])).toEqual([[5, 0.304]]); // an old run has no perplexity
+  expect(trainingLoss([{ kind: "train", step: 5, loss: 0.304 }])).toEqual([[5, 0.304]]); // the metrics of an old run have no perplexity
 });
 
-it("each other run has a dash of its own, and one without points has no line", () => {
+it("each other run has its own dash pattern, and a run without points has no line", () => {
   const run = (name: string) => ({ name, metrics: [{ kind: "train", step: 5, loss: 0.3 }] });
   const lines = chartLines([{ name: "training", points: trainingLoss }], run("a").metrics, [run("b"), { name: "empty", metrics: [] }, run("c")]);
   expect(lines.map(({ name, run }) => [name, run])).toEqual([["training", undefined], ["training, b", 0], ["training, c", 2]]);

@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers());
 const WHOLE_MINUTE = 60_000;
 const report = (checkpoints: number[], finished = true) => ({ checkpoints, finished }) as RunReport;
 
-/** A run whose checkpoints `failing` cannot be explained. What the page would show is recorded. */
+/** Poll a run, and record what the page would show. The request for a checkpoint fails if `failing` returns true. */
 function watch(reports: () => Promise<RunReport>, failing: (step: number) => boolean = () => false) {
   const shown = { explained: [] as number[], attempts: [] as number[], problems: [] as string[] };
   const stop = pollRun({
@@ -27,7 +27,7 @@ function watch(reports: () => Promise<RunReport>, failing: (step: number) => boo
   return { shown, stop };
 }
 
-it("a checkpoint that fails does not keep the others from being explained, and is tried three times", async () => {
+it("if a checkpoint fails, the other checkpoints are explained, and the failing checkpoint is tried three times", async () => {
   const { shown } = watch(async () => report([1, 2, 3]), (step) => step === 2);
   await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
   expect(shown.explained).toEqual([1, 3]);
@@ -42,7 +42,7 @@ it("a checkpoint that fails once is explained at the next poll, and the problem 
   expect([shown.explained, shown.problems]).toEqual([[1], ["", "checkpoint 1", ""]]);
 });
 
-it("a report that fails is requested again, and polling ends with the run", async () => {
+it("a report that fails is requested again, and polling stops when the run has finished", async () => {
   const reports = vi.fn().mockRejectedValueOnce(new Error("gone")).mockResolvedValueOnce(report([], false)).mockResolvedValue(report([]));
   const { shown } = watch(reports);
   await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
@@ -50,7 +50,7 @@ it("a report that fails is requested again, and polling ends with the run", asyn
   expect(reports).toHaveBeenCalledTimes(3);
 });
 
-it("after it is stopped, nothing is shown, not even an error", async () => {
+it("after polling has been stopped, neither explanations nor errors are shown", async () => {
   const { shown, stop } = watch(async () => report([1]), () => {
     stop();
     return true;

@@ -17,13 +17,13 @@ const explanation = {
 } as unknown as Explanation;
 
 describe("the query of a cell", () => {
-  it("is the step that reads one token and writes the next", () => {
+  it("of the decoder reads one token and writes the next token", () => {
     expect(queryTokens(explanation, "decoder", 0)).toEqual({ reads: "<s>", writes: "·학생은" });
     expect(queryTokens(explanation, "cross", 1)).toEqual({ reads: "·학생은", writes: "·간다" });
     expect(queryTokens(explanation, "decoder", 2)).toEqual({ reads: "·간다", writes: "</s>" });
   });
 
-  it("of the encoder reads its own token and writes none", () => expect(queryTokens(explanation, "encoder", 1)).toEqual({ reads: "·b", writes: null }));
+  it("of the encoder reads its own token and writes no token", () => expect(queryTokens(explanation, "encoder", 1)).toEqual({ reads: "·b", writes: null }));
 });
 
 it("the steps of a cell are saved as numbers", () => {
@@ -31,8 +31,8 @@ it("the steps of a cell are saved as numbers", () => {
   expect(stepsData(cell)).toEqual({ site: "cross", layer: 0, head: 1, query: 2, key: 3, steps: [{ name: "scores", formula: "", over: "width", shape: [2], values: [0.5, -2] }] });
 });
 
-describe("the first cell", () => {
-  it("has a middling weight, in another head if the alignment head has none", () => {
+describe("the cell that is shown first", () => {
+  it("has a weight near 0.5, in another head if the alignment head has no such weight", () => {
     expect(exampleCell(explanation, "cross")).toEqual({ site: "cross", layer: 0, head: 0, query: 1, key: 1 });
     expect(exampleCell(explanation, "decoder")).toEqual({ site: "decoder", layer: 0, head: 0, query: 1, key: 1 });
     expect(exampleCell(explanation, "encoder")).toBeNull();
@@ -61,7 +61,7 @@ describe("formulas", () => {
     ],
   };
 
-  it("have the numbers of the cell", () => {
+  it("contain the numbers of the cell", () => {
     expect(computedFormulas(cell)).toEqual({
       product: "q · kᵢ = Σ qⱼ kᵢⱼ = 4.00",
       score: "eᵢ = q · kᵢ / √d = 4.00 / 2.00 = 2.00",
@@ -71,7 +71,7 @@ describe("formulas", () => {
     });
   });
 
-  it("have the score of other comparisons than q · k, where it is a scalar product", () => {
+  it("contain the score of recurrent models if the score is a scalar product", () => {
     const score = (...steps: Step[]) => computedFormulas({ ...cell, steps }).score;
     expect(score(vector("hidden", 0.5, -1), vector("energy", 2, 1), vector("score", 0))).toBe("eᵢ = v · tanh(W_q s + W_k hᵢ) = Σ vⱼ tanhⱼ = 0.00");
     expect(score(vector("query", 1, 2), vector("key", 9, 9, 9), vector("projected key", 3, 1), vector("score", 5))).toBe("eᵢ = s · W hᵢ = 5.00");
@@ -79,7 +79,7 @@ describe("formulas", () => {
     expect(score(vector("query", 1, 2), vector("key", 3, 1), vector("score", 7))).toBeUndefined();
   });
 
-  it("are left out where the steps do not give them", () => {
+  it("are left out if the steps lack the numbers for them", () => {
     const edited = { ...cell, steps: [...cell.steps, vector("edited weights", 0, 1, 0)] };
     expect(computedFormulas(edited).weight).toBeUndefined();
     expect(computedFormulas({ ...cell, steps: [] })).toEqual({});
@@ -92,10 +92,10 @@ describe("stages", () => {
   it("of a Transformer have positions, projections, q · k and W_O", () => {
     const steps = [vector("query position", 0, 1), vector("product", 1), vector("heads", 1)];
     expect(titles(...steps)).toEqual({ embed: "embed", state: "state", project: "project", compare: "compare", softmax: "softmax", output: "output" });
-    expect(titles(vector("query position", 0, 0), vector("heads", 1)).embed).toBe("embedding"); // positions that are rotated or biases
+    expect(titles(vector("query position", 0, 0), vector("heads", 1)).embed).toBe("embedding"); // such a model uses positions inside the heads
   });
 
-  it("of a recurrent model are named by what it has", () => {
+  it("of a recurrent model have names that depend on its score function", () => {
     expect(titles(vector("hidden", 1))).toEqual({ embed: "embedding", state: "recurrentState", project: "recurrentProject", compare: "additive", softmax: "softmax", output: "recurrentOutput" });
     expect([vector("projected key", 1), vector("position weights", 1), vector("query features", 1), vector("product", 1), vector("score", 1)].map((step) => stageName("compare", { steps: [step] }))).toEqual(["general", "byPosition", "features", "compare", "score"]);
     expect(stageName("compare", { steps: [vector("query", 2), vector("key", 3), vector("score", 6)] })).toBe("dot");

@@ -15,21 +15,21 @@ describe("normalisation", () => {
     expect(normalise("a\ud800b😀")).toBe("a\ufffdb😀");
   });
 
-  it("puts a joiner after every MAX_MARKS combining marks", () => {
+  it("inserts a joiner after every MAX_MARKS combining marks of a run", () => {
     const bounded = normalise(`a${"\u0301".repeat(2 * MAX_MARKS + 5)}`);
     expect([...bounded].filter((character) => character === "\u034f")).toHaveLength(2);
     expect(normalise(`a${"\u0301".repeat(MAX_MARKS)}`)).not.toContain("\u034f");
     expect(normalise("!".repeat(40))).toBe("!".repeat(40));
   });
 
-  it("escapes the character that SentencePiece uses for a space, and what escapes it", () => {
+  it("escapes the character that SentencePiece uses for a space, and the characters that are used for escaping", () => {
     const text = "▁a\ufdd0\ufdd1";
     expect(escape(text)).not.toContain("▁");
     expect(unescape(escape(text))).toBe(text);
     expect(unescapedOffsets([...escape(text)])).toEqual([0, 1, 2, 2, 3, 3, 4]);
   });
 
-  it("strips the white space of Python and joins lines", () => {
+  it("strips the same white space as Python, and joins lines", () => {
     expect(strip("\u2003\x1c a b\t\n")).toBe("a b");
     expect(strip(" \n")).toBe("");
     expect([joinLines("a\nb\r\n"), joinLines("x\u2028y"), joinLines("")]).toEqual(["a b", "x y", ""]);
@@ -39,7 +39,7 @@ describe("normalisation", () => {
 describe("sentences", () => {
   const split = (text: string, sentences: Sentences = "split") => textSpans(text, sentences).map(([start, end]) => text.slice(start, end));
 
-  it("end at full stops, but not after abbreviations, initials and numbers of items", () => {
+  it("end at full stops, except after abbreviations, initials and numbers of list items", () => {
     expect(split("Dr. Kim and J. Lee go.  They  are here! 1. Open it")).toEqual(["Dr. Kim and J. Lee go.", "They  are here!", "1. Open it"]);
     expect(split("So do I. Do you? yes")).toEqual(["So do I.", "Do you? yes"]);
     expect(split("一。二！ x\n\n --- \ny")).toEqual(["一。", "二！", "x", "y"]);
@@ -69,7 +69,7 @@ describe("a line that is too long", () => {
     expect(splitLine("今日は天気がいいです。明日は雨が降るでしょう。", characters, 14)).toEqual(["今日は天気がいいです。", "明日は雨が降るでしょう。"]);
   });
 
-  it("is split anywhere if it has no spaces, but not before a combining character", () => {
+  it("is split between any characters if it has no spaces, except before a combining character", () => {
     expect(splitLine("😀😀e\u0301😀", characters, 3)).toEqual(["😀😀", "e\u0301😀"]);
     expect(splitLine("e\u0301e\u0301", characters, 1)).toEqual(["e", "\u0301", "e", "\u0301"]);
     const [before, letter, after] = ["a".repeat(40 - MAX_MARKS), `e${"\u0301".repeat(MAX_MARKS)}`, "b".repeat(39)];
@@ -78,19 +78,19 @@ describe("a line that is too long", () => {
 });
 
 describe("words", () => {
-  it("splits punctuation off, keeps tags, and splits scripts without spaces", () => {
+  it("are split at punctuation and in scripts without spaces, and tags stay whole", () => {
     expect(splitWords("No, I go <polite> home.")).toEqual(["No", ",", "I", "go", "<polite>", "home", "."]);
     expect(splitWords("「漢字」 ab漢c e\u0301!")).toEqual(["「", "漢", "字", "」", "ab", "漢", "c", "e\u0301", "!"]);
     expect(splitWords("I 👩\u200d👩\u200d👧👋🏽.")).toEqual(["I", "👩\u200d👩\u200d👧", "👋🏽", "."]);
     expect(splitWords("a\u200db 👩👧")).toEqual(["a\u200db", "👩", "👧"]);
   });
 
-  it("aligns two texts by their longest common substrings", () => {
+  it("of two texts are aligned by their longest common substrings", () => {
     expect(alignedOffsets([..."ab⁇cd"], [..."abXYcd"])).toEqual([0, 1, 2, 4, 5, 6]);
     expect(alignedOffsets([], [..."ab"])).toEqual([2]);
   });
 
-  it("marks the words of two texts that differ", () => {
+  it("that differ between two texts are marked", () => {
     const text = (words: string) => ({ text: words, words: words.split(" ") });
     const [before, after] = diffWords(text("I go home now"), text("I run home"));
     expect(before.map(({ changed }) => changed)).toEqual([false, true, false, true]);
@@ -122,14 +122,14 @@ describe("the tokenizer", () => {
     expect(tokenizer.encode("")).toEqual([]);
   });
 
-  it("always takes a token that the user defined", () => {
+  it("always chooses user-defined tokens", () => {
     for (const kind of ["unigram", "bpe"] as const) {
       const tokenizer = new Tokenizer(stored(kind, unigram));
       expect(tokenizer.tokens(tokenizer.encode("a <x> b"))).toContain("▁<x>");
     }
   });
 
-  it("has one unknown token for a run of unknown characters, or the bytes of each", () => {
+  it("encodes a run of unknown characters as one <unk>, or as bytes if it has byte fallback", () => {
     const [plain, withBytes] = [false, true].map((byteFallback) => new Tokenizer(stored("unigram", unigram, byteFallback)));
     expect(plain.tokens(plain.encode("a한국b"))).toEqual(["▁", "a", "<unk>", "b"]);
     expect(plain.decode(plain.encode("a한국b"))).toBe("a⁇b");
@@ -137,7 +137,7 @@ describe("the tokenizer", () => {
     expect(withBytes.decode(withBytes.encode("a한국 b😀"))).toBe("a한국 b😀");
   });
 
-  it("merges pairs of a BPE model by their rank", () => {
+  it("merges the pairs of a BPE model in the order of their scores", () => {
     const tokenizer = new Tokenizer(stored("bpe", [["ab", 0], ["bc", -1], ["▁ab", -2], ["▁", -3], ["a", -4], ["b", -5], ["c", -6]]));
     expect(tokenizer.tokens(tokenizer.encode("abc bc"))).toEqual(["▁ab", "c", "▁", "bc"]);
   });
@@ -147,7 +147,7 @@ describe("the tokenizer", () => {
     expect(tokenizer.decode([0xe2, 0x82, 0x41, 0x80, 0xf0].map((byte) => byte + SPECIAL.length))).toBe("\ufffd\ufffdA\ufffd\ufffd");
   });
 
-  it("knows the word of each token, also if the text was normalised", () => {
+  it("assigns a word to each token even if the text was normalised", () => {
     const tokenizer = new Tokenizer(stored("unigram", unigram, true));
     const text = "ab, e\u0301 ab";
     const { words, word_of_token: wordOfToken, tokens } = tokenizer.sentence(text, tokenizer.encode(text));
@@ -160,11 +160,11 @@ describe("the whole text", () => {
   const parts = ["나는 간다.", "너는 잔다."].map((text) => ({ source: "", text }));
   const whole = (target: string, index: number) => wholeTranslation({ target: { text: target, ids: [], tokens: [], words: [], word_of_token: [] }, whole_text: { text: "나는 간다. 너는 잔다.", parts, index } });
 
-  it("has the sentence that is shown as it is changed, and the others as they are", () => {
+  it("contains the changed translation of the sentence that is shown, and the unchanged translations of the other sentences", () => {
     expect([whole("나는 간다.", 0), whole("너는 책을 읽는다.", 1), whole("책.", 0)]).toEqual(["나는 간다. 너는 잔다.", "나는 간다. 너는 책을 읽는다.", "책. 너는 잔다."]);
   });
 
-  it("is the translation if it is one sentence", () => {
+  it("is the translation itself if the text is one sentence", () => {
     expect(wholeTranslation({ target: { text: "a", ids: [], tokens: [], words: [], word_of_token: [] } })).toBe("a");
   });
 });

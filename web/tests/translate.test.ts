@@ -1,4 +1,4 @@
-/** The translation page: offsets, addresses, events, links between words, history. */
+/** Tests of the translation page: offsets, addresses, events, links between words, history and draft. */
 
 import { describe, expect, test } from "vitest";
 
@@ -7,10 +7,10 @@ import { addEntry, MAX_CHARACTERS, MAX_ENTRIES, readHistory, writeHistory, type 
 import { checkAnswer, IN_STREAM, parseEvent, readEvents, RefusedError } from "../src/translate/server";
 import { guarded } from "../src/translate/storage";
 import { countCharacters, firstCharacters, MAX_ADDRESS_CHARACTERS, percent, readAddress, unitOffsets, writeAddress } from "../src/translate/text";
-import { joinSentences, partners, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
+import { joinSentences, linkedWords, prefixOf, readVersion, sentenceAt, sentenceReader, tint } from "../src/translate/translation";
 
 describe("offsets", () => {
-  test("the server counts an emoji as one character", () => {
+  test("are converted, because the server counts an emoji as one character and JavaScript as two", () => {
     const offset = unitOffsets("a😀b");
     expect([0, 1, 2, 3].map(offset)).toEqual([0, 1, 3, 4]);
     expect(unitOffsets("abc")(2)).toBe(2);
@@ -26,19 +26,19 @@ describe("addresses", () => {
     const input = { source: "en", target: "ko", text };
     expect(read(writeAddress(input))).toEqual(input);
   });
-  test("a text without languages, with a % that is no escape, or after unknown languages is read as text", () => {
+  test("without languages, with unknown languages or with a % that is not an escape are read as text", () => {
     expect(read("#I%20go")).toEqual({ text: "I go" });
     expect(read("#100%")).toEqual({ text: "100%" });
     expect(read("#xx/ko/a")).toEqual({ text: "xx/ko/a" });
     expect(read("")).toBeNull();
   });
-  test("an empty or long text is not in the address", () => {
+  test("do not contain an empty text or a long text", () => {
     expect(writeAddress({ source: "en", target: "ko", text: " " })).toBe("");
     expect(writeAddress({ source: "en", target: "ko", text: "a".repeat(MAX_ADDRESS_CHARACTERS + 1) })).toBe("");
   });
 });
 
-test("a probability is rounded, but never to certainty or to nothing", () => {
+test("a probability between 0 and 1 is never rounded to 0% or 100%", () => {
   expect([0, 0.004, 0.81, 0.996, 1].map(percent)).toEqual(["0%", "< 1%", "81%", "> 99%", "100%"]);
 });
 
@@ -54,7 +54,7 @@ describe("events", () => {
     expect(events).toEqual([{ name: "a", data: { x: 1 } }, { name: "b", data: 2 }]);
     expect(parseEvent('event: c\ndata: "d: e"')).toEqual({ name: "c", data: "d: e" });
   });
-  test("an error ends the stream", async () => {
+  test("named error end the stream with an exception", async () => {
     const read = async () => {
       for await (const event of readEvents(stream('event: error\ndata: {"error":"too slow"}\n\n'))) void event;
     };
@@ -62,9 +62,9 @@ describe("events", () => {
     await expect(read()).rejects.toThrow("too slow");
     await expect(read()).rejects.toMatchObject({ status: IN_STREAM, retrySeconds: 0 });
   });
-  test("an answer that is a refusal is thrown with its reason", async () => {
-    const refusal = () => Response.json({ error: "expired" }, { status: 404 });
-    await expect(checkAnswer(refusal())).rejects.toMatchObject({ message: "expired", status: 404 });
+  test("are not read from an error response, which is thrown with its message", async () => {
+    const errorResponse = () => Response.json({ error: "expired" }, { status: 404 });
+    await expect(checkAnswer(errorResponse())).rejects.toMatchObject({ message: "expired", status: 404 });
     const answer = new Response("a");
     expect(await checkAnswer(answer)).toBe(answer);
   });
@@ -89,12 +89,12 @@ describe("a translation", () => {
   test("links words in both directions", () => {
     expect(version.words.map(({ span }) => version.text.slice(...span))).toEqual(["나는", "😀", "간다"]);
     expect(version.sourceWords).toEqual([[0, 1], [2, 4]]);
-    expect(partners(version, "source", 0)).toEqual([0, 2]);
-    expect(partners(version, "target", 2).sort()).toEqual([0, 1]);
-    expect(partners(version, "target", 1)).toEqual([]);
+    expect(linkedWords(version, "source", 0)).toEqual([0, 2]);
+    expect(linkedWords(version, "target", 2).sort()).toEqual([0, 1]);
+    expect(linkedWords(version, "target", 1)).toEqual([]);
     expect(prefixOf(version, 2)).toBe("나는 😀");
   });
-  test("knows where its sentences are", () => {
+  test("has sentences that can be found by a position in the text", () => {
     const read = sentenceReader("😀. I go.");
     const sentences = [read({ ...scored, text: "가", words: [], alignment: [], span: [0, 2], before: "" }), read({ ...scored, span: [3, 8], before: " " })];
     expect(sentences[1].source).toBe("I go.");
@@ -109,11 +109,11 @@ describe("the history", () => {
     const values = new Map<string, string>();
     return { getItem: (name: string) => values.get(name) ?? null, setItem: (name: string, value: string) => values.set(name, value), removeItem: (name: string) => values.delete(name) } as unknown as Storage;
   };
-  test("a text of one character is replaced only by one that begins with it", () => {
+  test("replaces an entry of one character only by a text that begins with this character", () => {
     expect(addEntry([entry("a")], entry("dog"))).toEqual([entry("dog"), entry("a")]);
     expect(addEntry([entry("d")], entry("dog"))).toEqual([entry("dog")]);
   });
-  test("is kept only if it was switched on", () => {
+  test("is stored only if it was switched on", () => {
     const stored = storage();
     expect(readHistory(stored)).toBeNull();
     writeHistory(stored, [entry("a")]);
@@ -125,7 +125,7 @@ describe("the history", () => {
     stored.setItem("jumok-history", "{");
     expect(readHistory(stored)).toEqual([]);
   });
-  test("a text that is typed further takes the place of its beginning, and none is there twice", () => {
+  test("replaces an entry by its continuation, and has no text twice", () => {
     let entries = addEntry([], entry("I go."));
     entries = addEntry(entries, entry("I go home."));
     expect(entries.map(({ text }) => text)).toEqual(["I go home."]);
@@ -134,17 +134,17 @@ describe("the history", () => {
     for (let i = 0; i < MAX_ENTRIES + 10; i++) entries = addEntry(entries, entry(`${i} times`));
     expect(entries).toHaveLength(MAX_ENTRIES);
   });
-  test("the same text into another language is another entry", () => {
+  test("has a separate entry if the same text is translated into another language", () => {
     const entries = addEntry([entry("I go.")], { ...entry("I go."), target: "de" });
     expect(entries.map(({ target }) => target)).toEqual(["de", "ko"]);
   });
-  test("the oldest give way to long ones, and what is too long is not kept", () => {
-    // An entry has its text twice: as text and as result.
+  test("removes the oldest entries if the limit of characters is reached, and does not store longer texts", () => {
+    // The helper `entry` uses its text twice: as the text and as the result.
     const [first, second, third] = ["a", "b", "c"].map((letter) => entry(letter.repeat(MAX_CHARACTERS / 5)));
     expect(addEntry([second, first], third)).toEqual([third, second]);
     expect(addEntry([first], entry("d".repeat(MAX_CHARACTERS / 2 + 1)))).toEqual([first]);
   });
-  test("a storage that is forbidden or full remembers nothing", () => {
+  test("is not stored, and throws no error, if the storage is forbidden", () => {
     const forbidden = guarded(() => {
       throw new Error("SecurityError");
     });
@@ -156,13 +156,13 @@ describe("the history", () => {
   });
 });
 
-describe("what a tab remembers", () => {
+describe("the draft of a tab", () => {
   const memory = () => {
     const items = new Map<string, string>();
     return { getItem: (name: string) => items.get(name) ?? null, setItem: (name: string, value: string) => void items.set(name, value), removeItem: (name: string) => void items.delete(name) };
   };
   const version = (text: string) => ({ text, score: null, words: [], links: [], sourceWords: [] });
-  test("the style of a text is that of the draft, also if the address has the text, but not for another text", () => {
+  test("has the tags of its text, which are used for an address with the same text but not for another text", () => {
     const store = memory();
     const input = { source: "en", target: "ko", text: "I go." };
     expect([readDraft(store), tagsOf(input, null)]).toEqual([null, undefined]);
@@ -171,7 +171,7 @@ describe("what a tab remembers", () => {
     expect(tagsOf(input, readDraft(store))).toEqual(["<polite>"]);
     expect([{ ...input, text: "You go." }, { ...input, target: "de" }, { text: "I go." }].map((other) => tagsOf(other, readDraft(store)))).toEqual([undefined, undefined, undefined]);
   });
-  test("a chosen translation stays until the model's own is chosen", () => {
+  test("keeps a chosen translation until the model's own translation is chosen", () => {
     const store = memory();
     const choices = new Choices(store);
     choices.set("a", version("one"));

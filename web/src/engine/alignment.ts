@@ -1,4 +1,4 @@
-/** Word alignments read from cross-attention, as in src/jumok/inference/alignment/. */
+/** Reads word alignments from cross-attention, as in src/jumok/inference/alignment/. */
 
 import { NO_WORD } from "./words";
 import type { SiteWeights } from "./model";
@@ -6,7 +6,8 @@ import type { SiteWeights } from "./model";
 export interface ReadOut {
   heads: [number, number][];
   shift: number;
-  /** Each source word also chooses a target word, if the weight between the two is above this; null: only target words choose. */
+  /** If this is a number, each source word is also linked to the target word with the largest weight, provided this weight is larger than
+   * this number. If it is null, each target word has only one link. */
   min_source_weight?: number | null;
 }
 
@@ -18,16 +19,16 @@ export interface WordAlignment {
   links: string;
 }
 
-/** [source word, target word]. */
+/** A link between two words: [source word, target word]. */
 type Link = [number, number];
 
-/** The read-out of a model that has chosen none: the heads of the last layer but one. */
+/** The read-out of a model without a read-out of its own: all heads of the second-to-last layer. */
 export function defaultReadOut(layers: number, heads: number): ReadOut {
   const layer = Math.max(0, layers - 2);
   return { heads: Array.from({ length: heads }, (_, head) => [layer, head]), shift: 0 };
 }
 
-/** The weights that a read-out has between words, (target word, source word). */
+/** The average weights between words over the heads of a read-out, with the axes (target word, source word). */
 function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, sourceWords: readonly number[], targetWords: readonly number[]): number[][] {
   const lastWord = Math.max(NO_WORD, ...sourceWords);
   const keyWords = [...sourceWords, lastWord]; // `</s>` counts as part of the last word
@@ -47,73 +48,78 @@ function wordWeights({ shape, values }: SiteWeights, { heads, shift }: ReadOut, 
 
 const argmax = (values: readonly number[]) => values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 
-/** One link per target word that has any weight: to the source word with the largest one. */
+/** Link each target word to the source word with the largest weight. Target words whose weights are all 0 have no link. */
 function forwardLinks(weights: readonly number[][]): Link[] {
   return weights.flatMap((row, target): Link[] => (row.some((weight) => weight > 0) ? [[argmax(row), target]] : []));
 }
 
-/** One link per source word: to the target word with the largest weight, if that is above `least`. */
-function backwardLinks(weights: readonly number[][], least = 0): Link[] {
+/** Link each source word to the target word with the largest weight, if this weight is above `minWeight`. */
+function backwardLinks(weights: readonly number[][], minWeight = 0): Link[] {
   return (weights[0] ?? []).flatMap((_, source): Link[] => {
     const column = weights.map((row) => row[source]);
-    return column.some((weight) => weight > least) ? [[source, argmax(column)]] : [];
+    return column.some((weight) => weight > minWeight) ? [[source, argmax(column)]] : [];
   });
 }
 
-const same = (a: Link, b: Link) => a[0] === b[0] && a[1] === b[1];
-const includes = (links: readonly Link[], link: Link) => links.some((other) => same(other, link));
-const byTarget = (a: Link, b: Link) => a[1] - b[1] || a[0] - b[0];
-const reachesUnlinked = ([source, target]: Link, links: readonly Link[]) => links.every(([i]) => i !== source) || links.every(([, j]) => j !== target);
+const isSameLink = (a: Link, b: Link) => a[0] === b[0] && a[1] === b[1];
+const includes = (links: readonly Link[], link: Link) => links.some((other) => isSameLink(other, link));
+const compareByTarget = (a: Link, b: Link) => a[1] - b[1] || a[0] - b[0];
+/** Whether at least one of the two words of a link has no link yet. */
+const hasUnlinkedWord = ([source, target]: Link, links: readonly Link[]) =>
+  links.every(([linkedSource]) => linkedSource !== source) || links.every(([, linkedTarget]) => linkedTarget !== target);
 
-/** Koehn's order, [target, source]: the four sides, then the corners. */
+/** Steps to the neighbours of a link, as [target, source], in Koehn's order: the four sides, then the four corners. */
 const NEIGHBOURS = [[-1, 0], [0, -1], [1, 0], [0, 1], [-1, -1], [-1, 1], [1, -1], [1, 1]];
 
+/** Combine the links of both directions with the heuristic grow-diag-final of Koehn et al. 2003. */
 export function growDiagonalFinal(forward: readonly Link[], backward: readonly Link[]): Link[] {
-  const either = [...forward, ...backward.filter((link) => !includes(forward, link))].sort(byTarget);
+  const union = [...forward, ...backward.filter((link) => !includes(forward, link))].sort(compareByTarget);
   const links = forward.filter((link) => includes(backward, link));
-  for (let growing = true; growing; ) {
-    growing = false;
-    for (const link of either) {
+  for (let hasGrown = true; hasGrown; ) {
+    hasGrown = false;
+    for (const link of union) {
       if (!includes(links, link)) continue;
       for (const [targetStep, sourceStep] of NEIGHBOURS) {
         const neighbour: Link = [link[0] + sourceStep, link[1] + targetStep];
-        if (!includes(either, neighbour) || includes(links, neighbour) || !reachesUnlinked(neighbour, links)) continue;
+        if (!includes(union, neighbour) || includes(links, neighbour) || !hasUnlinkedWord(neighbour, links)) continue;
         links.push(neighbour);
-        growing = true;
+        hasGrown = true;
       }
     }
   }
-  for (const direction of [forward, backward]) for (const link of [...direction].sort(byTarget)) if (reachesUnlinked(link, links)) links.push(link);
+  for (const direction of [forward, backward])
+    for (const link of [...direction].sort(compareByTarget)) if (hasUnlinkedWord(link, links)) links.push(link);
   return links;
 }
 
-/** Pharaoh's format: `0-0 1-2`. */
+/** The links in Pharaoh's format, for example "0-0 1-2". */
 function pharaoh(links: readonly Link[]): string {
   return [...links].sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([source, target]) => `${source}-${target}`).join(" ");
 }
 
-/** The alignments of several read-outs, the model's own first. */
+/** The alignments of several read-outs. The first read-out is that of the model. */
 export function alignments(weights: SiteWeights, modelReadOut: ReadOut | null, sourceWords: readonly number[], targetWords: readonly number[]): WordAlignment[] {
   const [layers, heads] = weights.shape;
-  const own = modelReadOut ?? defaultReadOut(layers, heads);
-  const all = Array.from({ length: layers * heads }, (_, i): [number, number] => [Math.floor(i / heads), i % heads]);
+  const mainReadOut = modelReadOut ?? defaultReadOut(layers, heads);
+  const allHeads = Array.from({ length: layers * heads }, (_, i): [number, number] => [Math.floor(i / heads), i % heads]);
+  const headsOfLayer = (layer: number) => allHeads.filter(([other]) => other === layer);
   const readOuts: [string, ReadOut][] = [
-    ["read-out", own],
-    ["shifted", { heads: own.heads, shift: 1 - own.shift }],
-    ["mean", { heads: all, shift: 0 }],
-    ["mean, shifted", { heads: all, shift: 1 }],
-    ...Array.from({ length: layers }, (_, layer): [string, ReadOut] => [`layer ${layer}`, { heads: all.filter(([other]) => other === layer), shift: 0 }]),
-    ...all.map(([layer, head]): [string, ReadOut] => [`layer ${layer}, head ${head}`, { heads: [[layer, head]], shift: 0 }]),
+    ["read-out", mainReadOut],
+    ["shifted", { heads: mainReadOut.heads, shift: 1 - mainReadOut.shift }],
+    ["mean", { heads: allHeads, shift: 0 }],
+    ["mean, shifted", { heads: allHeads, shift: 1 }],
+    ...Array.from({ length: layers }, (_, layer): [string, ReadOut] => [`layer ${layer}`, { heads: headsOfLayer(layer), shift: 0 }]),
+    ...allHeads.map(([layer, head]): [string, ReadOut] => [`layer ${layer}, head ${head}`, { heads: [[layer, head]], shift: 0 }]),
   ];
-  return readOuts.flatMap(([name, { min_source_weight: least = null, ...readOut }]) => {
+  return readOuts.flatMap(([name, { min_source_weight: minSourceWeight = null, ...readOut }]) => {
     const words = wordWeights(weights, readOut, sourceWords, targetWords);
     const forward = forwardLinks(words);
-    const chosenBack = least === null ? [] : backwardLinks(words, least).filter((link) => !includes(forward, link));
-    const method = least === null ? "argmax" : "argmax in both directions";
-    const result: WordAlignment[] = [{ name, ...readOut, method, links: pharaoh([...forward, ...chosenBack]) }];
+    const additional = minSourceWeight === null ? [] : backwardLinks(words, minSourceWeight).filter((link) => !includes(forward, link));
+    const method = minSourceWeight === null ? "argmax" : "argmax in both directions";
+    const result: WordAlignment[] = [{ name, ...readOut, method, links: pharaoh([...forward, ...additional]) }];
     if (name !== "read-out") return result;
     const backward = backwardLinks(words);
-    const both = { intersection: forward.filter((link) => includes(backward, link)), "grow-diagonal-final": growDiagonalFinal(forward, backward) };
-    return [...result, ...Object.entries(both).map(([method, links]) => ({ name: method, ...readOut, method, links: pharaoh(links) }))];
+    const symmetric = { intersection: forward.filter((link) => includes(backward, link)), "grow-diagonal-final": growDiagonalFinal(forward, backward) };
+    return [...result, ...Object.entries(symmetric).map(([method, links]) => ({ name: method, ...readOut, method, links: pharaoh(links) }))];
   });
 }

@@ -1,65 +1,66 @@
-/** Arithmetic on typed arrays. A matrix is one array, row after row; sums are formed in double precision.
+/** Arithmetic on typed arrays. A matrix is stored as one array in row-major order. Sums are computed in double precision.
  *
- * Loops assign each variable separately: in Firefox destructuring allocates an array each time, and a beam search takes 1.7 times as long. */
+ * Loops do not use destructuring assignments, because in Firefox each of them allocates an array, which makes a beam search take 1.7
+ * times as long. */
 
-/** Matrix-vector products of several rows at once: inputs (rows, columns) · weightᵀ + bias → (rows, outputs). */
+/** A linear layer: inputs (rows, columns) · weightᵀ + bias → (rows, outputs). */
 export function linear(inputs: Float32Array, weight: Float32Array, bias: Float32Array | null, columns: number): Float32Array {
   const rows = inputs.length / columns;
   const outputs = weight.length / columns;
   const result = new Float32Array(rows * outputs);
-  const converted = new Float64Array(inputs); // once here, instead of once per weight
+  const converted = new Float64Array(inputs); // converted here once, instead of each time an input is multiplied
   let row = 0;
   for (; row + 4 <= rows; row += 4) multiplyFourRows(converted, row, weight, bias, columns, result);
   for (; row < rows; row++) multiplyRow(converted, row, weight, bias, columns, result);
   return result;
 }
 
-/** Multiply four rows at once: each weight that is read is used for four sums. */
+/** Multiply four rows at once, so that each weight is read only once for four sums. */
 function multiplyFourRows(inputs: Float64Array, row: number, weight: Float32Array, bias: Float32Array | null, columns: number, result: Float32Array): void {
   const outputs = weight.length / columns;
   const [first, second, third, fourth] = [row * columns, (row + 1) * columns, (row + 2) * columns, (row + 3) * columns];
-  for (let output = 0, from = 0; output < outputs; output++, from += columns) {
+  for (let output = 0, weightRow = 0; output < outputs; output++, weightRow += columns) {
     let a = bias ? bias[output] : 0;
     let b = a;
     let c = a;
     let d = a;
     for (let i = 0; i < columns; i++) {
-      const factor = weight[from + i];
+      const factor = weight[weightRow + i];
       a += factor * inputs[first + i];
       b += factor * inputs[second + i];
       c += factor * inputs[third + i];
       d += factor * inputs[fourth + i];
     }
-    const to = row * outputs + output;
-    result[to] = a;
-    result[to + outputs] = b;
-    result[to + 2 * outputs] = c;
-    result[to + 3 * outputs] = d;
+    const index = row * outputs + output;
+    result[index] = a;
+    result[index + outputs] = b;
+    result[index + 2 * outputs] = c;
+    result[index + 3 * outputs] = d;
   }
 }
 
-/** Multiply one row, with four partial sums, so that no addition waits for the one before. */
+/** Multiply one row, with four partial sums. So an addition does not have to wait for the result of the previous addition. */
 function multiplyRow(inputs: Float64Array, row: number, weight: Float32Array, bias: Float32Array | null, columns: number, result: Float32Array): void {
   const outputs = weight.length / columns;
   const start = row * columns;
-  const inFours = columns - (columns % 4);
-  for (let output = 0, from = 0; output < outputs; output++, from += columns) {
+  const multipleOfFour = columns - (columns % 4);
+  for (let output = 0, weightRow = 0; output < outputs; output++, weightRow += columns) {
     let a = bias ? bias[output] : 0;
     let b = 0;
     let c = 0;
     let d = 0;
-    for (let i = 0; i < inFours; i += 4) {
-      a += weight[from + i] * inputs[start + i];
-      b += weight[from + i + 1] * inputs[start + i + 1];
-      c += weight[from + i + 2] * inputs[start + i + 2];
-      d += weight[from + i + 3] * inputs[start + i + 3];
+    for (let i = 0; i < multipleOfFour; i += 4) {
+      a += weight[weightRow + i] * inputs[start + i];
+      b += weight[weightRow + i + 1] * inputs[start + i + 1];
+      c += weight[weightRow + i + 2] * inputs[start + i + 2];
+      d += weight[weightRow + i + 3] * inputs[start + i + 3];
     }
-    for (let i = inFours; i < columns; i++) a += weight[from + i] * inputs[start + i];
+    for (let i = multipleOfFour; i < columns; i++) a += weight[weightRow + i] * inputs[start + i];
     result[row * outputs + output] = a + b + c + d;
   }
 }
 
-/** The dot product of two slices of this length. */
+/** The dot product of a slice of each array. Both slices have the given length. */
 export function dot(left: Float32Array, leftStart: number, right: Float32Array, rightStart: number, length: number): number {
   let sum = 0;
   for (let i = 0; i < length; i++) sum += left[leftStart + i] * right[rightStart + i];
@@ -72,7 +73,7 @@ function maximum(values: Float32Array): number {
   return largest;
 }
 
-/** Replace scores by their softmax. */
+/** Replace scores by their softmax, in place. */
 export function softmax(scores: Float32Array): void {
   const largest = maximum(scores);
   let total = 0;
@@ -80,7 +81,7 @@ export function softmax(scores: Float32Array): void {
   for (let i = 0; i < scores.length; i++) scores[i] /= total;
 }
 
-/** Replace scores by the logarithm of their softmax. */
+/** Replace scores by the logarithm of their softmax, in place. */
 export function logSoftmax(scores: Float32Array): void {
   const largest = maximum(scores);
   let total = 0;
@@ -89,30 +90,30 @@ export function logSoftmax(scores: Float32Array): void {
   for (let i = 0; i < scores.length; i++) scores[i] -= shift;
 }
 
-/** left + right. */
+/** The elementwise sum. */
 export function add(left: Float32Array, right: Float32Array): Float32Array {
   const sum = new Float32Array(left.length);
   for (let i = 0; i < sum.length; i++) sum[i] = left[i] + right[i];
   return sum;
 }
 
-/** Rows of a matrix of this width, as views. */
+/** The rows of a matrix with `width` columns, as views. */
 export function rowsOf(matrix: Float32Array, width: number): Float32Array[] {
   return Array.from({ length: matrix.length / width }, (_, row) => matrix.subarray(row * width, (row + 1) * width));
 }
 
-/** Vectors as one matrix, or parts as one vector. */
+/** Concatenate arrays. If they are the rows of a matrix, the result is the matrix. */
 export function concatenate(parts: readonly Float32Array[]): Float32Array {
   const result = new Float32Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
+  let offset = 0;
   for (const part of parts) {
-    result.set(part, at);
-    at += part.length;
+    result.set(part, offset);
+    offset += part.length;
   }
   return result;
 }
 
-/** (rows, columns) → (columns, rows). */
+/** Transpose a matrix: (rows, columns) → (columns, rows). */
 export function transpose(matrix: Float32Array, columns: number): Float32Array {
   const rows = matrix.length / columns;
   const result = new Float32Array(matrix.length);
@@ -128,7 +129,8 @@ export function sigmoid(value: number): number {
   return 1 / (1 + Math.exp(-value));
 }
 
-/** The error function, by its series near 0 and a continued fraction far from it; exact to single precision. */
+/** The error function, accurate to single precision. It is computed with a power series if |x| < 2.5, otherwise with a continued
+ * fraction. */
 export function erf(x: number): number {
   const size = Math.abs(x);
   if (size > 6) return Math.sign(x);

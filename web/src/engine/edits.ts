@@ -1,13 +1,14 @@
-/** Changes of attention applied to weights, as in src/jumok/analysis/change_edits.py. */
+/** Applies changes of attention to weights, as in src/jumok/analysis/change_edits.py. */
 
 import type { Change } from "../lib/changes";
 import type { Site } from "./model_file";
 import type { Edit, SiteWeights, WeightRow } from "./model";
 
-/** Smaller sums of weights count as 0. */
+/** Sums of weights below this value are treated as 0. */
 const MIN_SUM = 1e-12;
 
-/** The edit that makes these changes; null if there are none. Silences come last, whatever the order of the changes: a head that is silenced stays silent if one of its rows is painted or pinned. */
+/** The edit that applies these changes; null if there are no changes. Changes that silence heads are always applied last, so that a
+ * silenced head stays silenced even if one of its rows is painted or pinned. */
 export function editFromChanges(changes: readonly Change[]): Edit | null {
   if (!changes.length) return null;
   const ordered = [...changes].sort((a, b) => Number(a.kind === "silence") - Number(b.kind === "silence"));
@@ -16,7 +17,7 @@ export function editFromChanges(changes: readonly Change[]): Edit | null {
   };
 }
 
-/** An edit that silences these heads, [layer, head], after the edit `inner`. */
+/** An edit that applies the edit `inner` and then silences these heads, given as [layer, head]. */
 export function silenceHeads(site: Site, heads: readonly (readonly [number, number])[], inner: Edit | null): Edit {
   return (weights, row) => {
     inner?.(weights, row);
@@ -36,7 +37,8 @@ function apply(change: Change, weights: Float32Array, query: number): void {
 
 const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0);
 
-/** Set one weight; the rest of the row is rescaled, so that the row keeps its sum; if all others are 0, it sums to the new weight. */
+/** Set one weight. The other weights are rescaled so that the sum of the row stays the same. If they are all 0, the sum of the row becomes
+ * the new weight. */
 function paint(weights: Float32Array, key: number, weight: number): void {
   const total = sumOf(weights);
   weights[key] = 0;
@@ -45,7 +47,8 @@ function paint(weights: Float32Array, key: number, weight: number): void {
   weights[key] = weight;
 }
 
-/** Give these keys together this share of the row, in proportion to their weights, uniformly if all are 0; the rest is rescaled. */
+/** Give these keys together the given share of the row. It is divided among the keys in proportion to their weights, or equally if their
+ * weights are all 0. The other weights are rescaled. */
 function pin(weights: Float32Array, keys: readonly number[], share: number): void {
   const sum = sumOf(weights);
   const total = sum > 0 ? sum : 1;
@@ -57,13 +60,14 @@ function pin(weights: Float32Array, keys: readonly number[], share: number): voi
   keys.forEach((key, i) => (weights[key] = shares[i] * total * share));
 }
 
-/** The first target step that a change affects; the tokens before it stay the same. */
+/** The first target step that a change affects. The tokens of earlier steps stay the same. */
 export function firstStep(change: Change): number {
   if (change.site === "encoder" || change.kind === "silence") return 0;
   return change.kind === "paint" ? change.query : Math.min(...change.queries);
 }
 
-/** Refuse changes that name an index outside the maps or a masked cell. Steps of the translation are not limited here, because the changed translation may be longer: `checkRows` checks them. */
+/** Throw an error if a change has an index outside the maps, or concerns a masked cell. Steps of the translation are not limited here,
+ * because the translation may become longer through the changes. `checkRows` checks them afterwards. */
 export function checkChanges(changes: readonly Change[], maps: Partial<Record<Site, SiteWeights>>): void {
   for (const change of changes) {
     const map = maps[change.site];
@@ -72,12 +76,14 @@ export function checkChanges(changes: readonly Change[], maps: Partial<Record<Si
     const keys = change.kind === "paint" ? [change.key] : change.kind === "pin" ? change.keys : [];
     if (change.kind === "pin" && (!queries.length || !keys.length)) throw new Error("A pin ties queries to keys and needs at least one of each.");
     if (change.kind !== "silence" && !((change.weight ?? 1) >= 0 && (change.weight ?? 1) <= 1)) throw new Error(`A weight lies between 0 and 1. Received: ${change.weight}.`);
-    const named: [string, (number | null)[]][] = [["layer", [change.layer]], ["head", [change.head]], ["query", queries], ["key", keys]];
-    named.forEach(([axis, indices], i) => {
+    const indicesByAxis: [string, (number | null)[]][] = [["layer", [change.layer]], ["head", [change.head]], ["query", queries], ["key", keys]];
+    indicesByAxis.forEach(([axis, indices], i) => {
       const isOfTranslation = (axis === "query" && change.site !== "encoder") || (axis === "key" && change.site === "decoder");
       const count = isOfTranslation ? Infinity : map.shape[i];
-      const wrong = indices.find((index) => index !== null && !(Number.isInteger(index) && index >= 0 && index < count));
-      if (wrong !== undefined) throw new Error(`The attention "${change.site}" of this sentence has no ${axis} ${wrong}: there are ${map.shape[i]}, counted from 0.`);
+      const isValid = (index: number) => Number.isInteger(index) && index >= 0 && index < count;
+      const invalid = indices.find((index) => index !== null && !isValid(index));
+      if (invalid === undefined) return;
+      throw new Error(`The attention "${change.site}" of this sentence has no ${axis} ${invalid}: there are ${map.shape[i]}, counted from 0.`);
     });
     const earliest = Math.min(...queries);
     if (change.site === "decoder" && queries.length && Math.max(...keys) > earliest) {
@@ -86,12 +92,16 @@ export function checkChanges(changes: readonly Change[], maps: Partial<Record<Si
   }
 }
 
-/** Refuse changes that name a step which neither the old translation nor the new one has; `steps` are those of the longer one.
- * A change with `words` was chosen in a translation between these two: it has no effect if its step is not written any more. */
+/** Throw an error if a change concerns a step that exists neither in the old nor in the new translation. `steps` is the number of steps
+ * of the longer translation.
+ *
+ * Changes with `words` are not checked: they were chosen in an intermediate translation, which may have been longer than both. If their
+ * step does not exist any more, they have no effect. */
 export function checkRows(changes: readonly Change[], steps: number): void {
   for (const change of changes) {
     if (change.kind === "silence" || change.site === "encoder" || change.words) continue;
-    const wrong = (change.kind === "paint" ? [change.query] : change.queries).find((query) => query >= steps);
-    if (wrong !== undefined) throw new Error(`The attention "${change.site}" of this sentence has no query ${wrong}: there are ${steps}, counted from 0.`);
+    const queries = change.kind === "paint" ? [change.query] : change.queries;
+    const invalid = queries.find((query) => query >= steps);
+    if (invalid !== undefined) throw new Error(`The attention "${change.site}" of this sentence has no query ${invalid}: there are ${steps}, counted from 0.`);
   }
 }

@@ -1,4 +1,4 @@
-/** A model in the browser: it answers requests about a sentence like the server of a live page, src/jumok/server/viewer/service.py. */
+/** Runs a model in the browser. It answers the same requests as the server of a live page, src/jumok/server/viewer/service.py. */
 
 import { Explainer, type Computed, type ExplainRequest, type Progress } from "./explain";
 import { bytesFromBase64, Weights, type StoredModel } from "./model_file";
@@ -25,15 +25,16 @@ export class Engine {
     this.#explainer = new Explainer(model, stored, source, stored.target ? new Tokenizer(stored.target) : source);
   }
 
-  /** Answer a request; the generator yields partial translations, or undefined to let others run. */
+  /** Answer a request. The generator yields partial translations, or undefined so that other requests can run in between. */
   *answer(operation: string, request: ExplainRequest & { cell?: Cell }): Progress<unknown> {
     if (!OPERATIONS.includes(operation)) throw new Error(`There is no operation ${operation}.`);
     if ([...request.sentence].length > MAX_CHARACTERS) throw new Error(`A sentence has at most ${MAX_CHARACTERS} characters.`);
     if (operation === "translate") return yield* this.#explainer.translate(request.sentence, request.beam);
     const { cell, index = 0, ...rest } = request;
     const { sentence, count } = this.#explainer.partOf(request.sentence, index);
-    const computed = yield* this.#explained({ ...rest, sentence });
-    if (operation === "explain") return count < 2 ? computed.document : { ...computed.document, whole_text: yield* this.#wholeText(request, index) };
+    const computed = yield* this.#explain({ ...rest, sentence });
+    if (operation === "explain" && count < 2) return computed.document;
+    if (operation === "explain") return { ...computed.document, whole_text: yield* this.#wholeText(request, index) };
     if (operation === "rank-heads") return yield* this.#explainer.effects(computed);
     if (operation === "measures") return yield* this.#explainer.measures(computed);
     if (operation === "layers") return { layers: this.#explainer.layers(computed) };
@@ -46,11 +47,12 @@ export class Engine {
     return { ...(yield* this.#explainer.translate(sentence, beam)), index };
   }
 
-  /** Steps and effects are requested for an explanation that is shown, so the latest explanations are cached. */
-  *#explained(request: ExplainRequest): Progress<Computed> {
+  /** Explain a sentence. The latest explanations are cached, because the page requests further results (steps, effects, measures) for the
+   * explanation that it shows. */
+  *#explain(request: ExplainRequest): Progress<Computed> {
     const key = JSON.stringify([request.sentence, request.changes ?? [], request.prefix ?? [], request.target ?? null, request.beam ?? null]);
-    const known = this.#cache.get(key);
-    if (known) return known;
+    const cached = this.#cache.get(key);
+    if (cached) return cached;
     const computed = yield* this.#explainer.explain(request);
     this.#cache.set(key, computed);
     if (this.#cache.size > CACHE_SIZE) this.#cache.delete(this.#cache.keys().next().value!);

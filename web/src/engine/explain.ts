@@ -1,4 +1,4 @@
-/** Explanations, as `explain` in src/jumok/analysis/explainer.py makes them and docs/explanation-format.md describes them. */
+/** Makes explanations like those of `explain` in src/jumok/analysis/explainer.py. docs/explanation-format.md describes their format. */
 
 import type { Change } from "../lib/changes";
 import type { Cell, CellSteps, Explanation, GroupEffect, Measures, NextTokens, PackedFloats, Search, Statistics, Table } from "../lib/format";
@@ -18,23 +18,23 @@ import type { TokenizedSentence, Tokenizer } from "./tokenizer";
 import { Transformer } from "./transformer";
 import type { Span } from "./words";
 
-/** The number of tokens that are shown as candidates of a step. */
-const CANDIDATES = 8;
-/** The number of tokens that are shown as predictions of a layer. */
-const LAYER_CANDIDATES = 5;
+/** How many of the most probable tokens of each step an explanation contains. */
+const NUM_CANDIDATES = 8;
+/** How many of the most probable tokens are listed per layer and step. */
+const NUM_LAYER_CANDIDATES = 5;
 /** The largest number of attention weights in all maps of one translation. */
 const MAX_WEIGHTS = 4_000_000;
-/** In a roll-out, the share of a state that the residual connection passes on. */
-const RESIDUAL = 0.5;
+/** In a roll-out, the share of a state that comes through the residual connection. */
+const RESIDUAL_SHARE = 0.5;
 
 export interface ExplainRequest {
   sentence: string;
-  /** Which part of the text is explained, if it is translated in several. */
+  /** If the text is translated in several parts: the index of the part that is explained. */
   index?: number;
   changes?: Change[];
   prefix?: number[];
   target?: string | null;
-  /** Hypotheses per step; null: as the model's recipe says. 1 is greedy search. */
+  /** Hypotheses per step; 1 is greedy search. If it is null, the beam of the model's recipe is used. */
   beam?: number | null;
 }
 
@@ -51,18 +51,18 @@ interface Translation {
   search: Search | null;
 }
 
-/** An explanation with the inputs from which more of it can be computed. */
+/** An explanation, with the inputs that are needed to compute its effects, measures, layer predictions and steps. */
 export interface Computed {
   document: Explanation;
   source: TokenizedSentence;
   target: number[];
   ended: boolean;
   edit: Edit | null;
-  /** The heads of the read-out, [layer, head]. */
+  /** The heads of the read-out, each as [layer, head]. */
   readOutHeads: [number, number][];
 }
 
-/** A translation is made step by step: a generator yields its partial texts, or undefined to let others run. */
+/** A computation in small steps. The generator yields partial translations, or undefined so that other requests can run in between. */
 export type Progress<Result> = Generator<string | undefined, Result>;
 
 export class Explainer {
@@ -86,30 +86,31 @@ export class Explainer {
     }
     if (!spans.length) return { text: this.#stored.sentences === "split" ? strip(text) : "", parts };
     const translated = parts.map((part) => part.text);
-    const isWhole = spans.length === 1 && spans[0][1] - spans[0][0] === strip(text).length;
-    if (isWhole) return { text: translated[0], parts }; // with the white space that the model writes around it
+    const isSinglePart = spans.length === 1 && spans[0][1] - spans[0][0] === strip(text).length;
+    if (isSinglePart) return { text: translated[0], parts }; // the white space that the model writes at both ends is kept
     return { text: replaceParts(text, spans, translated, this.#stored.facts.target_language ?? ""), parts };
   }
 
-  /** The part of a text that is explained: the one with this index, if the text is translated in several. */
+  /** The part of a text with this index, and the number of parts. */
   partOf(text: string, index: number): { sentence: string; count: number } {
     const spans = this.#partSpans(text);
     if (!(index < Math.max(spans.length, 1))) throw new Error(`The text is translated in ${spans.length} parts, counted from 0. Received: index ${index}.`);
     return { sentence: spans.length < 2 ? text : text.slice(...spans[index]), count: spans.length };
   }
 
-  /** Start and end of each part of a text that is translated by itself: a sentence, or a part of one that is too long for the model. */
+  /** The spans of the parts of a text that are translated separately. A part is a sentence, or a piece of a sentence that is too long for
+   * the model. */
   #partSpans(text: string): Span[] {
     const { sentences, max_source_tokens: maxTokens } = this.#stored;
     return textSpans(text, sentences).flatMap(([start, end]): Span[] => {
       const sentence = text.slice(start, end);
       const count = this.#countTokens(sentence);
       if (count <= maxTokens) return count ? [[start, end]] : [];
-      let from = start;
+      let partEnd = start;
       return splitLine(sentence, this.#countTokens, maxTokens).map((part) => {
-        const at = text.indexOf(part, from);
-        from = at + part.length;
-        return [at, from];
+        const partStart = text.indexOf(part, partEnd);
+        partEnd = partStart + part.length;
+        return [partStart, partEnd];
       });
     });
   }
@@ -139,7 +140,7 @@ export class Explainer {
     });
   }
 
-  /** How the log-probability of the translation changes when heads are silenced: each alone, and groups of them. */
+  /** How the log-probability of the translation changes if heads are silenced: each head alone, and groups of heads together. */
   *effects({ source, target, ended, edit, readOutHeads }: Computed): Progress<Effects> {
     const model = this.#model;
     const encoded = model.begin(source.ids, { edit });
@@ -147,42 +148,45 @@ export class Explainer {
     const effect: Effects["effect"] = {};
     const tokenEffect: Effects["token_effect"] = {};
     const groups = new Map<string, GroupEffect>();
-    const addGroup = (site: Site, group: [number, number][]) => group.length > 1 && groups.set(`${site} ${group.join(" ")}`, { site, heads: group, effect: null });
-    /** The change in the log-probability of each token. */
-    const measure = (site: Site, group: [number, number][]) => {
+    const addGroup = (site: Site, group: [number, number][]) => {
+      if (group.length > 1) groups.set(`${site} ${group.join(" ")}`, { site, heads: group, effect: null });
+    };
+    /** The change in the log-probability of each token if these heads are silenced. */
+    const effectOf = (site: Site, group: [number, number][]) => {
       const silenced = silenceHeads(site, group, edit);
       const state = site === "encoder" ? model.begin(source.ids, { edit: silenced }) : encoded;
       return tokenLogProbsOf(model, state, target, ended, silenced).map((logProb, step) => logProb - unchanged[step]);
     };
     for (const [site, { layers, heads: count }] of Object.entries(model.sites) as [Site, { layers: number; heads: number }][]) {
       const table: Table = (effect[site] = []);
-      const all: number[] = [];
-      const rows = Array.from({ length: layers }, (_, layer) => Array.from({ length: count }, (_, head): [number, number] => [layer, head]));
-      for (const row of rows) {
-        const measured: (number | null)[] = [];
-        for (const head of row) {
-          const differences = measure(site, [head]);
-          measured.push(rounded(sum(differences)));
-          all.push(...differences);
+      const tokenDifferences: number[] = [];
+      const headsOfLayer = (layer: number) => Array.from({ length: count }, (_, head): [number, number] => [layer, head]);
+      const headsByLayer = Array.from({ length: layers }, (_, layer) => headsOfLayer(layer));
+      for (const headsInLayer of headsByLayer) {
+        const row: (number | null)[] = [];
+        for (const head of headsInLayer) {
+          const differences = effectOf(site, [head]);
+          row.push(rounded(sum(differences)));
+          tokenDifferences.push(...differences);
           yield;
         }
-        table.push(measured);
+        table.push(row);
       }
-      tokenEffect[site] = packFloats(Float32Array.from(all), [layers, count, unchanged.length]);
-      addGroup(site, rows.flat());
-      for (const row of rows) addGroup(site, row);
+      tokenEffect[site] = packFloats(Float32Array.from(tokenDifferences), [layers, count, unchanged.length]);
+      addGroup(site, headsByLayer.flat());
+      for (const headsInLayer of headsByLayer) addGroup(site, headsInLayer);
     }
     if (model.sites.cross) addGroup("cross", [...readOutHeads].sort((a, b) => a[0] - b[0] || a[1] - b[1]));
     for (const group of groups.values()) {
-      group.effect = rounded(sum(measure(group.site, group.heads)));
+      group.effect = rounded(sum(effectOf(group.site, group.heads)));
       yield;
     }
     return { effect, token_effect: tokenEffect, group_effects: [...groups.values()] };
   }
 
-  /** Measures, other than the weights, of how much a word matters. Gradients need Python. */
+  /** Measures of how much a word matters, in addition to the weights. The gradient is left out, because it can only be computed in Python. */
   *measures({ document, source, target, edit }: Computed): Progress<Measures> {
-    // Paint and pin name keys by their indices, which deleting a word would shift.
+    // Painted and pinned cells are stored as indices of keys. If a word were deleted, these indices would refer to other keys.
     const changesSingleCells = document.changes.some(({ kind }) => kind !== "silence");
     return {
       value_norms: valueNorms(this.#model, source.ids, target, edit),
@@ -191,13 +195,14 @@ export class Explainer {
     };
   }
 
-  /** How the log-probability of each produced token changes when a source word is deleted, (step, word). */
+  /** How the log-probability of each produced token changes if a source word is deleted. Axes: (step, word). */
   *#erasure(source: TokenizedSentence, target: readonly number[], edit: Edit | null): Progress<PackedFloats> {
     const logProbs = (ids: readonly number[]) => tokenLogProbsOf(this.#model, this.#model.begin(ids, { edit }), target, true, edit);
     const unchanged = logProbs(source.ids);
     const values = new Float32Array(unchanged.length * source.words.length);
     for (let word = 0; word < source.words.length; word++) {
-      logProbs(source.ids.filter((_, position) => source.word_of_token[position] !== word)).forEach((logProb, step) => {
+      const idsWithoutWord = source.ids.filter((_, position) => source.word_of_token[position] !== word);
+      logProbs(idsWithoutWord).forEach((logProb, step) => {
         values[step * source.words.length + word] = logProb - unchanged[step];
       });
       yield;
@@ -205,7 +210,7 @@ export class Explainer {
     return packFloats(values, [unchanged.length, source.words.length]);
   }
 
-  /** What each layer would have written at each step: the logit lens. A recurrent model has no such layers. */
+  /** The logit lens: the tokens that each layer would have predicted at each step. Empty for recurrent models. */
   layers({ source, target, edit }: Computed): NextTokens[][] {
     const model = this.#model;
     if (!(model instanceof Transformer)) return [];
@@ -213,7 +218,7 @@ export class Explainer {
     const probe: Probe = { edit, onLayer: (layer, rows) => (states[layer] ??= []).push(rows.slice()) };
     const state = model.begin(source.ids, probe);
     for (const token of [BEGIN, ...target]) model.step(state, [token], probe);
-    return states.map((rows) => model.predict(concatenate(rows)).map((values) => this.#nextTokens(values, LAYER_CANDIDATES)));
+    return states.map((rows) => model.predict(concatenate(rows)).map((values) => this.#nextTokens(values, NUM_LAYER_CANDIDATES)));
   }
 
   /** The computation of one weight, step by step. */
@@ -262,8 +267,9 @@ export class Explainer {
   }
 
   #checkLength({ ids }: TokenizedSentence): void {
-    const { max_source_tokens: most } = this.#stored;
-    if (ids.length > most) throw new Error(`This sentence is too long to be explained at once: it has ${ids.length} tokens, and the model takes ${most}. Give a shorter sentence.`);
+    const { max_source_tokens: maxTokens } = this.#stored;
+    if (ids.length <= maxTokens) return;
+    throw new Error(`This sentence is too long to be explained at once: it has ${ids.length} tokens, and the model takes ${maxTokens}. Give a shorter sentence.`);
   }
 
   #checkCost(source: number, target: number): void {
@@ -273,17 +279,19 @@ export class Explainer {
     throw new Error(`This explanation would have ${count.toLocaleString("en")} attention weights; at most ${MAX_WEIGHTS.toLocaleString("en")} are allowed. Give a shorter sentence or translation.`);
   }
 
-  /** The given translation, or the best one that beam search finds. `reports`: whether partial texts are yielded. */
-  *#translation(source: TokenizedSentence, request: ExplainRequest, prefix: number[], edit: Edit | null, reports: boolean): Progress<Translation> {
+  /** The translation that the request gives, or the best translation that beam search finds. `yieldsPartials`: whether partial
+   * translations are yielded. */
+  *#translation(source: TokenizedSentence, request: ExplainRequest, prefix: number[], edit: Edit | null, yieldsPartials: boolean): Progress<Translation> {
     const given = request.target == null ? null : this.#target.encode(request.target);
     this.#checkCost(source.ids.length + 1, (given ?? prefix).length + 1);
     if (given) return { ids: given, score: null, ended: true, search: null };
     if (!source.ids.length) return { ids: [], score: null, ended: true, search: null };
     this.#checkLength(source);
     const recorder = new SearchRecorder(this.#model, this.#stored, this.#searchSettings(request.beam), source.ids.length + 1, this.#target);
-    const search = beamSearch(this.#model, this.#searchSettings(request.beam), { source: source.ids, prefix, edit, onWeights: recorder.onWeights, onStep: recorder.onStep });
+    const { onWeights, onStep } = recorder;
+    const search = beamSearch(this.#model, this.#searchSettings(request.beam), { source: source.ids, prefix, edit, onWeights, onStep });
     let step = search.next();
-    for (; !step.done; step = search.next()) yield reports ? recorder.partial((ids) => this.#target.decode(ids)) : undefined;
+    for (; !step.done; step = search.next()) yield yieldsPartials ? recorder.partial((ids) => this.#target.decode(ids)) : undefined;
     const [best] = step.value;
     const tree = recorder.tree();
     return best ? { ids: best.ids, score: best.score, ended: best.ended, search: tree } : { ids: [], score: null, ended: false, search: tree };
@@ -295,8 +303,9 @@ export class Explainer {
     const { vectors, weights } = pass(this.#model, source.ids, ids, edit);
     const logProbs = this.#model.output.logProbs(concatenate(vectors));
     const produced = [...ids, END].map((id, step) => logProbs[step][id]);
-    const read = weights.cross ? alignments(weights.cross, this.#stored.read_out, source.word_of_token, target.word_of_token) : [];
+    const wordAlignments = weights.cross ? alignments(weights.cross, this.#stored.read_out, source.word_of_token, target.word_of_token) : [];
     const sites = Object.entries(weights) as [Site, SiteWeights][];
+    const selfAttention = sites.filter(([site]) => site !== "cross");
     const document: Explanation = {
       format: "jumok-explanation",
       version: 2,
@@ -311,10 +320,10 @@ export class Explainer {
       forced: search ? forced : 0,
       candidates: logProbs.map((values) => this.#nextTokens(values)),
       attention: Object.fromEntries(sites.map(([site, { values, shape }]) => [site, packWeights(values, [...shape])])),
-      roll_out: Object.fromEntries(sites.filter(([site]) => site !== "cross").map(([site, map]) => [site, packWeights(rollOut(map), map.shape.slice(2))])),
+      roll_out: Object.fromEntries(selfAttention.map(([site, map]) => [site, packWeights(rollOut(map), map.shape.slice(2))])),
       statistics: Object.fromEntries(sites.map(([site, map]) => [site, statistics(map, site)])),
       group_effects: [],
-      alignments: read,
+      alignments: wordAlignments,
       search,
       changes,
       before,
@@ -322,11 +331,11 @@ export class Explainer {
       measures: null,
       layers: [],
     };
-    return { document, source, target: ids, ended, edit, readOutHeads: read[0]?.heads ?? [] };
+    return { document, source, target: ids, ended, edit, readOutHeads: wordAlignments[0]?.heads ?? [] };
   }
 
   /** The most probable tokens of a step; `<pad>` and `<s>` are never produced. */
-  #nextTokens(logProbs: Float32Array, count = CANDIDATES): NextTokens {
+  #nextTokens(logProbs: Float32Array, count = NUM_CANDIDATES): NextTokens {
     const masked = logProbs.slice();
     masked[PAD] = masked[BEGIN] = -Infinity;
     const ids = largest(masked, Math.min(count, masked.length));
@@ -335,19 +344,20 @@ export class Explainer {
   }
 }
 
-/** Records a search as a tree, with the cross-attention of its steps averaged over the heads of the read-out. */
+/** Records a search as a tree, with the cross-attention of each step as an average over the heads of the read-out. */
 class SearchRecorder {
   #steps: Search["steps"] = [];
   #candidates: SearchStep["candidates"][] = [];
-  /** The rows of attention that the tree stores, each of `#keys` weights. */
+  /** The rows of attention that the tree stores. Each row has `#keys` weights. */
   #rows: Float32Array[] = [];
-  /** The attention of each slot in the current step. */
-  #attended: Float32Array[] = [];
+  /** In the current step: the attention of each hypothesis, by its slot. */
+  #rowOfSlot: Float32Array[] = [];
   #keys: number;
   #readOut: ReadOut | null;
   #settings: SearchSettings;
   #tokenizer: Tokenizer;
-  #isReporting = true;
+  /** Whether the most probable candidate has not finished yet. */
+  #hasPartials = true;
 
   constructor(model: Model, stored: StoredModel, settings: SearchSettings, keys: number, tokenizer: Tokenizer) {
     const { cross } = model.sites;
@@ -358,16 +368,17 @@ class SearchRecorder {
   onWeights = (weights: Float32Array, { site, layer, head }: { site: Site; layer: number; head: number }, slot: number): void => {
     const heads = this.#readOut?.heads;
     if (site !== "cross" || !heads?.some(([l, h]) => l === layer && h === head)) return;
-    const sum = (this.#attended[slot] ??= new Float32Array(weights.length));
-    weights.forEach((weight, key) => (sum[key] += weight / heads.length));
+    const row = (this.#rowOfSlot[slot] ??= new Float32Array(weights.length));
+    weights.forEach((weight, key) => (row[key] += weight / heads.length));
   };
 
   onStep = ({ candidates }: SearchStep): void => {
-    const rowOfSlot = new Map<number, number>();
+    const storedRows = new Map<number, number>();
+    /** Store the attention of a slot, if it is not stored yet. Returns the index of the stored row, or −1 if there is no attention. */
     const attentionRow = (slot: number): number => {
       if (!this.#readOut) return -1;
-      if (!rowOfSlot.has(slot)) rowOfSlot.set(slot, this.#rows.push(this.#attended[slot]) - 1);
-      return rowOfSlot.get(slot)!;
+      if (!storedRows.has(slot)) storedRows.set(slot, this.#rows.push(this.#rowOfSlot[slot]) - 1);
+      return storedRows.get(slot)!;
     };
     this.#candidates.push(candidates);
     this.#steps.push({
@@ -381,14 +392,15 @@ class SearchRecorder {
       ranking: candidates.map(({ finished, ranking }) => (finished ? rounded(ranking) : null)),
       attention_row: candidates.map(({ slot, kept, finished }) => (kept || finished ? attentionRow(slot) : -1)),
     });
-    this.#attended = [];
+    this.#rowOfSlot = [];
   };
 
-  /** The text of the most probable candidate; undefined in the steps after one that finished, because their candidates are less probable. */
+  /** The text of the most probable candidate. Undefined in all steps after the most probable candidate has finished, because their
+   * candidates are less probable. */
   partial(decode: (ids: number[]) => string): string | undefined {
     const [best] = this.#candidates.at(-1) ?? [];
-    if (!best || !this.#isReporting) return undefined;
-    this.#isReporting = !best.finished;
+    if (!best || !this.#hasPartials) return undefined;
+    this.#hasPartials = !best.finished;
     const ids: number[] = [];
     for (let [step, index] = [this.#candidates.length - 1, 0]; step >= 0; step--) {
       const { token, parent } = this.#candidates[step][index];
@@ -421,7 +433,7 @@ class SearchRecorder {
   }
 }
 
-/** One number per layer and head: means over the queries. */
+/** The statistics of each layer and head. Each number is a mean over the queries. */
 function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeights, site: Site): Statistics {
   const specialKey = site === "decoder" ? 0 : keys - 1;
   const table = (measure: (weight: number, query: number, key: number) => number): Table =>
@@ -443,14 +455,14 @@ function statistics({ shape: [layers, heads, queries, keys], values }: SiteWeigh
   };
 }
 
-/** Attention roll-out through all layers (Abnar & Zuidema 2020), (query, key). */
+/** Attention roll-out through all layers (Abnar & Zuidema 2020). Axes of the result: (query, key). */
 function rollOut({ shape: [layers, heads, length], values }: SiteWeights): Float64Array {
   let flow = Float64Array.from({ length: length * length }, (_, i) => (i % (length + 1) ? 0 : 1));
   for (let layer = 0; layer < layers; layer++) {
     const mixed = new Float64Array(length * length);
     for (let i = 0; i < mixed.length; i++) {
-      for (let head = 0; head < heads; head++) mixed[i] += ((1 - RESIDUAL) * values[(layer * heads + head) * length * length + i]) / heads;
-      if (i % (length + 1) === 0) mixed[i] += RESIDUAL;
+      for (let head = 0; head < heads; head++) mixed[i] += ((1 - RESIDUAL_SHARE) * values[(layer * heads + head) * length * length + i]) / heads;
+      if (i % (length + 1) === 0) mixed[i] += RESIDUAL_SHARE;
     }
     const next = new Float64Array(length * length);
     for (let row = 0; row < length; row++) {

@@ -1,21 +1,22 @@
-/** Lines that are too long for a model are split, as in src/jumok/text/long_lines.py. */
+/** Splits lines that are too long for a model, as in src/jumok/text/long_lines.py. */
 
 import { MAX_MARKS, SPACES, strip } from "./normalisation";
 import type { Span } from "./words";
 
 type CountTokens = (text: string) => number;
 
-/** Where a part may end, tried in this order. Full-width punctuation needs no space after it. */
+/** Patterns for the end of a part, tried in this order: ends of sentences, other punctuation, spaces. After full-width punctuation, no
+ * space is needed. */
 const BOUNDARIES = [
   new RegExp(`[.?!…]+["'”’»)\\]]*[${SPACES}]+|[。！？｡]+[”’」』）]*[${SPACES}]*`, "g"),
   new RegExp(`[,;:–—]+["'”’»)\\]]*[${SPACES}]+|[、，；：]+[${SPACES}]*`, "g"),
   new RegExp(`[${SPACES}]+`, "g"),
 ];
 const SENTENCE_LEVEL = 0;
-/** A sentence with fewer tokens than this is joined to the next: it may be just "Dr.". */
+/** A sentence with fewer tokens than this is joined to the next sentence, because it may be only an abbreviation such as "Dr.". */
 const MIN_SENTENCE_TOKENS = 6;
 
-/** The parts of a line, with at most `maxTokens` tokens each unless one character has more. */
+/** The parts of a line. Each part has at most `maxTokens` tokens, except if a single character has more tokens. */
 export function splitLine(line: string, countTokens: CountTokens, maxTokens: number): string[] {
   return split(strip(line), countTokens, maxTokens, SENTENCE_LEVEL);
 }
@@ -33,7 +34,7 @@ function split(text: string, countTokens: CountTokens, maxTokens: number, level:
   return parts.flatMap((part) => split(part, countTokens, maxTokens, level + 1));
 }
 
-/** The spans between boundaries; a boundary belongs to the span before it. */
+/** The spans between boundaries. The text of a boundary belongs to the span before it. */
 function spansBetween(text: string, boundary: RegExp): Span[] {
   const ends = Array.from(text.matchAll(boundary), ({ 0: match, index }) => index + match.length).filter((end) => end < text.length);
   return [...ends, text.length].map((end, i) => [i ? ends[i - 1] : 0, end]);
@@ -54,9 +55,9 @@ function mergeSpans(text: string, spans: readonly Span[], countTokens: CountToke
   return [...parts, strip(text.slice(partStart, partEnd))];
 }
 
-/** An index near the middle that does not separate a combining character from its letter.
+/** The index of the middle, moved to the left if it would separate a combining character from its letter.
  *
- * In a run of more than `MAX_MARKS` combining characters it is the middle itself. */
+ * If more than `MAX_MARKS` combining characters precede the middle, it is not moved. */
 function middleOf(characters: readonly string[]): number {
   const middle = Math.floor(characters.length / 2);
   for (let index = middle; index > Math.max(middle - MAX_MARKS - 1, 0); index--) if (!/\p{M}/u.test(characters[index])) return index;

@@ -1,11 +1,11 @@
-/** What search and explanations know of a model, whatever its family. */
+/** The interface of a model for search and explanations. `Transformer` and `Recurrent` implement it. */
 
 import { concatenate, linear, logSoftmax, rowsOf } from "./arrays";
 import type { Site, StoredModel, Weights } from "./model_file";
 
 export const [PAD, UNKNOWN, BEGIN, END] = [0, 1, 2, 3];
 
-/** Which row of attention weights: the site, layer, head and query that it belongs to. */
+/** Identifies a row of attention weights. */
 export interface WeightRow {
   site: Site;
   layer: number;
@@ -13,19 +13,21 @@ export interface WeightRow {
   query: number;
 }
 
-/** Changes one row of weights in place, between the softmax and the sum of values. */
+/** Changes one row of weights in place. It is called after the softmax and before the weighted sum of the values. */
 export type Edit = (weights: Float32Array, row: WeightRow) => void;
 
-/** The hooks of a pass: an edit of the weights, and callbacks that receive intermediate values. */
+/** The hooks of a pass through a model: an edit of the weights, and callbacks that receive intermediate values. */
 export interface Probe {
   edit?: Edit | null;
   /** Receives every row of weights after the edit. */
   onWeights?: (weights: Float32Array, row: WeightRow, hypothesis: number) => void;
   /** Receives the input of every attention of a Transformer, before and after its norm. */
   onInput?: (site: Site, layer: number, position: number, state: Float32Array, normed: Float32Array) => void;
-  /** Receives, at each position, the hidden layer and the output of a layer's feed-forward network, and the output of the layer itself (after the residual connection). */
+  /** Receives intermediate values of each layer at each position: the hidden layer and the output of the feed-forward network, and the
+   * output of the whole layer (after the residual connection). */
   onFeedForward?: (side: "encoder" | "decoder", layer: number, position: number, hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => void;
-  /** Receives the states (row, width) of a Transformer's decoder after `layersDone` of its layers; 0: the decoder's input. */
+  /** Receives the states (row, width) of a Transformer's decoder after its first `layersDone` layers. With 0, they are the input of the
+   * decoder. */
   onLayer?: (layersDone: number, states: Float32Array) => void;
 }
 
@@ -34,25 +36,25 @@ export interface State {
   rows: number;
   /** The position of the token that the next step reads. */
   position: number;
-  /** The encoder's states, (source, width). */
+  /** The states of the encoder, with the axes (source position, width). */
   encoded: Float32Array;
 }
 
-/** Layers and heads of each site that a model has. */
+/** The numbers of layers and heads of each site that a model has. */
 export type Sites = Partial<Record<Site, { layers: number; heads: number }>>;
 
 export interface Model<AnyState extends State = State> {
   readonly sites: Sites;
   readonly output: OutputLayer;
-  /** Read a source, token ids without `</s>`: the state before the first step, with one row. */
+  /** Encode a source, which is token ids without `</s>`. Returns the state before the first step, with one row. */
   begin(source: readonly number[], probe: Probe): AnyState;
-  /** Read the last token of each row; returns the vectors that predict the next, (row, width). Changes the state. */
+  /** Read the next token of each row, and change the state. Returns the vectors (row, width) that predict the token after it. */
   step(state: AnyState, tokens: readonly number[], probe: Probe): Float32Array;
-  /** The state whose row r continues row `order[r]`. */
+  /** A new state, in which row r is a copy of row `order[r]`. */
   select(state: AnyState, order: readonly number[]): AnyState;
 }
 
-/** From vectors to log-probabilities over the vocabulary. */
+/** Turns vectors into log-probabilities over the vocabulary. */
 export class OutputLayer {
   readonly vocabSize: number;
   #weight: Float32Array;
@@ -65,20 +67,20 @@ export class OutputLayer {
     this.#bias = weights.optional("output.bias");
   }
 
-  /** Vectors (row, width) → one array of log-probabilities per row. */
+  /** From vectors (row, width) to one array of log-probabilities per row. */
   logProbs(vectors: Float32Array): Float32Array[] {
     const rows = rowsOf(this.logits(vectors), this.vocabSize);
     rows.forEach(logSoftmax);
     return rows;
   }
 
-  /** Vectors (row, width) → (row, vocabulary), before the softmax. */
+  /** From vectors (row, width) to logits (row, vocabulary). */
   logits(vectors: Float32Array): Float32Array {
     return linear(vectors, this.#weight, this.#bias, this.#width);
   }
 }
 
-/** A weight matrix with its bias, if it has one. */
+/** A weight matrix with an optional bias. */
 export class Projection {
   readonly inputs: number;
   readonly outputs: number;
@@ -91,19 +93,20 @@ export class Projection {
     this.#bias = weights.optional(`${name}.bias`);
   }
 
-  /** (row, inputs) → (row, outputs). */
+  /** From (row, inputs) to (row, outputs). */
   apply(states: Float32Array): Float32Array {
     return linear(states, this.#weight, this.#bias, this.inputs);
   }
 }
 
-/** The weights of one site in one pass, (layer, head, query, key). */
+/** The weights of one site in one pass, with the axes (layer, head, query, key). */
 export interface SiteWeights {
   shape: [number, number, number, number];
   values: Float32Array;
 }
 
-/** One teacher-forced pass over a target: the vectors that predict its tokens and `</s>`, and the weights of every site. */
+/** Run the model once over a source and a given target (teacher forcing). Returns the vectors that predict the tokens of the target and
+ * `</s>`, and the weights of every site. */
 export function pass(model: Model, source: readonly number[], target: readonly number[], edit: Edit | null): { vectors: Float32Array[]; weights: Partial<Record<Site, SiteWeights>> } {
   const weights = emptyWeights(model.sites, source.length + 1, target.length + 1);
   const probe: Probe = {
@@ -127,7 +130,7 @@ function emptyWeights(sites: Sites, source: number, target: number): Partial<Rec
   return result;
 }
 
-/** The log-probability of a target; that of its `</s>` is included if it ended. `state` is what `begin` returned. */
+/** The log-probability of a target. If `ended`, it includes the log-probability of `</s>`. `state` is the result of `begin`. */
 export function logProbOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): number {
   return sum(tokenLogProbsOf(model, state, target, ended, edit));
 }
@@ -138,7 +141,7 @@ export function sum(values: ArrayLike<number>): number {
   return total;
 }
 
-/** The log-probability of each token of a target, and of its `</s>` if it ended. */
+/** The log-probability of each token of a target, and of `</s>` if `ended`. */
 export function tokenLogProbsOf(model: Model, state: State, target: readonly number[], ended: boolean, edit: Edit | null): Float64Array {
   const probe: Probe = { edit };
   const produced = ended ? [...target, END] : target;

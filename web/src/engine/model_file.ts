@@ -1,14 +1,16 @@
-/** The model in the file, as `src/jumok/analysis/live_file.py` writes it: a description, and the weights as bytes. */
+/** Reads the model in a live file: a description and the weights as bytes. src/jumok/analysis/live_file.py writes them. */
 
 import type { Facts, Site } from "../lib/format";
 
 export type { Site };
 
-/** One tensor: where it is in the bytes. An eight-bit tensor has one scale (a float32) per row along its last axis; `scales` is the offset of the first. */
+/** The place of a tensor in the bytes. */
 export interface StoredTensor {
   shape: number[];
   kind: "float32" | "float16" | "int8";
+  /** The offset of the first element. */
   offset: number;
+  /** Only for int8: the offset of the first scale. There is one scale (a float32) for each row along the last axis. */
   scales?: number;
 }
 
@@ -49,7 +51,7 @@ export interface StoredTokenizer {
   byte_fallback: boolean;
   tokens: string[];
   scores: number[];
-  /** One letter per token: n normal, u unknown, c control, d defined by the user, b byte, x unused. */
+  /** One letter per token: n (normal), u (unknown), c (control), d (defined by the user), b (byte) or x (unused). */
   types: string;
 }
 
@@ -70,7 +72,7 @@ export interface StoredModel {
   architecture: TransformerArchitecture | RecurrentArchitecture;
   tensors: Record<string, StoredTensor>;
   source: StoredTokenizer;
-  /** null: both sides share the tokenizer of the source. */
+  /** Null if source and target share one tokenizer. */
   target: StoredTokenizer | null;
   search: SearchSettings;
   read_out: { heads: [number, number][]; shift: number; min_source_weight: number | null } | null;
@@ -79,7 +81,7 @@ export interface StoredModel {
   facts: Facts;
 }
 
-/** The weights of a model by name, as single precision. */
+/** The weights of a model by name, in single precision. */
 export class Weights {
   #tensors: Record<string, StoredTensor>;
   #bytes: Uint8Array;
@@ -100,9 +102,9 @@ export class Weights {
 
   get(name: string): Float32Array {
     const stored = this.#stored(name);
-    const key = `${stored.kind}:${stored.offset}`; // tied tensors are stored, and read, once
-    const known = this.#decoded.get(key);
-    if (known) return known;
+    const key = `${stored.kind}:${stored.offset}`; // tied tensors have the same offset, and are decoded only once
+    const decoded = this.#decoded.get(key);
+    if (decoded) return decoded;
     const values = this.#decode(stored);
     this.#decoded.set(key, values);
     return values;
@@ -132,7 +134,7 @@ export class Weights {
   }
 }
 
-/** A number of 16 bits (IEEE 754 binary16). */
+/** Convert the bits of a 16-bit float (IEEE 754 binary16) to a number. */
 export function fromHalf(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;
@@ -149,10 +151,11 @@ export function bytesFromBase64(text: string): Uint8Array {
   return bytes;
 }
 
-const CHUNK = 0x8000; // more arguments of String.fromCharCode than this overflow the stack of some browsers
+/** The number of bytes that are passed to `String.fromCharCode` at once. With more arguments, some browsers exceed their stack size. */
+const CHUNK_SIZE = 0x8000;
 
 export function base64FromBytes(bytes: Uint8Array): string {
   const parts: string[] = [];
-  for (let at = 0; at < bytes.length; at += CHUNK) parts.push(String.fromCharCode(...bytes.subarray(at, at + CHUNK)));
+  for (let start = 0; start < bytes.length; start += CHUNK_SIZE) parts.push(String.fromCharCode(...bytes.subarray(start, start + CHUNK_SIZE)));
   return btoa(parts.join(""));
 }

@@ -5,16 +5,19 @@ import type { Site, TransformerArchitecture, Weights } from "./model_file";
 import { Projection, type Probe } from "./model";
 import type { HeadPositions } from "./positions";
 
-/** Keys and values, one vector with all groups per position. */
+/** The keys and the values of all positions. The vector of a position contains the vectors of all groups, one after the other. */
 export interface Memory {
   keys: Float32Array[];
   values: Float32Array[];
 }
 
-/** One row: the memory that it attends to, the position of its query, and the number of its hypothesis. */
+/** A query of one hypothesis. */
 export interface QueryRow {
+  /** The memory to which the query attends. */
   memory: Memory;
+  /** The position of the query. */
   position: number;
+  /** The row of the hypothesis in the state. */
   row: number;
 }
 
@@ -41,26 +44,26 @@ export class MultiHead {
     this.#headsPerGroup = architecture.heads / architecture.groups;
   }
 
-  /** The group whose keys and values a head uses. */
+  /** The group of a head. Heads of a group share keys and values. */
   groupOf(head: number): number {
     return Math.floor(head / this.#headsPerGroup);
   }
 
-  /** Keys and values of states (row, width) at these positions. */
+  /** The keys and values of states (row, width) at these positions. */
   memory(states: Float32Array, positions: readonly number[]): Memory {
     const keys = rowsOf(this.key.apply(states), this.key.outputs);
     keys.forEach((row, i) => this.positions.rotate(row, this.keyWidth, positions[i]));
     return { keys, values: rowsOf(this.value.apply(states), this.value.outputs) };
   }
 
-  /** Queries of states (row, width), rotated to their positions. */
+  /** The queries of states (row, width). With rotary positions, they are rotated by their positions. */
   queries(states: Float32Array, positions: readonly number[]): Float32Array[] {
     const rows = rowsOf(this.query.apply(states), this.query.outputs);
     rows.forEach((row, i) => this.positions.rotate(row, this.keyWidth, positions[i]));
     return rows;
   }
 
-  /** The scores of one head of a query with all keys of a memory. */
+  /** The scores of a query with all keys of a memory, in one head. */
   scores(query: Float32Array, head: number, position: number, keys: readonly Float32Array[]): Float32Array {
     const [queryStart, keyStart] = [head * this.keyWidth, this.groupOf(head) * this.keyWidth];
     const scale = 1 / Math.sqrt(this.keyWidth);
@@ -73,7 +76,7 @@ export class MultiHead {
     return scores;
   }
 
-  /** The concatenated contexts of all heads, (row, head × value width), before W_O. */
+  /** The concatenated contexts of all heads before W_O, with the axes (row, head × value width). */
   contexts(states: Float32Array, rows: readonly QueryRow[], site: Site, layer: number, probe: Probe): Float32Array {
     const queries = this.queries(states, rows.map(({ position }) => position));
     const contexts = new Float32Array(rows.length * this.heads * this.valueWidth);
@@ -84,18 +87,19 @@ export class MultiHead {
         const weightRow = { site, layer, head, query: position };
         probe.edit?.(weights, weightRow);
         probe.onWeights?.(weights, weightRow, row);
-        const [to, from] = [(i * this.heads + head) * this.valueWidth, this.groupOf(head) * this.valueWidth];
+        const contextStart = (i * this.heads + head) * this.valueWidth;
+        const valueStart = this.groupOf(head) * this.valueWidth;
         for (let key = 0; key < weights.length; key++) {
           const weight = weights[key];
           const value = memory.values[key];
-          for (let column = 0; column < this.valueWidth; column++) contexts[to + column] += weight * value[from + column];
+          for (let column = 0; column < this.valueWidth; column++) contexts[contextStart + column] += weight * value[valueStart + column];
         }
       }
     });
     return contexts;
   }
 
-  /** Attend from states (row, width); returns (row, width). */
+  /** The output of the attention of states (row, width), with the axes (row, width). */
   attend(states: Float32Array, rows: readonly QueryRow[], site: Site, layer: number, probe: Probe): Float32Array {
     return this.out.apply(this.contexts(states, rows, site, layer, probe));
   }

@@ -1,4 +1,4 @@
-/** Arrays as base64, as in src/jumok/analysis/packing.py: weights in two bytes each, other numbers as float32. */
+/** Packs arrays as base64, as in src/jumok/analysis/packing.py. A weight takes two bytes, other numbers are float32. */
 
 import type { Packed, Step } from "../lib/format";
 import { base64FromBytes } from "./model_file";
@@ -6,18 +6,19 @@ import { base64FromBytes } from "./model_file";
 const FINE_STEPS = 254;
 const DECIMALS = 1e5;
 
-/** Round a number to five decimals; one that is not finite becomes null. */
+/** Round a number to five decimals. Null if the number is not finite. */
 export function rounded(value: number): number | null {
   return Number.isFinite(value) ? Math.round(value * DECIMALS) / DECIMALS : null;
 }
 
-/** Non-negative weights (…, query, key), with four decimals. */
+/** Pack weights with the axes (…, query, key), accurate to four decimals. Weights that are negative or not finite become 0. */
 export function packWeights(weights: ArrayLike<number>, shape: number[]): Packed {
   const clean = Float64Array.from(weights, (weight) => (Number.isFinite(weight) && weight > 0 ? weight : 0));
   const scale = clean.reduce((largest, weight) => Math.max(largest, weight), 1);
   const [queries, keys] = shape.slice(-2);
-  const causal = queries === keys && clean.every((weight, i) => weight === 0 || i % keys <= Math.floor(i / keys) % queries);
-  const stored = causal ? clean.filter((_, i) => i % keys <= Math.floor(i / keys) % queries) : clean;
+  const isVisible = (i: number) => i % keys <= Math.floor(i / keys) % queries; // the key is not after the query
+  const isCausal = queries === keys && clean.every((weight, i) => weight === 0 || isVisible(i));
+  const stored = isCausal ? clean.filter((_, i) => isVisible(i)) : clean;
   const codes = new Uint8Array(stored.length);
   const fine = new Int8Array(stored.length);
   stored.forEach((weight, i) => {
@@ -25,7 +26,8 @@ export function packWeights(weights: ArrayLike<number>, shape: number[]): Packed
     codes[i] = Math.round(level);
     fine[i] = Math.round(FINE_STEPS * (level - codes[i]));
   });
-  return { shape, layout: causal ? "causal" : "full", scale, codes: base64FromBytes(codes), fine: base64FromBytes(new Uint8Array(fine.buffer)) };
+  const fineBytes = new Uint8Array(fine.buffer);
+  return { shape, layout: isCausal ? "causal" : "full", scale, codes: base64FromBytes(codes), fine: base64FromBytes(fineBytes) };
 }
 
 export function packFloats(values: Float32Array, shape: number[]): Pick<Step, "shape" | "float32"> {

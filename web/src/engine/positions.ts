@@ -1,4 +1,4 @@
-/** Positions, as in src/jumok/attention/positions.py: added to embeddings, or used inside the heads. */
+/** Position encodings, as in src/jumok/attention/positions.py. Some are added to embeddings, others are used inside the heads. */
 
 import { dot } from "./arrays";
 import type { TransformerArchitecture, Weights } from "./model_file";
@@ -7,7 +7,7 @@ const BASE = 10000;
 const BUCKETS = 32;
 const MAX_BUCKET_DISTANCE = 128;
 
-/** The vector that is added to the embedding at a position. */
+/** Returns the vector that is added to the embedding at a position. */
 export type AddedPositions = (position: number) => Float32Array;
 
 export function addedPositions({ positions, width }: TransformerArchitecture, weights: Weights, embedding: string): AddedPositions {
@@ -37,9 +37,10 @@ function learned(weights: Weights, name: string): AddedPositions {
 
 /** Positions inside the heads of a self-attention. */
 export interface HeadPositions {
-  /** Rotate the queries or keys of all heads, one after the other, at this position. */
+  /** Rotate queries or keys by their position, in place. `states` has the vectors of all heads, each with `width` elements. */
   rotate(states: Float32Array, width: number, position: number): void;
-  /** What is added to the score of the query (in `queries` from `start` on) with a key; `distance`: the position of the key minus that of the query. Null: nothing. */
+  /** Returns the number that is added to the score of a query with a key. The query begins at the index `start` of `queries`. `distance` is
+   * the position of the key minus the position of the query. Null if nothing is added. */
   bias: ((head: number, queries: Float32Array, start: number, distance: number) => number) | null;
 }
 
@@ -51,7 +52,7 @@ export function headPositions(architecture: TransformerArchitecture, weights: We
   if (positions === "rotary") return { rotate, bias: null };
   if (positions === "alibi") {
     const slopes = alibiSlopes(heads).map(Math.fround);
-    // Keys after the query have the slopes in reverse order, so that an encoder can tell the sides apart.
+    // For keys after the query, the heads have the slopes in reverse order, so that an encoder can distinguish left from right.
     return { ...NO_POSITIONS, bias: (head, _, __, distance) => -slopes[distance > 0 ? heads - 1 - head : head] * Math.abs(distance) };
   }
   if (positions === "relative-bias") {
@@ -61,11 +62,11 @@ export function headPositions(architecture: TransformerArchitecture, weights: We
   if (positions === "relative-keys") {
     const table = weights.get(`${name}.positions.table`);
     const vectors = weights.shape(`${name}.positions.table`)[1];
-    const reach = (vectors - 1) / 2;
+    const maxDistance = (vectors - 1) / 2;
     return {
       ...NO_POSITIONS,
       bias: (head, queries, start, distance) => {
-        const vector = Math.max(-reach, Math.min(reach, distance)) + reach;
+        const vector = Math.max(-maxDistance, Math.min(maxDistance, distance)) + maxDistance;
         return dot(queries, start, table, (head * vectors + vector) * width, width) / Math.sqrt(width);
       },
     };
@@ -73,7 +74,7 @@ export function headPositions(architecture: TransformerArchitecture, weights: We
   return NO_POSITIONS;
 }
 
-/** Columns i and i + width/2 of a head are one point of a plane, which is rotated. */
+/** Rotary positions: elements i and i + width/2 of a head are the coordinates of a point, which is rotated around the origin. */
 function rotate(states: Float32Array, width: number, position: number): void {
   const half = width / 2;
   for (let i = 0; i < half; i++) {
@@ -87,15 +88,16 @@ function rotate(states: Float32Array, width: number, position: number): void {
   }
 }
 
-/** One slope per head; if their number is no power of two, the rest come from the next higher power. */
+/** The slopes of ALiBi, one per head. If the number of heads is not a power of two, the remaining slopes are taken from those of the
+ * next higher power of two. */
 export function alibiSlopes(heads: number): number[] {
-  const below = 2 ** Math.floor(Math.log2(heads));
-  const slopes = Array.from({ length: below }, (_, head) => 2 ** ((-8 * (head + 1)) / below));
-  const between = Array.from({ length: heads - below }, (_, i) => 2 ** ((-8 * (2 * i + 1)) / (2 * below)));
-  return [...slopes, ...between];
+  const power = 2 ** Math.floor(Math.log2(heads));
+  const slopes = Array.from({ length: power }, (_, head) => 2 ** ((-8 * (head + 1)) / power));
+  const remaining = Array.from({ length: heads - power }, (_, i) => 2 ** ((-8 * (2 * i + 1)) / (2 * power)));
+  return [...slopes, ...remaining];
 }
 
-/** T5's bucket of a distance: one per small distance, then ever wider ones. */
+/** The bucket of a distance, as in T5. Each small distance has its own bucket. Buckets of larger distances grow logarithmically. */
 export function relativeBucket(distance: number, buckets: number, maxDistance: number, bidirectional: boolean): number {
   const first = bidirectional && distance > 0 ? buckets / 2 : 0;
   const count = bidirectional ? buckets / 2 : buckets;

@@ -1,10 +1,10 @@
-/** Recurrent encoder and decoder, as in src/jumok/models/recurrent.py. */
+/** The recurrent encoder and decoder, as in src/jumok/models/recurrent.py. */
 
 import { add, concatenate, dot, linear, rowsOf, sigmoid, softmax, tanh, transpose } from "./arrays";
 import type { RecurrentArchitecture, Weights } from "./model_file";
 import { END, OutputLayer, Projection, type Model, type Probe, type Sites, type State } from "./model";
 
-/** The state of one direction of a layer, (row, width). An LSTM also has a cell state. */
+/** The state of one direction of a layer, with the axes (row, width). An LSTM also has a cell state. */
 interface CellState {
   hidden: Float32Array;
   cell: Float32Array | null;
@@ -30,42 +30,43 @@ class Cell {
     this.width = weights.shape(`${layer}.weight_hh_l0${suffix}`)[1];
   }
 
-  zero(): CellState {
-    return this.starting(new Float32Array(this.width));
+  zeroState(): CellState {
+    return this.initialState(new Float32Array(this.width));
   }
 
-  starting(hidden: Float32Array): CellState {
+  /** The state before the first step, with this hidden state. */
+  initialState(hidden: Float32Array): CellState {
     return { hidden, cell: this.#kind === "lstm" ? new Float32Array(hidden.length) : null };
   }
 
-  /** One step of all rows: inputs (row, input width). */
+  /** Compute the next state of all rows from the inputs (row, input width). */
   step(inputs: Float32Array, { hidden, cell }: CellState): CellState {
     const { width } = this;
     const fromInput = linear(inputs, this.#inputs, this.#inputBias, this.#inputWidth);
     const fromState = linear(hidden, this.#recurrent, this.#recurrentBias, width);
-    const gates = fromInput.length / (hidden.length / width);
-    const next = new Float32Array(hidden.length);
+    const gatesWidth = fromInput.length / (hidden.length / width);
+    const nextHidden = new Float32Array(hidden.length);
     const nextCell = cell && new Float32Array(hidden.length);
     for (let i = 0; i < hidden.length; i++) {
-      const at = Math.floor(i / width) * gates + (i % width);
-      const gate = (index: number) => fromInput[at + index * width] + fromState[at + index * width];
+      const firstGate = Math.floor(i / width) * gatesWidth + (i % width);
+      const gate = (index: number) => fromInput[firstGate + index * width] + fromState[firstGate + index * width];
       if (this.#kind === "gru") {
         const [reset, update] = [sigmoid(gate(0)), sigmoid(gate(1))];
-        const proposed = Math.tanh(fromInput[at + 2 * width] + reset * fromState[at + 2 * width]);
-        next[i] = (1 - update) * proposed + update * hidden[i];
+        const candidate = Math.tanh(fromInput[firstGate + 2 * width] + reset * fromState[firstGate + 2 * width]);
+        nextHidden[i] = (1 - update) * candidate + update * hidden[i];
       } else if (cell && nextCell) {
         nextCell[i] = sigmoid(gate(1)) * cell[i] + sigmoid(gate(0)) * Math.tanh(gate(2));
-        next[i] = sigmoid(gate(3)) * Math.tanh(nextCell[i]);
-      } else next[i] = Math.tanh(gate(0));
+        nextHidden[i] = sigmoid(gate(3)) * Math.tanh(nextCell[i]);
+      } else nextHidden[i] = Math.tanh(gate(0));
     }
-    return { hidden: next, cell: nextCell };
+    return { hidden: nextHidden, cell: nextCell };
   }
 }
 
-/** The score of one head without projections: how a query is compared with the encoder's states. */
+/** The score function of the attention: computes how well a state of the decoder (the query) fits each state of the encoder. */
 export class ScoreFunction {
   readonly kind: RecurrentArchitecture["attention"];
-  /** v of the additive score, scaled if it is normed. */
+  /** The vector v of the additive score. If the score has a gain, v is already normalised and scaled. */
   readonly energy: Float32Array | null = null;
   #query: Float32Array | null = null;
   #key: Float32Array | null = null;
@@ -88,14 +89,14 @@ export class ScoreFunction {
     this.energy = energy.map((value) => value * factor);
   }
 
-  /** The part of the score that depends on the keys alone, one vector per key. */
-  prepare(states: Float32Array): Float32Array[] {
+  /** Compute the part of the score that depends only on the keys: one vector per key. */
+  prepareKeys(states: Float32Array): Float32Array[] {
     if (!this.#key) return rowsOf(states, this.#keyWidth);
     const projected = linear(states, this.#key, this.energy ? this.#bias : null, this.#keyWidth);
     return rowsOf(projected, projected.length / (states.length / this.#keyWidth));
   }
 
-  /** W_q s of the additive score; other scores compare the query itself. */
+  /** For the additive score, W_q s. For other scores, the query itself. */
   prepareQuery(query: Float32Array): Float32Array {
     return this.#query ? linear(query, this.#query, null, this.#queryWidth) : query;
   }
@@ -115,14 +116,14 @@ export class ScoreFunction {
 
 export interface RecurrentState extends State {
   layers: CellState[];
-  /** h̃ of the last step, (row, embedding); null without input feeding. */
+  /** The vectors h̃ of the last step, with the axes (row, embedding). Null without input feeding. */
   feed: Float32Array | null;
-  /** Prepared keys; empty without attention. */
+  /** The keys after `prepareKeys`; empty without attention. */
   keys: Float32Array[];
-  /** The contexts of the last step, (row, encoder width). */
+  /** The contexts of the last step, with the axes (row, encoder width). */
   contexts: Float32Array;
-  /** The vectors of the last step that predict the next token, (row, embedding). */
-  written: Float32Array;
+  /** The output vectors of the last step, which predict the next token, with the axes (row, embedding). */
+  outputs: Float32Array;
 }
 
 export class Recurrent implements Model<RecurrentState> {
@@ -133,9 +134,9 @@ export class Recurrent implements Model<RecurrentState> {
   #weights: Weights;
   #encoder: Cell[][];
   #decoder: Cell[];
-  /** From the encoder's last state to the first state of each layer of the decoder. */
-  #first: Projection[];
-  /** W_r or W_c, which combines state and context. Not the read-out of word alignments. */
+  /** The projections from the last state of the encoder to the initial state of each decoder layer. */
+  #initialProjections: Projection[];
+  /** W_r or W_c, which combines state and context. (Its tensor `decoder.read_out` has nothing to do with the read-out of word alignments.) */
   #combine: Projection;
 
   constructor(architecture: RecurrentArchitecture, weights: Weights) {
@@ -146,14 +147,15 @@ export class Recurrent implements Model<RecurrentState> {
     this.score = attention === "none" ? null : new ScoreFunction(architecture, weights);
     this.#weights = weights;
     const suffixes = architecture.bidirectional ? ["", "_reverse"] : [""];
-    this.#encoder = Array.from({ length: architecture.encoder_layers }, (_, layer) => suffixes.map((suffix) => new Cell(cell, weights, `encoder.layers.${layer}`, suffix)));
+    const encoderLayer = (layer: number) => suffixes.map((suffix) => new Cell(cell, weights, `encoder.layers.${layer}`, suffix));
+    this.#encoder = Array.from({ length: architecture.encoder_layers }, (_, layer) => encoderLayer(layer));
     this.#decoder = Array.from({ length: architecture.decoder_layers }, (_, layer) => new Cell(cell, weights, `decoder.layers.${layer}`));
-    this.#first = this.#decoder.map((_, layer) => new Projection(weights, `decoder.first.${layer}`));
+    this.#initialProjections = this.#decoder.map((_, layer) => new Projection(weights, `decoder.first.${layer}`));
     const attendsAfter = attention !== "none" && architecture.order === "after";
     this.#combine = new Projection(weights, attendsAfter ? "decoder.combine" : "decoder.read_out");
   }
 
-  /** √width · E[token]. */
+  /** The scaled embedding √width · E[token]. */
   embed(side: "source" | "target", id: number): Float32Array {
     const width = this.architecture.embedding;
     const scale = Math.fround(Math.sqrt(width));
@@ -166,7 +168,7 @@ export class Recurrent implements Model<RecurrentState> {
     for (const directions of this.#encoder) {
       const runs = directions.map((cell, backward) => {
         const result: Float32Array[] = [];
-        let state = cell.zero();
+        let state = cell.zeroState();
         for (const position of backward ? [...states.keys()].reverse() : states.keys()) {
           state = cell.step(states[position], state);
           result[position] = state.hidden;
@@ -181,31 +183,34 @@ export class Recurrent implements Model<RecurrentState> {
       rows: 1,
       position: 0,
       encoded,
-      layers: this.#decoder.map((cell, layer) => cell.starting(tanh(this.#first[layer].apply(last)))),
+      layers: this.#decoder.map((cell, layer) => cell.initialState(tanh(this.#initialProjections[layer].apply(last)))),
       feed: this.architecture.input_feeding ? new Float32Array(this.architecture.embedding) : null,
-      keys: this.score ? this.score.prepare(encoded) : [],
+      keys: this.score ? this.score.prepareKeys(encoded) : [],
       contexts: new Float32Array(0),
-      written: new Float32Array(0),
+      outputs: new Float32Array(0),
     };
   }
 
   step(state: RecurrentState, tokens: readonly number[], probe: Probe): Float32Array {
     const embedded = tokens.map((id) => this.embed("target", id));
-    if (!this.score) state.written = tanh(this.#combine.apply(this.#run(state, embedded)));
+    const { width } = this.architecture;
+    if (!this.score) state.outputs = tanh(this.#combine.apply(this.#run(state, embedded)));
     else if (this.architecture.order === "before") {
       const contexts = this.#attend(state, probe);
-      const tops = rowsOf(this.#run(state, embedded.map((token, row) => concatenate([token, contexts[row]]))), this.architecture.width);
-      state.written = tanh(this.#combine.apply(concatenate(embedded.flatMap((token, row) => [tops[row], contexts[row], token]))));
+      const inputs = embedded.map((token, row) => concatenate([token, contexts[row]]));
+      const topStates = rowsOf(this.#run(state, inputs), width);
+      state.outputs = tanh(this.#combine.apply(concatenate(embedded.flatMap((token, row) => [topStates[row], contexts[row], token]))));
     } else {
       const { feed } = state;
-      const fed = feed ? rowsOf(feed, this.architecture.embedding) : null;
-      const tops = rowsOf(this.#run(state, fed ? embedded.map((token, row) => concatenate([token, fed[row]])) : embedded), this.architecture.width);
+      const feedRows = feed ? rowsOf(feed, this.architecture.embedding) : null;
+      const inputs = feedRows ? embedded.map((token, row) => concatenate([token, feedRows[row]])) : embedded;
+      const topStates = rowsOf(this.#run(state, inputs), width);
       const contexts = this.#attend(state, probe);
-      state.written = tanh(this.#combine.apply(concatenate(contexts.flatMap((context, row) => [context, tops[row]]))));
-      if (feed) state.feed = state.written;
+      state.outputs = tanh(this.#combine.apply(concatenate(contexts.flatMap((context, row) => [context, topStates[row]]))));
+      if (feed) state.feed = state.outputs;
     }
     state.position++;
-    return state.written;
+    return state.outputs;
   }
 
   select(state: RecurrentState, order: readonly number[]): RecurrentState {
@@ -217,12 +222,12 @@ export class Recurrent implements Model<RecurrentState> {
     return { ...state, rows: order.length, layers, feed: state.feed && gather(state.feed) };
   }
 
-  /** The state of the top layer, (row, width). */
+  /** The states of the top layer, which are the queries of the attention, with the axes (row, width). */
   query(state: RecurrentState): Float32Array {
     return state.layers[state.layers.length - 1].hidden;
   }
 
-  /** Run the layers over one step; returns the states of the top layer. */
+  /** Run all layers of the decoder for one step. Returns the states of the top layer. */
   #run(state: RecurrentState, inputs: Float32Array[]): Float32Array {
     let states = concatenate(inputs);
     state.layers = state.layers.map((before, layer) => {
@@ -233,16 +238,17 @@ export class Recurrent implements Model<RecurrentState> {
     return states;
   }
 
-  /** Attend with the state of the top layer; returns one context per row. */
+  /** Attend with the states of the top layer as queries. Returns one context per row. */
   #attend(state: RecurrentState, probe: Probe): Float32Array[] {
-    const values = rowsOf(state.encoded, this.architecture.encoder_width);
+    const { encoder_width: valueWidth } = this.architecture;
+    const values = rowsOf(state.encoded, valueWidth);
     const contexts = rowsOf(this.query(state), this.architecture.width).map((query, row) => {
       const weights = this.score!.scores(query, state.keys);
       softmax(weights);
       const weightRow = { site: "cross" as const, layer: 0, head: 0, query: state.position };
       probe.edit?.(weights, weightRow);
       probe.onWeights?.(weights, weightRow, row);
-      return values.reduce((sum, value, key) => add(sum, value.map((number) => number * weights[key])), new Float32Array(this.architecture.encoder_width));
+      return values.reduce((sum, value, key) => add(sum, value.map((number) => number * weights[key])), new Float32Array(valueWidth));
     });
     state.contexts = concatenate(contexts);
     return contexts;

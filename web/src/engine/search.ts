@@ -1,28 +1,30 @@
-/** Beam search for one sentence, by the rules of src/jumok/inference/search/beam.py. A beam of 1 is greedy search. */
+/** Beam search for one sentence, as in src/jumok/inference/search/beam.py. A beam of 1 is greedy search. */
 
 import { logSoftmax } from "./arrays";
 import type { SearchSettings } from "./model_file";
 import { BEGIN, END, PAD, type Edit, type Model, type Probe, type State } from "./model";
 
-/** If more probability than this is masked, the rest gets a new softmax: 1 − lost has too few digits. */
+/** If at most this probability is masked, the other probabilities are divided by 1 − lost. If more is masked, 1 − lost would be too
+ * inaccurate, so the softmax is computed again. */
 const MAX_LOST = 0.5;
-/** The smallest normal number of single precision: a coverage of 0 has no logarithm. */
+/** The smallest normal number of single precision. Smaller coverages are replaced by it, because 0 has no logarithm. */
 const MIN_COVERAGE = 2 ** -126;
 
-/** One continuation that a step considered; dead if its score is −∞. Most fields are columns of `search` in docs/explanation-format.md. */
+/** A continuation of a hypothesis that a step considers. If its score is −∞, it is not allowed, and is called dead. docs/explanation-format.md
+ * describes most fields as columns of `search`. */
 export interface Candidate {
-  /** The index of the candidate of the previous step that this one continues; −1 at the first step. */
+  /** The index of the candidate of the previous step that this candidate continues; −1 at the first step. */
   parent: number;
   /** The index of the continued hypothesis among the rows of the model's state. */
   slot: number;
   token: number;
-  /** The sum of log-probabilities after masking, by which candidates are compared; the tokens of a prefix add 0. */
+  /** The sum of log-probabilities after masking. Candidates are compared by this number. The tokens of a prefix add 0. */
   score: number;
-  /** The model's own sum of log-probabilities, with those of the prefix. */
+  /** The sum of the model's log-probabilities without masking. It includes the tokens of a prefix. */
   logProb: number;
   kept: boolean;
   finished: boolean;
-  /** The number by which finished hypotheses are ranked: the score, divided by the length penalty. */
+  /** The number by which finished hypotheses are ranked: the score, divided by the length penalty, plus the coverage penalty. */
   ranking: number;
 }
 
@@ -34,8 +36,9 @@ export interface Hypothesis {
   ended: boolean;
 }
 
-/** What a step of the search did: its candidates that are alive. */
+/** A step of the search, for the callback `onStep`. */
 export interface SearchStep {
+  /** The candidates whose score is not −∞. */
   candidates: Candidate[];
 }
 
@@ -44,8 +47,9 @@ interface Slot {
   history: number[];
   score: number;
   logProb: number;
-  /** The index of the candidate that this hypothesis continues, among those of the last step that are alive. */
+  /** The index of this hypothesis among the `candidates` of the last `SearchStep`; −1 before the first step. */
   origin: number;
+  /** For each source token: the attention that it has received so far. Null if there is no coverage penalty. */
   coverage: Float64Array | null;
 }
 
@@ -65,7 +69,7 @@ function maxFinished({ beam, patience_factor: patience }: SearchSettings): numbe
   return beam > 1 ? Math.max(1, Math.floor(beam * patience + 0.5)) : 1;
 }
 
-/** Yields after every step; returns the finished hypotheses, best first. */
+/** Yields after every step. Returns the finished hypotheses, the best first. */
 export function* beamSearch(model: Model, settings: SearchSettings, request: SearchRequest): Generator<undefined, Hypothesis[]> {
   checkPrefix(request.prefix);
   const maxSteps = maxLength(settings, request.source.length, request.prefix.length);
@@ -74,8 +78,9 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
   const probe = coverageProbe(model, request, needsCoverage ? attended : null);
   let state: State = model.begin(request.source, { edit: request.edit });
   const finished: Hypothesis[] = [];
-  let slots: Slot[] = [{ history: [], score: 0, logProb: 0, origin: -1, coverage: needsCoverage ? new Float64Array(request.source.length + 1) : null }];
-  let bestEnded = false;
+  const firstCoverage = needsCoverage ? new Float64Array(request.source.length + 1) : null;
+  let slots: Slot[] = [{ history: [], score: 0, logProb: 0, origin: -1, coverage: firstCoverage }];
+  let hasBestFinished = false;
   for (let step = 0; slots.length; step++) {
     attended.length = 0;
     const rows = model.output.logProbs(model.step(state, slots.map(({ history }) => history.at(-1) ?? BEGIN), probe));
@@ -89,12 +94,12 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
       candidate.finished = i < settings.beam && isAlive(candidate) && (candidate.token === END || atMaxLength);
     });
     finished.push(...finish(candidates.filter(({ finished }) => finished), slots));
-    bestEnded ||= candidates[0]?.finished ?? false;
+    hasBestFinished ||= candidates[0]?.finished ?? false;
     const survivors = candidates.filter((candidate) => !hasEnded(candidate)).slice(0, settings.beam).filter(isAlive);
-    const done = atMaxLength || hasEnough(finished.length, bestEnded, settings) || !survivors.length;
+    const isDone = atMaxLength || hasEnough(finished.length, hasBestFinished, settings) || !survivors.length;
     const alive = candidates.filter(isAlive);
-    slots = done ? [] : survivors.map((candidate) => continued(candidate, slots, alive.indexOf(candidate)));
-    if (!done) for (const candidate of survivors) candidate.kept = true;
+    slots = isDone ? [] : survivors.map((candidate) => continueSlot(candidate, slots, alive.indexOf(candidate)));
+    if (!isDone) for (const candidate of survivors) candidate.kept = true;
     request.onStep?.({ candidates: alive });
     if (slots.length) state = model.select(state, survivors.map(({ slot }) => slot));
     yield;
@@ -106,7 +111,8 @@ function checkPrefix(prefix: readonly number[]): void {
   if (prefix.some((id) => [PAD, BEGIN, END].includes(id))) throw new Error(`A prefix must have no special tokens. Received: ${prefix.join(", ")}.`);
 }
 
-/** Collects, per row, the attention of the last layer to the source, averaged over its heads. */
+/** A probe that collects the cross-attention of the last layer in `attended`: for each row, the average over the heads. If `attended` is
+ * null, nothing is collected. */
 function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attended: Float64Array[] | null): Probe {
   const cross = model.sites.cross;
   if (attended && !cross) throw new Error("The coverage penalty needs attention to the source, and this model has none.");
@@ -122,11 +128,11 @@ function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attende
   };
 }
 
-/** The 2·beam best continuations, best first, the dead ones included. */
+/** The 2 · beam best continuations, the best first. They may include dead candidates. */
 function findCandidates(rows: readonly Float32Array[], slots: readonly Slot[], settings: SearchSettings, prefix: readonly number[]): Candidate[] {
   const step = slots[0].history.length;
   const count = 2 * settings.beam;
-  const make = (slot: number, token: number, score: number, logProb: number): Candidate => ({
+  const makeCandidate = (slot: number, token: number, score: number, logProb: number): Candidate => ({
     parent: slots[slot].origin,
     slot,
     token,
@@ -136,10 +142,10 @@ function findCandidates(rows: readonly Float32Array[], slots: readonly Slot[], s
     finished: false,
     ranking: 0,
   });
-  if (step < prefix.length) return [make(0, prefix[step], 0, rows[0][prefix[step]])];
+  if (step < prefix.length) return [makeCandidate(0, prefix[step], 0, rows[0][prefix[step]])];
   const candidates = rows.flatMap((values, slot) => {
     const masked = maskDisallowed(values, slots[slot].history, settings);
-    return largest(masked, count).map((token) => make(slot, token, slots[slot].score + masked[token], values[token]));
+    return largest(masked, count).map((token) => makeCandidate(slot, token, slots[slot].score + masked[token], values[token]));
   });
   candidates.sort((a, b) => b.score - a.score);
   candidates.splice(count);
@@ -148,24 +154,26 @@ function findCandidates(rows: readonly Float32Array[], slots: readonly Slot[], s
   return candidates;
 }
 
-/** The indices of the largest values, largest first; of equals, the first. */
+/** The indices of the largest values, the largest first. If values are equal, the smaller index comes first. */
 export function largest(values: Float32Array, count: number): number[] {
   const best: number[] = [];
   for (let i = 0; i < values.length; i++) {
     if (best.length === count && !(values[i] > values[best[count - 1]])) continue;
-    let at = best.length;
-    while (at > 0 && values[i] > values[best[at - 1]]) at--;
-    best.splice(at, 0, i);
+    let rank = best.length;
+    while (rank > 0 && values[i] > values[best[rank - 1]]) rank--;
+    best.splice(rank, 0, i);
     if (best.length > count) best.pop();
   }
   return best;
 }
 
-/** What search may choose from: −∞ for what is disallowed, renormalised. `<pad>` and `<s>` become −∞ in `values` too. */
+/** The log-probabilities in which disallowed tokens are −∞ and the other tokens are renormalised. As a side effect, `<pad>` and `<s>`
+ * become −∞ in `values`. */
 function maskDisallowed(values: Float32Array, history: readonly number[], settings: SearchSettings): Float32Array {
+  /** The probability of all masked tokens. */
   let lost = Math.exp(values[PAD]) + Math.exp(values[BEGIN]);
   values[PAD] = values[BEGIN] = -Infinity;
-  const disallowed = new Set(repeating(history, settings.no_repeat_ngram_size));
+  const disallowed = new Set(repeatingTokens(history, settings.no_repeat_ngram_size));
   if (history.length < settings.min_length) disallowed.add(END);
   if (!disallowed.size) return values;
   for (const token of disallowed) lost += Math.exp(values[token]);
@@ -182,7 +190,7 @@ function maskDisallowed(values: Float32Array, history: readonly number[], settin
 }
 
 /** The tokens that would repeat an n-gram of this size. */
-function* repeating(history: readonly number[], size: number): Generator<number> {
+function* repeatingTokens(history: readonly number[], size: number): Generator<number> {
   if (!size || history.length < size) return;
   const current = history.slice(history.length - size + 1);
   for (let start = 0; start + size <= history.length; start++)
@@ -192,10 +200,12 @@ function* repeating(history: readonly number[], size: number): Generator<number>
 function rankingOf(sum: number, steps: number, coverage: Float64Array | null, settings: SearchSettings): number {
   const ranking = Math.fround(sum / steps ** settings.length_penalty);
   if (!coverage) return ranking;
-  return ranking + settings.coverage_penalty * coverage.reduce((total, covered) => total + Math.log(Math.min(1, Math.max(MIN_COVERAGE, covered))), 0);
+  const logCoverage = (covered: number) => Math.log(Math.min(1, Math.max(MIN_COVERAGE, covered)));
+  return ranking + settings.coverage_penalty * coverage.reduce((total, covered) => total + logCoverage(covered), 0);
 }
 
-/** The finished hypotheses of this step: those that ended, then those at the maximum length, which keep their last token. */
+/** The hypotheses of the finished candidates. Hypotheses that ended with `</s>` come first. The others have reached the maximum length,
+ * and their last token is part of the translation. */
 function finish(candidates: readonly Candidate[], slots: readonly Slot[]): Hypothesis[] {
   const hypotheses = candidates.map(({ slot, token, ranking, logProb }) => {
     const ended = token === END;
@@ -204,12 +214,14 @@ function finish(candidates: readonly Candidate[], slots: readonly Slot[]): Hypot
   return [...hypotheses.filter(({ ended }) => ended), ...hypotheses.filter(({ ended }) => !ended)];
 }
 
-function hasEnough(count: number, bestEnded: boolean, settings: SearchSettings): boolean {
-  if (settings.length_penalty === 0 && settings.coverage_penalty === 0) return bestEnded && count >= 1;
+/** Whether the search has enough finished hypotheses. Without penalties, no hypothesis can become better than the best candidate of a
+ * step, so the search ends when this candidate has finished. */
+function hasEnough(count: number, hasBestFinished: boolean, settings: SearchSettings): boolean {
+  if (settings.length_penalty === 0 && settings.coverage_penalty === 0) return hasBestFinished && count >= 1;
   return count >= maxFinished(settings);
 }
 
-function continued({ slot, token, score, logProb }: Candidate, slots: readonly Slot[], origin: number): Slot {
+function continueSlot({ slot, token, score, logProb }: Candidate, slots: readonly Slot[], origin: number): Slot {
   const { history, coverage } = slots[slot];
   return { history: [...history, token], score, logProb, origin, coverage: coverage && coverage.slice() };
 }

@@ -1,29 +1,30 @@
-/** Sentences of a text, as in src/jumok/text/sentences.py: each is translated by itself. */
+/** Divides a text into sentences, which are translated separately, as in src/jumok/text/sentences.py. */
 
 import { SPACE, SPACES, strip } from "./normalisation";
 import type { Span } from "./words";
 
-/** "split": by sentences; "keep": lines stay whole. */
+/** Whether lines are split into sentences ("split") or stay whole ("keep"). */
 export type Sentences = "split" | "keep";
 
 const LINE = /[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+/g;
 // A lower-case letter or an entity (&quot;) after a full stop continues the sentence.
 const SENTENCE_END = new RegExp(`(?<![.?!…])[.?!…]+["'”’»)\\]]*[${SPACES}]+(?=[^a-zà-ÿ&${SPACES}])|[。！？｡]+[”’」』）]*[${SPACES}]*`, "g");
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
-// "Dr. Kim", "J. Kim", "e.g. Kim": the full stop ends no sentence.
+// In "Dr. Kim", "J. Kim" and "e.g. Kim", the full stop does not end a sentence.
 const ABBREVIATION =
   /^(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)$/i;
 const INITIAL = /^(?:[A-HJ-ZÀ-Þ]|(?:[A-Z]\.)+[A-Z])$/;
 const MAX_ABBREVIATION = 12;
-/** Languages that write no space between sentences; Thai and others, which have none between words, do. */
+/** Languages without spaces between sentences. (Thai, for example, has no spaces between words, but has spaces between sentences.) */
 const WITHOUT_SPACE_BETWEEN_SENTENCES = ["zh", "zho", "cmn", "ja", "jpn", "yue", "wuu", "lzh"];
 
-/** Start and end of each sentence or line of a text. Python also splits sentences of more than 1,000 characters; a text of a page has at most 1,000. */
+/** The spans of the sentences or lines of a text. Unlike the Python function, this function does not split sentences of more than 1,000
+ * characters, because a text of the page has at most 1,000 characters. */
 export function textSpans(text: string, sentences: Sentences): Span[] {
   const lines = Array.from(text.matchAll(LINE), ({ 0: line, index }): Span => [index, index + line.length]);
   const spans = sentences === "keep" ? lines : lines.flatMap(([start, end]) => sentencesOfLine(text, start, end));
-  const isPart = ([start, end]: Span) => (sentences === "keep" ? start < end : LETTER_OR_DIGIT.test(text.slice(start, end)));
-  return spans.map((span) => trim(text, span)).filter(isPart);
+  const isTranslatable = ([start, end]: Span) => (sentences === "keep" ? start < end : LETTER_OR_DIGIT.test(text.slice(start, end)));
+  return spans.map((span) => trim(text, span)).filter(isTranslatable);
 }
 
 function sentencesOfLine(text: string, start: number, end: number): Span[] {
@@ -38,7 +39,7 @@ function sentencesOfLine(text: string, start: number, end: number): Span[] {
   return [...spans, [sentenceStart, end]];
 }
 
-/** Whether the full stop at `stop` belongs to an abbreviation, an initial or the number of an item. */
+/** Whether the full stop at the index `stop` belongs to an abbreviation, an initial or the number of a list item. */
 function isAbbreviation(text: string, sentenceStart: number, stop: number): boolean {
   const before = strip(text.slice(Math.max(sentenceStart, stop - MAX_ABBREVIATION), stop));
   if (!before) return true; // the full stop is the first character: there is no sentence to end
@@ -53,14 +54,15 @@ function trim(text: string, [start, end]: Span): Span {
   return [start, end];
 }
 
-/** The text with its parts replaced by their translations. */
+/** Replace the parts of a text by their translations. */
 export function replaceParts(text: string, spans: readonly Span[], translated: readonly string[], language: string): string {
   const separator = WITHOUT_SPACE_BETWEEN_SENTENCES.includes(language.toLowerCase().split(/[-_]/)[0]) ? "" : " ";
   let [result, previous] = ["", 0];
   spans.forEach(([start, end], i) => {
     const between = text.slice(previous, start);
-    const onlySpaces = previous > 0 && /^[ \u00a0\u3000]*$/.test(between);
-    result += (onlySpaces ? (translated[i] ? separator : "") : between) + translated[i];
+    const isOnlySpaces = previous > 0 && /^[ \u00a0\u3000]*$/.test(between);
+    const separatorBefore = translated[i] ? separator : "";
+    result += (isOnlySpaces ? separatorBefore : between) + translated[i];
     previous = end;
   });
   return strip(result + text.slice(previous));

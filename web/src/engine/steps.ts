@@ -1,4 +1,4 @@
-/** The computation of one attention weight, step by step, as in src/jumok/analysis/trace.py. */
+/** Traces the computation of one attention weight step by step, as in src/jumok/analysis/trace.py. */
 
 import type { Cell, CellSteps, Step } from "../lib/format";
 import { add, concatenate, dot, logSoftmax, rowsOf, softmax, tanh } from "./arrays";
@@ -19,8 +19,9 @@ export function traceCell(model: Model, source: Ids, target: Ids, cell: Cell, ed
   const site = model.sites[cell.site];
   const queries = (cell.site === "encoder" ? source : target).length + 1;
   const keys = (cell.site === "decoder" ? target : source).length + 1;
-  const inside = site && [cell.layer, cell.head, cell.query, cell.key].every((index, i) => Number.isInteger(index) && index >= 0 && index < [site.layers, site.heads, queries, keys][i]);
-  if (!inside) throw new Error(`The attention "${cell.site}" of this sentence has no layer ${cell.layer}, head ${cell.head}, query ${cell.query} and key ${cell.key}.`);
+  const isIndex = (index: number, count: number) => Number.isInteger(index) && index >= 0 && index < count;
+  const exists = site && isIndex(cell.layer, site.layers) && isIndex(cell.head, site.heads) && isIndex(cell.query, queries) && isIndex(cell.key, keys);
+  if (!exists) throw new Error(`The attention "${cell.site}" of this sentence has no layer ${cell.layer}, head ${cell.head}, query ${cell.query} and key ${cell.key}.`);
   if (model instanceof Transformer) return { ...cell, steps: [...transformerSteps(model, source, target, cell, edit)] };
   if (model instanceof Recurrent) return { ...cell, steps: [...recurrentSteps(model, source, target, cell, edit)] };
   throw new Error("There are no steps of attention to show.");
@@ -41,13 +42,15 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
   yield* embeddingSteps("key", embeddings[keySide], ids[keySide][cell.key], cell.key);
   const [states, normed]: [Float32Array[], Float32Array[]] = [[], []];
   let feedForward: Float32Array[] = [];
+  const cellSide = cell.site === "encoder" ? "encoder" : "decoder";
   const probe: Probe = {
     edit,
     onInput: (site, layer, position, state, input) => {
       if (site === cell.site && layer === cell.layer) [states[position], normed[position]] = [state, input];
     },
     onFeedForward: (side, layer, position, hidden, networkOutput, layerOutput) => {
-      if (side === (cell.site === "encoder" ? "encoder" : "decoder") && layer === cell.layer && position === cell.query) feedForward = [hidden, networkOutput, layerOutput];
+      const isOfCell = side === cellSide && layer === cell.layer && position === cell.query;
+      if (isOfCell) feedForward = [hidden, networkOutput, layerOutput];
     },
   };
   const state = model.begin(source, probe);
@@ -69,7 +72,7 @@ function* transformerSteps(model: Transformer, source: Ids, target: Ids, cell: C
   if (cell.site !== "encoder") yield* outputSteps(model, vectors[cell.query], target, cell.query);
 }
 
-/** From the last state to the log-probability of the token that the query's step produces. */
+/** The steps from the last state to the log-probability of the token that the step of the query produces. */
 function* outputSteps(model: Model, state: Float32Array, target: Ids, query: number): Generator<Step> {
   const logits = model.output.logits(state);
   const logit = logits[[...target, END][query]];
@@ -82,10 +85,11 @@ function* outputSteps(model: Model, state: Float32Array, target: Ids, query: num
   yield number("log-probability", "logit − log Σ exp(logits)", logProb);
 }
 
-/** From query, key and value to the layer's output. */
+/** The steps from query, key and value to the output of the attention. */
 function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[], queryStates: Float32Array[], keyStates: Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
   const { head, query, key } = cell;
-  const [queryStart, keyStart, valueStart] = [head * attention.keyWidth, attention.groupOf(head) * attention.keyWidth, attention.groupOf(head) * attention.valueWidth];
+  const group = attention.groupOf(head);
+  const [queryStart, keyStart, valueStart] = [head * attention.keyWidth, group * attention.keyWidth, group * attention.valueWidth];
   const memory = attention.memory(concatenate(keyStates), [...keyStates.keys()]);
   const queries = attention.queries(concatenate(queryStates), [...queryStates.keys()]);
   const value = memory.values[key].slice(valueStart, valueStart + attention.valueWidth);
@@ -109,8 +113,8 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
   }
   const visible = cell.site === "decoder" ? query + 1 : memory.keys.length;
   yield* weightSteps(scores, visible, memory.values.map((row) => row.subarray(valueStart, valueStart + attention.valueWidth)), cell, edit);
-  const seen = { keys: memory.keys.slice(0, visible), values: memory.values.slice(0, visible) };
-  const heads = attention.contexts(queryStates[query], [{ memory: seen, position: query, row: 0 }], cell.site, cell.layer, { edit });
+  const visibleMemory = { keys: memory.keys.slice(0, visible), values: memory.values.slice(0, visible) };
+  const heads = attention.contexts(queryStates[query], [{ memory: visibleMemory, position: query, row: 0 }], cell.site, cell.layer, { edit });
   const output = attention.out.apply(heads);
   yield vector("heads", "the contexts of all heads, concatenated", heads);
   yield vector("output", "heads · W_O", output);
@@ -119,22 +123,22 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
   if (!around.isPre) yield vector("normed", "norm(x + output)", around.norm(added));
 }
 
-/** From scores to the context of one head; keys from `visible` on are masked. */
+/** The steps from the scores to the context of one head. Only the first `visible` keys are not masked. */
 function* weightSteps(scores: Float32Array, visible: number, values: readonly Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
-  const weights = scores.slice(0, visible);
-  softmax(weights);
-  const all = new Float32Array(scores.length);
-  all.set(weights);
-  yield overKeys("weights", "α", all.slice());
+  const visibleWeights = scores.slice(0, visible);
+  softmax(visibleWeights);
+  const weights = new Float32Array(scores.length);
+  weights.set(visibleWeights);
+  yield overKeys("weights", "α", weights.slice());
   if (edit) {
-    edit(weights, cell as { site: Site; layer: number; head: number; query: number });
-    const isEdited = weights.some((weight, i) => weight !== all[i]); // the changes may be of other heads or queries
-    all.set(weights);
-    if (isEdited) yield overKeys("edited weights", "α after the edit", all.slice());
+    edit(visibleWeights, cell as { site: Site; layer: number; head: number; query: number });
+    const isEdited = visibleWeights.some((weight, i) => weight !== weights[i]); // the edit may concern only other heads or queries
+    weights.set(visibleWeights);
+    if (isEdited) yield overKeys("edited weights", "α after the edit", weights.slice());
   }
-  yield number("weight", "αᵢ", all[cell.key]);
-  yield vector("weighted value", "αᵢ vᵢ", values[cell.key].map((value) => all[cell.key] * value));
-  const context = values.reduce((sum, value, i) => add(sum, value.map((x) => x * all[i])), new Float32Array(values[0].length));
+  yield number("weight", "αᵢ", weights[cell.key]);
+  yield vector("weighted value", "αᵢ vᵢ", values[cell.key].map((value) => weights[cell.key] * value));
+  const context = values.reduce((sum, value, i) => add(sum, value.map((x) => x * weights[i])), new Float32Array(values[0].length));
   yield vector("context", "Σᵢ αᵢ vᵢ", context);
 }
 
@@ -142,17 +146,17 @@ function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell,
   const score = model.score!;
   const attendsBefore = model.architecture.order === "before";
   const state = model.begin(source, {});
-  const read = [BEGIN, ...target];
-  for (const token of read.slice(0, cell.query)) model.step(state, [token], { edit });
-  const before = model.query(state);
-  model.step(state, [read[cell.query]], { edit });
-  const after = model.query(state);
-  const query = attendsBefore ? before : after;
+  const inputTokens = [BEGIN, ...target];
+  for (const token of inputTokens.slice(0, cell.query)) model.step(state, [token], { edit });
+  const stateBefore = model.query(state);
+  model.step(state, [inputTokens[cell.query]], { edit });
+  const stateAfter = model.query(state);
+  const query = attendsBefore ? stateBefore : stateAfter;
   const values = rowsOf(state.encoded, model.architecture.encoder_width);
-  const previous = model.embed("target", read[cell.query]);
+  const previousEmbedding = model.embed("target", inputTokens[cell.query]);
   yield vector("key embedding", "√d · E[source token]", model.embed("source", [...source, END][cell.key]));
   yield vector("key state", "hᵢ", values[cell.key]);
-  yield vector("query embedding", "yₜ₋₁ = √d · E[previous token]", previous);
+  yield vector("query embedding", "yₜ₋₁ = √d · E[previous token]", previousEmbedding);
   yield vector("query state", attendsBefore ? "sₜ₋₁" : "sₜ", query);
   yield vector("query", "q", query);
   yield vector("key", "kᵢ", values[cell.key]);
@@ -177,9 +181,9 @@ function* recurrentSteps(model: Recurrent, source: Ids, target: Ids, cell: Cell,
   yield overKeys("allowed", "1 if the query may attend to the key, else 0", scores.map(() => 1));
   yield* weightSteps(scores, scores.length, values, cell, edit);
   if (attendsBefore) {
-    yield vector("cell input", "[yₜ₋₁ ; cₜ]", concatenate([previous, state.contexts]));
-    yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", after);
-    yield vector("output", "rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])", state.written);
-  } else yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", state.written);
-  yield* outputSteps(model, state.written, target, cell.query);
+    yield vector("cell input", "[yₜ₋₁ ; cₜ]", concatenate([previousEmbedding, state.contexts]));
+    yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", stateAfter);
+    yield vector("output", "rₜ = tanh(W_r [sₜ ; cₜ ; yₜ₋₁])", state.outputs);
+  } else yield vector("output", "h̃ₜ = tanh(W_c [cₜ ; sₜ])", state.outputs);
+  yield* outputSteps(model, state.outputs, target, cell.query);
 }

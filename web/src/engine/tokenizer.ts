@@ -1,8 +1,8 @@
-/** SentencePiece's unigram and BPE encoding, and decoding, as in src/jumok/text/tokenizer.py and token_table.py. */
+/** Encodes texts with a unigram or BPE model of SentencePiece, and decodes tokens, as in src/jumok/text/tokenizer.py and token_table.py. */
 
 import type { StoredTokenizer } from "./model_file";
 import { BEGIN, END, PAD, UNKNOWN } from "./model";
-import { plainSpaces, seenSpaces } from "./plain_spaces";
+import { plainSpaces, spacesInVocabulary } from "./plain_spaces";
 import { escape, normalise, unescape, unescapedOffsets } from "./normalisation";
 import { alignedOffsets, NO_WORD, splitWords, wordsOfSpans, wordSpans, type Span } from "./words";
 
@@ -19,12 +19,14 @@ export interface TokenizedSentence {
   word_of_token: number[];
 }
 
-/** A token in the text: its characters, and its id or −1. */
+/** A segment of the text: its characters, and the id of its token, or −1 if the vocabulary does not have it. */
 type Piece = [string, number];
 
-/** A node of the tree of all tokens, character by character. */
+/** A node of a trie of tokens. */
 interface Node {
+  /** The id of the token that ends here; −1 if no token ends here. */
   id: number;
+  /** The child nodes, by character. */
   next: Map<string, Node>;
 }
 
@@ -39,14 +41,15 @@ export class Tokenizer {
   #root: Node = { id: -1, next: new Map() };
   #userDefined: Node = { id: -1, next: new Map() };
   #tokenBytes: Uint8Array[];
-  #seenSpaces: ReadonlySet<string>;
+  #knownSpaces: ReadonlySet<string>;
+  /** The lowest and highest scores of normal tokens. */
   #lowest = Infinity;
   #highest = -Infinity;
 
   constructor({ kind, byte_fallback: byteFallback, tokens, scores, types }: StoredTokenizer) {
     this.vocabSize = tokens.length;
     [this.#kind, this.#tokens, this.#scores, this.#types] = [kind, tokens, Float32Array.from(scores), types];
-    this.#seenSpaces = seenSpaces(tokens);
+    this.#knownSpaces = spacesInVocabulary(tokens);
     this.#byteIds = byteFallback ? new Array<number>(256).fill(UNKNOWN) : null;
     const encoder = new TextEncoder();
     this.#tokenBytes = tokens.map((token, id) => {
@@ -67,9 +70,9 @@ export class Tokenizer {
     }
   }
 
-  /** A text to translate, with plain spaces in place of those that occur in no token. */
+  /** Replace unusual spaces of a text that do not occur in the vocabulary by ordinary spaces. */
   normaliseSpaces(text: string): string {
-    return plainSpaces(text, this.#seenSpaces);
+    return plainSpaces(text, this.#knownSpaces);
   }
 
   /** The token ids of the best segmentation, without `<s>` and `</s>`. */
@@ -80,7 +83,7 @@ export class Tokenizer {
     return this.#toIds(this.#kind === "unigram" ? this.#viterbi(characters) : this.#merge(characters));
   }
 
-  /** The text. Special tokens have no text, but `<unk>` is ⁇; invalid bytes become U+FFFD. */
+  /** The text of tokens. `<unk>` becomes ⁇; other special tokens are left out. Invalid bytes become U+FFFD. */
   decode(ids: readonly number[]): string {
     const text = this.#rawCharacters(ids).join("");
     return unescape(text.startsWith(" ") ? text.slice(1) : text);
@@ -95,7 +98,8 @@ export class Tokenizer {
     return { text, ids: [...ids], tokens: this.tokens(ids), words: splitWords(text), word_of_token: this.#wordOfToken(text, ids) };
   }
 
-  /** Known pieces become their ids; unknown ones become bytes, or one `<unk>` for a run of them. */
+  /** The token ids of pieces. An unknown piece becomes bytes if the tokenizer has byte fallback. Otherwise a run of unknown pieces becomes a
+   * single `<unk>`. */
   #toIds(pieces: readonly Piece[]): number[] {
     const ids: number[] = [];
     let wasUnknown = false;
@@ -111,61 +115,64 @@ export class Tokenizer {
   /** The most probable segmentation of a unigram model. Sums have single precision, as in SentencePiece. */
   #viterbi(characters: readonly string[]): Piece[] {
     const unknownScore = Math.fround(this.#lowest - UNKNOWN_PENALTY);
+    // For each end of a piece: the best score up to this end, and the start and the id of the best last piece.
     const best = new Float32Array(characters.length + 1);
-    const start = new Int32Array(characters.length + 1).fill(-1);
+    const starts = new Int32Array(characters.length + 1).fill(-1);
     const ids = new Int32Array(characters.length + 1).fill(-1);
-    const propose = (from: number, to: number, sum: number, id: number): void => {
-      if (start[to] >= 0 && !(sum > best[to])) return;
-      [best[to], start[to], ids[to]] = [sum, from, id];
+    const propose = (start: number, end: number, sum: number, id: number): void => {
+      if (starts[end] >= 0 && !(sum > best[end])) return;
+      [best[end], starts[end], ids[end]] = [sum, start, id];
     };
-    for (let from = 0; from < characters.length; from++) {
+    for (let start = 0; start < characters.length; start++) {
       let node: Node | undefined = this.#root;
-      let [hasSingle, length] = [false, 0];
-      for (let at = from; at < characters.length; at++) {
-        node = node.next.get(characters[at]);
+      let [hasSingleCharacter, length] = [false, 0];
+      for (let last = start; last < characters.length; last++) {
+        node = node.next.get(characters[last]);
         if (!node) break;
-        length += utf8Length(characters[at]);
+        length += utf8Length(characters[last]);
         const { id } = node;
         if (id < 0 || this.#types[id] === "x") continue;
-        // A token that the user defined is always taken.
+        // The score of a user-defined token is so high that the token is always chosen.
         const score = this.#types[id] === "d" ? Math.fround(length * this.#highest) - 0.1 : this.#scores[id];
-        propose(from, at + 1, score + best[from], id);
-        hasSingle ||= at === from;
+        propose(start, last + 1, score + best[start], id);
+        hasSingleCharacter ||= last === start;
       }
-      if (!hasSingle) propose(from, from + 1, Math.fround(unknownScore + best[from]), -1);
+      if (!hasSingleCharacter) propose(start, start + 1, Math.fround(unknownScore + best[start]), -1);
     }
     const pieces: Piece[] = [];
-    for (let end = characters.length; end > 0; end = start[end]) pieces.unshift([characters.slice(start[end], end).join(""), ids[end]]);
+    for (let end = characters.length; end > 0; end = starts[end]) pieces.unshift([characters.slice(starts[end], end).join(""), ids[end]]);
     return pieces;
   }
 
-  /** Merge neighbours, the pair with the best score first; of equals, the leftmost. */
+  /** The segmentation of a BPE model. In each round, the neighbours whose merged token has the best score are merged. If scores are equal,
+   * the leftmost neighbours are merged. */
   #merge(characters: readonly string[]): Piece[] {
-    const symbols: { piece: string; frozen: boolean }[] = [];
-    for (let at = 0; at < characters.length; ) {
-      const defined = longestMatch(this.#userDefined, characters, at);
-      symbols.push({ piece: characters.slice(at, at + (defined || 1)).join(""), frozen: defined > 0 });
-      at += defined || 1;
+    const symbols: { piece: string; isUserDefined: boolean }[] = [];
+    for (let start = 0; start < characters.length; ) {
+      const matchLength = longestMatch(this.#userDefined, characters, start);
+      const end = start + (matchLength || 1);
+      symbols.push({ piece: characters.slice(start, end).join(""), isUserDefined: matchLength > 0 });
+      start = end;
     }
     for (;;) {
-      let [best, score] = [-1, -Infinity];
+      let [best, bestScore] = [-1, -Infinity];
       for (let i = 0; i + 1 < symbols.length; i++) {
-        if (symbols[i].frozen || symbols[i + 1].frozen) continue;
+        if (symbols[i].isUserDefined || symbols[i + 1].isUserDefined) continue;
         const id = this.#ids.get(symbols[i].piece + symbols[i + 1].piece);
-        if (id !== undefined && this.#scores[id] > score) [best, score] = [i, this.#scores[id]];
+        if (id !== undefined && this.#scores[id] > bestScore) [best, bestScore] = [i, this.#scores[id]];
       }
       if (best < 0) break;
-      symbols.splice(best, 2, { piece: symbols[best].piece + symbols[best + 1].piece, frozen: false });
+      symbols.splice(best, 2, { piece: symbols[best].piece + symbols[best + 1].piece, isUserDefined: false });
     }
     return symbols.map(({ piece }) => [piece, this.#ids.get(piece) ?? -1]);
   }
 
-  /** The characters of the escaped text, with the space before it; an invalid byte is one U+FFFD. */
+  /** The characters of the escaped text, with the space before the text. Each invalid byte becomes one U+FFFD. */
   #rawCharacters(ids: readonly number[]): string[] {
     return decodeUtf8(ids.flatMap((id) => [...this.#tokenBytes[id]])).map(([character]) => character);
   }
 
-  /** The index of the word of each token, −1 for special tokens. */
+  /** The index of the word of each token; −1 for special tokens. */
   #wordOfToken(text: string, ids: readonly number[]): number[] {
     const decoded = decodeUtf8(ids.flatMap((id) => [...this.#tokenBytes[id]]));
     const space = decoded[0]?.[0] === " " ? 1 : 0;
@@ -204,12 +211,12 @@ function insert(root: Node, token: string, id: number): void {
   node.id = id;
 }
 
-/** The length of the longest token of a tree that begins at `from`; 0 if there is none. */
-function longestMatch(root: Node, characters: readonly string[], from: number): number {
+/** The length of the longest token of a trie that begins at the index `start`; 0 if there is none. */
+function longestMatch(root: Node, characters: readonly string[], start: number): number {
   let [node, length]: [Node | undefined, number] = [root, 0];
-  for (let at = from; node && at < characters.length; at++) {
-    node = node.next.get(characters[at]);
-    if (node && node.id >= 0) length = at + 1 - from;
+  for (let i = start; node && i < characters.length; i++) {
+    node = node.next.get(characters[i]);
+    if (node && node.id >= 0) length = i + 1 - start;
   }
   return length;
 }
@@ -221,19 +228,20 @@ function utf8Length(character: string): number {
 
 const STRICT = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Characters with their numbers of bytes; each byte that is not valid UTF-8 becomes one U+FFFD. */
+/** The characters of UTF-8 bytes, each as [character, number of bytes]. Each invalid byte becomes one U+FFFD. */
 function decodeUtf8(bytes: readonly number[]): [string, number][] {
   const characters: [string, number][] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const first = bytes[at];
+  for (let start = 0; start < bytes.length; ) {
+    const first = bytes[start];
     const length = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+    const end = start + length;
     try {
-      if (first >= 0x80 && at + length > bytes.length) throw new RangeError();
-      characters.push([length === 1 ? String.fromCharCode(first) : STRICT.decode(Uint8Array.from(bytes.slice(at, at + length))), length]);
-      at += length;
+      if (first >= 0x80 && end > bytes.length) throw new RangeError();
+      characters.push([length === 1 ? String.fromCharCode(first) : STRICT.decode(Uint8Array.from(bytes.slice(start, end))), length]);
+      start = end;
     } catch {
       characters.push([REPLACEMENT, 1]);
-      at++;
+      start++;
     }
   }
   return characters;

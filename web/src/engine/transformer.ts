@@ -1,4 +1,4 @@
-/** The Transformer, as in src/jumok/models/transformer.py: an encoder and a decoder built from attention. */
+/** The Transformer (encoder and decoder), as in src/jumok/models/transformer.py. */
 
 import { add, concatenate, erf, rowsOf, sigmoid } from "./arrays";
 import type { Site, TransformerArchitecture, Weights } from "./model_file";
@@ -21,7 +21,9 @@ function makeNorm({ norm_kind: kind, width }: TransformerArchitecture, weights: 
   const bias = weights.optional(`${name}.bias`);
   if (kind === "batch") {
     const [mean, variance] = [weights.get(`${name}.mean`), weights.get(`${name}.variance`)];
-    return (states) => states.map((value, i) => ((value - mean[i % width]) / Math.sqrt(variance[i % width] + EPSILON)) * gain[i % width] + bias![i % width]);
+    const normalise = (value: number, column: number) =>
+      ((value - mean[column]) / Math.sqrt(variance[column] + EPSILON)) * gain[column] + bias![column];
+    return (states) => states.map((value, i) => normalise(value, i % width));
   }
   return (states) => {
     const result = new Float32Array(states.length);
@@ -47,14 +49,14 @@ export class Residual {
     this.isPre = architecture.norm === "pre";
   }
 
-  /** What the sublayer reads. */
+  /** The input of the sublayer. */
   input(states: Float32Array): Float32Array {
     return this.isPre ? this.norm(states) : states;
   }
 
-  /** The state after the sublayer, from the state before it and what the sublayer computed. */
-  addTo(states: Float32Array, computed: Float32Array): Float32Array {
-    const sum = add(states, computed);
+  /** Add the output of the sublayer to the states before it. With post-norm, the sum is normalised. */
+  addTo(states: Float32Array, sublayerOutput: Float32Array): Float32Array {
+    const sum = add(states, sublayerOutput);
     return this.isPre ? sum : this.norm(sum);
   }
 }
@@ -72,7 +74,8 @@ class FeedForward {
     this.#around = new Residual(architecture, weights, `${block}.around_feed_forward`);
   }
 
-  /** Returns the output of the layer. `report` receives the hidden layer, the network's output and the layer's output, each of all rows. */
+  /** Returns the output of the whole layer, after the residual connection. `report` is called with the hidden layer, the output of the
+   * network and the output of the layer. Each of these arrays contains all rows. */
   apply(states: Float32Array, report?: (hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => void): Float32Array {
     const hidden = this.#widen.apply(this.#around.input(states));
     for (let i = 0; i < hidden.length; i++) hidden[i] = this.#activation(hidden[i]);
@@ -83,7 +86,7 @@ class FeedForward {
   }
 }
 
-/** One attention of a block with its residual. */
+/** An attention of a block with its residual connection. */
 export interface Sublayer {
   attention: MultiHead;
   around: Residual;
@@ -98,7 +101,7 @@ interface DecoderBlock extends EncoderBlock {
   cross: Sublayer;
 }
 
-/** Token embeddings times √width, plus positions. */
+/** The embeddings of tokens: √width · E[token], plus the encoding of the position. */
 export class Embedding {
   readonly positions: AddedPositions;
   readonly width: number;
@@ -110,7 +113,7 @@ export class Embedding {
     this.positions = addedPositions(architecture, weights, name);
   }
 
-  /** √width · E[token]. */
+  /** The embedding √width · E[token], without the position. */
   token(id: number): Float32Array {
     const scale = Math.sqrt(this.width);
     return this.#table.subarray(id * this.width, (id + 1) * this.width).map((value) => value * scale);
@@ -122,9 +125,9 @@ export class Embedding {
 }
 
 export interface TransformerState extends State {
-  /** Per decoder layer: keys and values of the source. */
+  /** For each decoder layer: the keys and values of the source. */
   sources: Memory[];
-  /** Per row and layer: keys and values of the target so far. */
+  /** For each row and decoder layer: the keys and values of the target so far. */
   caches: Memory[][];
 }
 
@@ -174,7 +177,8 @@ export class Transformer implements Model<TransformerState> {
       this.#reportInput(probe, "encoder", layer, 0, states, normed);
       const memory = self.attention.memory(normed, [...ids.keys()]);
       const rows = ids.map((_, position) => ({ memory, position, row: 0 }));
-      states = feedForward.apply(self.around.addTo(states, self.attention.attend(normed, rows, "encoder", layer, probe)), this.#feedForwardReport(probe, "encoder", layer, 0));
+      states = self.around.addTo(states, self.attention.attend(normed, rows, "encoder", layer, probe));
+      states = feedForward.apply(states, this.#feedForwardReport(probe, "encoder", layer, 0));
     });
     const encoded = this.#afterEncoder(states);
     return {
@@ -212,7 +216,7 @@ export class Transformer implements Model<TransformerState> {
     return this.#afterDecoder(states);
   }
 
-  /** What the states of a layer, (row, width), would predict if no layer followed: log-probabilities per row. */
+  /** The log-probabilities, one array per row, that the states (row, width) of a layer would lead to if no layer followed. */
   predict(states: Float32Array): Float32Array[] {
     return this.output.logProbs(this.#afterDecoder(states));
   }
@@ -222,7 +226,8 @@ export class Transformer implements Model<TransformerState> {
     return { ...state, rows: order.length, caches: order.map((row) => state.caches[row].map(copy)) };
   }
 
-  /** What `FeedForward.apply` calls for this probe; undefined if it has no callback. `offset` is the position of row 0. */
+  /** The function that `FeedForward.apply` calls for this probe; undefined if the probe has no `onFeedForward`. `offset` is the position of
+   * row 0. */
   #feedForwardReport(probe: Probe, side: "encoder" | "decoder", layer: number, offset: number) {
     const { onFeedForward } = probe;
     if (!onFeedForward) return undefined;

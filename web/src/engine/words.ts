@@ -1,13 +1,14 @@
-/** Words, as in src/jumok/text/words.py: units between spaces, with the punctuation at their edges split off. */
+/** Divides texts into words, as in src/jumok/text/words.py. Texts are split at spaces, and punctuation at both ends of a unit is split
+ * off. */
 
 import { SPACE } from "./normalisation";
 
-/** Start and end (exclusive) in a text: indices into an array of its characters, or into the string itself. */
+/** The start and the end (exclusive) of a part of a text, as indices into the string or into an array of its characters. */
 export type Span = [number, number];
 
 export const NO_WORD = -1;
 
-/** Scripts that are written without spaces between words: first and last code point. */
+/** The first and the last code point of each block of scripts that are written without spaces between words. */
 const UNSPACED: [number, number][] = [
   [0x0e00, 0x0eff],
   [0x1000, 0x109f],
@@ -23,9 +24,14 @@ const UNSPACED: [number, number][] = [
 
 const isPunctuation = (character: string) => /[\p{P}\p{S}]/u.test(character);
 const isCombining = (character: string) => /[\p{M}\u200c\u200d]/u.test(character);
-/** Whether a skin tone follows, or a symbol after a joiner: 👩‍👩‍👧 is one emoji of five characters. */
-const continuesEmoji = (before: string, character: string) => /[\u{1f3fb}-\u{1f3ff}]/u.test(character) || (before === "\u200d" && /\p{So}/u.test(character));
-const isUnspaced = (character: string) => UNSPACED.some(([low, high]) => low <= character.codePointAt(0)! && character.codePointAt(0)! <= high);
+/** Whether a character continues an emoji: it is a skin tone, or a symbol after a joiner. For example, 👩‍👩‍👧 is one emoji of five
+ * characters. */
+const continuesEmoji = (before: string, character: string) =>
+  /[\u{1f3fb}-\u{1f3ff}]/u.test(character) || (before === "\u200d" && /\p{So}/u.test(character));
+function isUnspaced(character: string): boolean {
+  const codePoint = character.codePointAt(0)!;
+  return UNSPACED.some(([first, last]) => first <= codePoint && codePoint <= last);
+}
 
 export function splitWords(text: string): string[] {
   const characters = [...text];
@@ -43,7 +49,7 @@ export function wordSpans(characters: readonly string[]): Span[] {
   return spans;
 }
 
-/** Split the punctuation off both ends of a unit without spaces, one word per punctuation character. */
+/** Split the punctuation off both ends of a unit without spaces. Each punctuation character becomes a word. */
 function splitUnit(characters: readonly string[], start: number, end: number): Span[] {
   if (characters[start] === "<" && characters[end - 1] === ">" && end - start > 2) return [[start, end]];
   const clusters = splitClusters(characters, start, end);
@@ -53,14 +59,18 @@ function splitUnit(characters: readonly string[], start: number, end: number): S
   return [...clusters.slice(0, left), ...joinSpaced(characters, clusters.slice(left, right)), ...clusters.slice(right)];
 }
 
-/** Split between all characters, except before a combining character or a joiner, and within an emoji of several characters. */
+/** Split into clusters of one character each. Combining characters and joiners stay with the character before them, and an emoji of
+ * several characters stays together. */
 function splitClusters(characters: readonly string[], start: number, end: number): Span[] {
-  const cuts = [start];
-  for (let i = start + 1; i < end; i++) if (!isCombining(characters[i]) && !continuesEmoji(characters[i - 1], characters[i])) cuts.push(i);
-  return cuts.map((cut, i) => [cut, cuts[i + 1] ?? end]);
+  const starts = [start];
+  for (let i = start + 1; i < end; i++) {
+    const continuesCluster = isCombining(characters[i]) || continuesEmoji(characters[i - 1], characters[i]);
+    if (!continuesCluster) starts.push(i);
+  }
+  return starts.map((clusterStart, i) => [clusterStart, starts[i + 1] ?? end]);
 }
 
-/** Join neighbouring clusters into words, except those of scripts without spaces. */
+/** Join neighbouring clusters into words. Each cluster of a script without spaces becomes a word of its own. */
 function joinSpaced(characters: readonly string[], clusters: readonly Span[]): Span[] {
   const spans: Span[] = [];
   let isOpen = false;
@@ -73,7 +83,8 @@ function joinSpaced(characters: readonly string[], clusters: readonly Span[]): S
   return spans;
 }
 
-/** The word that each token overlaps most, the first in a tie; a token between words belongs to the next one. */
+/** For each token: the index of the word that it overlaps most. If several words overlap equally, it is the first of them. If no word
+ * overlaps, it is the next word. */
 export function wordsOfSpans(tokens: readonly Span[], words: readonly Span[]): number[] {
   if (!words.length) return tokens.map(() => NO_WORD);
   let first = 0;
@@ -88,43 +99,49 @@ export function wordsOfSpans(tokens: readonly Span[], words: readonly Span[]): n
   });
 }
 
-/** For each offset in one text the corresponding offset in another, by their longest common substrings. */
+/** For each offset in the decoded text: the corresponding offset in the other text. The texts are aligned by their longest common
+ * substrings. */
 export function alignedOffsets(decoded: readonly string[], text: readonly string[]): number[] {
   const offsets = new Array<number>(decoded.length + 1).fill(0);
-  let [at, to] = [0, 0];
-  for (const [start, other, length] of [...matchingBlocks(decoded, text), [decoded.length, text.length, 0]]) {
-    // Between two matches, offsets are spread evenly.
-    for (let i = at; i < start; i++) offsets[i] = to + Math.floor(((i - at) * (other - to)) / (start - at));
-    for (let i = 0; i < length; i++) offsets[start + i] = other + i;
-    [at, to] = [start + length, other + length];
+  /** The ends of the last match in both texts. */
+  let [end, textEnd] = [0, 0];
+  for (const [start, textStart, length] of [...matchingBlocks(decoded, text), [decoded.length, text.length, 0]]) {
+    // Offsets between two matches are spread evenly.
+    for (let i = end; i < start; i++) offsets[i] = textEnd + Math.floor(((i - end) * (textStart - textEnd)) / (start - end));
+    for (let i = 0; i < length; i++) offsets[start + i] = textStart + i;
+    [end, textEnd] = [start + length, textStart + length];
   }
   offsets[decoded.length] = text.length;
   return offsets;
 }
 
-/** The longest common substring, then those to its left and right: [start, start in the other text, length]. */
-function matchingBlocks(left: readonly string[], right: readonly string[]): [number, number, number][] {
-  const positions = new Map<string, number[]>();
-  right.forEach((character, i) => {
-    const known = positions.get(character);
-    if (known) known.push(i);
-    else positions.set(character, [i]);
+/** The common substrings of two texts in order, each as [start in `a`, start in `b`, length]. The longest common substring is found first,
+ * then the search continues to its left and right. */
+function matchingBlocks(a: readonly string[], b: readonly string[]): [number, number, number][] {
+  const positionsInB = new Map<string, number[]>();
+  b.forEach((character, i) => {
+    const positions = positionsInB.get(character);
+    if (positions) positions.push(i);
+    else positionsInB.set(character, [i]);
   });
-  const find = (from: number, to: number, otherFrom: number, otherTo: number): [number, number, number][] => {
-    let [best, other, size] = [from, otherFrom, 0];
+  const findBlocks = (aStart: number, aEnd: number, bStart: number, bEnd: number): [number, number, number][] => {
+    let [bestA, bestB, bestLength] = [aStart, bStart, 0];
+    /** For each position in `b`: the length of the common substring that ends there and at the previous position in `a`. */
     let lengths = new Map<number, number>();
-    for (let i = from; i < to; i++) {
-      const next = new Map<number, number>();
-      for (const j of positions.get(left[i]) ?? []) {
-        if (j < otherFrom || j >= otherTo) continue;
+    for (let i = aStart; i < aEnd; i++) {
+      const nextLengths = new Map<number, number>();
+      for (const j of positionsInB.get(a[i]) ?? []) {
+        if (j < bStart || j >= bEnd) continue;
         const length = (lengths.get(j - 1) ?? 0) + 1;
-        next.set(j, length);
-        if (length > size) [best, other, size] = [i - length + 1, j - length + 1, length];
+        nextLengths.set(j, length);
+        if (length > bestLength) [bestA, bestB, bestLength] = [i - length + 1, j - length + 1, length];
       }
-      lengths = next;
+      lengths = nextLengths;
     }
-    if (!size) return [];
-    return [...find(from, best, otherFrom, other), [best, other, size], ...find(best + size, to, other + size, otherTo)];
+    if (!bestLength) return [];
+    const before = findBlocks(aStart, bestA, bStart, bestB);
+    const after = findBlocks(bestA + bestLength, aEnd, bestB + bestLength, bEnd);
+    return [...before, [bestA, bestB, bestLength], ...after];
   };
-  return find(0, left.length, 0, right.length);
+  return findBlocks(0, a.length, 0, b.length);
 }

@@ -1,6 +1,8 @@
-/** The engine as a worker. It receives the model once, then requests; each answer has the number of its request.
+/** The script of the web worker that runs the engine. It receives the model first, and then requests. Each answer has the id of its
+ * request.
  *
- * The latest request runs first, in slices, so that an effect that is still being measured delays no translation. */
+ * A request is computed in short slices, and the latest request runs first. So a new translation does not wait until the effects of an
+ * older request have been measured. */
 
 import { Engine } from "./engine";
 import type { ExplainRequest, Progress } from "./explain";
@@ -14,7 +16,7 @@ export type ToWorker =
 
 export type FromWorker = { id: number; partial: string } | { id: number; answer: unknown } | { id: number; error: string };
 
-/** How long a task runs before messages are read. */
+/** How long a task runs before new messages can be received. */
 const SLICE_MS = 40;
 
 interface Scope {

@@ -1,10 +1,11 @@
-/** Small pieces of HTML for the figures of the course. */
+/** Makes the HTML elements of the interactive figures of the course. */
 
 /** A text in both languages of the site. */
 export type Bilingual = { en: string; ko: string };
 
 export const isKorean = () => document.documentElement.lang.startsWith("ko");
-export const say = (text: Bilingual) => (isKorean() ? text.ko : text.en);
+/** The text in the language of the page. */
+export const translate = (text: Bilingual) => (isKorean() ? text.ko : text.en);
 export const digits = (value: number, count = 2) => value.toFixed(count).replace("-", "−");
 
 export function element<Name extends keyof HTMLElementTagNameMap>(
@@ -12,41 +13,41 @@ export function element<Name extends keyof HTMLElementTagNameMap>(
   attributes: Record<string, string> = {},
   ...children: (Node | string)[]
 ): HTMLElementTagNameMap[Name] {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
+  const newElement = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) newElement.setAttribute(key, value);
+  newElement.append(...children);
+  return newElement;
 }
 
-/** A slider with its name and value; `show` turns the value into text. */
+/** A slider with its name and its value. `show` formats the value. */
 export function slider(name: Bilingual, range: { min: number; max: number; step: number; value: number }, show: (value: number) => string, onInput: () => void) {
-  const input = element("input", { type: "range", "aria-label": say(name), min: `${range.min}`, max: `${range.max}`, step: `${range.step}` });
+  const input = element("input", { type: "range", "aria-label": translate(name), min: `${range.min}`, max: `${range.max}`, step: `${range.step}` });
   input.value = `${range.value}`;
   const output = element("output", {}, show(range.value));
   input.addEventListener("input", () => {
     output.textContent = show(Number(input.value));
     onInput();
   });
-  return { row: element("label", { class: "control" }, `${say(name)} `, input, " ", output), value: () => Number(input.value) };
+  return { row: element("label", { class: "control" }, `${translate(name)} `, input, " ", output), value: () => Number(input.value) };
 }
 
 export function textBox(name: Bilingual, value: string, onChange: (text: string) => void) {
-  const input = element("input", { type: "text", "aria-label": say(name), maxlength: "120" });
+  const input = element("input", { type: "text", "aria-label": translate(name), maxlength: "120" });
   input.value = value;
   input.addEventListener("input", (event) => {
     if (!(event as InputEvent).isComposing) onChange(input.value);
   });
   input.addEventListener("compositionend", () => onChange(input.value));
-  return element("label", { class: "control wide" }, `${say(name)} `, input);
+  return element("label", { class: "control wide" }, `${translate(name)} `, input);
 }
 
-export function button(name: string, onClick: () => void, pressed = false) {
-  const made = element("button", { type: "button", "aria-pressed": `${pressed}` }, name);
-  made.addEventListener("click", onClick);
-  return made;
+export function button(name: string, onClick: () => void, isPressed = false) {
+  const newButton = element("button", { type: "button", "aria-pressed": `${isPressed}` }, name);
+  newButton.addEventListener("click", onClick);
+  return newButton;
 }
 
-/** Horizontal bars, one per name; values from 0 to 1. */
+/** Horizontal bars, one per name. The values lie between 0 and 1. */
 export function bars(names: string[], values: ArrayLike<number>, show = (value: number) => digits(value)) {
   const rows = names.map((name, i) => {
     const bar = element("span", { class: "bar" });
@@ -56,7 +57,7 @@ export function bars(names: string[], values: ArrayLike<number>, show = (value: 
   return element("table", { class: "bars" }, element("tbody", {}, ...rows));
 }
 
-/** A heat map as a table: rows are queries, columns are keys. */
+/** A heat map as an HTML table. Rows are queries and columns are keys. */
 export function heatMap(rows: string[], columns: string[], value: (row: number, column: number) => number, onRow?: (row: number) => void) {
   const head = element("tr", {}, element("td"), ...columns.map((name) => element("th", { scope: "col" }, name)));
   const body = rows.map((name, row) => {

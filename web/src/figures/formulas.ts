@@ -1,16 +1,16 @@
-/** Figures that compute a formula: nothing is learned in them. */
+/** Interactive figures that compute a formula, without a trained model. */
 
-import { bars, digits, element, heatMap, say, slider, softmax, type Bilingual } from "./dom";
+import { bars, digits, element, heatMap, translate, slider, softmax, type Bilingual } from "./dom";
 
-/** How much of the first word is left after n steps of a plain and of a gated network. */
+/** How much of the first word remains after n steps of a plain recurrent network and of an LSTM. */
 export function forgetting(root: HTMLElement): void {
   const draw = () => {
     const [u, gate] = [weight.value(), forget.value()];
     const lengths = [2, 5, 10, 20, 50];
     out.replaceChildren(
-      element("p", {}, say({ en: "Plain step: what is left of the first word", ko: "단순 RNN: 첫 단어가 남아 있는 정도" })),
+      element("p", {}, translate({ en: "Plain RNN: how much of the first word remains", ko: "단순 RNN: 첫 단어가 남아 있는 정도" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => u ** (n - 1)), (value) => value.toPrecision(2)),
-      element("p", {}, say({ en: "LSTM cell", ko: "LSTM 셀" })),
+      element("p", {}, translate({ en: "LSTM cell", ko: "LSTM 셀" })),
       bars(lengths.map((n) => `n = ${n}`), lengths.map((n) => gate ** (n - 1)), (value) => value.toPrecision(2)),
     );
   };
@@ -28,9 +28,9 @@ const KERNELS: { name: Bilingual; similarity: (distance: number) => number }[] =
   { name: { en: "Gaussian", ko: "가우스" }, similarity: (distance) => Math.exp(-(distance ** 2) / 2) },
 ];
 
-/** Nadaraya–Watson regression through three points: move the query. */
+/** Nadaraya–Watson regression through three points. The reader moves the query. */
 export function kernels(root: HTMLElement): void {
-  const choice = element("select", { "aria-label": say({ en: "kernel", ko: "커널" }) }, ...KERNELS.map(({ name }) => element("option", {}, say(name))));
+  const choice = element("select", { "aria-label": translate({ en: "kernel", ko: "커널" }) }, ...KERNELS.map(({ name }) => element("option", {}, translate(name))));
   const draw = () => {
     const x = query.value();
     const similarities = POINTS.map(([place]) => KERNELS[choice.selectedIndex].similarity(Math.abs(x - place)));
@@ -45,18 +45,18 @@ export function kernels(root: HTMLElement): void {
   const query = slider({ en: "query x", ko: "쿼리 x" }, { min: -1, max: 9, step: 0.05, value: 0.25 }, (v) => digits(v), () => draw());
   choice.addEventListener("change", draw);
   const out = element("div", { "aria-live": "polite" });
-  root.append(query.row, element("label", { class: "control" }, `${say({ en: "kernel", ko: "커널" })} `, choice), out);
+  root.append(query.row, element("label", { class: "control" }, `${translate({ en: "kernel", ko: "커널" })} `, choice), out);
   draw();
 }
 
-/** The additive score of the page's example: one query, two keys. */
+/** The additive score of the example on the page: one query and two keys. */
 export function additive(root: HTMLElement): void {
   const draw = () => {
     const scores = [0, Math.log(3) / 2].map((key) => energy.value() * Math.tanh(query.value() + key));
     const weights = softmax(scores);
     out.replaceChildren(
       bars(["k₁ = 0", "k₂ = 0.549"], weights),
-      element("p", {}, `${say({ en: "scores", ko: "점수" })} ${scores.map((score) => digits(score, 3)).join(", ")} · ${say({ en: "context", ko: "컨텍스트" })} ${digits(weights[0] * 1 + weights[1] * 3, 3)}`),
+      element("p", {}, `${translate({ en: "scores", ko: "점수" })} ${scores.map((score) => digits(score, 3)).join(", ")} · ${translate({ en: "context", ko: "컨텍스트" })} ${digits(weights[0] * 1 + weights[1] * 3, 3)}`),
     );
   };
   const query = slider({ en: "query q", ko: "쿼리 q" }, { min: -3, max: 3, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());
@@ -71,8 +71,8 @@ export function residual(root: HTMLElement): void {
   const draw = () => {
     const [n, slope] = [layers.value(), derivative.value()];
     out.replaceChildren(
-      element("p", {}, `${say({ en: "without add", ko: "더하지 않을 때" })}: ${(slope ** n).toExponential(1)}`),
-      element("p", {}, `${say({ en: "with add", ko: "더할 때" })}: ${((1 + slope) ** n).toPrecision(3)}`),
+      element("p", {}, `${translate({ en: "without add", ko: "더하지 않을 때" })}: ${(slope ** n).toExponential(1)}`),
+      element("p", {}, `${translate({ en: "with add", ko: "더할 때" })}: ${((1 + slope) ** n).toPrecision(3)}`),
     );
   };
   const layers = slider({ en: "layers", ko: "레이어 수" }, { min: 1, max: 48, step: 1, value: 12 }, (v) => `${v}`, () => draw());
@@ -82,7 +82,7 @@ export function residual(root: HTMLElement): void {
   draw();
 }
 
-/** Multiplications of each layer type for n tokens. */
+/** The number of multiplications of each type of layer for n tokens. */
 export function cost(root: HTMLElement): void {
   const rows: [Bilingual, string, (n: number, d: number) => number][] = [
     [{ en: "self-attention", ko: "셀프 어텐션" }, "n²·d", (n, d) => n * n * d],
@@ -95,7 +95,7 @@ export function cost(root: HTMLElement): void {
     const n = 2 ** length.value();
     const counts = rows.map(([, , operations]) => operations(n, 512));
     const most = Math.max(...counts);
-    out.replaceChildren(bars(rows.map(([name, order]) => `${say(name)} ${order}`), counts.map((count) => count / most), (share) => Math.round(share * most).toLocaleString("en")));
+    out.replaceChildren(bars(rows.map(([name, order]) => `${translate(name)} ${order}`), counts.map((count) => count / most), (share) => Math.round(share * most).toLocaleString("en")));
   };
   const length = slider({ en: "tokens n", ko: "토큰 n" }, { min: 4, max: 14, step: 1, value: 7 }, (v) => `${2 ** v}`, () => draw());
   const out = element("div", { "aria-live": "polite" });
@@ -103,12 +103,12 @@ export function cost(root: HTMLElement): void {
   draw();
 }
 
-/** Sines and cosines of a position: hands of clocks. */
+/** The sine and the cosine of a position, drawn as the hands of clocks. */
 export function clocks(root: HTMLElement): void {
   const draw = () => {
-    const hands = [1, 100].map((period) => {
-      const angle = position.value() / period;
-      return `<g transform="translate(${period === 1 ? 60 : 180} 60)"><circle r="50" fill="none" stroke="currentColor"/><line x2="${50 * Math.cos(angle)}" y2="${-50 * Math.sin(angle)}" stroke="#3b5bdb" stroke-width="3"/><text y="75" text-anchor="middle" fill="currentColor" font-size="12">(${digits(Math.sin(angle), 3)}, ${digits(Math.cos(angle), 3)})</text></g>`;
+    const hands = [1, 100].map((divisor) => {
+      const angle = position.value() / divisor;
+      return `<g transform="translate(${divisor === 1 ? 60 : 180} 60)"><circle r="50" fill="none" stroke="currentColor"/><line x2="${50 * Math.cos(angle)}" y2="${-50 * Math.sin(angle)}" stroke="#3b5bdb" stroke-width="3"/><text y="75" text-anchor="middle" fill="currentColor" font-size="12">(${digits(Math.sin(angle), 3)}, ${digits(Math.cos(angle), 3)})</text></g>`;
     });
     out.innerHTML = `<svg viewBox="0 0 240 145" width="300" role="img" aria-label="sin, cos">${hands.join("")}</svg>`;
   };
@@ -123,14 +123,14 @@ export function efficient(root: HTMLElement): void {
   const keys = [[0, 0], [Math.log(3), 0]];
   const draw = () => {
     const query = [first.value(), second.value()];
-    const shares = softmax(query);
-    const maps = [0, 1].map((feature) => softmax(keys.map((key) => key[feature])));
-    const implied = [0, 1].map((key) => shares[0] * maps[0][key] + shares[1] * maps[1][key]);
-    const dots = softmax(keys.map((key) => (key[0] * query[0] + key[1] * query[1]) / Math.SQRT2));
+    const queryFeatures = softmax(query);
+    const keyFeatures = [0, 1].map((feature) => softmax(keys.map((key) => key[feature])));
+    const efficientWeights = [0, 1].map((key) => queryFeatures[0] * keyFeatures[0][key] + queryFeatures[1] * keyFeatures[1][key]);
+    const dotWeights = softmax(keys.map((key) => (key[0] * query[0] + key[1] * query[1]) / Math.SQRT2));
     const context = (weights: number[]) => digits(10 * weights[0] + 20 * weights[1]);
     out.replaceChildren(
-      heatMap([say({ en: "efficient", ko: "효율적" }), say({ en: "scaled dot", ko: "스케일드 닷 프로덕트" })], ["k₁", "k₂"], (row, column) => (row ? dots : implied)[column]),
-      element("p", {}, `${say({ en: "context", ko: "컨텍스트" })}: ${context(implied)} · ${context(dots)}`),
+      heatMap([translate({ en: "efficient", ko: "효율적" }), translate({ en: "scaled dot", ko: "스케일드 닷 프로덕트" })], ["k₁", "k₂"], (row, column) => (row ? dotWeights : efficientWeights)[column]),
+      element("p", {}, `${translate({ en: "context", ko: "컨텍스트" })}: ${context(efficientWeights)} · ${context(dotWeights)}`),
     );
   };
   const first = slider({ en: "q₁", ko: "q₁" }, { min: -4, max: 4, step: 0.1, value: 0 }, (v) => digits(v, 1), () => draw());

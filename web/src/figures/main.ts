@@ -1,8 +1,8 @@
-/** The interactive figures of the course: each element with `data-figure` gets one below its static picture. */
+/** Starts the interactive figures of the course. An element with the attribute `data-figure` gets its figure below its static picture. */
 
 import { additive, clocks, cost, efficient, forgetting, kernels, residual } from "./formulas";
 import { crossMap, divisor, hideWord, nextTokens, rollOut, selfAttention, silenceHeads, wordOrder } from "./model_figures";
-import { element, say } from "./dom";
+import { element, translate } from "./dom";
 
 const FIGURES: Record<string, (root: HTMLElement) => void> = {
   additive,
@@ -26,7 +26,7 @@ function start(): void {
   for (const place of document.querySelectorAll<HTMLElement>("[data-figure]")) {
     const figure = FIGURES[place.dataset.figure ?? ""];
     if (!figure) continue;
-    const root = element("div", { class: "figure-body", role: "group", "aria-label": say({ en: "Interactive figure", ko: "대화형 그림" }) });
+    const root = element("div", { class: "figure-body", role: "group", "aria-label": translate({ en: "Interactive figure", ko: "대화형 그림" }) });
     place.append(root);
     figure(root);
   }

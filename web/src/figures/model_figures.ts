@@ -1,16 +1,16 @@
-/** Figures in which a small trained translator runs: the model of _static/model.js, English to Korean. */
+/** Interactive figures that run a small trained model. It translates from English to Korean and is stored in _static/model.js. */
 
 import { Engine } from "../engine/engine";
 import type { StoredModel } from "../engine/model_file";
 import type { Change } from "../lib/changes";
 import { floats, weights, type Cell, type CellSteps, type Explanation, type Site } from "../lib/format";
 import { displayToken, tokenLabels } from "../lib/maps";
-import { bars, button, digits, element, heatMap, say, slider, softmax, textBox } from "./dom";
+import { bars, button, digits, element, heatMap, translate, slider, softmax, textBox } from "./dom";
 
-/** The figure of the divisor has the row whose largest weight is nearest to this. */
-const MIDDLING = 0.6;
+/** The figure `divisor` shows the row whose largest weight is nearest to this number. */
+const PREFERRED_WEIGHT = 0.6;
 const SENTENCE = "The student reads two books at the library.";
-/** How long after the last key a figure is drawn again. */
+/** A figure is drawn again after the reader has not typed for this time. */
 const TYPING_MS = 150;
 
 declare global {
@@ -25,7 +25,11 @@ let loading: Promise<Engine> | null = null;
 function loadEngine(): Promise<Engine> {
   loading ??= new Promise((resolve, reject) => {
     const script = element("script", { src: `${folder}model.js` });
-    script.onload = () => (window.jumokModel ? resolve(new Engine(window.jumokModel.description, window.jumokModel.weights)) : reject(new Error("model.js has no model.")));
+    script.onload = () => {
+      const model = window.jumokModel;
+      if (model) resolve(new Engine(model.description, model.weights));
+      else reject(new Error("model.js has no model."));
+    };
     script.onerror = () => reject(new Error("model.js could not be read."));
     document.head.append(script);
   });
@@ -43,8 +47,8 @@ function answer<Result>(engine: Engine, operation: string, request: Parameters<E
 const explain = (engine: Engine, sentence: string, changes: Change[] = [], prefix: number[] = []) =>
   answer<Explanation>(engine, "explain", { sentence, changes, prefix, beam: 1 });
 
-/** A token as a word: without the dot that stands for a space before it. */
-const plain = (token: string) => token.replace(/^·(?=.)/, "");
+/** A token without the “·” that stands for a space before it. */
+const withoutDot = (token: string) => token.replace(/^·(?=.)/, "");
 
 /** The weights of all heads of a site, with the labels of their rows and columns. */
 interface SiteAttention {
@@ -60,7 +64,7 @@ function attentionOf(explanation: Explanation, site: Site): SiteAttention {
   if (!packed) throw new Error(`This model has no attention "${site}".`);
   const [layers, heads, queries, keys] = packed.shape;
   const values = weights(packed);
-  const [rows, columns] = tokenLabels(explanation, site).map((names) => names.map(plain));
+  const [rows, columns] = tokenLabels(explanation, site).map((names) => names.map(withoutDot));
   return { rows, columns, layers, heads, at: (layer, head, row, column) => values[((layer * heads + head) * queries + row) * keys + column] };
 }
 
@@ -70,9 +74,9 @@ function mean(map: SiteAttention, row: number, column: number): number {
   return sum / (map.layers * map.heads);
 }
 
-/** A figure with a sentence to type and a part that is drawn again for it. */
+/** Make a figure with a text box for a sentence. `draw` draws the rest of the figure, and is called again when the sentence changes. */
 function withSentence(root: HTMLElement, draw: (engine: Engine, sentence: string, out: HTMLElement) => void): void {
-  const out = element("div", { class: "result", "aria-live": "polite" }, say({ en: "Loading the model …", ko: "모델을 불러오는 중 …" }));
+  const out = element("div", { class: "result", "aria-live": "polite" }, translate({ en: "Loading the model …", ko: "모델을 불러오는 중 …" }));
   let timer = 0;
   let sentence = SENTENCE;
   const refresh = () =>
@@ -92,7 +96,7 @@ function withSentence(root: HTMLElement, draw: (engine: Engine, sentence: string
 
 const translationLine = (explanation: Explanation) => element("p", { class: "translation", lang: "ko" }, `→ ${explanation.target.text}`);
 
-/** The map of cross-attention, the mean over all heads. */
+/** The map of cross-attention, averaged over all heads. */
 export function crossMap(root: HTMLElement): void {
   withSentence(root, (engine, sentence, out) => {
     const explanation = explain(engine, sentence);
@@ -101,7 +105,7 @@ export function crossMap(root: HTMLElement): void {
   });
 }
 
-/** What one word of the source attends to in the encoder, per head. */
+/** The attention of one word of the source in the encoder, with one row per head. */
 export function selfAttention(root: HTMLElement): void {
   let word = 1;
   withSentence(root, (engine, sentence, out) => {
@@ -118,7 +122,7 @@ export function selfAttention(root: HTMLElement): void {
   });
 }
 
-/** Switch heads of cross-attention off and read the new translation. */
+/** The reader silences heads of cross-attention and sees the new translation. */
 export function silenceHeads(root: HTMLElement): void {
   const silenced = new Set<string>();
   withSentence(root, (engine, sentence, out) => {
@@ -141,9 +145,9 @@ export function silenceHeads(root: HTMLElement): void {
       const before = explanation.before;
       const change = before?.log_prob != null && before.log_prob_changed != null ? before.log_prob_changed - before.log_prob : 0;
       out.replaceChildren(
-        element("p", { class: "choices" }, say({ en: "Heads that are off (layer · head): ", ko: "꺼진 헤드(레이어 · 헤드): " }), ...toggles),
+        element("p", { class: "choices" }, translate({ en: "Heads that are off (layer · head): ", ko: "꺼진 헤드(레이어 · 헤드): " }), ...toggles),
         translationLine(explanation),
-        element("p", {}, say({ en: `Change in the log-probability of the unchanged translation: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
+        element("p", {}, translate({ en: `Change in the log-probability of the unchanged translation: ${digits(change)}`, ko: `원래 번역의 로그 확률 변화: ${digits(change)}` })),
       );
     };
     draw();
@@ -158,26 +162,28 @@ export function divisor(root: HTMLElement): void {
     const { rows, columns } = map;
     // The effect of the divisor is most visible in a row whose largest weight is neither near 0 nor near 1.
     const strongest = (row: number) => Math.max(...columns.map((_, column) => map.at(0, 0, row, column)));
-    const query = rows.reduce((best, _, row) => (Math.abs(strongest(row) - MIDDLING) < Math.abs(strongest(best) - MIDDLING) ? row : best), 0);
+    const distance = (row: number) => Math.abs(strongest(row) - PREFERRED_WEIGHT);
+    const query = rows.reduce((best, _, row) => (distance(row) < distance(best) ? row : best), 0);
     const cell: Cell = { site: "cross", layer: 0, head: 0, query, key: 0 };
     const { steps } = answer<CellSteps>(engine, "steps", { sentence, beam: 1, cell });
     const scores = steps.filter((step) => step.over === "keys").map((step) => ({ name: step.name, values: [...floats(step)] }));
     const scaled = scores.find(({ name }) => name.includes("score")) ?? scores[0];
     const width = floats(steps.find(({ name }) => name === "query") ?? steps[0]).length;
     const raw = scaled.values.map((score) => score * Math.sqrt(width));
-    const by = slider({ en: "divide by", ko: "나누는 수" }, { min: 0.5, max: width, step: 0.1, value: Math.sqrt(width) }, (v) => digits(v, 1), () => draw());
+    const divideBy = slider({ en: "divide by", ko: "나누는 수" }, { min: 0.5, max: width, step: 0.1, value: Math.sqrt(width) }, (v) => digits(v, 1), () => draw());
     const result = element("div");
-    const draw = () => result.replaceChildren(bars(columns, softmax(raw.map((score) => score / by.value()))));
+    const draw = () => result.replaceChildren(bars(columns, softmax(raw.map((score) => score / divideBy.value()))));
     out.replaceChildren(
-      element("p", {}, say({ en: `The scores q·k of “${rows[cell.query]}” in head 0 of layer 0, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `레이어 0, 헤드 0에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
-      by.row,
+      element("p", {}, translate({ en: `The scores q·k of “${rows[cell.query]}” in head 0 of layer 0, d = ${width}, √d = ${digits(Math.sqrt(width))}`, ko: `레이어 0, 헤드 0에서 “${rows[cell.query]}”의 점수 q·k, d = ${width}, √d = ${digits(Math.sqrt(width))}` })),
+      divideBy.row,
       result,
     );
     draw();
   });
 }
 
-/** Hide a word of the source from cross-attention: its weights become 0 at every step of the unchanged translation. */
+/** The reader hides a word of the source from cross-attention. The weights of this word become 0 at every step of the unchanged
+ * translation. */
 export function hideWord(root: HTMLElement): void {
   let hidden = -1;
   withSentence(root, (engine, sentence, out) => {
@@ -188,7 +194,7 @@ export function hideWord(root: HTMLElement): void {
       const queries = Array.from({ length: unchanged.target.ids.length + 1 }, (_, query) => query);
       const changes: Change[] = queries.flatMap((query) => keys.map((key): Change => ({ kind: "paint", site: "cross", layer: null, head: null, query, key, weight: 0 })));
       out.replaceChildren(
-        element("p", { class: "choices" }, say({ en: "Hide: ", ko: "가릴 단어: " }), ...words.map((word, i) => button(word, () => ((hidden = hidden === i ? -1 : i), draw()), hidden === i))),
+        element("p", { class: "choices" }, translate({ en: "Hide: ", ko: "가릴 단어: " }), ...words.map((word, i) => button(word, () => ((hidden = hidden === i ? -1 : i), draw()), hidden === i))),
         translationLine(explain(engine, sentence, changes)),
       );
     };
@@ -214,7 +220,7 @@ export function wordOrder(root: HTMLElement): void {
   loadEngine().then(draw, (error: unknown) => out.replaceChildren(String(error)));
 }
 
-/** The tokens that the decoder could write next; a click chooses one, and the model continues from there. */
+/** The tokens that the decoder could write next. The reader clicks one of them, and the model continues from there. */
 export function nextTokens(root: HTMLElement): void {
   let prefix: number[] = [];
   withSentence(root, (engine, sentence, out) => {
@@ -228,15 +234,15 @@ export function nextTokens(root: HTMLElement): void {
       };
       out.replaceChildren(
         translationLine(explanation),
-        element("p", { class: "choices" }, say({ en: "Next token: ", ko: "다음 토큰: " }), ...candidates.slice(0, 6).map(([id, token, probability]) => button(`${plain(displayToken(token))} ${digits(probability)}`, () => write(id)))),
-        button(say({ en: "Start again", ko: "처음부터 다시" }), () => ((prefix = []), draw())),
+        element("p", { class: "choices" }, translate({ en: "Next token: ", ko: "다음 토큰: " }), ...candidates.slice(0, 6).map(([id, token, probability]) => button(`${withoutDot(displayToken(token))} ${digits(probability)}`, () => write(id)))),
+        button(translate({ en: "Start again", ko: "처음부터 다시" }), () => ((prefix = []), draw())),
       );
     };
     draw();
   });
 }
 
-/** The roll-out of the encoder after one layer, two layers … */
+/** The attention roll-out of the encoder over the first layers. The reader chooses the number of layers. */
 export function rollOut(root: HTMLElement): void {
   withSentence(root, (engine, sentence, out) => {
     const map = attentionOf(explain(engine, sentence), "encoder");

@@ -1,22 +1,25 @@
-/** Writes the view into the address: a new entry of the browser's history for each panel and sentence, so that Back leads there.
+/** Writes the view into the address of the page.
  *
+ * Each panel and each sentence becomes an entry of the browser's history, so that the Back button returns to it.
  * Browsers limit how often the address may change (Safari: 100 times in 30 seconds). After MAX_CHANGES within WINDOW_MS, the page
  * writes the address only once the view has been stable for DELAY_MS. */
 
 const [MAX_CHANGES, WINDOW_MS, DELAY_MS] = [50, 30_000, 700];
 
 export class AddressBar {
-  /** A page in a notebook's iframe has no address to write to. */
-  #exists = location.protocol !== "about:";
+  /** False in the iframe of a notebook: the address of such a page cannot be written. */
+  #isWritable = location.protocol !== "about:";
   #historyKey: string | null = null;
-  /** The address when it was last written or found right. Another one is due to Back, Forward or the reader, and its entry is mended in place. */
+  /** The address after the last call of `write`. If the browser's address differs, the reader has gone Back or Forward or has edited
+   * the address. The next write then replaces that entry of the history instead of adding an entry. */
   #address = "";
   #times: number[] = [];
 
-  /** Write the address of a view; views with another `historyKey` are another entry of the history. The returned function cancels a delayed write. */
+  /** Write the address of a view. If `historyKey` differs from that of the last view, the view becomes a new entry of the history.
+   * If the write is delayed, a function that cancels it is returned. */
   write(address: string, historyKey: string): (() => void) | undefined {
-    if (!this.#exists || address === location.hash) {
-      this.#historyKey = historyKey; // the view comes from the address
+    if (!this.#isWritable || address === location.hash) {
+      this.#historyKey = historyKey; // the address already shows this view
       this.#address = location.hash;
       return;
     }
@@ -31,7 +34,8 @@ export class AddressBar {
 
   #write(address: string, historyKey: string): void {
     this.#times.push(performance.now());
-    if (this.#historyKey === null || this.#historyKey === historyKey || this.#address !== location.hash) history.replaceState(null, "", address);
+    const replacesEntry = this.#historyKey === null || this.#historyKey === historyKey || this.#address !== location.hash;
+    if (replacesEntry) history.replaceState(null, "", address);
     else history.pushState(null, "", address);
     this.#historyKey = historyKey;
     this.#address = location.hash;

@@ -8,20 +8,21 @@ import { checkFormat, type Cell, type CellSteps, type Explanation, type GroupEff
 
 export interface ExplainRequest {
   model: number;
-  /** A text; if it is translated in several parts, the part with this `index` is explained. */
+  /** The text to translate. */
   sentence: string;
+  /** If the text is translated in several parts: the index of the part to explain. */
   index?: number;
-  /** A data: URL, for a model that reads pictures. */
+  /** A `data:` URL, for a model that reads pictures. */
   picture?: string;
   changes: Change[];
   prefix: number[];
   target?: string;
-  /** Hypotheses per step; without it, as the model's recipe says. 1 is greedy search. */
+  /** Hypotheses per step; 1 is greedy search. If it is missing, the beam of the model's recipe is used. */
   beam?: number;
 }
 
-/** The number of open requests is an attribute of the body, for tests that wait until the page is complete.
- * Long work is not counted: the page is complete without it. */
+/** The number of open requests. It is also an attribute of the body, because the browser tests wait until it is 0.
+ * Long work is not counted: the page is complete without its results. */
 let pending = 0;
 
 async function track<Answer>(answer: Promise<Answer>): Promise<Answer> {
@@ -71,13 +72,15 @@ function streamExplanation(request: ExplainRequest, onPartial: OnPartial, signal
   return stream("explain", request, async ({ partial }) => (partial === undefined ? undefined : onPartial(partial, index++)), signal);
 }
 
-/** A line of an answer that is not the last: the translation so far, or how much of long work is done. */
+/** A line of a streamed answer, before the last line. */
 interface PartialAnswer {
+  /** The translation so far. */
   partial?: string;
+  /** The progress of long work: how many items are done, and how many there are. */
   progress?: [number, number];
 }
 
-/** Send a request whose answer comes line by line; the last line is the answer itself. */
+/** Send a request whose answer is streamed as lines of JSON. The last line is the complete answer. */
 async function stream<Answer>(operation: string, request: object, onLine: (line: PartialAnswer) => Promise<void>, signal: AbortSignal): Promise<Answer> {
   const response = await send(operation, request, { accept: "application/x-ndjson", signal });
   let last: PartialAnswer & { error?: unknown } = {};
@@ -85,11 +88,12 @@ async function stream<Answer>(operation: string, request: object, onLine: (line:
     last = JSON.parse(line);
     await onLine(last);
   }
-  if (typeof last.error === "string") throw new Error(last.error); // the field `error` of a head profile is its alignment error, a number or null
+  // A head profile also has a field `error`: the alignment error, which is a number or null.
+  if (typeof last.error === "string") throw new Error(last.error);
   return last as Answer;
 }
 
-/** The options of long work of the server: a callback for its progress, and a signal that ends it. */
+/** The options of a request that takes the server long: a callback for the progress, and a signal that cancels the request. */
 export interface LongWork {
   onProgress: (done: number, total: number) => void;
   signal: AbortSignal;
@@ -116,11 +120,13 @@ interface Effects {
   group_effects: GroupEffect[];
 }
 
-/** The same explanation with the effects of silencing each head and groups of heads. */
+/** Request the effects of silencing each head and groups of heads. Returns the explanation with these effects. */
 export async function withEffects(explanation: Explanation, request: ExplainRequest, signal?: AbortSignal): Promise<Explanation> {
   const { effect: tables, token_effect, group_effects } = await post<Effects>("rank-heads", request, signal);
   const statistics = { ...explanation.statistics };
-  for (const [site, effect] of Object.entries(tables) as [Site, Table][]) statistics[site] = { ...statistics[site]!, effect, token_effect: token_effect[site] };
+  for (const [site, effect] of Object.entries(tables) as [Site, Table][]) {
+    statistics[site] = { ...statistics[site]!, effect, token_effect: token_effect[site] };
+  }
   return { ...explanation, statistics, group_effects };
 }
 
@@ -137,12 +143,12 @@ export async function fetchLayers(request: ExplainRequest): Promise<NextTokens[]
   return (await post<{ layers: NextTokens[][] }>("layers", request)).layers;
 }
 
-/** A page with a model of this server in it. */
+/** The HTML of a live file: a page that contains one of the server's models. */
 export function fetchLiveFile(model: number, sentence: string): Promise<{ html: string }> {
   return post("file", { model, sentence });
 }
 
-/** What one head does over the validation set of the run: src/jumok/analysis/head_profile.py. */
+/** The profile of one head over the validation set of the run: src/jumok/analysis/head_profile.py. */
 export function fetchHeadProfile(request: { model: number; site: Site; layer: number; head: number; sentences: number }, work: LongWork): Promise<HeadProfile> {
   return postLong("head_profile", request, work);
 }

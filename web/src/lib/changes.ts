@@ -1,6 +1,6 @@
-/** Changes to attention: their schema, their form in the address, and as text.
+/** Changes to attention: their types, how they are parsed from the address, and how they are described in words.
  *
- * The fields are those of the Python classes in src/jumok/analysis/changes.py; tests/analysis/test_change_schema.py compares them. */
+ * The Python classes in src/jumok/analysis/changes.py have the same fields. tests/analysis/test_change_schema.py checks this. */
 
 import { isSite, type Explanation, type Site, type TokenizedSentence } from "./format";
 import { joinTokens, tokenLabels, tokensOf } from "./maps";
@@ -32,39 +32,45 @@ export interface Pin {
   head: number | null;
   queries: number[];
   keys: number[];
-  /** The share of the row that the keys get together; 1 if it is missing, 0 cuts them off. */
+  /** The share of the row that the keys get together. If it is missing, the share is 1. If it is 0, the queries do not read the keys. */
   weight?: number;
-  /** The names of the row and the column in the translation in which they were chosen; another change may since have made the step write another word. */
+  /** The names of the row and the column in the translation in which they were chosen. Other changes may have altered the translation
+   * since then, so that the step now writes another word. */
   words?: [string, string];
 }
 
 export type Change = Silence | Paint | Pin;
 
 const isIndex = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0;
-/** The longest name of a row or a column that a change keeps. */
-const MAX_NAME = 200;
-const areWords = (value: unknown) => value === undefined || (Array.isArray(value) && value.length === 2 && value.every((word) => typeof word === "string" && word.length <= MAX_NAME));
+/** The name of a row or a column in a change is cut off after this number of characters. */
+const MAX_NAME_LENGTH = 200;
+const isName = (value: unknown) => typeof value === "string" && value.length <= MAX_NAME_LENGTH;
+const isNamePair = (value: unknown) => Array.isArray(value) && value.length === 2 && value.every(isName);
 const areIndices = (value: unknown) => Array.isArray(value) && value.every(isIndex);
+const isOptionalIndex = (value: unknown) => value === null || value === undefined || isIndex(value);
 
 function isChange(value: unknown): value is Change {
   if (typeof value !== "object" || value === null) return false;
   const { kind, site, layer, head, query, key, weight, queries, keys, words } = value as Record<string, unknown>;
-  if (typeof site !== "string" || !isSite(site) || ![layer, head].every((index) => index === null || index === undefined || isIndex(index)) || !areWords(words)) return false;
+  if (typeof site !== "string" || !isSite(site) || !isOptionalIndex(layer) || !isOptionalIndex(head)) return false;
+  if (words !== undefined && !isNamePair(words)) return false;
   if (kind === "paint") return isIndex(query) && isIndex(key) && typeof weight === "number";
-  return kind === "silence" || (kind === "pin" && areIndices(queries) && areIndices(keys) && (weight === undefined || typeof weight === "number"));
+  if (kind === "pin") return areIndices(queries) && areIndices(keys) && (weight === undefined || typeof weight === "number");
+  return kind === "silence";
 }
 
-/** Parse the changes in an address; anything but a list of changes gives none. */
+/** Parse the changes in an address. The result is empty if the text is not a list of valid changes. */
 export function parseChanges(text: string): Change[] {
   try {
     const parsed: unknown = JSON.parse(text);
-    return Array.isArray(parsed) && parsed.every(isChange) ? parsed.map((change) => ({ ...change, layer: change.layer ?? null, head: change.head ?? null })) : [];
+    if (!Array.isArray(parsed) || !parsed.every(isChange)) return [];
+    return parsed.map((change) => ({ ...change, layer: change.layer ?? null, head: change.head ?? null }));
   } catch {
     return [];
   }
 }
 
-/** Changes that mean the same for every sentence. */
+/** The changes that can be applied to any sentence: silenced heads. Painted and pinned cells are indices of one sentence. */
 export function independentOfSentence(changes: readonly Change[]): Change[] {
   return changes.filter(({ kind }) => kind === "silence");
 }
@@ -76,8 +82,8 @@ export function isSilenced(changes: readonly Change[], site: Site, layer: number
   return changes.some((change) => silencesHead(change, site, layer, head));
 }
 
-/** Silence these heads, [layer, head], as well. None is silenced twice. If these are all heads of the site, one change silences it.
- * `shape` begins with the numbers of layers and heads. */
+/** Add changes that silence these heads, given as [layer, head]. Heads that are already silenced are left out. If `heads` are all heads
+ * of the site, one change silences the whole site. `shape` begins with the numbers of layers and heads. */
 export function silence(changes: readonly Change[], site: Site, heads: readonly (readonly [number, number])[], shape: readonly number[]): Change[] {
   if (heads.length > 1 && heads.length === shape[0] * shape[1]) {
     return [...changes.filter((change) => change.kind !== "silence" || change.site !== site), { kind: "silence", site, layer: null, head: null }];
@@ -86,8 +92,8 @@ export function silence(changes: readonly Change[], site: Site, heads: readonly 
   return [...changes, ...added.map(([layer, head]): Silence => ({ kind: "silence", site, layer, head }))];
 }
 
-/** Silence a head, or undo that; a change that silences more heads than this one still silences the others.
- * `shape` begins with the numbers of layers and heads. */
+/** Silence a head, or restore it if it is silenced. If one change silenced this head together with other heads, the other heads stay
+ * silenced. `shape` begins with the numbers of layers and heads. */
 export function toggleHead(changes: readonly Change[], site: Site, layer: number, head: number, shape: readonly number[]): Change[] {
   if (!isSilenced(changes, site, layer, head)) return silence(changes, site, [[layer, head]], shape);
   const [layers, heads] = shape;
@@ -101,9 +107,9 @@ export function toggleHead(changes: readonly Change[], site: Site, layer: number
   });
 }
 
-/** Where attention is changed by hand: some queries, some keys, in one head, in a layer, or everywhere. */
+/** The cells of attention that are changed by hand: some queries and some keys, in one head, in a layer or in all heads. */
 export interface Edge extends Pick<Pin, "site" | "layer" | "head" | "queries" | "keys"> {
-  /** The explanation in which the edge was chosen: its words name the change. */
+  /** The explanation in which the edge was chosen. The description of the change uses its words. */
   chosenIn?: Explanation;
 }
 
@@ -111,13 +117,14 @@ export function scopedEdge(site: Site, scope: { layer: number | null; head: numb
   return { site, ...scope, queries, keys, ...(chosenIn && { chosenIn }) };
 }
 
-/** The names of the row and the column of an edge in an explanation: a word if the edge has all its tokens (which may be bytes), else the tokens. */
+/** The names of the row and the column of an edge in an explanation. If the edge has all tokens of a word, the name is the word.
+ * (The tokens themselves may be single bytes.) If it has only some of them, the name is these tokens. */
 export function edgeWords(explanation: Explanation, { site, queries, keys }: Pick<Edge, "site" | "queries" | "keys">): [string, string] {
   const [rows, columns] = tokenLabels(explanation, site);
   const name = (sentence: TokenizedSentence, labels: string[], indices: readonly number[], first = 0) => {
     const word = sentence.word_of_token[indices[0] - first] ?? -1;
     const isWhole = word >= 0 && tokensOf(sentence, word).map((position) => position + first).join() === indices.join();
-    return (isWhole ? sentence.words[word] : joinTokens(labels, indices)).slice(0, MAX_NAME);
+    return (isWhole ? sentence.words[word] : joinTokens(labels, indices)).slice(0, MAX_NAME_LENGTH);
   };
   const { source, target } = explanation;
   return [name(site === "encoder" ? source : target, rows, queries), site === "decoder" ? name(target, columns, keys, 1) : name(source, columns, keys)];
@@ -129,14 +136,17 @@ function pinsSameQueries(change: Change, { site, layer, head, queries }: Edge): 
   return change.kind === "pin" && change.site === site && change.layer === layer && change.head === head && sameIndices(change.queries, queries);
 }
 
+/** The weight that a change gives to this edge; null if there is no such change. */
 export function weightSetAt(changes: readonly Change[], edge: Edge): number | null {
-  const found = changes.find((change) => pinsSameQueries(change, edge) && sameIndices(change.keys, edge.keys));
-  return found?.kind === "pin" ? (found.weight ?? 1) : null;
+  const pin = changes.find((change) => pinsSameQueries(change, edge) && sameIndices(change.keys, edge.keys));
+  return pin?.kind === "pin" ? (pin.weight ?? 1) : null;
 }
 
-/** Give the keys this share of the row. It replaces the share that these keys had. A share of 1 replaces all shares of these queries, and is itself replaced by any other. */
+/** Give the keys this share of the row. An earlier share of the same keys is replaced. Earlier shares of other keys stay,
+ * except if the new share or the earlier share is 1: a share of 1 leaves nothing for other keys. */
 export function setWeight(changes: readonly Change[], edge: Edge, weight: number): Change[] {
-  const rest = changes.filter((change) => !pinsSameQueries(change, edge) || (weight < 1 && (change.weight ?? 1) < 1 && !sameIndices(change.keys, edge.keys)));
+  const canStay = (pin: Pin) => weight < 1 && (pin.weight ?? 1) < 1 && !sameIndices(pin.keys, edge.keys);
+  const rest = changes.filter((change) => !pinsSameQueries(change, edge) || canStay(change));
   const { chosenIn, ...place } = edge;
   return [...rest, { kind: "pin", ...place, weight, ...(chosenIn && { words: edgeWords(chosenIn, edge) }) }];
 }
@@ -145,24 +155,34 @@ export function releaseWeight(changes: readonly Change[], edge: Edge): Change[] 
   return changes.filter((change) => !pinsSameQueries(change, edge) || !sameIndices(change.keys, edge.keys));
 }
 
-/** The first step that the changes affect: the tokens before it are kept. Infinity without changes. */
+/** The first step that the changes affect; Infinity if there are no changes. The tokens of earlier steps stay the same. */
 export function firstChangedStep(changes: readonly Change[]): number {
-  return Math.min(...changes.map((change) => (change.site === "encoder" || change.kind === "silence" ? 0 : change.kind === "paint" ? change.query : Math.min(...change.queries))));
+  const firstStep = (change: Change) => {
+    if (change.site === "encoder" || change.kind === "silence") return 0;
+    return change.kind === "paint" ? change.query : Math.min(...change.queries);
+  };
+  return Math.min(...changes.map(firstStep));
 }
 
-/** A change as text, with the words that were chosen. Without them, its indices are taken for those of the translation before all changes. */
+/** A change as text, with the words that were chosen. If the change has no words, its indices are looked up in the translation before
+ * all changes. */
 export function describeChange(change: Change, explanation: Explanation, text: Strings): string {
   const target = explanation.before?.target ?? explanation.target;
-  const scope = [text.site[change.site], change.layer === null ? text.allLayers : `${text.layer} ${change.layer}`, change.head === null ? text.allHeads : `${text.head} ${change.head}`].join(", ");
+  const layer = change.layer === null ? text.allLayers : `${text.layer} ${change.layer}`;
+  const head = change.head === null ? text.allHeads : `${text.head} ${change.head}`;
+  const scope = [text.site[change.site], layer, head].join(", ");
   if (change.kind === "silence") return `${text.silence}: ${scope}`;
   const place = change.kind === "paint" ? { site: change.site, queries: [change.query], keys: [change.key] } : change;
   const ends = (change.words ?? edgeWords({ ...explanation, target }, place)).join(" → ");
   if (change.kind === "paint") return `${text.paint}: ${ends} = ${change.weight.toFixed(2)} (${scope})`;
   const share = change.weight ?? 1;
-  return share === 1 ? `${text.pin}: ${ends} (${scope})` : share === 0 ? `${text.cutLine}: ${ends} (${scope})` : `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
+  if (share === 1) return `${text.pin}: ${ends} (${scope})`;
+  if (share === 0) return `${text.cutLine}: ${ends} (${scope})`;
+  return `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** Whether a pin was set for single tokens of a word in the translation in which it was chosen: the one before all changes or the one that is shown. */
+/** Whether a pin was set for only some tokens of a word. The word is that of the translation in which the pin was chosen: either the
+ * translation before all changes or the current translation. */
 function isForTokens(pin: Pin, explanation: Explanation): boolean {
   const { before, target } = explanation;
   const isNamedIn = (translation: TokenizedSentence) => edgeWords({ ...explanation, target: translation }, pin)[0] === pin.words?.[0];
@@ -172,7 +192,8 @@ function isForTokens(pin: Pin, explanation: Explanation): boolean {
   return words.some((word) => tokensOf(chosenIn, word).some((token) => !pin.queries.includes(token)));
 }
 
-/** Words of the translation of which a pin changes only some tokens: the pin was set for single tokens (`forTokens`), or for those of the old word, and the new word has more. */
+/** Words of the translation of which a pin changes only some tokens. Either the pin was set for single tokens (`forTokens`), or it was set
+ * for all tokens of the old word and the new word has more tokens. */
 export function partlyPinned(explanation: Explanation): { word: string; pinned: number; tokens: number; forTokens: boolean }[] {
   const { changes, target } = explanation;
   return changes.flatMap((change) => {
@@ -186,20 +207,21 @@ export function partlyPinned(explanation: Explanation): { word: string; pinned: 
   });
 }
 
-/** Whether a change has no effect, because the translation ends before its first step. */
+/** Whether a change has no effect because the translation ends before the first step that it changes. */
 export function isWithoutEffect(change: Change, { target, ended }: Pick<Explanation, "target" | "ended">): boolean {
   if (change.kind === "silence" || change.site === "encoder") return false;
   const queries = change.kind === "paint" ? [change.query] : change.queries;
   return Math.min(...queries) >= target.tokens.length + Number(ended);
 }
 
-/** How many of the first tokens were given, by the `prefix` of the request if that is known; the `forced` ones after them were written before the changes. */
+/** How many of the `forced` tokens are a given prefix. The rest of them were written before the changes and stay the same.
+ * `prefix` is that of the request, if it is known. */
 export function numGiven({ forced, changes, facts }: Pick<Explanation, "forced" | "changes" | "facts">, prefix?: readonly number[]): number {
   if (prefix) return Math.min(prefix.length, forced);
   return facts.given_tokens ?? (firstChangedStep(changes) === forced ? 0 : forced);
 }
 
-/** The tokens that the translation was given, and those after them that stay because they were written before the changes, as text. */
+/** The `forced` tokens as text: first the given prefix, then the tokens that are kept because they were written before the changes. */
 export function prefixTexts({ target, forced }: Pick<Explanation, "target" | "forced">, given: number): { given: string; kept: string } {
   const text = (from: number, to: number) => target.tokens.slice(from, to).join("").replaceAll("▁", " ").trim();
   return { given: text(0, given), kept: text(given, forced) };

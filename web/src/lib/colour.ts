@@ -1,5 +1,7 @@
-/** Colour scales. Weights: one hue with monotonic lightness, from the background to the text colour, so that no
- * hues need to be distinguished. Differences and nats: blue to orange, which all kinds of colour vision distinguish. */
+/** Colour scales.
+ *
+ * The scale of weights has one hue and runs in lightness from the background to the text colour. So nobody needs to distinguish hues.
+ * The scale of differences and nats runs from blue to orange, which people with any kind of colour vision can distinguish. */
 
 type Rgb = [number, number, number];
 
@@ -43,7 +45,7 @@ export function css(colour: number): string {
   return `rgb(${colour & 255} ${(colour >> 8) & 255} ${(colour >> 16) & 255})`;
 }
 
-/** The linear value of an sRGB channel, from which WCAG computes the relative luminance. */
+/** For each value of an sRGB channel, its linear value, from which WCAG computes the relative luminance. */
 const linear = Float64Array.from({ length: 256 }, (_, i) => (i <= 10 ? i / 255 / 12.92 : ((i / 255 + 0.055) / 1.055) ** 2.4));
 
 /** Black or white, whichever has the higher contrast on this colour; that contrast is at least 4.5. */

@@ -1,16 +1,19 @@
-/** What the panel Compare says of several explanations of one sentence. */
+/** Differences and captions of several explanations of one sentence, for the panel Compare. */
 
 import type { Explanation } from "./format";
 import type { AttentionMap } from "./maps";
 
-/** The second map minus the first one; null if one is missing or their labels differ. (The 0 separates row labels from column labels.) */
+/** The second map minus the first map; null if a map is missing or the labels differ. */
 export function mapDifference(first: AttentionMap | null, second: AttentionMap | null): AttentionMap | null {
   if (!first || !second) return null;
+  /** All labels as one text; the 0 separates row labels from column labels. */
   const labels = ({ rowLabels, columnLabels }: AttentionMap) => [...rowLabels, 0, ...columnLabels].join("\n");
-  return labels(first) === labels(second) ? { ...first, values: first.values.map((value, i) => second.values[i] - value), quantity: "difference" } : null;
+  if (labels(first) !== labels(second)) return null;
+  return { ...first, values: first.values.map((value, i) => second.values[i] - value), quantity: "difference" };
 }
 
-/** Why two maps have no difference: a model has no such attention, the translations differ, or they are divided into other words. */
+/** Why two maps cannot be subtracted: a model does not have this attention, the translations differ, or the models divide the same
+ * translation into different words. */
 export type NoDifference = { reason: "noSuchAttention"; model: number } | { reason: "otherTranslation" } | { reason: "otherWords" };
 
 export function whyNoDifference(explanations: readonly Explanation[], maps: readonly (AttentionMap | null)[]): NoDifference {
@@ -20,7 +23,8 @@ export function whyNoDifference(explanations: readonly Explanation[], maps: read
   return { reason: first.target.text === second.target.text ? "otherWords" : "otherTranslation" };
 }
 
-/** The captions of a saved comparison: the sentence with the translation that the models read, once if it is the same for all. */
+/** The captions of a saved comparison: the sentence with the translation that each model explains. If it is the same for all models,
+ * there is one caption; else each caption has the name of its model. */
 export function comparisonCaptions(compared: readonly Explanation[]): string[] {
   const line = ({ source, target, picture }: Explanation) => (picture ? target.text : `${source.text} → ${target.text}`);
   const lines = [...new Set(compared.map(line))];

@@ -1,4 +1,4 @@
-/** Why not this? An expected translation beside the model's own, as in src/jumok/analysis/expected_translation.py. */
+/** Compares the translation that a person expected with the model's own translation, as in src/jumok/analysis/expected_translation.py. */
 
 import { floats, type Explanation, type Measures } from "./format";
 import { displayToken, wordProbabilities } from "./maps";
@@ -25,7 +25,7 @@ export interface Contrast {
   preference: number;
 }
 
-/** The first step at which the tokens differ; null if the texts are equal, even if they are segmented in two ways. */
+/** The first step at which the tokens differ; null if the texts are equal, even if their tokens differ. */
 export function firstDifferentStep(own: Explanation, expected: Explanation): number | null {
   if (own.target.text === expected.target.text) return null;
   const [left, right] = [own, expected].map(({ target }) => [...target.ids, -1]);
@@ -36,10 +36,15 @@ export function firstDifferentStep(own: Explanation, expected: Explanation): num
 export function contrast(own: Explanation, expected: Explanation): Contrast {
   const step = firstDifferentStep(own, expected);
   const preference = (own.log_prob ?? 0) - (expected.log_prob ?? 0);
-  const words = (one: Explanation): ContrastWord[] => {
-    const probabilities = wordProbabilities(one);
-    const firstDifference = step === null ? Infinity : wordAt(one, step);
-    return one.target.words.map((word, i) => ({ word, probability: probabilities[i], hasDiverged: i >= firstDifference, isFirstDifference: i === firstDifference }));
+  const words = (explanation: Explanation): ContrastWord[] => {
+    const probabilities = wordProbabilities(explanation);
+    const firstDifference = step === null ? Infinity : wordAt(explanation, step);
+    return explanation.target.words.map((word, i) => ({
+      word,
+      probability: probabilities[i],
+      hasDiverged: i >= firstDifference,
+      isFirstDifference: i === firstDifference,
+    }));
   };
   if (step === null) return { own: words(own), expected: words(expected), step, tokens: null, preference };
   const token = ({ target }: Explanation) => displayToken(target.tokens[step] ?? END);
@@ -53,13 +58,13 @@ export function contrast(own: Explanation, expected: Explanation): Contrast {
   };
 }
 
-/** The index of the word that a step belongs to; the number of words for a step after the last word. */
+/** The index of the word that a step writes. For a step after the last word, the number of words. */
 function wordAt({ target }: Explanation, step: number): number {
   const word = target.word_of_token.slice(step).find((index) => index >= 0);
   return word ?? target.words.length;
 }
 
-/** Per source word: by how much it raises log p(own token) − log p(expected token) at the first different step. */
+/** For each source word: by how much it raises log p(own token) − log p(expected token) at the first step where the tokens differ. */
 export function sourceEffects(own: Measures, expected: Measures, step: number): number[] | null {
   if (!own.erasure || !expected.erasure) return null;
   const words = own.erasure.shape[1];

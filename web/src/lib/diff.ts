@@ -1,4 +1,4 @@
-/** The words of two texts that differ, by their longest common subsequence. */
+/** Finds which words of two texts differ, with their longest common subsequence. */
 
 import type { TokenizedSentence } from "./format";
 
@@ -40,17 +40,19 @@ export function diffWords(oldText: Text, newText: Text): [DiffWord[], DiffWord[]
   return [oldWords, newWords];
 }
 
-/** A word of one of two texts, or of both. `index` counts the words of the new text; of the old one if `state` is "old". */
+/** A word of two merged texts. */
 export interface MergedWord {
   gap: string;
   word: string;
+  /** Whether both texts have the word ("kept"), only the new text or only the old text. */
   state: "kept" | "new" | "old";
+  /** The index of the word in the new text; in the old text if `state` is "old". */
   index: number;
-  /** The index in the old text of a word that was kept. */
+  /** The index in the old text, if `state` is "kept". */
   oldIndex?: number;
 }
 
-/** The new text with the words of the old one that it lost, where they stood. */
+/** The words of the new text. The words that only the old text has are inserted at their old places. */
 export function mergeWords(oldText: Text, newText: Text): MergedWord[] {
   const [before, after] = diffWords(oldText, newText);
   const merged: MergedWord[] = [];

@@ -1,11 +1,11 @@
-/** What silencing each head does to each word of the translation. */
+/** The effect of silencing each head on each word of the translation. */
 
 import { floats, type Explanation, type Site } from "./format";
 import { mapFrom, type AttentionMap } from "./maps";
 
 const END = "</s>";
 
-/** The target words with `</s>`: their labels and the steps that produce them; steps without a word come last. */
+/** The target words, `</s>`, and the tokens that belong to no word, in this order: the label of each and the steps that write it. */
 function wordSteps({ target, ended }: Explanation): { labels: string[]; steps: number[][] } {
   const steps: number[][] = target.words.map(() => []);
   const rest: number[] = [];
@@ -28,7 +28,9 @@ export function headWordEffects(explanation: Explanation, site: Site): Attention
   const names: string[] = [];
   for (let row = 0; row < layers * heads; row++) {
     names.push(`${Math.floor(row / heads)} · ${row % heads}`);
-    steps.forEach((positions, word) => (table[row * labels.length + word] = positions.reduce((sum, step) => sum + values[row * count + step], 0)));
+    steps.forEach((positions, column) => {
+      table[row * labels.length + column] = positions.reduce((sum, step) => sum + values[row * count + step], 0);
+    });
   }
   const words = labels.map((_, column) => (column < explanation.target.words.length ? column : -1));
   return { ...mapFrom(table, names, labels), quantity: "nats", columnAxis: { side: "target", words, tokens: steps } };
@@ -39,7 +41,8 @@ export function wordLogProbs(explanation: Explanation): number[] {
   return wordSteps(explanation).steps.map((positions) => positions.reduce((sum, step) => sum + (explanation.log_probs[step] ?? 0), 0));
 }
 
-/** The head whose silencing lowers the probability of a column's word most: [row, effect]; null if none lowers it by a tenth. */
+/** The head whose silencing lowers the probability of a column's word most, as [row, effect]. Null if no head lowers the probability
+ * by more than a tenth. */
 export function decisiveHead(map: AttentionMap, column: number): [number, number] | null {
   let best: [number, number] | null = null;
   for (let row = 0; row < map.rows; row++) {

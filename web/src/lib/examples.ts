@@ -1,4 +1,4 @@
-/** Sentences to begin with, per source language. */
+/** Example sentences for each source language. */
 const EXAMPLES: Record<string, string[]> = {
   en: ["I go home.", "The student reads a book.", "If it rains tomorrow, I will stay at home.", "The teacher did not drink coffee at the library yesterday.", "My friend bought three apples.", "Where does the doctor live?"],
   ko: ["나는 집에 간다.", "학생은 책을 읽는다.", "내일 비가 오면 나는 집에 있을 것이다.", "선생님은 어제 도서관에서 커피를 마시지 않았다.", "내 친구는 사과 세 개를 샀다.", "의사는 어디에 살아요?"],

@@ -1,8 +1,8 @@
-/** The model in a live file: its engine runs in a worker, so the page stays responsive while it computes. */
+/** The model in a live file. Its engine runs in a web worker, so the page stays responsive while the engine computes. */
 
 import type { FromWorker, ToWorker } from "../engine/worker";
 
-const textOf = (id: string) => document.getElementById(id)?.textContent ?? "";
+const textOfElement = (id: string) => document.getElementById(id)?.textContent ?? "";
 
 /** Whether this page has a model in it. */
 export const hasModel = document.getElementById("jumok-engine") !== null;
@@ -13,7 +13,7 @@ export interface AskOptions {
 }
 
 interface PendingRequest extends AskOptions {
-  /** Resolves when all partial translations so far have been shown, one after the other. */
+  /** Resolves when all partial translations that have arrived have been shown. They are shown one after the other. */
   shown: Promise<void>;
   /** How many partial translations have arrived. */
   partialCount: number;
@@ -31,15 +31,16 @@ function send(message: ToWorker): void {
 }
 
 function startWorker(): Worker {
-  const address = URL.createObjectURL(new Blob([textOf("jumok-engine")], { type: "text/javascript" }));
-  const started = new Worker(address);
-  started.onmessage = ({ data }: MessageEvent<FromWorker>) => receive(data);
-  started.onerror = (event) => {
+  const address = URL.createObjectURL(new Blob([textOfElement("jumok-engine")], { type: "text/javascript" }));
+  const newWorker = new Worker(address);
+  newWorker.onmessage = ({ data }: MessageEvent<FromWorker>) => receive(data);
+  newWorker.onerror = (event) => {
     for (const { reject } of pending.values()) reject(new Error(event.message || "The model in this file cannot be started."));
     pending.clear();
   };
-  started.postMessage({ kind: "model", model: JSON.parse(textOf("jumok-model")), weights: textOf("jumok-weights") } satisfies ToWorker);
-  return started;
+  const model = JSON.parse(textOfElement("jumok-model"));
+  newWorker.postMessage({ kind: "model", model, weights: textOfElement("jumok-weights") } satisfies ToWorker);
+  return newWorker;
 }
 
 function receive(message: FromWorker): void {
@@ -55,7 +56,8 @@ function receive(message: FromWorker): void {
   else void request.shown.then(() => request.resolve(message.answer));
 }
 
-/** Ask the model in this file. What the page selects may be reactive state, which a message cannot carry: a plain copy is sent. */
+/** Send a request to the model in this file. The request may contain reactive state of Svelte, which `postMessage` cannot copy.
+ * So a plain snapshot of the request is sent. */
 export function askModel(operation: string, request: object, options: AskOptions = {}): Promise<unknown> {
   const id = nextId++;
   return new Promise((resolve, reject) => {

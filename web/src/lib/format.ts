@@ -1,4 +1,4 @@
-/** The format of an explanation (docs/explanation-format.md), and unpacking of its numbers. */
+/** The types of an explanation (docs/explanation-format.md), and functions that unpack its numbers. */
 
 import type { Change } from "./changes";
 import type { MetricsLine } from "./metrics";
@@ -56,16 +56,18 @@ export interface Search {
   attention: Packed | null;
 }
 
-/** The change in the translation's log-probability when these heads, [layer, head], are silenced together. */
+/** The effect of silencing several heads together. */
 export interface GroupEffect {
   site: Site;
+  /** Each head as [layer, head]. */
   heads: [number, number][];
+  /** The change in the translation's log-probability. */
   effect: number | null;
 }
 
 export type Table = (number | null)[][];
 export type StatisticName = "entropy" | "distance" | "on_special" | "error" | "effect";
-/** `token_effect`, (layer, head, step), is the effect on each target token and `</s>`. Older pages lack it. */
+/** `token_effect` is the effect of each head on each target token and `</s>`, with the axes (layer, head, step). Older pages lack it. */
 export type Statistics = Record<StatisticName, Table | null> & { token_effect?: PackedFloats | null };
 
 export interface PackedFloats {
@@ -76,13 +78,13 @@ export interface PackedFloats {
 /** The most probable tokens of a step, best first: id, token, probability. */
 export type NextTokens = [number, string, number][];
 
-/** Measures, other than the weights, of how much a word matters: src/jumok/analysis/measures.py. */
+/** Measures of how much a word matters, in addition to the weights: src/jumok/analysis/measures.py. */
 export interface Measures {
-  /** (layer, head, key) */
+  /** Axes: (layer, head, key). */
   value_norms: Partial<Record<Site, Packed>>;
-  /** (step, key). Empty in a file with a model: the browser computes no gradients. */
+  /** Axes: (step, key). Empty in a live file, because the engine in the browser computes no gradients. */
   gradient: Partial<Record<"cross" | "decoder", PackedFloats>>;
-  /** (step, source word); null while single cells are changed. */
+  /** Axes: (step, source word). Null while single cells are changed. */
   erasure: PackedFloats | null;
 }
 
@@ -109,7 +111,7 @@ export interface Training {
   learning_rate: number;
   warmup: number;
   steps: number;
-  /** [step, total]: from that step on, the run planned this total number of steps. Older pages lack it. */
+  /** Each entry is [step, total]: from this step on, the run was planned to have `total` steps. Older pages lack it. */
   plan?: [number, number | null][];
 }
 
@@ -123,18 +125,21 @@ export interface Facts {
   norm?: string;
   cell?: string;
   training?: Training;
-  /** The engine that wrote the translation, if torch, which explains it, would have written another text. */
+  /** The engine that wrote the translation. Present only if torch, which computes the explanation, would have written another text. */
   written_by?: string;
-  /** On a page that was saved from Compare: the model that wrote this translation, if another one did. */
+  /** On a page that was saved from Compare: the model that wrote this translation, if it is not the model of this explanation. */
   translation_by?: string;
-  /** On a page that was saved: how many of the `forced` tokens were given, if changes force more of them. */
+  /** On a saved page: how many of the `forced` tokens are a given prefix. Present only if changes force further tokens. */
   given_tokens?: number;
 }
 
-/** A text that is translated in several parts: its translation, those of its parts, and which part is explained. A part is a sentence, or a part of one that is too long for the model. */
+/** A text that is translated in several parts. A part is a sentence, or a piece of a sentence that is too long for the model. */
 export interface WholeText {
+  /** The translation of the whole text. */
   text: string;
+  /** The source and the translation of each part. */
   parts: { source: string; text: string }[];
+  /** The index of the part that is explained. */
   index: number;
 }
 
@@ -174,9 +179,9 @@ export interface Explanation {
   steps: CellSteps[];
   /** Older pages lack it. */
   measures?: Measures | null;
-  /** What the input and each layer would have written at each step. Older pages lack it. */
+  /** The logit lens: the tokens that the input and each layer would have predicted at each step. Older pages lack it. */
   layers?: NextTokens[][];
-  /** The source, if it is not a sentence. Older pages lack it. */
+  /** The source, if it is a picture instead of a sentence. Older pages lack it. */
   picture?: PatchedPicture | null;
 }
 
@@ -187,11 +192,12 @@ export interface RunReport {
   target_language: string;
   checkpoints: number[];
   metrics: MetricsLine[];
-  /** Other runs, which are drawn in the same charts. */
+  /** Other runs that are drawn in the same charts for comparison. */
   others: { name: string; metrics: MetricsLine[] }[];
 }
 
-/** One head of a model over some sentences of a run's validation set; the fields are those of src/jumok/analysis/head_profile.py. */
+/** Statistics of one head of a model over some sentences of a run's validation set. src/jumok/analysis/head_profile.py describes the
+ * fields. */
 export interface HeadProfile {
   model: string;
   site: Site;
@@ -219,7 +225,7 @@ export interface SentenceScore {
   loss: number | null;
   uncovered: string[];
   repeats: number;
-  /** chrF minus that of the checkpoint before the newest. */
+  /** The chrF of the newest checkpoint minus the chrF of the checkpoint before it. */
   change: number | null;
 }
 
@@ -228,9 +234,9 @@ export interface SentenceScores {
   sentences: SentenceScore[];
   /** How many sentences the validation set has. */
   available: number;
-  /** The checkpoint that translated; null for the finished model. */
+  /** The step of the checkpoint that translated the sentences; null for the finished model. */
   step: number | null;
-  /** The checkpoint that `change` compares with; null if there is none. */
+  /** The step of the checkpoint that `change` compares with; null if there is no such checkpoint. */
   previous_step: number | null;
 }
 
@@ -240,7 +246,7 @@ export interface CheckpointExplanation {
   explanation: Explanation;
 }
 
-/** What a saved page keeps of a run: all that its panel showed. */
+/** The data of a run in a saved page: everything that the panel Run showed. */
 export interface StoredRun {
   report: RunReport;
   checkpoints: CheckpointExplanation[];
@@ -248,22 +254,22 @@ export interface StoredRun {
   headProfiles: HeadProfile[];
 }
 
-/** The data embedded in the page: explanations if it is static, models if it is live. */
+/** The data embedded in the page: explanations if the page is static, models if it is live. */
 export interface PageData {
   explanations?: Explanation[];
-  /** Of a page that was saved from a live one. */
+  /** Only in a page that was saved from a live page. */
   run?: StoredRun;
   live?: {
     models: ModelCard[];
     run: boolean;
     sentence: string;
     picture?: string;
-    /** The view that a live file was saved with, as in an address. */
+    /** The view with which a live file was saved, in the form of the page's address. */
     view?: string;
-    /** Whether the story opens on the first visit; it does if this is missing. */
+    /** Whether the story opens on the first visit. Default: true. */
     story?: boolean;
   };
-  /** The address of the documentation site, which panels and terms link to; without it, the names of its files are shown. */
+  /** The address of the documentation site, to which panels and terms link. Without it, the page shows the names of the files in docs/. */
   docs?: string;
 }
 
@@ -271,7 +277,7 @@ export interface ModelCard {
   name: string;
   facts: Facts;
   reads_pictures?: boolean;
-  /** Whether the server writes a page with this model in it. */
+  /** Whether the server can write a page that contains this model. */
   can_be_saved?: boolean;
 }
 
@@ -293,7 +299,7 @@ function bytes(base64: string): Uint8Array {
 const FINE_STEPS = 254;
 const unpacked = new WeakMap<Packed, Float32Array>();
 
-/** The weights of a packed array, the last axis fastest. The result is cached. */
+/** The weights of a packed array in row-major order (the last axis varies fastest). The result is cached. */
 export function weights(packed: Packed): Float32Array {
   const cached = unpacked.get(packed);
   if (cached) return cached;
@@ -306,10 +312,10 @@ export function weights(packed: Packed): Float32Array {
     for (let i = 0; i < size; i++) result[i] = numbers[i];
   } else {
     const length = packed.shape[packed.shape.length - 1];
-    let from = 0;
-    for (let to = 0; to < size; to += length * length)
+    let next = 0;
+    for (let start = 0; start < size; start += length * length)
       for (let row = 0; row < length; row++)
-        for (let column = 0; column <= row; column++) result[to + row * length + column] = numbers[from++];
+        for (let column = 0; column <= row; column++) result[start + row * length + column] = numbers[next++];
   }
   unpacked.set(packed, result);
   return result;
@@ -317,7 +323,7 @@ export function weights(packed: Packed): Float32Array {
 
 const unpackedFloats = new WeakMap<PackedFloats, Float32Array>();
 
-/** Packed floats, exactly. The result is cached. */
+/** The values of packed floats. Unlike packed weights, they are not rounded. The result is cached. */
 export function floats(packed: PackedFloats): Float32Array {
   let values = unpackedFloats.get(packed);
   if (!values) unpackedFloats.set(packed, (values = new Float32Array(bytes(packed.float32).buffer)));

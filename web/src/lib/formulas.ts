@@ -1,4 +1,4 @@
-/** Formulas of "Attention is all you need" that the page computes itself. */
+/** Formulas that the page computes: the position encoding of "Attention is all you need" and learning rate schedules. */
 
 import type { Training } from "./format";
 

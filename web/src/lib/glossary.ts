@@ -1,7 +1,7 @@
-/** The terms of the page, each with a definition in English and Korean and the page of the docs that explains it.
+/** The terms of the page. Each has a definition in English and Korean, and a page of the docs that explains it.
  *
- * A page from a file does not know where the docs are. If its data has `docs`, the address of the site that `make docs` builds, the names
- * below are links; else they are shown as the names of files. */
+ * If the data of the page has the address of the documentation site (`docs`), the names of docs pages are links. Without this address,
+ * they are shown as file names, because a page that was opened from a file does not know where the docs are. */
 
 import type { Panel } from "./page.svelte";
 import type { Language } from "./strings";
@@ -16,10 +16,10 @@ export interface Entry extends Record<Language, Definition> {
   page: string;
 }
 
-/** The file below docs/ that has a page in this language: every page that is linked from here has a Korean twin. */
+/** The file below docs/ with a page in this language. Every page that is linked from here exists in Korean. */
 export const docsFile = (page: string, language: Language) => (language === "ko" ? page.replace(/\.md$/, ".ko.md") : page);
 
-/** The address of a page of the docs, a file below docs/, on the site that `make docs` builds. */
+/** The address of a docs page on the site that `make docs` builds. `page` is a file below docs/. */
 export const docsAddress = (site: string, page: string, language: Language) =>
   site + (language === "ko" ? "ko/" : "") + docsFile(page, language).replace(/\.md$/, ".html");
 
@@ -32,7 +32,8 @@ export const PANEL_PAGES: Record<Panel, string> = {
   run: "tutorial.md",
 };
 
-/** The keys from `embed` to `recurrentOutput` are the names of stages in steps.ts (`StageName`), whose headings these terms explain. */
+/** The keys from `embed` to `recurrentOutput` are the names of stages in steps.ts (`StageName`). These terms explain the headings of
+ * the stages. */
 export const GLOSSARY = {
   attention: {
     en: { term: "Attention", text: "How a model decides where to read: for each step it gives every word a weight, and reads the weighted average." },
@@ -45,17 +46,17 @@ export const GLOSSARY = {
     page: "explain/look-up.md",
   },
   head: {
-    en: { term: "Head", text: "One of several attentions that a layer computes in parallel. Each has projections of its own, so each may look for something else." },
+    en: { term: "Head", text: "One of several attentions that a layer computes in parallel. Each head has its own projections, so each head may look for something different." },
     ko: { term: "헤드", text: "한 레이어에서 병렬로 계산하는 여러 어텐션 중 하나입니다. 헤드마다 사영 행렬이 달라 저마다 다른 것을 찾을 수 있습니다." },
     page: "explain/multi-head.md",
   },
   token: {
-    en: { term: "Token", text: "What a model reads and writes: a word or a part of one. “·” is the space before it." },
+    en: { term: "Token", text: "The unit that a model reads and writes: a word or a part of a word. “·” is the space before a token." },
     ko: { term: "토큰", text: "모델이 읽고 생성하는 단위로, 단어 또는 단어의 일부입니다. “·”는 그 앞의 공백입니다." },
     page: "texts.md",
   },
   embed: {
-    en: { term: "Embedding", text: "The vector that stands for a token. A second vector says at which position it stands." },
+    en: { term: "Embedding", text: "The vector that represents a token. A second vector, which represents the position, is added to it." },
     ko: { term: "임베딩", text: "토큰을 나타내는 벡터입니다. 여기에 위치를 나타내는 벡터를 더합니다." },
     page: "explain/positions.md",
   },
@@ -65,7 +66,7 @@ export const GLOSSARY = {
     page: "explain/block.md",
   },
   project: {
-    en: { term: "Query, key, value", text: "Three projections: what a step looks for, what a word offers to be found by, and what is read once it is found." },
+    en: { term: "Query, key, value", text: "Three projections. The query is what a step looks for. The key is what a word can be found by. The value is what is read from the word." },
     ko: { term: "쿼리, 키, 밸류", text: "세 가지 사영입니다. 쿼리는 무엇을 찾는지, 키는 무엇으로 찾을 수 있는지, 밸류는 찾은 뒤 무엇을 읽는지를 나타냅니다." },
     page: "explain/look-up.md",
   },
@@ -90,12 +91,12 @@ export const GLOSSARY = {
     page: "explain/multi-head.md",
   },
   residual: {
-    en: { term: "Residual connection", text: "What was read is added to the state instead of replacing it, and the norm keeps the sum in range." },
+    en: { term: "Residual connection", text: "The output of attention is added to the state instead of replacing the state. The norm keeps the sum in range." },
     ko: { term: "잔차 연결", text: "읽은 내용으로 상태를 대체하지 않고 상태에 더합니다. 합의 크기는 정규화로 조절합니다." },
     page: "explain/block.md",
   },
   feedForward: {
-    en: { term: "Feed-forward network", text: "Two matrices with an activation function between them, at each position alone: nothing is read from other words here." },
+    en: { term: "Feed-forward network", text: "Two matrices with an activation function between them. The network computes each position separately, so it reads nothing from other words." },
     ko: { term: "피드포워드 신경망", text: "두 행렬 사이에 활성화 함수가 있는 신경망입니다. 위치마다 따로 계산하며 다른 단어를 읽지 않습니다." },
     page: "explain/block.md",
   },
@@ -105,7 +106,7 @@ export const GLOSSARY = {
     page: "explain/decoder-and-training.md",
   },
   embedding: {
-    en: { term: "Embedding", text: "The vector that stands for a token." },
+    en: { term: "Embedding", text: "The vector that represents a token." },
     ko: { term: "임베딩", text: "토큰을 나타내는 벡터입니다." },
     page: "explain/sequence-to-sequence.md",
   },
@@ -135,12 +136,12 @@ export const GLOSSARY = {
     page: "explain/luong.md",
   },
   byPosition: {
-    en: { term: "Score", text: "The query alone says how well each position fits; the keys are not looked at (Luong et al. 2015)." },
+    en: { term: "Score", text: "The query alone determines how well each position fits. The keys are not used (Luong et al. 2015)." },
     ko: { term: "점수", text: "쿼리만으로 각 위치의 점수를 정합니다. 키는 보지 않습니다(Luong et al. 2015)." },
     page: "explain/luong.md",
   },
   features: {
-    en: { term: "Features", text: "Query and key are turned into features whose products take the place of the softmax." },
+    en: { term: "Features", text: "Query and key are turned into features. Products of these features replace the softmax." },
     ko: { term: "특징", text: "쿼리와 키를 특징으로 바꾸고, 소프트맥스 대신 그 곱을 씁니다." },
     page: "explain/index.md",
   },
@@ -150,17 +151,17 @@ export const GLOSSARY = {
     page: "explain/index.md",
   },
   recurrentOutput: {
-    en: { term: "Output", text: "What the decoder makes of its state and of what it has read; the next token is predicted from it." },
+    en: { term: "Output", text: "A vector that the decoder computes from its state and from what it has read. The next token is predicted from this vector." },
     ko: { term: "출력", text: "디코더의 상태와 읽은 내용으로 만든 벡터입니다. 이 벡터로 다음 토큰을 예측합니다." },
     page: "explain/sequence-to-sequence.md",
   },
   lens: {
-    en: { term: "Logit lens", text: "What a layer would have written if it were the last: its state goes straight to the logits." },
+    en: { term: "Logit lens", text: "What a layer would have written if it were the last layer: its state is turned into logits directly." },
     ko: { term: "로짓 렌즈", text: "어떤 레이어가 마지막이라면 무엇을 출력했을지 보여 줍니다. 그 레이어의 상태를 곧바로 로짓으로 바꿉니다." },
     page: "page.md",
   },
   effect: {
-    en: { term: "Effect", text: "How much less likely the model finds its own translation when a head is silenced, that is, when all its weights are 0." },
+    en: { term: "Effect", text: "How much less likely the model finds its own translation if a head is silenced, that is, if all weights of the head are 0." },
     ko: { term: "영향", text: "헤드를 껐을 때(모든 가중치가 0일 때) 모델이 자신의 번역에 매기는 확률이 얼마나 낮아지는지를 나타냅니다." },
     page: "page.md",
   },
@@ -170,17 +171,17 @@ export const GLOSSARY = {
     page: "page.md",
   },
   contrast: {
-    en: { term: "Contrast", text: "Two translations with the same beginning: where they diverge, the model has chosen between two tokens, whose probabilities can be compared." },
+    en: { term: "Contrast", text: "Two translations with the same beginning. At the step where they diverge, the model has chosen between two tokens. The probabilities of these tokens can be compared." },
     ko: { term: "대조", text: "앞부분이 같은 두 번역입니다. 갈라지는 지점에서 모델은 두 토큰 중 하나를 골랐으며, 두 토큰의 확률을 비교할 수 있습니다." },
     page: "page.md",
   },
   pin: {
-    en: { term: "Pin", text: "The steps that wrote a word are made to read one source word only; the model then goes on by itself. If the new word has more tokens, the others read freely." },
+    en: { term: "Pin", text: "The steps that wrote a word are made to read only one source word. Then the model continues by itself. If the new word has more tokens than the old word, the additional tokens can read all words." },
     ko: { term: "고정", text: "한 단어를 생성한 단계들이 원문의 한 단어만 읽게 합니다. 그다음은 모델이 스스로 이어서 생성합니다. 새 단어의 토큰이 더 많으면 나머지 토큰을 생성할 때는 모든 단어를 읽을 수 있습니다." },
     page: "page.md",
   },
   alignmentHeads: {
-    en: { term: "Alignment heads", text: "The target → source heads that show best which words belong together. They are chosen at the end of the training; word alignments, and the lines between the words, are read from their average." },
+    en: { term: "Alignment heads", text: "The target → source heads that show best which words belong together. They are chosen at the end of the training. Word alignments and the lines between the words are read from the average of these heads." },
     ko: { term: "정렬 헤드", text: "어느 단어끼리 대응하는지를 가장 잘 보여 주는 번역문 → 원문 헤드들입니다. 학습이 끝날 때 고르며, 단어 정렬과 단어 사이의 선은 이 헤드들의 평균에서 읽습니다." },
     page: "explain/multi-head.md",
   },
@@ -190,12 +191,12 @@ export const GLOSSARY = {
     page: "explain/decoder-and-training.md",
   },
   perWord: {
-    en: { term: "Probability per word", text: "The geometric mean: if every word had this probability, the whole translation would be as likely as it is." },
+    en: { term: "Probability per word", text: "The geometric mean of the words' probabilities. If every word had this probability, the probability of the whole translation would be the same." },
     ko: { term: "단어당 확률", text: "기하 평균입니다. 모든 단어의 확률이 이 값이라면 번역 전체의 확률이 지금과 같아집니다." },
     page: "explain/decoder-and-training.md",
   },
   searchScore: {
-    en: { term: "Score", text: "What the search ranks finished translations by: the log-probability, divided by the number of tokens to the power of the length penalty, so that short ones have no advantage. The nearer to 0, the better. After a given prefix, only the log-probability of what follows is summed, while the number of tokens includes the prefix, so such a score cannot be compared with others." },
+    en: { term: "Score", text: "The search ranks finished translations by this score: the log-probability, divided by the number of tokens to the power of the length penalty. The division keeps short translations from having an advantage. The nearer to 0, the better. After a given prefix, only the log-probabilities of the tokens after the prefix are summed, but the number of tokens includes the prefix. So such a score cannot be compared with other scores." },
     ko: { term: "점수", text: "탐색에서 완성된 번역의 순위를 매기는 값입니다. 짧은 번역이 유리해지지 않도록 로그 확률을 토큰 수의 거듭제곱(지수는 길이 페널티)으로 나눕니다. 0에 가까울수록 좋습니다. 접두부가 주어지면 접두부 뒤에 생성한 토큰의 로그 확률만 더하지만 토큰 수에는 접두부도 들어가므로, 이런 점수는 다른 점수와 비교할 수 없습니다." },
     page: "explain/decoder-and-training.md",
   },

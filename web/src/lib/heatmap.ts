@@ -1,4 +1,4 @@
-/** Drawing a map: on a canvas for the page, as SVG for files. Both use the same layout. */
+/** Draws a map: on a canvas for the page, and as SVG for files. Both drawings have the same layout. */
 
 import { css, differenceColour, natsColour, textColour, weightColour, type Theme } from "./colour";
 import { formatCell, type AttentionMap } from "./maps";
@@ -7,16 +7,18 @@ import { escape } from "./save";
 export interface Layout {
   /** The width of a cell. */
   cell: number;
-  /** The height of a cell: in maps of long sentences, cells are higher than wide, so that the labels of rows are readable. */
+  /** The height of a cell. In maps of long sentences, cells are higher than wide, so that the labels of rows are readable. */
   row: number;
+  /** The position of the first cell: the room for the labels of rows and of columns. */
   left: number;
   top: number;
   width: number;
   height: number;
   /** The angle of the labels of the columns, in degrees. */
   rotation: 0 | -45 | -90;
-  /** Sizes of the labels of columns and of rows. */
+  /** The font size of the labels of columns. */
   font: number;
+  /** The font size of the labels of rows. */
   rowFont: number;
 }
 
@@ -32,9 +34,9 @@ const TEXT_COLOURS = { light: "#1c2430", dark: "#e6eaf0" };
 const BACKGROUNDS = { light: "#ffffff", dark: "#14171c" };
 /** The colours of the stroke in a cell without a number. */
 const STROKE_COLOURS = { light: "#b4bcc6", dark: "#59636f" };
-/** The size of labels, unless cells are smaller. */
+/** The font size of labels. Labels of smaller cells are smaller. */
 export const FONT_SIZE = 13;
-/** The smallest size of labels: where cells are smaller still, labels are left out. */
+/** The smallest font size of labels. If cells are too small for it, some labels are left out. */
 export const MIN_FONT_SIZE = 9;
 const GAP = 8;
 const MAX_LABEL = 150;
@@ -43,10 +45,10 @@ const NARROW = 480;
 const SLANT = Math.SQRT1_2;
 /** The smallest width of a cell, in ems, for which labels are slanted. */
 const MIN_SLANTED = 1.6;
-/** The height that a row needs for its label. Rows get it unless all of them together would be higher than `MAX_ROWS_HEIGHT`. */
+/** The height that a row needs for its label. Rows are lower if all rows together would be higher than `MAX_ROWS_HEIGHT`. */
 export const LABEL_HEIGHT = 16;
 const MAX_ROWS_HEIGHT = 960;
-/** Smaller numbers are not written into cells. */
+/** Numbers below this absolute value are not written into their cells. */
 const MIN_WRITTEN = 0.05;
 
 /** The estimated width of a text in ems: Hangul and Chinese characters are about twice as wide as Latin ones. */
@@ -66,14 +68,14 @@ function truncate(text: string, maxEms: number): string {
   return `${start}…`;
 }
 
-/** The layout of a map. `otherLabels` are the row labels of a map that is aligned with this one. */
+/** The layout of a map. `otherLabels` are the row labels of a second map whose columns should be aligned with this map. */
 export function computeLayout(map: AttentionMap, availableWidth: number, maxCell = 46, otherLabels: string[] = []): Layout {
   const maxWidth = (labels: string[]) => Math.max(1, ...labels.map(widthInEms));
   const left = Math.min(MAX_LABEL, maxWidth([...map.rowLabels, ...otherLabels]) * FONT_SIZE) + GAP + 4;
   const minCell = availableWidth < NARROW ? 10 : 4; // on a narrow screen the map scrolls
   const room = availableWidth - left - 2;
   const within = (cell: number) => Math.max(minCell, Math.min(maxCell, cell));
-  /** How far a slanted last label reaches beyond the middle of its column. */
+  /** How far the label of the last column, if slanted, reaches beyond the middle of this column. */
   const reach = (Math.min(MAX_LABEL, widthInEms(map.columnLabels.at(-1) ?? "") * FONT_SIZE) + FONT_SIZE / 2) * SLANT;
   /** The width of a cell if no label is slanted. */
   const upright = within(room / Math.max(1, map.columns));
@@ -81,7 +83,7 @@ export function computeLayout(map: AttentionMap, availableWidth: number, maxCell
   const cell = isSlanted ? Math.min(upright, within((room - reach) / Math.max(0.5, map.columns - 0.5))) : upright;
   const size = Math.max(MIN_FONT_SIZE, Math.min(FONT_SIZE, cell * 0.95));
   const labelWidth = maxWidth(map.columnLabels) * size;
-  // Slanted labels are easier to read, Hangul above all, but need more room than upright ones.
+  // Slanted labels are easier to read than vertical labels, above all in Hangul, but need more room.
   const rotation = labelWidth <= cell - 4 ? 0 : cell >= MIN_SLANTED * size ? -45 : -90;
   const visible = Math.min(MAX_LABEL, labelWidth);
   const top = (rotation === 0 ? size : rotation === -90 ? visible : (visible + size) * SLANT) + GAP + 4;
@@ -97,17 +99,17 @@ export function cellColour(map: AttentionMap, index: number, style: Style): numb
   return style.signed ? differenceColour(style.theme, value, style.scaleMax) : weightColour(style.theme, value, style.scaleMax);
 }
 
-/** The smallest n for which every n-th label fits. */
-function stride(font: number, cell: number): number {
+/** The smallest n such that labels do not overlap if only every n-th label is drawn. */
+function labelStride(font: number, cell: number): number {
   return Math.max(1, Math.ceil((font * 1.05) / cell));
 }
 
 /** The labels of a map with their positions and rotations. */
 function* labelPositions(map: AttentionMap, layout: Layout) {
   const { cell, row: height, left, top, font, rowFont, rotation } = layout;
-  for (let row = 0; row < map.rows; row += stride(rowFont, height))
+  for (let row = 0; row < map.rows; row += labelStride(rowFont, height))
     yield { text: truncate(map.rowLabels[row], (left - GAP) / rowFont), x: left - GAP, y: top + (row + 0.5) * height, rotation: 0, anchor: "end" as const, font: rowFont };
-  for (let column = 0; column < map.columns; column += stride(font, cell))
+  for (let column = 0; column < map.columns; column += labelStride(font, cell))
     yield {
       font,
       text: truncate(map.columnLabels[column], rotation ? MAX_LABEL / font : cell / font + 0.3),
@@ -122,7 +124,7 @@ function hasNumbers(layout: Layout): boolean {
   return layout.cell >= 34;
 }
 
-/** A number that fits into a cell. */
+/** A number as text that is short enough for a cell. */
 function shortNumber({ quantity }: AttentionMap, value: number): string {
   if (quantity === "nats" && Math.abs(value) >= 0.995) return value.toFixed(Math.abs(value) < 9.95 ? 1 : 0).replace("-", "−");
   return value.toFixed(2).replace(/^(-?)0\./, "$1.").replace("-", "−");
@@ -182,7 +184,7 @@ function drawCells(context: CanvasRenderingContext2D, map: AttentionMap, { cell,
   context.drawImage(image, left, top, cell * map.columns, row * map.rows);
 }
 
-/** Draw one pixel per cell; CSS or the caller scales the picture. */
+/** Draw one pixel per cell. CSS or the caller enlarges the canvas. */
 export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "rows" | "columns" | "values" | "empty">, style: Style): void {
   canvas.width = Math.max(1, map.columns);
   canvas.height = Math.max(1, map.rows);
@@ -193,7 +195,7 @@ export function drawPixels(canvas: HTMLCanvasElement, map: Pick<AttentionMap, "r
   context.putImageData(image, 0, 0);
 }
 
-/** The same drawing as SVG; every cell has its number as a tooltip. */
+/** The same drawing as `drawMap` makes, as SVG. Every cell has its number as a tooltip. */
 export function mapSvg(map: AttentionMap, layout: Layout, style: Style): string {
   const { cell, row: rowHeight, left, top, width, height } = layout;
   const parts = [
@@ -231,13 +233,14 @@ export function background(theme: Theme): string {
   return BACKGROUNDS[theme];
 }
 
-/** What a pointer is on: a cell, or the label of a row, which has column 0. */
+/** The cell or the row label under the pointer. */
 export interface PointedCell {
   row: number;
+  /** 0 for the label of a row. */
   column: number;
   isLabel?: boolean;
 }
 
-export function isSameCell(one: PointedCell | null, other: PointedCell | null): boolean {
-  return one?.row === other?.row && one?.column === other?.column && Boolean(one?.isLabel) === Boolean(other?.isLabel);
+export function isSameCell(a: PointedCell | null, b: PointedCell | null): boolean {
+  return a?.row === b?.row && a?.column === b?.column && Boolean(a?.isLabel) === Boolean(b?.isLabel);
 }

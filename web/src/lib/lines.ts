@@ -1,19 +1,20 @@
-/** The lines between a sentence and its translation: which are drawn, and where. */
+/** Computes which lines are drawn between a sentence and its translation, and where. */
 
 import { fullStrength, strengthOf, type AttentionMap } from "./maps";
 
-/** Lines of a smaller strength are not drawn. */
+/** Lines whose strength is below this value are not drawn. */
 export const MIN_STRENGTH = 0.08;
 
 export interface Line {
-  /** The word of the translation, and of the sentence. */
+  /** The index of the word of the translation. */
   row: number;
+  /** The index of the word of the sentence. */
   column: number;
   /** From 0 to 1. */
   strength: number;
   /** Whether the number of the map is below 0. */
   negative: boolean;
-  /** Whether the line is the strongest of its row: if words wrap, only such lines are always drawn. */
+  /** Whether the line is the strongest line of its row. If words wrap, only such lines are drawn all the time. */
   strongest: boolean;
 }
 
@@ -29,12 +30,12 @@ export interface Point {
   y: number;
 }
 
-/** The width of a line of the map in pixels, and its opacity, by its strength. */
+/** The width of a line in pixels. */
 export const lineWidth = (strength: number) => 1 + 5 * strength;
 export const lineOpacity = (strength: number) => 0.15 + 0.85 * strength;
 export const LARGEST_LINE = lineWidth(1);
 
-/** The lines between words, the weakest first. Special tokens have none. */
+/** The lines between words, the weakest first. Special tokens have no lines. */
 export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWords: number): Line[] {
   const lines: Line[] = [];
   const full = fullStrength(map);
@@ -58,21 +59,22 @@ export function curve(from: Point, to: Point): string {
   return `M ${from.x} ${from.y} C ${from.x} ${from.y + bend}, ${to.x} ${to.y - bend}, ${to.x} ${to.y}`;
 }
 
-/** The box under a point, or the nearest within `reach`; −1 if there is none. */
+/** The index of the box that contains the point, or else of the nearest box within `reach` pixels; −1 if there is no such box. */
 export function boxAt(boxes: readonly (Box | undefined)[], { x, y }: Point, reach: number): number {
   let [best, distance] = [-1, reach];
   boxes.forEach((box, i) => {
     if (!box) return;
-    const away = Math.hypot(Math.max(box.left - x, 0, x - box.right), Math.max(box.top - y, 0, y - box.bottom));
-    if (away < distance) [best, distance] = [i, away];
+    const distanceToBox = Math.hypot(Math.max(box.left - x, 0, x - box.right), Math.max(box.top - y, 0, y - box.bottom));
+    if (distanceToBox < distance) [best, distance] = [i, distanceToBox];
   });
   return best;
 }
 
-/** How far a label may move to the right, in pixels, if it would overlap the label before. */
+/** How far a label may move to the right, in pixels, so that it does not overlap the previous label. */
 const MAX_SHIFT = 14;
 
-/** The middle of each label, from left to right in every row. A label that would overlap the label before moves a little, or is left out (null), as is one without a width. */
+/** The x coordinate of the middle of each label. A label that would overlap the previous label of its row moves to the right by at most
+ * `maxShift` pixels. If this is not enough, or if the label has no width, it is left out (null). */
 export function labelMiddles(boxes: readonly (Box | undefined)[], widths: readonly number[], maxShift = MAX_SHIFT): (number | null)[] {
   const ends = new Map<number, number>();
   return boxes.map((box, i) => {

@@ -1,4 +1,4 @@
-/** Maps as the page draws them: of selected heads, by words or tokens, with or without special tokens. */
+/** Builds the maps that the page draws: of selected heads, by words or by tokens, with or without special tokens. */
 
 import type { Edge } from "./changes";
 import { SITES, weights, type Explanation, type Packed, type Site, type TokenizedSentence } from "./format";
@@ -6,14 +6,16 @@ import { signed } from "./numbers";
 
 export type Side = "source" | "target";
 
-/** What the rows or the columns of a map stand for: the word of each (−1: none, as for a special token) and the positions of its tokens. */
+/** Describes the rows or the columns of a map. */
 export interface Axis {
   side: Side;
+  /** For each row or column: the index of its word, or −1 if it has no word (for example, a special token). */
   words: number[];
+  /** For each row or column: the positions of its tokens. */
   tokens: number[][];
 }
 
-/** What the cells of a map hold: a weight, a share of its row, the difference of two shares, or a number of nats with a sign. */
+/** The kind of number in the cells of a map: a weight, a share of the row, the difference of two shares, or a signed number of nats. */
 export type Quantity = "weight" | "share" | "difference" | "nats";
 
 /** A table of numbers with a label for each row (query) and column (key). */
@@ -23,26 +25,29 @@ export interface AttentionMap {
   values: Float32Array;
   rowLabels: string[];
   columnLabels: string[];
-  /** Missing where rows are no words, for example heads. */
+  /** Missing if the rows are not words or tokens, for example if they are heads. */
   rowAxis?: Axis;
   columnAxis?: Axis;
-  /** Whether the weights are stored as single bytes, so that two decimals are accurate instead of four. */
+  /** Whether each weight is stored as one byte. Then two decimals are accurate instead of four. */
   rounded?: boolean;
-  /** "weight" by default. */
+  /** Default: "weight". */
   quantity?: Quantity;
-  /** 1 for each cell without a number: a mask hides it, or nothing was measured there. Missing if every cell has a number. */
+  /** 1 for each cell without a number, because a mask hides the cell or nothing was measured there. Missing if every cell has a number. */
   empty?: Uint8Array;
 }
 
 export type Combination = "read-out" | "head" | "mean" | "maximum" | "roll-out";
 
-/** Which attention is shown, and how: by words or by tokens, with or without special tokens. `layer` −1 combines all layers. */
+/** The reader's choice of the attention that is shown. */
 export interface Choice {
   site: Site;
   combination: Combination;
+  /** −1 combines all layers. */
   layer: number;
   head: number;
+  /** Whether rows and columns are words; otherwise they are tokens. */
   words: boolean;
+  /** Whether special tokens are shown. */
   specials: boolean;
 }
 
@@ -68,12 +73,12 @@ export function combinations(explanation: Explanation, site: Site): Combination[
   return available;
 }
 
-/** The tokens of the source with `</s>`; a picture has none. */
+/** The tokens of the source, with `</s>` at the end unless the source is a picture. */
 function sourceLabels({ source, picture }: Explanation): string[] {
   return picture ? source.tokens : [...source.tokens.map(displayToken), END];
 }
 
-/** The labels of a site's map between tokens, rows then columns, special tokens included. */
+/** The labels of a site's map by tokens, with special tokens: [row labels, column labels]. */
 export function tokenLabels(explanation: Explanation, site: Site): [string[], string[]] {
   const target = explanation.target.tokens.map(displayToken);
   const rows = site === "encoder" ? sourceLabels(explanation) : [...target, END];
@@ -81,13 +86,13 @@ export function tokenLabels(explanation: Explanation, site: Site): [string[], st
   return [rows, columns];
 }
 
-/** The tokens at these positions as text, without the marks of the spaces around them. */
+/** The tokens at these positions as text, without “·” at the beginning and the end. */
 export function joinTokens(labels: readonly string[], positions: readonly number[]): string {
   const joined = positions.map((position) => labels[position] ?? "?").join("");
   return joined.replace(/^·+(?=.)|(?<=.)·+$/gu, "");
 }
 
-/** One head of a site, (query, key). */
+/** The weights of one head, with the axes (query, key). */
 export function headWeights(packed: Packed, layer: number, head: number): Float32Array {
   const [, heads, queries, keys] = packed.shape;
   const size = queries * keys;
@@ -108,7 +113,7 @@ export function selectedHeads(explanation: Explanation, choice: Choice): [number
   return selected;
 }
 
-/** The layer and head that a change by hand concerns while this choice is shown; null for all. */
+/** The layer and the head that a change by hand applies to while this choice is shown. Null means all layers or all heads. */
 export function scopeOf(explanation: Explanation, choice: Choice): { layer: number | null; head: number | null } {
   if (choice.combination === "head") {
     const [[layer, head]] = selectedHeads(explanation, choice);
@@ -118,7 +123,7 @@ export function scopeOf(explanation: Explanation, choice: Choice): { layer: numb
   return { layer: ofLayer ? choice.layer : null, head: null };
 }
 
-/** The share of their attention that these queries give to these keys, on average over the queries and heads. */
+/** The total weight that a query gives to the keys of an edge, on average over the edge's queries and heads. */
 export function edgeWeight(explanation: Explanation, { site, layer, head, queries, keys }: Edge): number {
   const packed = explanation.attention[site];
   if (!packed) return 0;
@@ -135,7 +140,7 @@ export function edgeWeight(explanation: Explanation, { site, layer, head, querie
   return count ? total / count : 0;
 }
 
-/** Whether the row of a token is the step that reads it instead of the step that produces it. */
+/** Whether the row of a token shows the step that reads the token, instead of the step that writes the token. */
 export function isShifted(explanation: Explanation, choice: Choice): boolean {
   return choice.combination === "read-out" && explanation.alignments[0]?.shift === 1;
 }
@@ -152,12 +157,12 @@ interface Grouping {
   words: number[];
 }
 
-/** One group per token; `words` has the word of each token that has one. */
+/** One group per token. `words` has the index of each token's word; where it is missing, the group has −1. */
 function tokenGroups(labels: string[], words: number[] = []): Grouping {
   return { labels, tokens: labels.map((_, position) => [position]), words: labels.map((_, position) => words[position] ?? -1) };
 }
 
-/** The words of a sentence in the order of its map: each special token counts as a word, tokens without a word come last. */
+/** The groups of a map by words: one per word and per special token, in the order of the sentence, then one per token without a word. */
 function wordGroups(sentence: TokenizedSentence, startsWithBegin: boolean): Grouping {
   const first = startsWithBegin ? 1 : 0;
   const tokens: number[][] = sentence.words.map(() => []);
@@ -193,17 +198,22 @@ function isCausal({ attention, facts }: Explanation, site: Site): boolean {
   return site === "decoder" || (site === "encoder" && facts.family === "decoder-only" && attention.encoder?.layout === "causal");
 }
 
-/** The map of a choice. A word's keys are summed and its queries averaged, so that rows keep their sums. */
+/** The map of a choice. The weights of a word's keys are summed, and those of a word's queries are averaged. So the sum of a row stays
+ * the same. */
 export function makeMap(explanation: Explanation, choice: Choice, columnWords = choice.words): AttentionMap | null {
   const packed = explanation.attention[choice.site];
   if (!packed) return null;
   const rollOut = choice.combination === "roll-out" && explanation.roll_out[choice.site];
-  const map = rollOut ? tableMap(explanation, choice, weights(rollOut), { columnWords }) : combineHeads(explanation, choice, (layer, head) => headWeights(packed, layer, head), { columnWords });
+  const map = rollOut
+    ? tableMap(explanation, choice, weights(rollOut), { columnWords })
+    : combineHeads(explanation, choice, (layer, head) => headWeights(packed, layer, head), { columnWords });
   return { ...map, rounded: isRounded(packed) };
 }
 
-/** The map of the heads of a choice, of which `tableOf` gives the numbers: their average, or their maximum.
- * The maximum of a word is the largest number that a head has for the word, not the sum of the maxima of its tokens: these may be of different heads, and add up to more than 1. */
+/** The map of the heads of a choice: their average or their maximum. `tableOf` returns the numbers of one head.
+ *
+ * The maximum for a word is the largest number that a single head has for the whole word. The sum of the maxima of its tokens would be
+ * wrong, because these may come from different heads and add up to more than 1. */
 export function combineHeads(explanation: Explanation, choice: Choice, tableOf: (layer: number, head: number) => Float32Array, options: TableOptions = {}): AttentionMap {
   const tables = selectedHeads(explanation, choice).map(([layer, head]) => tableOf(layer, head));
   if (choice.combination === "maximum") {
@@ -217,26 +227,28 @@ export function combineHeads(explanation: Explanation, choice: Choice, tableOf: 
 }
 
 interface TableOptions {
-  /** Whether the columns are words; by default as in the choice. */
+  /** Whether the columns are words. Default: `words` of the choice. */
   columnWords?: boolean;
-  /** Whether the numbers of a word's queries are added, as changes of log-probabilities are, instead of averaged. */
+  /** Whether the numbers of a word's queries are added instead of averaged. Changes of log-probabilities must be added. */
   addQueries?: boolean;
 }
 
-/** A table (query, key) of any numbers as the map of a choice: by words or tokens, with or without special tokens. */
+/** Group a table of numbers, with the axes (query, key), as a choice says: by words or tokens, with or without special tokens. */
 export function tableMap(explanation: Explanation, choice: Choice, table: Float32Array, { columnWords = choice.words, addQueries = false }: TableOptions = {}): AttentionMap {
   const [keys] = explanation.attention[choice.site]!.shape.slice(3);
   const [rows, columns] = groups(explanation, choice.site, choice.words, columnWords);
   const values = new Float32Array(rows.labels.length * columns.labels.length);
-  let at = 0;
+  let cell = 0;
   for (const queryGroup of rows.tokens)
     for (const keyGroup of columns.tokens) {
       let total = 0;
       for (const row of queryGroup) for (const column of keyGroup) total += table[row * keys + column];
-      values[at++] = addQueries ? total : queryGroup.length ? total / queryGroup.length : 0;
+      values[cell++] = addQueries ? total : queryGroup.length ? total / queryGroup.length : 0;
     }
-  const isHidden = (queryGroup: number[], keyGroup: number[]) => queryGroup.length > 0 && keyGroup.length > 0 && Math.min(...keyGroup) > Math.max(...queryGroup);
-  const empty = isCausal(explanation, choice.site) ? Uint8Array.from(rows.tokens.flatMap((queryGroup) => columns.tokens.map((keyGroup) => Number(isHidden(queryGroup, keyGroup))))) : undefined;
+  const isHidden = (queryGroup: number[], keyGroup: number[]) =>
+    queryGroup.length > 0 && keyGroup.length > 0 && Math.min(...keyGroup) > Math.max(...queryGroup);
+  const hiddenCells = () => rows.tokens.flatMap((queryGroup) => columns.tokens.map((keyGroup) => Number(isHidden(queryGroup, keyGroup))));
+  const empty = isCausal(explanation, choice.site) ? Uint8Array.from(hiddenCells()) : undefined;
   const map: AttentionMap = {
     ...mapFrom(values, rows.labels, columns.labels),
     ...(empty?.includes(1) && { empty }),
@@ -246,13 +258,16 @@ export function tableMap(explanation: Explanation, choice: Choice, table: Float3
   return choice.specials ? map : withoutSpecials(explanation, choice, map);
 }
 
-/** A map of all rows and columns without those of special tokens; no number changes. */
+/** The map without the rows and columns of special tokens. The remaining numbers stay the same. */
 export function withoutSpecials(explanation: Explanation, { site }: Pick<Choice, "site">, map: AttentionMap): AttentionMap {
   const [queries, keys] = explanation.attention[site]!.shape.slice(2);
-  const keep = (labels: string[], axis: Axis, label: string, position: number) => labels.flatMap((name, i) => (name !== label || axis.tokens[i][0] !== position ? [i] : []));
+  /** The indices of all rows or columns except that of the special token, which has this label and this position. */
+  const indicesWithout = (special: string, position: number, labels: string[], axis: Axis) =>
+    labels.flatMap((label, i) => (label !== special || axis.tokens[i][0] !== position ? [i] : []));
   const [rowAxis, columnAxis] = [map.rowAxis!, map.columnAxis!];
-  const rows = keep(map.rowLabels, rowAxis, END, queries - 1);
-  const columns = site === "decoder" ? keep(map.columnLabels, columnAxis, BEGIN, 0) : keep(map.columnLabels, columnAxis, END, keys - 1);
+  const rows = indicesWithout(END, queries - 1, map.rowLabels, rowAxis);
+  const [special, position] = site === "decoder" ? [BEGIN, 0] : [END, keys - 1];
+  const columns = indicesWithout(special, position, map.columnLabels, columnAxis);
   const cells = rows.flatMap((row) => columns.map((column) => row * map.columns + column));
   const pick = <Value>(list: readonly Value[], indices: number[]) => indices.map((i) => list[i]);
   const axis = ({ side, words, tokens }: Axis, indices: number[]): Axis => ({ side, words: pick(words, indices), tokens: pick(tokens, indices) });
@@ -275,31 +290,33 @@ export function isRounded(packed: Packed): boolean {
   return packed.fine === undefined;
 }
 
-/** A number of a map as text, weights with as many decimals as are stored. */
+/** A number of a map as text. Weights have as many decimals as are stored. */
 export function formatValue({ rounded, quantity }: Pick<AttentionMap, "rounded" | "quantity">, value: number): string {
   if (quantity === "nats") return signed(value, 3);
   return value.toFixed(!rounded ? 4 : Math.abs(value) < 0.05 ? 3 : 2).replace("-", "−");
 }
 
-/** The number of a cell as text; a dash if it has none. */
+/** The number of a cell as text; a dash if the cell has no number. */
 export function formatCell(map: AttentionMap, index: number): string {
   return map.empty?.[index] ? "–" : formatValue(map, map.values[index]);
 }
 
-/** The nats at the ends of their scale, for every sentence and model: a probability that is 22,000 times smaller. */
+/** The number of nats at both ends of the colour scale, the same for all sentences and models. A change of −10 nats means that a
+ * probability becomes 22,000 times smaller. */
 export const MAX_NATS = 10;
 
-/** A map in which every number is smaller than this, in nats, has no lines: nothing matters. */
+/** A map in nats in which every number is smaller than this has no lines, because no word matters. */
 const MIN_NATS = 0.01;
 
-/** The number for which a line has the full strength: 1 for weights and shares; for nats the largest of the map, because a gradient is often far smaller than an erasure. */
+/** The number for which a line has the full strength. For weights and shares it is 1. For nats it is the largest number of the map,
+ * because gradients are often far smaller than erasures. */
 export function fullStrength({ quantity, values }: Pick<AttentionMap, "quantity" | "values">): number {
   if (quantity !== "nats") return 1;
   const largest = values.reduce((maximum, value) => Math.max(maximum, Math.abs(value)), 0);
   return largest < MIN_NATS ? MAX_NATS : largest;
 }
 
-/** How strong a line of this number is, from 0 to 1, if a line of the number `full` has the full strength. */
+/** The strength, from 0 to 1, of the line for this number. The line for the number `full` has the strength 1. */
 export function strengthOf(value: number, full: number): number {
   return Math.min(1, Math.abs(value) / full);
 }
@@ -330,13 +347,13 @@ export function queryOverHeads(explanation: Explanation, choice: Choice, row: nu
   return { ...mapFrom(values, labels, columnLabels, isRounded(packed)), columnAxis, empty };
 }
 
-/** The indices of models in the order in which they are compared: the chosen one is the first. */
+/** The indices of the models in the order in which they are compared: the chosen model comes first. */
 export function comparisonOrder(count: number, chosen: number): number[] {
   const all = Array.from({ length: count }, (_, i) => i);
   return [...all.filter((i) => i === chosen), ...all.filter((i) => i !== chosen)];
 }
 
-/** The sum of several rows, as a map of one row. A column has no number where none of the rows has one. */
+/** The sum of several rows, as a map of one row. A column has no number if none of these rows has a number in it. */
 export function sumOfRows(map: AttentionMap, rows: number[]): AttentionMap {
   const total = new Float32Array(map.columns);
   for (const row of rows) for (let i = 0; i < map.columns; i++) total[i] += map.values[row * map.columns + i];
@@ -345,7 +362,7 @@ export function sumOfRows(map: AttentionMap, rows: number[]): AttentionMap {
   return { ...mapFrom(total, [name], map.columnLabels, map.rounded), columnAxis: map.columnAxis, quantity: map.quantity, empty };
 }
 
-/** The cross-attention of a hypothesis of the search: one row per step, over source tokens and `</s>`. */
+/** The cross-attention of a hypothesis of the search. Rows: steps. Columns: source tokens and `</s>`. */
 export function hypothesisMap(explanation: Explanation, step: number, index: number): AttentionMap | null {
   const search = explanation.search;
   if (!search?.attention) return null;
@@ -353,25 +370,33 @@ export function hypothesisMap(explanation: Explanation, step: number, index: num
   const columns = search.attention.shape[1];
   const columnLabels = sourceLabels(explanation);
   const path = pathTo(explanation, step, index);
-  const rows = path.filter(([at, index]) => search.steps[at].attention_row[index] >= 0);
+  const rows = path.filter(([at, candidate]) => search.steps[at].attention_row[candidate] >= 0);
   const values = new Float32Array(rows.length * columns);
-  rows.forEach(([at, index], i) => {
-    const row = search.steps[at].attention_row[index];
+  rows.forEach(([at, candidate], i) => {
+    const row = search.steps[at].attention_row[candidate];
     values.set(all.subarray(row * columns, (row + 1) * columns), i * columns);
   });
-  const rowLabels = rows.map(([at, index]) => displayToken(search.steps[at].token[index]));
+  const rowLabels = rows.map(([at, candidate]) => displayToken(search.steps[at].token[candidate]));
   const best = new Set(search.best ? pathTo(explanation, ...search.best).map(String) : []);
   const { source, target, picture } = explanation;
   const sourceWords = picture ? source.words.map((_, patch) => patch) : source.word_of_token;
   return {
     ...mapFrom(values, rowLabels, columnLabels, isRounded(search.attention)),
-    // Only the steps of the translation write its words.
-    rowAxis: { side: "target", words: rows.map((step) => (best.has(String(step)) ? (target.word_of_token[step[0]] ?? -1) : -1)), tokens: rows.map(([at]) => [at]) },
-    columnAxis: { side: "source", words: columnLabels.map((_, position) => sourceWords[position] ?? -1), tokens: columnLabels.map((_, position) => [position]) },
+    rowAxis: {
+      side: "target",
+      // Only rows on the path of the translation have a word: other hypotheses write other words.
+      words: rows.map((candidate) => (best.has(String(candidate)) ? (target.word_of_token[candidate[0]] ?? -1) : -1)),
+      tokens: rows.map(([at]) => [at]),
+    },
+    columnAxis: {
+      side: "source",
+      words: columnLabels.map((_, position) => sourceWords[position] ?? -1),
+      tokens: columnLabels.map((_, position) => [position]),
+    },
   };
 }
 
-/** The candidates, as [step, index], from the first step to this one. */
+/** The candidates on the path from the first step to this candidate, each as [step, index]. */
 export function pathTo(explanation: Explanation, step: number, index: number): [number, number][] {
   const path: [number, number][] = [];
   for (let at = step, node = index; at >= 0 && node >= 0; at--) {

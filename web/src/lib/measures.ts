@@ -1,4 +1,5 @@
-/** How much each column matters to each row, by measures other than the weight: norms as shares of a row, gradients and erasure in nats. */
+/** Maps of the measures other than the weight: how much each column matters to each row. Norms are shares of a row. Gradients and
+ * erasure are in nats. */
 
 import { floats, weights, type Explanation, type Measures, type Packed, type PackedFloats } from "./format";
 import { combineHeads, headWeights, makeMap, tableMap, withoutSpecials, type AttentionMap, type Choice } from "./maps";
@@ -6,18 +7,18 @@ import { combineHeads, headWeights, makeMap, tableMap, withoutSpecials, type Att
 export type Measure = "weight" | "norm" | "gradient" | "erasure";
 export const MEASURES: Measure[] = ["weight", "norm", "gradient", "erasure"];
 
-/** Rows in which all words together change the log-probability by fewer nats than this have no shares. */
+/** In nats. If all words of a row together change the log-probability by less than this, the row has no shares. */
 const MIN_CHANGE = 0.01;
 
-/** Whether a measure is one of the whole model, the same for all heads. */
+/** Whether a measure is computed on the whole model, so that it is the same for all heads. */
 export function isHeadless(measure: Measure): boolean {
   return measure === "gradient" || measure === "erasure";
 }
 
-/** Why a measure has no map here; null if it has one. */
-export type Missing = "not computed" | "only target to source" | "not of the encoder" | "needs Python" | "changed cells" | "no roll-out" | null;
+/** Why a measure has no map for a choice; null if it has a map. */
+export type MissingReason = "not computed" | "only target to source" | "not of the encoder" | "needs Python" | "changed cells" | "no roll-out" | null;
 
-export function missing(measures: Measures | null | undefined, measure: Measure, { site, combination }: Choice): Missing {
+export function missingReason(measures: Measures | null | undefined, measure: Measure, { site, combination }: Choice): MissingReason {
   if (measure === "weight") return null;
   if (measure === "norm" && combination === "roll-out") return "no roll-out";
   if (measure === "erasure" && site !== "cross") return "only target to source";
@@ -28,18 +29,19 @@ export function missing(measures: Measures | null | undefined, measure: Measure,
   return measures.erasure ? null : "changed cells";
 }
 
-/** The map of a measure: norms as shares of their row, gradients and erasure in nats. Null where it is missing.
+/** The map of a measure: norms as shares of their row, gradients and erasure in nats. Null if the measure is missing.
  *
- * Nats are always the change in the log-probability without the word: a word with a negative number supports the written one. Erasure measures
- * that change; the negative of gradient × input is its first-order estimate. */
+ * A number of nats is the change in the log-probability of the written word if the source word is removed. So a negative number means
+ * that the source word supports the written word. Erasure measures this change. The negative of gradient × input estimates it to first
+ * order. */
 export function measureMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
   if (measure === "weight") return makeMap(explanation, choice);
-  if (!measures || missing(measures, measure, choice)) return null;
+  if (!measures || missingReason(measures, measure, choice)) return null;
   const map = wholeMap(explanation, { ...choice, specials: true }, measures, measure);
   return choice.specials ? map : withoutSpecials(explanation, choice, map);
 }
 
-/** The map of a measure with all rows and columns: shares are those of the whole row, whichever columns are shown. */
+/** The map of a measure with all rows and columns. Shares are computed over the whole row, even if special tokens are hidden later. */
 function wholeMap(explanation: Explanation, choice: Choice, measures: Measures, measure: Exclude<Measure, "weight">): AttentionMap {
   if (measure === "norm") return { ...shares(normMap(explanation, choice, measures.value_norms[choice.site]!), 0), quantity: "share" };
   if (measure === "erasure") return erasureMap(explanation, choice, measures.erasure!);
@@ -47,30 +49,32 @@ function wholeMap(explanation: Explanation, choice: Choice, measures: Measures, 
   return { ...tableMap(explanation, choice, table, { addQueries: true }), quantity: "nats" };
 }
 
-/** The shares of a measure, without signs, minus those of the weights over the same columns: a row with all its columns sums to 0.
- * Rows in which all words together change less than `MIN_CHANGE`, or in which all weights are 0, have no numbers. Null where the measure is missing. */
+/** The shares of a measure's absolute values minus the shares of the weights over the same columns. So each complete row sums to 0.
+ * A row has no numbers if its words together change less than `MIN_CHANGE`, or if all its weights are 0. Null if the measure is missing. */
 export function differenceMap(explanation: Explanation, choice: Choice, measures: Measures | null | undefined, measure: Measure): AttentionMap | null {
-  if (measure === "weight" || !measures || missing(measures, measure, choice)) return null;
+  if (measure === "weight" || !measures || missingReason(measures, measure, choice)) return null;
   const whole = { ...choice, specials: true };
   const measured = wholeMap(explanation, whole, measures, measure);
-  const own = shares(measured, measured.quantity === "nats" ? MIN_CHANGE : 0);
-  const weight = shares({ ...makeMap(explanation, whole, measure === "erasure" || choice.words)!, empty: measured.empty }, 0);
+  const measureShares = shares(measured, measured.quantity === "nats" ? MIN_CHANGE : 0);
+  const weightShares = shares({ ...makeMap(explanation, whole, measure === "erasure" || choice.words)!, empty: measured.empty }, 0);
   const hasNoShares = (map: AttentionMap, row: number) => !map.values.subarray(row * map.columns, (row + 1) * map.columns).some((share) => share > 0);
-  const isRowEmpty = Array.from({ length: own.rows }, (_, row) => hasNoShares(own, row) || hasNoShares(weight, row));
-  const empty = Uint8Array.from(own.values, (_, i) => Number(own.empty?.[i] || isRowEmpty[Math.floor(i / own.columns)]));
-  const values = own.values.map((value, i) => (empty[i] ? 0 : value - weight.values[i]));
-  const { empty: _, ...rest } = own;
+  const { rows, columns } = measureShares;
+  const isRowEmpty = Array.from({ length: rows }, (_, row) => hasNoShares(measureShares, row) || hasNoShares(weightShares, row));
+  const empty = Uint8Array.from(measureShares.values, (_, i) => Number(measureShares.empty?.[i] || isRowEmpty[Math.floor(i / columns)]));
+  const values = measureShares.values.map((share, i) => (empty[i] ? 0 : share - weightShares.values[i]));
+  const { empty: _, ...rest } = measureShares;
   const map: AttentionMap = { ...rest, values, quantity: "difference", ...(empty.includes(1) && { empty }) };
   return choice.specials ? map : withoutSpecials(explanation, choice, map);
 }
 
-/** Whether a map has rows of strokes (no cell has a number), and single strokes in other rows. */
+/** Whether a map has whole rows without numbers, which are drawn as strokes, and whether it has single such cells in other rows. */
 export function strokes({ rows, columns, empty }: Pick<AttentionMap, "rows" | "columns" | "empty">): { rows: boolean; cells: boolean } {
-  const counts = Array.from({ length: empty ? rows : 0 }, (_, row) => empty!.subarray(row * columns, (row + 1) * columns).reduce((sum, one) => sum + one, 0));
+  const emptyCells = (row: number) => empty!.subarray(row * columns, (row + 1) * columns).reduce((sum, isEmpty) => sum + isEmpty, 0);
+  const counts = empty ? Array.from({ length: rows }, (_, row) => emptyCells(row)) : [];
   return { rows: counts.some((count) => count === columns), cells: counts.some((count) => count > 0 && count < columns) };
 }
 
-/** Weight × ‖value‖ of the chosen heads, averaged, or the maximum of them. */
+/** Weight × ‖value‖ of the chosen heads: the average or the maximum. */
 function normMap(explanation: Explanation, choice: Choice, packed: Packed): AttentionMap {
   const attention = explanation.attention[choice.site]!;
   const [, heads, , keys] = attention.shape;
@@ -81,14 +85,15 @@ function normMap(explanation: Explanation, choice: Choice, packed: Packed): Atte
   });
 }
 
-/** Erasure deletes whole words, so the columns are words, also if the rows are tokens. Columns that are no words are never erased, and have no numbers. */
+/** The map of erasure. Erasure deletes whole words, so the columns are words even if the rows are tokens. Special tokens and tokens
+ * without a word cannot be erased, so their columns have no numbers. */
 function erasureMap(explanation: Explanation, choice: Choice, packed: PackedFloats): AttentionMap {
   const map = tableMap(explanation, choice, erasureTable(explanation, packed), { columnWords: true, addQueries: true });
   const empty = Uint8Array.from(map.values, (_, i) => Number(map.columnAxis!.words[i % map.columns] < 0));
   return { ...map, quantity: "nats", ...(empty.includes(1) && { empty }) };
 }
 
-/** Erasure as a table (query, key), in which the number of a source word stands at its first token. */
+/** Erasure as a table with the axes (query, key). The number of a source word is stored at the word's first token. */
 function erasureTable({ source }: Explanation, packed: PackedFloats): Float32Array {
   const [steps, words] = packed.shape;
   const values = floats(packed);
@@ -101,13 +106,14 @@ function erasureTable({ source }: Explanation, packed: PackedFloats): Float32Arr
   return table;
 }
 
-/** Each row divided by the sum of its absolute values, without signs; cells without a number do not count, and rows whose sum is not above `least` become 0. */
-function shares(map: AttentionMap, least: number): AttentionMap {
+/** The absolute values of each row, divided by their sum. Cells without a number count as 0. Rows whose sum is at most `minSum`
+ * become 0. */
+function shares(map: AttentionMap, minSum: number): AttentionMap {
   const sizes = map.values.map((value, i) => (map.empty?.[i] ? 0 : Math.abs(value)));
   const values = new Float32Array(sizes.length);
   for (let start = 0; start < values.length; start += map.columns) {
     const total = sizes.subarray(start, start + map.columns).reduce((sum, size) => sum + size, 0);
-    if (total > least) for (let i = start; i < start + map.columns; i++) values[i] = sizes[i] / total;
+    if (total > minSum) for (let i = start; i < start + map.columns; i++) values[i] = sizes[i] / total;
   }
   return { ...map, values };
 }

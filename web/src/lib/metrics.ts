@@ -1,4 +1,4 @@
-/** The lines of a run's metrics.jsonl. */
+/** Reads the lines of a run's metrics.jsonl. */
 
 import { isSite, weights, type Packed, type Site } from "./format";
 import { isRounded, mapFrom, type AttentionMap } from "./maps";
@@ -27,13 +27,14 @@ export function metricPoints(lines: MetricsLine[], kind: string, name: string): 
   return lines.filter((line) => line.kind === kind && typeof line[name] === "number").map((line) => [line.step as number, line[name] as number]);
 }
 
-/** The training loss in nats per token, comparable with that of a validation: the `loss` of a line includes label smoothing, its `perplexity` does not. */
+/** The training loss in nats per token. It is computed from the `perplexity` of a line, because this excludes label smoothing and so can
+ * be compared with the validation loss. Lines of older runs have only `loss`, which includes label smoothing. */
 export function trainingLoss(lines: MetricsLine[]): [number, number][] {
   const perplexities = metricPoints(lines, "train", "perplexity");
   return perplexities.length ? perplexities.map(([step, perplexity]) => [step, Math.log(perplexity)]) : metricPoints(lines, "train", "loss");
 }
 
-/** The last update that any of several runs has logged. */
+/** The last update in the metrics of several runs. */
 export function lastUpdate(runs: MetricsLine[][]): number {
   return runs.flat().reduce((last, { step }) => (typeof step === "number" ? Math.max(last, step) : last), 1);
 }
@@ -44,19 +45,26 @@ export interface ChartLine {
   points: [number, number][];
   /** Whether the line has the second colour. */
   secondary?: boolean;
-  /** The index of the other run that the line belongs to, which chooses its dash; missing for the run of this page. */
+  /** If the line belongs to another run: the index of this run, which determines the dash pattern of the line. */
   run?: number;
 }
 
-/** The dashes of other runs, which can be told apart without colour; more runs than these repeat them. */
+/** The dash patterns of other runs. They can be distinguished without colour. If there are more runs, the patterns repeat. */
 export const DASHES = ["9 4", "2 4", "12 4 2 4", "6 3 2 3 2 3", "1 7", "18 5"];
 
-/** A line per metric, and the same of other runs: the colour names the metric, the dash the run. */
-export function chartLines(charted: { name: string; points: (metrics: MetricsLine[]) => [number, number][] }[], own: MetricsLine[], others: { name: string; metrics: MetricsLine[] }[]): ChartLine[] {
-  return charted.flatMap(({ name, points }, i) => [
-    { name, points: points(own), secondary: i % 2 === 1 },
-    ...others.map((run, index) => ({ name: `${name}, ${run.name}`, points: points(run.metrics), secondary: i % 2 === 1, run: index })).filter((line) => line.points.length),
-  ]);
+/** A metric that is drawn in a chart, and the function that reads its points from the metrics of a run. */
+interface ChartedMetric {
+  name: string;
+  points: (metrics: MetricsLine[]) => [number, number][];
+}
+
+/** One line for each metric of this run and of other runs. The colour stands for the metric, the dash pattern for the run. */
+export function chartLines(charted: ChartedMetric[], own: MetricsLine[], others: { name: string; metrics: MetricsLine[] }[]): ChartLine[] {
+  return charted.flatMap(({ name, points }, i) => {
+    const secondary = i % 2 === 1;
+    const otherLines = others.map((run, index) => ({ name: `${name}, ${run.name}`, points: points(run.metrics), secondary, run: index }));
+    return [{ name, points: points(own), secondary }, ...otherLines.filter((line) => line.points.length)];
+  });
 }
 
 /** The validations that have samples or a map. Malformed fields are left out. */

@@ -1,4 +1,4 @@
-/** The state of the page. It is part of the address, so that a view can be shared. */
+/** The state of the page. Most of it is written into the address, so that a view can be shared. */
 
 import { ANALYSIS_TEXT } from "./analysisStrings";
 import { explain, explainStreaming, fetchLayers, fetchMeasures, fetchSteps, ServerGoneError, withEffects, type ExplainRequest } from "./api";
@@ -15,24 +15,24 @@ import { normaliseSentence } from "./texts";
 
 export const PANELS = ["attention", "steps", "beam", "compare", "run"] as const;
 export type Panel = (typeof PANELS)[number];
-/** Panels of old addresses: all of them are parts of one view now. */
+/** Names of panels in old addresses. All of these panels are now parts of the panel Attention. */
 const OLD_PANELS = ["translate", "map", "heads", "change"];
-/** The number below each head; “first” is the first of those that the explanation has. */
+/** The number below each head. “first” is the first statistic that the explanation has. */
 export type StatisticChoice = "first" | StatisticName;
 
-/** Hypotheses per search step that can be chosen; 0: as the model's recipe says. */
+/** The beams that can be chosen: hypotheses per search step. 0 means the beam of the model's recipe. */
 export const BEAMS = [0, 1, 4, 8];
-/** The words that are pointed at, in the sentence and in the translation. */
-export type Pointed = Readonly<Record<Side, readonly number[]>>;
-const NOTHING_POINTED: Pointed = { source: [], target: [] };
+/** The indices of the words that are pointed at, in the sentence and in the translation. */
+export type PointedWords = Readonly<Record<Side, readonly number[]>>;
+const NOTHING_POINTED: PointedWords = { source: [], target: [] };
 
-/** What people change, and can undo. */
+/** The part of the state that the reader can undo. */
 interface Edit {
   changes: Change[];
   prefix: number[];
 }
 
-/** How many computed measures and predictions are cached. */
+/** How many results of `#computeOnce` are cached. */
 const CACHE_SIZE = 12;
 /** How long each partial translation stays visible. */
 const PARTIAL_MS = 60;
@@ -51,33 +51,37 @@ class Page {
   combination = $state<Combination>("read-out");
   layer = $state(-1);
   head = $state(0);
-  /** Whether maps are between words, else tokens, and whether they have special tokens. */
+  /** Whether the rows and columns of maps are words; otherwise they are tokens. */
   words = $state(true);
+  /** Whether maps have rows and columns for special tokens. */
   specials = $state(true);
-  /** Whether the map is drawn as lines, else as a heat map. */
-  lines = $state(false);
+  /** Whether the map is drawn as lines; otherwise it is a heat map. */
+  showsLines = $state(false);
   selectedRows = $state<number[]>([]);
   numberBelow = $state<StatisticChoice>("first");
-  pointed = $state.raw<Pointed>(NOTHING_POINTED);
+  pointedWords = $state.raw<PointedWords>(NOTHING_POINTED);
   /** The line or cell whose weight can be set. */
   edge = $state.raw<Edge | null>(null);
-  /** On a narrow screen, which part of the attention panel is shown. */
+  /** The part of the attention panel that a narrow screen shows. */
   part = $state<"map" | "heads">("map");
-  /** What the cells of a map measure, and whether the weight is subtracted. */
+  /** The measure that the cells of a map show. */
   measure = $state<Measure>("weight");
-  difference = $state(false);
-  /** The row that the head strip shows in every head; −1: whole maps. */
+  /** Whether the shares of the weights are subtracted from the measure. */
+  subtractsWeight = $state(false);
+  /** The row that the head strip shows of every head; −1 means whole maps. */
   stripRow = $state(-1);
+  /** The cell whose computation the panel Steps shows. */
   cell = $state<Cell | null>(null);
-  /** The selected step of the search, and the hypothesis in it; −1: none. */
+  /** The selected step of the search; −1 if none is selected. */
   step = $state(-1);
+  /** The selected hypothesis of this step; −1 if none is selected. */
   candidate = $state(-1);
   /** The step of the validation that is shown; −1 for the newest. */
   validation = $state(-1);
   language = $state<Language>("en");
   appearance = $state<"system" | Theme>("system");
   systemIsDark = $state(false);
-  /** Whether the story (the introduction that the page calls “First steps”) is shown. A live page opens it the first time. */
+  /** Whether the story (the introduction that the page calls “First steps”) is shown. A live page opens it on the first visit. */
   storyIsOpen = $state(false);
   /** Whether the story was finished or skipped. */
   storySeen = $state(false);
@@ -85,9 +89,9 @@ class Page {
   storyStep = $state(0);
   /** The head that the story asks to silence. */
   suggestedHead = $state.raw<{ site: Site; layer: number; head: number } | null>(null);
-  /** The address of the docs, or "". */
+  /** The address of the documentation site; empty if it is unknown. */
   docs = "";
-  /** Whether the page is being printed: paper is white, so the theme is light. */
+  /** Whether the page is being printed. Then the theme is light, because paper is white. */
   printing = $state(false);
 
   /** The explanations of a static page. */
@@ -100,21 +104,22 @@ class Page {
   hasRun = $state(false);
 
   sentence = $state("");
-  /** Which part of the text is explained, if it is translated in several. */
+  /** The index of the part that is explained, if the text is translated in several parts. */
   index = $state(0);
-  /** The picture of a live page, a data: URL. It is too long for the address. */
+  /** The picture of a live page, as a `data:` URL. It is too long to be part of the address. */
   picture = $state.raw("");
   prefix = $state.raw<number[]>([]);
   /** One of `BEAMS`. */
   beam = $state(0);
   changes = $state.raw<Change[]>([]);
-  /** A given translation; if it is empty, the model translates. */
+  /** A given translation. If it is empty, the model translates. */
   target = $state("");
-  /** Whether each model is compared with its own translation; else all with that of the first model. */
+  /** Whether each compared model reads its own translation. Otherwise all models read that of the first model. */
   ownTargets = $state(false);
-  /** What the last request asked for. The address is made from this, because the fields and the changes may already be those of the next request. */
+  /** The fields of the last request. The address is made from these, because the reader may already have edited the current fields for
+   * the next request. */
   requested = $state.raw<Edit & { sentence: string; target: string; index: number }>({ sentence: "", target: "", index: 0, changes: [], prefix: [] });
-  /** Whether the reader made the current changes: not if Undo, Redo, the address or a refusal restored them. */
+  /** Whether the reader made the current changes. False if they were restored by Undo, by Redo, from the address or after an error. */
   changedByHand = $state(false);
   past = $state.raw<Edit[]>([]);
   future = $state.raw<Edit[]>([]);
@@ -123,38 +128,37 @@ class Page {
   busy = $state(false);
   problem = $state("");
 
-  /** Explanations of one sentence by several checkpoints. A run deletes old checkpoints, so these outlive the panel. */
+  /** Explanations of one sentence by several checkpoints. They are kept here, and not in the panel Run, because a run deletes old
+   * checkpoints: if the panel is closed and opened again, they could not be requested again. */
   checkpointExplanations = $state.raw<{ sentence: string; entries: CheckpointExplanation[] }>({ sentence: "", entries: [] });
-  /** The run of a page that was saved. */
+  /** The run that is stored in a saved page. */
   storedRun: StoredRun | null = null;
 
-  /** What each answer was requested with. */
+  /** The request of each explanation that a live page has received. */
   #requests = new WeakMap<Explanation, ExplainRequest>();
 
   readsPictures = $derived(this.live ? !!this.models[this.modelIndex]?.reads_pictures : !!this.explanations[this.modelIndex]?.picture);
   text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
   theme = $derived<Theme>(this.printing ? "light" : this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
-  /** What is changed in the explanation that is shown. */
+  /** The changes to attention: those that the reader makes on a live page, or those of the stored explanation. */
   shownChanges = $derived<Change[]>(this.live ? this.changes : (this.explanation?.changes ?? []));
-  /** How many of the first tokens the user gave. Those after them, up to `forced`, are kept only because the changes affect later steps. */
+  /** How many of the `forced` tokens are the given prefix. The other `forced` tokens stay because the changes affect only later steps. */
   numGiven = $derived(this.explanation ? numGiven(this.explanation, this.#requests.get(this.explanation)?.prefix) : 0);
   choice = $derived<Choice>(this.choiceFor(this.explanation));
-  modelName = $derived(
-    this.live ? (this.models[this.modelIndex]?.name ?? "") : (this.explanations[this.modelIndex]?.facts.name ?? this.explanations[this.modelIndex]?.facts.mechanisms?.cross ?? ""),
-  );
+  modelName = $derived(this.#modelName());
   normalisedSentence = $derived(normaliseSentence(this.sentence));
   panels = $derived(PANELS.filter((panel) => this.isAvailable(panel)));
 
-  /** Whether the answer belongs to another sentence, part of the text, picture or model than the current ones. */
+  /** Whether the answer belongs to a different sentence, part of the text, picture or model than the current one. */
   stale = $derived(this.#isStale());
-  /** Whether the answer is that to what is typed and changed now. */
+  /** Whether the answer belongs to the current text, model, changes and settings. */
   isUpToDate = $derived(this.#isUpToDate());
 
-  /** The measures that were fetched last, and the key of the explanation that they belong to. */
-  #fetched = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
-  /** Measures of the explanation that is shown, other than the weights; null while they are computed, or if a stored page lacks them. */
-  measures = $derived<Measures | null>(this.explanation?.measures ?? (this.explanation && this.#fetched.key === this.#measureKey(this.explanation) ? this.#fetched.measures : null));
+  /** The measures that were fetched last, and the request of the explanation to which they belong. */
+  #fetchedMeasures = $state.raw<{ key: string; measures: Measures | null }>({ key: "", measures: null });
+  /** The measures of the current explanation. Null while they are computed, or if a stored page lacks them. */
+  measures = $derived<Measures | null>(this.#currentMeasures());
 
   /** Views with different keys are different entries of the browser's history. */
   historyKey = $derived(JSON.stringify([this.panel, this.modelIndex, this.requested.sentence, this.requested.target, this.requested.index]));
@@ -162,15 +166,16 @@ class Page {
   #controller = new AbortController();
   /** The state before the current move of a line or slider; null if nothing is being moved. */
   #gesture = $state.raw<Edit | null>(null);
-  /** Whether a line or a slider is being moved: what is shown is not chosen yet. */
+  /** Whether the reader is moving a line or a slider. Then the current changes are only a preview. */
   isHeld = $derived(this.#gesture !== null);
   /** Whether `#requestLatest` is waiting for an answer. */
   #isRequesting = false;
   /** Whether the line or slider has moved since the last request. */
   #hasMoved = false;
-  /** What was computed for the latest requests, by operation and request. */
+  /** The cache of `#computeOnce`: results by operation and request. */
   #computed = new Map<string, Promise<unknown>>();
-  /** Whether the next answer keeps the selected rows, step, candidate and cell: they come from the address. */
+  /** Whether the selected rows, step, candidate and cell stay selected when the next answer arrives, because they were read from the
+   * address. */
   #keepSelection = true;
   #defaults: { panel: Panel; sentence: string; language: Language; appearance: "system" | Theme } = { panel: "attention", sentence: "", language: "en", appearance: "system" };
 
@@ -201,8 +206,11 @@ class Page {
     dark.addEventListener("change", () => (this.systemIsDark = dark.matches));
     this.docs = data.docs ?? "";
     this.storySeen = !!remembered.storySeen;
-    this.storyIsOpen = this.hasStory && data.live?.story !== false && !this.storySeen && !this.hasRun && location.hash.length < 2 && !data.live?.view; // a view that was saved is not the story's
-    if (data.live?.view && location.hash.length < 2) history.replaceState(null, "", `#${data.live.view}`);
+    const hasAddress = location.hash.length >= 2;
+    // The story would replace a view from the address or a saved view.
+    const isFirstVisit = !this.storySeen && !hasAddress && !data.live?.view;
+    this.storyIsOpen = this.hasStory && data.live?.story !== false && isFirstVisit && !this.hasRun;
+    if (data.live?.view && !hasAddress) history.replaceState(null, "", `#${data.live.view}`);
     this.readAddress(true);
     addEventListener("hashchange", () => {
       this.readAddress();
@@ -211,7 +219,7 @@ class Page {
     });
   }
 
-  /** The selection, limited to what this model has. */
+  /** The current choice. Sites, combinations, layers and heads that the explanation does not have are replaced by available ones. */
   choiceFor(explanation: Explanation | undefined, wanted: Site = this.site): Choice {
     const { combination, layer, head, words, specials } = this;
     if (!explanation) return { site: wanted, combination, layer, head, words, specials };
@@ -230,21 +238,21 @@ class Page {
     };
   }
 
-  /** The story needs a model that reads sentences, and cross-attention. */
+  /** Whether the story can be shown: it needs a live model that reads sentences and has cross-attention. */
   get hasStory(): boolean {
     return this.live && !!this.models[0]?.facts.mechanisms?.cross && !this.models[0].reads_pictures;
   }
 
-  /** Which heads are shown, how they are combined and of which layer, for example "Average, layer 1". */
+  /** Names the heads of a choice and how they are combined, for example "Average, layer 1". */
   describeHeads(explanation: Explanation, choice = this.choiceFor(explanation)): string {
     const { combination, layer, head } = choice;
     const name = this.text.combination[combination];
     if (combination === "head") return `${name} ${Math.max(layer, 0)}·${head}`;
-    if (combination === "read-out") return `${name} ${selectedHeads(explanation, choice).map((at) => at.join("·")).join(", ")}`;
+    if (combination === "read-out") return `${name} ${selectedHeads(explanation, choice).map((layerAndHead) => layerAndHead.join("·")).join(", ")}`;
     return combination === "roll-out" ? name : `${name}, ${layer < 0 ? this.text.allLayers : `${this.text.layer} ${layer}`}`;
   }
 
-  /** A description of the attention that is shown: the site, the heads and the measure. */
+  /** Describes the attention that is shown: the site, the heads and the measure. */
   describe(explanation: Explanation, measure: Measure = "weight", difference = false): string {
     const choice = this.choiceFor(explanation);
     const heads = isHeadless(measure) && !difference ? [] : [this.describeHeads(explanation, choice)];
@@ -254,7 +262,8 @@ class Page {
   /** The name of a measure with its unit. */
   describeMeasure(measure: Measure, difference: boolean): string {
     const text = ANALYSIS_TEXT[this.language];
-    return difference && measure !== "weight" ? `${text.measures[measure]} − ${text.measures.weight}` : `${text.measures[measure]}${isHeadless(measure) ? ` (${text.nats})` : ""}`;
+    if (difference && measure !== "weight") return `${text.measures[measure]} − ${text.measures.weight}`;
+    return isHeadless(measure) ? `${text.measures[measure]} (${text.nats})` : text.measures[measure];
   }
 
   isAvailable(panel: Panel): boolean {
@@ -265,21 +274,28 @@ class Page {
     return this.models.length > 0 || this.explanations.length > 0;
   }
 
+  #modelName(): string {
+    if (this.live) return this.models[this.modelIndex]?.name ?? "";
+    const facts = this.explanations[this.modelIndex]?.facts;
+    return facts?.name ?? facts?.mechanisms?.cross ?? "";
+  }
+
   errorMessage(error: unknown): string {
     return error instanceof ServerGoneError ? this.text.serverGone : localise(error instanceof Error ? error.message : String(error), this.text);
   }
 
-  /** Open a panel, and clear an error of the previous one. */
+  /** Open a panel, and clear an error of the previous panel. */
   openPanel(panel: Panel): void {
     this.panel = panel;
-    this.pointed = NOTHING_POINTED; // what the pointer was on is gone
+    this.pointedWords = NOTHING_POINTED; // the element under the pointer disappears with the previous panel
     if (this.explanation) this.problem = "";
   }
 
-  /** Highlight these words everywhere. */
+  /** Highlight these words in all parts of the page. Indices below 0, which stand for no word, are ignored. */
   point(source: readonly number[], target: readonly number[] = []): void {
-    if (source.join() === this.pointed.source.join() && target.join() === this.pointed.target.join()) return;
-    this.pointed = source.length || target.length ? { source: source.filter((word) => word >= 0), target: target.filter((word) => word >= 0) } : NOTHING_POINTED;
+    if (source.join() === this.pointedWords.source.join() && target.join() === this.pointedWords.target.join()) return;
+    const isWord = (index: number) => index >= 0;
+    this.pointedWords = source.length || target.length ? { source: source.filter(isWord), target: target.filter(isWord) } : NOTHING_POINTED;
   }
 
   selectHead(site: Site, layer: number, head: number): void {
@@ -306,7 +322,7 @@ class Page {
     return !!request && (!this.#isOfCurrentText(request) || request.index !== this.#currentRequest().index);
   }
 
-  /** Whether a request has the current text or picture, and the current model; it may be for another part of the text. */
+  /** Whether a request is for the current text or picture and the current model. The part of the text may differ. */
   #isOfCurrentText(request: ExplainRequest): boolean {
     const current = this.#currentRequest();
     return request.sentence === current.sentence && request.picture === current.picture && request.model === current.model;
@@ -317,8 +333,8 @@ class Page {
     this.requested = { sentence, target, index, changes, prefix };
   }
 
-  /** Request an explanation from the selected model. A new request aborts the previous one.
-   * While a line moves, the effects of heads, which take longer, are not measured. */
+  /** Request an explanation from the selected model. A new request aborts the previous request.
+   * While the reader moves a line or a slider, the effects of heads are not measured, because this takes longer than the translation. */
   async requestExplanation(): Promise<void> {
     if (!this.live || !this.models.length) return;
     this.#controller.abort();
@@ -344,10 +360,10 @@ class Page {
     } catch (error) {
       if (signal.aborted) return;
       if (this.#revert(request)) {
-        const again = this.requestExplanation();
-        const { signal: signalAgain } = this.#controller;
-        await again;
-        if (signalAgain.aborted) return; // the error does not concern the request that aborted it
+        const secondRequest = this.requestExplanation();
+        const { signal: secondSignal } = this.#controller;
+        await secondRequest;
+        if (secondSignal.aborted) return; // a newer request has been sent: this error does not belong to it
       }
       this.problem = this.errorMessage(error);
     } finally {
@@ -355,22 +371,23 @@ class Page {
     }
   }
 
-  /** After a refused request, restore the part of the text, the changes and the prefix of the answer that is shown.
-   * If it shows another text, drop it; return whether the new text should be requested without changes and prefix. */
+  /** After a failed request, go back to the request of the answer that is shown: its part of the text, its changes and its prefix.
+   * If the answer belongs to another text, remove the answer, the changes and the prefix instead.
+   * Returns whether the current text should be requested again, without the changes and the prefix of the failed request. */
   #revert({ changes, prefix }: ExplainRequest): boolean {
-    const shown = this.answer && this.#requests.get(this.answer);
-    const answered = shown && this.#isOfCurrentText(shown) ? shown : undefined;
-    [this.changes, this.prefix, this.changedByHand] = [answered?.changes ?? [], answered?.prefix ?? [], false];
-    if (answered) this.index = answered.index ?? 0;
+    const lastRequest = this.answer && this.#requests.get(this.answer);
+    const restored = lastRequest && this.#isOfCurrentText(lastRequest) ? lastRequest : undefined;
+    [this.changes, this.prefix, this.changedByHand] = [restored?.changes ?? [], restored?.prefix ?? [], false];
+    if (restored) this.index = restored.index ?? 0;
     this.#noteRequest();
     this.past = this.past.filter((edit) => !this.#isCurrent(edit));
-    if (answered) return false;
+    if (restored) return false;
     this.answer = undefined;
     return changes.length > 0 || prefix.length > 0;
   }
 
-  /** Small models write faster than anyone reads, so each partial translation stays visible for a moment.
-   * The longer the text, the shorter the pause: 60 tokens take about a second. */
+  /** Show a partial translation, and wait for a moment, because small models write faster than people read.
+   * The pause becomes shorter with each partial translation, so that 60 tokens take about a second. */
   async #showPartial(text: string, index: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     this.partial = text;
@@ -378,15 +395,17 @@ class Page {
     if (isAnimated) await new Promise((done) => setTimeout(done, PARTIAL_MS / (1 + index / 8)));
   }
 
-  /** The effects of silencing take longer than the translation, so they are requested after it. */
+  /** Add the effects of silencing heads to the answer. They take longer than the translation, so they are requested separately. */
   async #addEffects(signal: AbortSignal, answer: Explanation, request: ExplainRequest): Promise<void> {
-    if (!answer.attention.cross && answer.picture) return; // a classifier
-    const measured = await withEffects(answer, request, signal).catch(() => null);
-    if (!measured || signal.aborted) return;
-    this.#requests.set(measured, request);
-    this.answer = measured;
+    const isClassifier = !answer.attention.cross && answer.picture;
+    if (isClassifier) return;
+    const answerWithEffects = await withEffects(answer, request, signal).catch(() => null);
+    if (!answerWithEffects || signal.aborted) return;
+    this.#requests.set(answerWithEffects, request);
+    this.answer = answerWithEffects;
   }
 
+  /** The steps of a cell; null if a stored page lacks them. */
   async stepsOf(cell: Cell): Promise<CellSteps | null> {
     const explanation = this.explanation;
     const stored = explanation?.steps.find((steps) => sameCell(steps, cell));
@@ -394,11 +413,11 @@ class Page {
     return stored || !request ? (stored ?? null) : fetchSteps({ ...request, cell });
   }
 
-  /** Compute something for an explanation once, and keep it for the latest ones. */
-  #once<Result>(operation: string, request: ExplainRequest, compute: (request: ExplainRequest) => Promise<Result>): Promise<Result> {
+  /** Compute a result for a request, or return it from the cache. The cache holds the latest `CACHE_SIZE` results. */
+  #computeOnce<Result>(operation: string, request: ExplainRequest, compute: (request: ExplainRequest) => Promise<Result>): Promise<Result> {
     const key = JSON.stringify([operation, request]);
-    const known = this.#computed.get(key) as Promise<Result> | undefined;
-    if (known) return known;
+    const cached = this.#computed.get(key) as Promise<Result> | undefined;
+    if (cached) return cached;
     const result = compute(request);
     result.catch(() => this.#computed.delete(key));
     this.#computed.set(key, result);
@@ -407,49 +426,55 @@ class Page {
   }
 
   /** The request of an explanation, as text. */
-  #measureKey(explanation: Explanation): string {
+  #requestKey(explanation: Explanation): string {
     return JSON.stringify(this.#requests.get(explanation) ?? null);
   }
 
-  /** Whether two explanations answer the same request; one of them may have effects that the other lacks. */
+  /** Whether two explanations answer the same request, even if only one of them has effects. */
   answersSameRequest(first: Explanation, second: Explanation): boolean {
-    return first === second || (this.#requests.has(first) && this.#measureKey(first) === this.#measureKey(second));
+    return first === second || (this.#requests.has(first) && this.#requestKey(first) === this.#requestKey(second));
   }
 
-  /** Fetch the measures of the explanation that is shown, unless it has them: call it in an effect. */
+  #currentMeasures(): Measures | null {
+    const explanation = this.explanation;
+    if (!explanation || explanation.measures) return explanation?.measures ?? null;
+    return this.#fetchedMeasures.key === this.#requestKey(explanation) ? this.#fetchedMeasures.measures : null;
+  }
+
+  /** Fetch the measures of the current explanation if they are needed and missing. Call this method in an effect of Svelte. */
   fetchMeasures(): void {
     const explanation = this.explanation;
     if (!explanation || explanation.measures || this.measure === "weight" || !this.#requests.has(explanation)) return;
-    const key = this.#measureKey(explanation);
+    const key = this.#requestKey(explanation);
     this.measuresOf(explanation).then(
-      (measures) => (this.#fetched = { key, measures }),
+      (measures) => (this.#fetchedMeasures = { key, measures }),
       (error: unknown) => this.explanation === explanation && (this.problem = this.errorMessage(error)),
     );
   }
 
-  /** Measures other than the weights; null if a stored page lacks them. */
+  /** The measures of an explanation; null if a stored page lacks them. */
   async measuresOf(explanation: Explanation): Promise<Measures | null> {
     const request = this.#requests.get(explanation);
-    return explanation.measures || !request ? (explanation.measures ?? null) : this.#once("measures", request, fetchMeasures);
+    return explanation.measures || !request ? (explanation.measures ?? null) : this.#computeOnce("measures", request, fetchMeasures);
   }
 
-  /** What each layer would have written at each step; empty if a stored page lacks it or the model is recurrent. */
+  /** What each layer would have written at each step. Empty if a stored page lacks these predictions or the model is recurrent. */
   async layersOf(explanation: Explanation): Promise<NextTokens[][]> {
     const request = this.#requests.get(explanation);
-    return explanation.layers?.length || !request ? (explanation.layers ?? []) : this.#once("layers", request, fetchLayers);
+    return explanation.layers?.length || !request ? (explanation.layers ?? []) : this.#computeOnce("layers", request, fetchLayers);
   }
 
-  /** Explain another translation of the same sentence, with the same changes; null on a stored page. */
+  /** Explain a given translation of the same sentence, with the same changes. Null on a stored page, which cannot send requests. */
   async explainTarget(explanation: Explanation, target: string): Promise<Explanation | null> {
     const request = this.#requests.get(explanation);
     if (!request) return null;
-    const asked = { ...request, prefix: [], target };
-    const expected = await this.#once("explain", asked, explain);
-    this.#requests.set(expected, asked);
-    return expected;
+    const targetRequest = { ...request, prefix: [], target };
+    const targetExplanation = await this.#computeOnce("explain", targetRequest, explain);
+    this.#requests.set(targetExplanation, targetRequest);
+    return targetExplanation;
   }
 
-  /** Translate another sentence, and look at its attention. */
+  /** Translate another sentence, and open the panel Attention. */
   openSentence(sentence: string): void {
     this.sentence = sentence;
     this.forgetSentence();
@@ -464,13 +489,13 @@ class Page {
     void this.requestExplanation();
   }
 
-  /** Drop what belongs to the sentence that is being replaced. Silenced heads stay silent. */
+  /** Remove all state that belongs to the sentence that is being replaced. Silenced heads stay silenced. */
   forgetSentence(): void {
     const remaining = ({ changes }: Edit): Edit => ({ changes: independentOfSentence(changes), prefix: [] });
     this.#gesture = null;
-    Object.assign(this, { index: 0, edge: null, pointed: NOTHING_POINTED, ...remaining(this) });
-    const differs = (edit: Edit, i: number, list: Edit[]) => JSON.stringify(edit) !== JSON.stringify(list[i + 1] ?? remaining(this));
-    this.past = this.past.map(remaining).filter(differs);
+    Object.assign(this, { index: 0, edge: null, pointedWords: NOTHING_POINTED, ...remaining(this) });
+    const differsFromNext = (edit: Edit, i: number, list: Edit[]) => JSON.stringify(edit) !== JSON.stringify(list[i + 1] ?? remaining(this));
+    this.past = this.past.map(remaining).filter(differsFromNext);
     this.future = [];
   }
 
@@ -491,7 +516,7 @@ class Page {
     return JSON.stringify([changes, prefix]) === JSON.stringify([this.changes, this.prefix]);
   }
 
-  /** Change attention, or the prefix, and translate again. It can be undone. */
+  /** Set the changes and the prefix, and translate again. This is one step to undo. */
   apply(changes: Change[], prefix = this.prefix): void {
     this.#gesture = null;
     const before = { changes: this.changes, prefix: this.prefix };
@@ -501,14 +526,14 @@ class Page {
     void this.requestExplanation();
   }
 
-  /** Show what these changes would do, while a line or a slider moves. */
+  /** Preview these changes while the reader moves a line or a slider. */
   move(changes: Change[]): void {
     this.#gesture ??= { changes: this.changes, prefix: this.prefix };
     this.changes = changes;
     void this.#requestLatest();
   }
 
-  /** End the move of a line or slider, which is one step to undo. Without `keep`, restore the state before it. */
+  /** End the move of a line or slider. With `keep`, the changes stay, as one step to undo. Otherwise, restore the state before the move. */
   release(keep: boolean): void {
     const before = this.#gesture;
     if (!before) return;
@@ -520,7 +545,8 @@ class Page {
     else if (!this.#isUpToDate() || this.busy) void this.requestExplanation();
   }
 
-  /** Send one request at a time, each for the state when it is sent: a move changes the state faster than a model translates. */
+  /** Request the latest state, one request at a time. A move changes the state faster than a model translates, so states in between are
+   * skipped. */
   async #requestLatest(): Promise<void> {
     this.#hasMoved = true;
     if (this.#isRequesting) return;
@@ -550,8 +576,8 @@ class Page {
 
   // --- The address ----------------------------------------------------------------------------------------
 
-  /** Read the address. Parameters that are missing or invalid get their defaults. Language and theme are read only when the page opens:
-   * Back leads to another view, and not to another preference. */
+  /** Set the state from the address. Parameters that are missing or invalid get their defaults. Language and theme are read only when the
+   * page opens (`isFirst`), because the Back button should not change them. */
   readAddress(isFirst = false): void {
     const parameters = new URLSearchParams(location.hash.slice(1));
     const list = (name: string) => parameters.get(name)?.split(",").filter(Boolean) ?? [];
@@ -571,12 +597,12 @@ class Page {
     this.head = index("head", 0);
     const model = index("model", 0);
     this.modelIndex = model < Math.max(this.models.length, this.explanations.length) ? model : 0;
-    this.words = !["tokens", "pieces"].includes(parameters.get("units") ?? ""); // old addresses say pieces
+    this.words = !["tokens", "pieces"].includes(parameters.get("units") ?? ""); // "pieces" is used in old addresses
     this.specials = parameters.get("marks") !== "hidden";
-    this.lines = parameters.get("view") === "lines";
+    this.showsLines = parameters.get("view") === "lines";
     this.selectedRows = indices(list("rows"));
     this.measure = oneOf("measure", MEASURES, "weight");
-    this.difference = parameters.get("minus") === "weight";
+    this.subtractsWeight = parameters.get("minus") === "weight";
     this.stripRow = index("word", -1);
     this.step = index("step", -1);
     this.candidate = index("candidate", -1);
@@ -585,7 +611,7 @@ class Page {
     const [site, ...cell] = list("cell");
     const [layer, head, query, key] = indices(cell);
     this.cell = isSite(site) && key !== undefined ? { site, layer, head, query, key } : null;
-    this.pointed = NOTHING_POINTED; // what the pointer was on may be gone
+    this.pointedWords = NOTHING_POINTED; // the element under the pointer may have disappeared
     this.#keepSelection = true;
     if (!this.live) return;
     this.sentence = parameters.get("sentence") ?? this.#defaults.sentence;
@@ -598,8 +624,8 @@ class Page {
     this.#noteRequest();
   }
 
-  /** The address of the current view. Panel and language are always written; of the rest, what `readAddress` would set
-   * anyway may be left out. If the page starts with a remembered theme or a sentence, even "system" and "" are written. */
+  /** The address of the current view. Panel and language are always written. Other parameters may be left out if they have the default
+   * that `readAddress` would set. If the default theme or sentence of this page is not "system" or "", even these values are written. */
   address(): string {
     const parameters = new URLSearchParams();
     parameters.set("panel", this.panel);
@@ -610,11 +636,11 @@ class Page {
     if (this.modelIndex) parameters.set("model", String(this.modelIndex));
     if (!this.words) parameters.set("units", "tokens");
     if (!this.specials) parameters.set("marks", "hidden");
-    if (this.lines) parameters.set("view", "lines");
+    if (this.showsLines) parameters.set("view", "lines");
     if (this.selectedRows.length) parameters.set("rows", this.selectedRows.join(","));
     if (this.numberBelow !== "first") parameters.set("order", this.numberBelow);
     if (this.measure !== "weight") parameters.set("measure", this.measure);
-    if (this.difference) parameters.set("minus", "weight");
+    if (this.subtractsWeight) parameters.set("minus", "weight");
     if (this.stripRow >= 0) parameters.set("word", String(this.stripRow));
     if (this.step >= 0) parameters.set("step", String(this.step));
     if (this.candidate >= 0) parameters.set("candidate", String(this.candidate));

@@ -1,17 +1,18 @@
-/** The page as a file: frozen, with the explanation that it shows, or live, with a model in it. */
+/** Makes files of the page: a frozen page, which contains the explanations that it shows, or a live file, which contains a model. */
 
 import { fetchLiveFile } from "./api";
 import { hasModel } from "./file_model.svelte";
 import type { Explanation, PageData, StoredRun } from "./format";
 
-/** Whether this page has a model in it, and so is a live file itself. */
-export const hasModelInside = hasModel;
+/** Whether this page is a live file, that is, contains a model. */
+export const isLiveFile = hasModel;
 
-/** The policy of a page that sends no requests; src/jumok/plots/page.py writes the same. */
+/** The part of the Content Security Policy that forbids all requests. src/jumok/plots/page.py writes the same policy. */
 const FILE_POLICY = "connect-src 'none'";
 const ENGINE_PARTS = ["jumok-model", "jumok-weights", "jumok-engine"];
 
-/** This document as it was before the page drew itself. Script and style are as they were, so that their hashes are right. */
+/** A copy of this document without anything that the page has drawn. Script and style are unchanged, so that the hashes in the Content
+ * Security Policy still match. */
 function emptyPage(): HTMLElement {
   const copy = document.documentElement.cloneNode(true) as HTMLElement;
   copy.removeAttribute("data-theme");
@@ -27,7 +28,7 @@ function toHtml(root: HTMLElement): string {
   return `<!doctype html>\n${root.outerHTML}\n`;
 }
 
-/** JSON that can stand in a script element. */
+/** JSON that can be the content of a script element: "<" is escaped. */
 function toJson(value: unknown): string {
   return JSON.stringify(value).replaceAll("<", "\\u003c");
 }
@@ -42,20 +43,22 @@ export function frozenPage(explanations: Explanation[], run: StoredRun | null, d
   return toHtml(root);
 }
 
-/** Parameters of an address that a file does not store: the reader has language and theme of their own, and the file has one model. */
-const NOT_OF_THE_VIEW = ["language", "theme", "model"];
+/** Parameters of the address that a file does not store. Each reader chooses language and theme, and the file has only one model. */
+const NOT_STORED = ["language", "theme", "model"];
 
-/** Store the sentence of a live file, and the view (the hash of an address) in which it opens. */
+/** Store a sentence in the data of a live file, and the view in which the file opens. `address` is the hash of the page's address. */
 export function withView(html: string, sentence: string, address: string): string {
   const view = new URLSearchParams(address.replace(/^#/, ""));
-  for (const name of NOT_OF_THE_VIEW) view.delete(name);
+  for (const name of NOT_STORED) view.delete(name);
   return html.replace(/(<script\b[^>]*\bid="jumok-data"[^>]*>)([^]*?)(<\/script>)/, (_, start: string, text: string, end: string) => {
     const data = JSON.parse(text) as PageData;
     return `${start}${toJson({ ...data, live: data.live && { ...data.live, sentence, view: String(view) } })}${end}`;
   });
 }
 
-/** A page with the model in it: this one, if it has it, else one that the server writes. It opens in the view of this address. */
+/** The HTML of a live file, which opens in the view of this address. If this page is a live file, it is copied; otherwise the server
+ * writes a new file. */
 export async function livePage(model: number, sentence: string, address: string): Promise<string> {
-  return withView(hasModel ? toHtml(emptyPage()) : (await fetchLiveFile(model, sentence)).html, sentence, address);
+  const html = hasModel ? toHtml(emptyPage()) : (await fetchLiveFile(model, sentence)).html;
+  return withView(html, sentence, address);
 }

@@ -1,11 +1,11 @@
-/** What the interface says when the source is a picture. These texts take the place of those in `strings.ts`. */
+/** Texts of the interface for models that read pictures. They replace the texts of the same name in `strings.ts`. */
 
 import { LANGUAGES, type Language, type Strings } from "./strings";
 
 const en = {
   descriptions: {
     ...LANGUAGES.en.descriptions,
-    attention: "The picture and what the model says of it. Each map is bright where the model looks: for each word while it writes it, for a class through all layers.",
+    attention: "The picture and the model's caption or class. Each map is bright where the model looks. The map of a word shows where it looks while it writes the word. The map of a class shows where it looks through all layers.",
     word: "The attention of one word in every head: one row per head, one column per patch.",
     beam: "Which hypotheses the search kept and which it pruned. Each column is a step; the thick line leads to the caption.",
     compare: "Several models on the same picture.",
@@ -18,18 +18,18 @@ const en = {
   },
   combination: { ...LANGUAGES.en.combination, "read-out": "Average of the last layer" },
   axes: {
-    cross: "Rows: what is written. Columns: the patches it looks at, by row and column.",
-    encoder: "Rows: a patch. Columns: the patches it reads, by row and column.",
-    decoder: "Rows: what is written. Columns: what was written before it.",
+    cross: "Rows: the words that are written. Columns: the patches that the model looks at, by row and column.",
+    encoder: "Rows: the patches. Columns: the patches that they read, by row and column.",
+    decoder: "Rows: the words that are written. Columns: the words that were written before.",
   },
   axesOfLines: {
-    cross: "Left: the patches that are looked at, by row and column. Right: what is written.",
-    encoder: "Left: the patches that are read, by row and column. Right: the patch that reads them.",
-    decoder: "Left: what was written before. Right: what is written.",
+    cross: "Left: the patches that the model looks at, by row and column. Right: the words that are written.",
+    encoder: "Left: the patches that are read, by row and column. Right: the patches that read them.",
+    decoder: "Left: the words that were written before. Right: the words that are written.",
   },
   withoutHeads: "Without {heads}, the model would find this caption {likely}.",
   sameNow: LANGUAGES.en.sameNow,
-  oldNow: LANGUAGES.en.oldNow,
+  oldNow: "The model finds the old caption {likely}.",
   sentence: "Picture",
   translation: "Caption",
   noInput: "There is no picture yet: choose one above.",

@@ -1,4 +1,4 @@
-/** A picture as the source of an explanation: maps over its patches, and reading a file. */
+/** Computes maps over the patches of a picture, and reads picture files. */
 
 import type { Explanation, PatchedPicture, Site } from "./format";
 import { isRounded, makeMap, type Choice } from "./maps";
@@ -10,27 +10,28 @@ export interface PictureMap {
   rounded: boolean;
 }
 
-/** The largest file that the page sends; the server has the same limit. */
+/** The largest file that the page sends. The server has the same limit. */
 export const MAX_FILE_BYTES = 16 * 2 ** 20;
 
-/** A classifier has one map, of its class token; a captioner one per word that it wrote. */
+/** Whether the model classifies pictures. A classifier has one map, that of its class token. A model that writes captions has one map
+ * for each word. */
 export function isClassifier(explanation: Explanation): boolean {
   return !explanation.attention.cross;
 }
 
-/** The site whose keys are patches and whose queries are words, or the class token. */
+/** The site whose keys are patches. Its queries are words, or the class token of a classifier. */
 export function pictureSite(explanation: Explanation): Site {
   return isClassifier(explanation) ? "encoder" : "cross";
 }
 
-/** The maps of a choice at `pictureSite`. */
+/** The maps over the picture, one per word or class. The site of the choice must be `pictureSite`. */
 export function pictureMaps(explanation: Explanation, choice: Choice): PictureMap[] {
   const { picture, target } = explanation;
   const map = makeMap(explanation, { ...choice, words: true });
   const packed = explanation.attention[choice.site];
   if (!picture || !map || !packed) return [];
   const labels = isClassifier(explanation) ? [target.text] : target.words;
-  const first = map.columns - picture.rows * picture.columns; // the class token is no patch
+  const first = map.columns - picture.rows * picture.columns; // skips the column of the class token
   return labels.map((label, row) => ({
     label,
     values: map.values.slice(row * map.columns + first, (row + 1) * map.columns),
@@ -42,12 +43,12 @@ export function strongestPatch(map: PictureMap): number {
   return map.values.indexOf(Math.max(...map.values));
 }
 
-/** The place of a patch, counted from 1. */
+/** The row and the column of a patch, counted from 1. */
 export function placeOf(picture: PatchedPicture, patch: number): { row: number; column: number } {
   return { row: Math.floor(patch / picture.columns) + 1, column: (patch % picture.columns) + 1 };
 }
 
-/** A file as a data: URL, which is how it is sent. */
+/** Read a file as a `data:` URL. */
 export function readDataUrl(file: File): Promise<string> {
   return new Promise((done, fail) => {
     const reader = new FileReader();

@@ -1,7 +1,8 @@
-/** Theme, language and whether the story was seen, remembered from one start to the next.
+/** Remembers theme, language and whether the story was seen.
  *
- * A live page has a new port, and so a new local storage, at each start; cookies do not depend on the port. A page from disk has
- * no cookies. A page in a notebook has neither, and remembers nothing. */
+ * They are stored in a cookie and in the local storage of the browser. Each time the server of a live page starts, the page has a new
+ * port and therefore a new local storage, but cookies do not depend on the port. A page that was opened from disk has local storage but
+ * no cookies. A page in a notebook has neither and remembers nothing. */
 
 import type { Theme } from "./colour";
 import { LANGUAGES, type Language } from "./strings";
@@ -17,7 +18,7 @@ const NAME = "jumok-page";
 const YEAR_SECONDS = 365 * 24 * 3600;
 const APPEARANCES = ["system", "light", "dark"] as const;
 
-/** Read "ko.dark.seen"; anything else is left out. */
+/** Parse a text such as "ko.dark.seen". Invalid parts are ignored. */
 export function parsePreferences(text: string): Preferences {
   const [language, appearance, story] = text.split(".");
   return {
@@ -42,6 +43,6 @@ export function remember({ language, appearance, storySeen }: Preferences): void
     localStorage.setItem(NAME, text);
     document.cookie = `${NAME}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;
   } catch {
-    // nothing is remembered
+    // Without storage, nothing is remembered.
   }
 }

@@ -1,9 +1,9 @@
-/** Refusals of the server and of the engine in the language of the page, and without advice for programmers. */
+/** Translates error messages of the server and of the engine into the language of the page, without their advice for programmers. */
 
 import { fill } from "./numbers";
 import type { Strings } from "./strings";
 
-/** The pattern of an error message, and the name of the text that is shown instead; the text may use the named groups. */
+/** Patterns of error messages. Each has the name of the text that is shown instead. The text may use the named groups of the pattern. */
 const PATTERNS: [RegExp, keyof Strings["problems"]][] = [
   [/too long to be explained at once: it has (?<has>[\d,]+) tokens, and the model takes (?<most>[\d,]+)/, "tooLong"],
   [/would have (?<has>[\d,]+) attention weights; at most (?<most>[\d,]+)/, "tooManyWeights"],
@@ -14,8 +14,10 @@ const PATTERNS: [RegExp, keyof Strings["problems"]][] = [
 
 export function localise(message: string, text: Strings): string {
   for (const [pattern, name] of PATTERNS) {
-    const found = pattern.exec(message);
-    if (found) return fill(text.problems[name], { ...found.groups, ...(found.groups?.axis && { axis: text.axisNames[found.groups.axis] ?? found.groups.axis }) });
+    const match = pattern.exec(message);
+    if (!match) continue;
+    const axis = match.groups?.axis;
+    return fill(text.problems[name], { ...match.groups, ...(axis && { axis: text.axisNames[axis] ?? axis }) });
   }
   return message;
 }

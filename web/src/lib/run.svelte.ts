@@ -1,15 +1,15 @@
-/** What the page knows of a run: its report, the list of sentences and profiles of heads.
+/** The state of the panel Run: the report of the run, the scored sentences and the head profiles.
  *
- * This state outlives the panel Run: long work continues while another panel is shown. */
+ * It is not part of the panel's component, so that long work continues while another panel is shown. */
 
 import { fetchHeadProfile, fetchSentences, type LongWork } from "./api";
 import type { HeadProfile, RunReport, StoredRun } from "./format";
 import { page } from "./page.svelte";
 
-/** Work of the server that takes seconds or minutes. It reports its progress and can be cancelled. */
+/** Work of the server that takes seconds or minutes. The server reports its progress, and the reader can cancel it. */
 export class Work<Request = never, Result = unknown> {
   result = $state.raw<Result | null>(null);
-  /** The share that is done, from 0 to 1; null if nothing runs. */
+  /** The share of the work that is done, from 0 to 1; null if the work is not running. */
   progress = $state<number | null>(null);
   problem = $state("");
   #controller = new AbortController();
@@ -19,12 +19,15 @@ export class Work<Request = never, Result = unknown> {
     this.#compute = compute;
   }
 
-  /** Start the work; returns its result, or null if it was cancelled or failed. */
+  /** Start the work. Returns the result, or null if the work was cancelled or failed. */
   async start(request: Request): Promise<Result | null> {
     const { signal } = (this.#controller = new AbortController());
     [this.progress, this.problem] = [0, ""];
     try {
-      this.result = await this.#compute(request, { signal, onProgress: (done, total) => signal.aborted || (this.progress = done / total) });
+      const onProgress = (done: number, total: number) => {
+        if (!signal.aborted) this.progress = done / total;
+      };
+      this.result = await this.#compute(request, { signal, onProgress });
       return this.result;
     } catch (error) {
       if (!signal.aborted) this.problem = page.errorMessage(error);
@@ -47,7 +50,7 @@ class Run {
   report = $state.raw<RunReport | null>(null);
   sentences = new Work(fetchSentences);
   headProfile = new Work(fetchHeadProfile);
-  /** The latest profiles that were measured, the newest first. */
+  /** The profiles that were measured last, the newest first. */
   headProfiles = $state.raw<HeadProfile[]>([]);
 
   constructor(stored: StoredRun | null) {
@@ -65,8 +68,13 @@ class Run {
 
 export const run = new Run(page.storedRun);
 
-/** What a saved page keeps of the run; null without one. */
+/** The data of the run for a saved page; null if there is no run. */
 export function runToStore(): StoredRun | null {
   if (!run.report) return null;
-  return { report: run.report, checkpoints: page.storedRun?.checkpoints ?? page.checkpointExplanations.entries, sentences: run.sentences.result, headProfiles: run.headProfiles };
+  return {
+    report: run.report,
+    checkpoints: page.storedRun?.checkpoints ?? page.checkpointExplanations.entries,
+    sentences: run.sentences.result,
+    headProfiles: run.headProfiles,
+  };
 }

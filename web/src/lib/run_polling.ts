@@ -1,9 +1,10 @@
-/** Polls a run while it trains: its report, and explanations of one sentence by each of its checkpoints. */
+/** Polls a run while it trains: requests its report, and explanations of one sentence by each checkpoint. */
 
 import type { Explanation, RunReport } from "./format";
 
 const POLL_MS = 3000;
-/** A checkpoint that fails this often is left out: it may be damaged. (The report no longer names those that the run has deleted.) */
+/** How often the explanation by one checkpoint is requested. After that many errors the checkpoint is skipped: its file may be damaged.
+ * Deleted checkpoints need no such limit, because the report does not list them. */
 const MAX_ATTEMPTS = 3;
 
 export interface PolledRun {
@@ -12,24 +13,25 @@ export interface PolledRun {
   isExplained(step: number): boolean;
   onReport(report: RunReport): void;
   onExplanation(step: number, explanation: Explanation): void;
-  /** Receives each error; null after a report has arrived. */
+  /** Called with each error, and with null after a report has arrived. */
   onProblem(error: unknown): void;
 }
 
-/** Poll until the run has finished and no checkpoint is left to explain. The returned function stops it: nothing is called afterwards. */
+/** Poll until the run has finished and all checkpoints are explained. Returns a function that stops the polling. After it was called,
+ * no method of `run` is called. */
 export function pollRun(run: PolledRun): () => void {
   const attempts = new Map<number, number>();
   let isStopped = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const isLeft = (step: number) => !run.isExplained(step) && (attempts.get(step) ?? 0) < MAX_ATTEMPTS;
+  const needsExplanation = (step: number) => !run.isExplained(step) && (attempts.get(step) ?? 0) < MAX_ATTEMPTS;
 
-  /** Returns whether there is more to poll for. */
+  /** Poll once. Returns whether another poll is needed. */
   async function poll(): Promise<boolean> {
     const report = await run.fetchReport();
     if (isStopped) return false;
     run.onReport(report);
     run.onProblem(null);
-    for (const step of report.checkpoints.filter(isLeft)) {
+    for (const step of report.checkpoints.filter(needsExplanation)) {
       attempts.set(step, (attempts.get(step) ?? 0) + 1);
       try {
         const explanation = await run.explain(step);
@@ -40,17 +42,17 @@ export function pollRun(run: PolledRun): () => void {
         run.onProblem(error);
       }
     }
-    return !report.finished || report.checkpoints.some(isLeft);
+    return !report.finished || report.checkpoints.some(needsExplanation);
   }
 
   async function pollUntilDone(): Promise<void> {
-    let isMoreExpected = true;
+    let needsAnotherPoll = true;
     try {
-      isMoreExpected = await poll();
+      needsAnotherPoll = await poll();
     } catch (error) {
       if (!isStopped) run.onProblem(error);
     }
-    if (isMoreExpected && !isStopped) timer = setTimeout(() => void pollUntilDone(), POLL_MS);
+    if (needsAnotherPoll && !isStopped) timer = setTimeout(() => void pollUntilDone(), POLL_MS);
   }
 
   void pollUntilDone();

@@ -1,13 +1,16 @@
-/** Save a panel as a file. */
+/** Saves a panel as an SVG or PNG file. */
 
-const STYLE_PROPERTIES = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "vector-effect", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"];
+const STYLE_PROPERTIES = [
+  ...["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "vector-effect", "opacity"],
+  ...["font-size", "font-weight", "font-family", "text-anchor", "dominant-baseline"],
+];
 const MARGIN = 16;
-/** Characters that XML cannot contain: a single one makes the picture invalid. */
+/** Characters that are not allowed in XML. A file with a single one of them is invalid. */
 const NOT_XML = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]|\p{Surrogate}/gu;
-/** Scales of a PNG, the largest first: browsers limit the size of a canvas. */
+/** The scales that are tried for a PNG, the largest first, because browsers limit the size of a canvas. */
 const SCALES = [2, 1, 0.5, 0.25];
 
-/** For a canvas: the function that draws the same as SVG, which is sharp at every size. */
+/** For each canvas: a function that returns the same drawing as SVG, which is sharp at every size. */
 export const svgDrawings = new WeakMap<HTMLCanvasElement, () => string>();
 
 /** An SVG element of the page as a standalone document, with its computed style. */
@@ -22,7 +25,7 @@ export function standaloneSvg(drawing: SVGSVGElement, background = "none"): stri
   });
   const { width, height } = drawing.getBoundingClientRect();
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
-  copy.setAttribute("overflow", getComputedStyle(drawing).overflow); // a label may stand over the edge
+  copy.setAttribute("overflow", getComputedStyle(drawing).overflow); // a label may extend beyond the edge
   if (!copy.getAttribute("viewBox")) copy.setAttribute("viewBox", `0 0 ${width} ${height}`);
   copy.setAttribute("width", String(width));
   copy.setAttribute("height", String(height));
@@ -30,7 +33,7 @@ export function standaloneSvg(drawing: SVGSVGElement, background = "none"): stri
   return new XMLSerializer().serializeToString(copy);
 }
 
-/** An element as SVG: its texts, boxes and drawings, without controls. */
+/** An element of the page as SVG: its texts, boxes and drawings. Elements with the class "hidden" are left out. */
 export function renderSvg(root: HTMLElement, background: string): string {
   const scrolled = Array.from(root.querySelectorAll(".scroll"), (element) => [element, element.scrollLeft] as const);
   root.classList.add("pictured");
@@ -105,7 +108,8 @@ function box(element: Element, at: DOMRect, frame: DOMRect): string {
   return `<rect ${inside} fill="${style.backgroundColor}" stroke="${border ? style.borderTopColor : "none"}" stroke-width="${border}" stroke-dasharray="${style.borderTopStyle === "dashed" ? "3 3" : "none"}"/>`;
 }
 
-/** The stripes of a silenced head (HeadStrip.svelte) in the colour of this gradient: 6 pixels wide, 6 apart, rising to the right. */
+/** The stripes of a silenced head (HeadStrip.svelte) in the colour of this gradient. They are 6 pixels wide, 6 pixels apart and rise to
+ * the right. */
 function hatching(gradient: string, { left, top, width, height }: DOMRect, frame: DOMRect): string {
   const colour = /(rgb|color)a?\([^)]*\)/.exec(gradient)?.[0] ?? "none";
   const stripes: string[] = [];
@@ -113,7 +117,7 @@ function hatching(gradient: string, { left, top, width, height }: DOMRect, frame
   return `<svg x="${left - frame.left}" y="${top - frame.top}" width="${width}" height="${height}"><path d="${stripes.join(" ")}" stroke="${colour}" stroke-width="6"/></svg>`;
 }
 
-/** A canvas with one pixel per cell as an image; its cells stay sharp when it is enlarged. */
+/** A canvas with one pixel per cell as an SVG image. Its cells stay sharp if the image is enlarged. */
 function image(canvas: HTMLCanvasElement): string {
   return `<svg viewBox="0 0 ${canvas.width} ${canvas.height}" preserveAspectRatio="none"><image width="100%" height="100%" preserveAspectRatio="none" image-rendering="pixelated" href="${canvas.toDataURL()}"/></svg>`;
 }

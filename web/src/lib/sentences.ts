@@ -1,4 +1,4 @@
-/** The list of validation sentences, sorted. */
+/** The columns and the order of the list of validation sentences. */
 
 import type { SentenceScore } from "./format";
 
@@ -9,7 +9,7 @@ function valueOf(row: SentenceScore, column: SentenceColumn): string | number | 
   return column === "uncovered" ? row.uncovered.length : row[column];
 }
 
-/** A cell of the list as it is saved: numbers with all their digits, nothing where there is none. */
+/** A cell of the list for a saved file: numbers are not rounded, and a missing number is an empty text. */
 export function exportedCell(row: SentenceScore, column: SentenceColumn): string | number {
   return column === "uncovered" ? row.uncovered.join(" ") : (row[column] ?? "");
 }

@@ -1,32 +1,33 @@
-/** What the page offers to save: the numbers of the panel that is shown, and files of the page itself. */
+/** The data that the menu “Share” can save: the numbers of the current panel, and the explanations for a file of the page. */
 
 import { untrack } from "svelte";
 
 import type { Explanation } from "./format";
 
-/** The numbers of a panel. */
+/** The numbers of a panel or of a part of it. */
 export interface Numbers {
-  /** The name of the files, without an ending. */
+  /** The name of the saved files, without extension. */
   name: string;
-  /** What these numbers are; shown if there are others beside them. */
+  /** A description of the numbers. It is shown if the panel offers several sets of numbers. */
   label?: string;
-  /** A table: the first row has the names of the columns. */
+  /** The numbers as a table. The first row has the names of the columns. */
   table: () => (string | number)[][];
-  /** What the numbers are of, for the first lines of a CSV file. */
+  /** The model, sentence etc. of the numbers, for the first lines of a CSV file. */
   comments?: () => Record<string, string>;
-  /** The same as JSON values; without it, the table. */
+  /** The same numbers as JSON values. Default: the table. */
   data?: () => unknown;
 }
 
 class Shared {
-  /** Those of all parts of the panel, in the order of their names. */
+  /** The numbers of all parts of the panel, sorted by name. */
   numbers = $state.raw<Numbers[]>([]);
-  /** While the panel Compare is shown, the explanations that it compares: a saved page has all of them. */
+  /** While the panel Compare is shown: the explanations that it compares. A saved page contains all of them. */
   compared = $state.raw<Explanation[]>([]);
 
-  /** Offer the numbers of a panel or of a part of it while it is shown: call it in an effect. */
+  /** Offer the numbers of a panel or of a part of it while it is shown. Call this method in an effect of Svelte: it returns the cleanup
+   * function. */
   offer(numbers: Numbers): () => void {
-    // An effect that reads what it sets would run for ever.
+    // `untrack`, because an effect that reads a state and sets the same state would run forever.
     untrack(() => (this.numbers = [...this.numbers, numbers].sort((a, b) => (a.name < b.name ? -1 : 1))));
     return () => (this.numbers = untrack(() => this.numbers).filter((other) => other !== numbers));
   }

@@ -1,4 +1,4 @@
-/** The steps of one weight as a flow: their order, their computed formulas, and what its query reads and writes. */
+/** The steps that compute one weight: their stages, and their formulas with numbers. */
 
 import { floats, type Cell, type CellSteps, type Explanation, type Site, type Step } from "./format";
 import { headWeights, tokenLabels } from "./maps";
@@ -19,13 +19,27 @@ export const STAGES: Record<Stage, string[]> = {
   predict: ["final state", "logit", "log sum", "log-probability"],
 };
 
-/** What a stage is called, after what the model has: not every model adds positions, has several heads or compares by q · k. */
-export type StageName = Stage | "embedding" | "recurrentState" | "recurrentProject" | "additive" | "dot" | "general" | "byPosition" | "features" | "score" | "recurrentOutput";
+/** The names of stages that differ between models: not every model adds positions, has several heads or computes scores as q · k. */
+type SpecialStageName =
+  | "embedding"
+  | "recurrentState"
+  | "recurrentProject"
+  | "additive"
+  | "dot"
+  | "general"
+  | "byPosition"
+  | "features"
+  | "score"
+  | "recurrentOutput";
+
+/** The name under which the page shows a stage. */
+export type StageName = Stage | SpecialStageName;
 
 export function stageName(stage: Stage, { steps }: Pick<CellSteps, "steps">): StageName {
   const find = (name: string) => steps.find((step) => step.name === name);
   const isRecurrent = !find("heads");
-  if (stage === "embed") return ["query position", "key position"].some((name) => find(name) && floats(find(name)!).some(Boolean)) ? "embed" : "embedding";
+  const addsPosition = () => ["query position", "key position"].some((name) => find(name) && floats(find(name)!).some(Boolean));
+  if (stage === "embed") return addsPosition() ? "embed" : "embedding";
   if (stage === "state" && isRecurrent) return "recurrentState";
   if (stage === "project" && isRecurrent) return "recurrentProject";
   if (stage === "output" && isRecurrent) return "recurrentOutput";
@@ -38,14 +52,19 @@ export function stageName(stage: Stage, { steps }: Pick<CellSteps, "steps">): St
   return comparedVectors(steps) ? "dot" : "score";
 }
 
-/** The vectors whose scalar product is the score, unscaled, with their names: v and tanh(…), s and W h, or s and h. Null for other scores. */
+/** If the score is the scalar product of two vectors of the steps, without scaling: this product and its formula. Otherwise null.
+ * The vectors are v and tanh(…), s and W h, or s and h. */
 function comparedVectors(steps: readonly Step[]): { formula: string; product: number } | null {
   const values = (name: string) => {
     const step = steps.find((entry) => entry.name === name);
     return step && floats(step);
   };
   const score = values("score")?.[0];
-  const pairs: [string, string, string][] = [["energy", "hidden", "v · tanh(W_q s + W_k hᵢ) = Σ vⱼ tanhⱼ"], ["query", "projected key", "s · W hᵢ"], ["query", "key", "s · hᵢ"]];
+  const pairs: [string, string, string][] = [
+    ["energy", "hidden", "v · tanh(W_q s + W_k hᵢ) = Σ vⱼ tanhⱼ"],
+    ["query", "projected key", "s · W hᵢ"],
+    ["query", "key", "s · hᵢ"],
+  ];
   for (const [first, second, formula] of pairs) {
     const [a, b] = [values(first), values(second)];
     if (score === undefined || !a || !b || a.length !== b.length) continue;
@@ -55,15 +74,15 @@ function comparedVectors(steps: readonly Step[]): { formula: string; product: nu
   return null;
 }
 
-/** The steps of a cell as JSON values: their numbers in one list, of this shape. */
+/** The steps of a cell as JSON values. The numbers of a step are one flat list, next to their shape. */
 export function stepsData({ steps, ...cell }: CellSteps): Record<string, unknown> {
   return { ...cell, steps: steps.map(({ float32, ...step }) => ({ ...step, values: [...floats({ float32, ...step })] })) };
 }
 
-/** The cell that is shown first has a weight within this distance of 0.5. */
+/** If the weight of the best cell of the preferred head is farther from 0.5 than this, other heads are searched (`exampleCell`). */
 const MAX_DISTANCE_FROM_HALF = 0.2;
 
-/** The tokens that the model reads and writes at the position of a query: a target position reads the token before the one that it writes. */
+/** The tokens that the model reads and writes at the position of a query. The decoder reads the token before the token that it writes. */
 export function queryTokens(explanation: Explanation, site: Site, query: number): { reads: string; writes: string | null } {
   const [rows] = tokenLabels(explanation, site);
   if (site === "encoder") return { reads: rows[query], writes: null };
@@ -71,19 +90,21 @@ export function queryTokens(explanation: Explanation, site: Site, query: number)
   return { reads: read[query], writes: rows[query] };
 }
 
-/** A cell with a middling weight that is not of a special token: in the alignment head or the first one, else in any head. */
+/** The cell that the panel Steps shows first. Its weight is close to 0.5, and neither row nor column is a special token, if possible.
+ * The first alignment head (or else the first head) is searched first, then all heads. */
 export function exampleCell(explanation: Explanation, site: Site): Cell | null {
   const packed = explanation.attention[site];
   if (!packed) return null;
   const [layers, heads, queries, keys] = packed.shape;
-  const isSpecial = (query: number, key: number) =>
-    (query === queries - 1 && queries > 1 && !(explanation.picture && site === "encoder")) || (site === "decoder" ? key === 0 : !explanation.picture && key === keys - 1);
+  const isSpecialQuery = (query: number) => query === queries - 1 && queries > 1 && !(explanation.picture && site === "encoder");
+  const isSpecialKey = (key: number) => (site === "decoder" ? key === 0 : !explanation.picture && key === keys - 1);
   const closest = (layer: number, head: number): { cell: Cell; distance: number } => {
     const table = headWeights(packed, layer, head);
     let [best, distance] = [0, Infinity];
     table.forEach((weight, i) => {
-      const away = Math.abs(weight - 0.5) + (isSpecial(Math.floor(i / keys), i % keys) ? 1 : 0);
-      if (away < distance) [best, distance] = [i, away];
+      const isSpecial = isSpecialQuery(Math.floor(i / keys)) || isSpecialKey(i % keys);
+      const weightDistance = Math.abs(weight - 0.5) + (isSpecial ? 1 : 0);
+      if (weightDistance < distance) [best, distance] = [i, weightDistance];
     });
     return { cell: { site, layer, head, query: Math.floor(best / keys), key: best % keys }, distance };
   };
@@ -102,12 +123,12 @@ export function exampleCell(explanation: Explanation, site: Site): Cell | null {
 /** A number with a fixed number of decimals. */
 const fixed = (value: number, digits = 2) => value.toFixed(digits).replace("-", "−");
 
-/** A value with as many decimals as it needs to be told from 0. */
+/** A number with two decimals, or in exponential notation if two decimals would show 0. */
 function short(value: number): string {
   return value !== 0 && Math.abs(value) < 0.01 ? value.toExponential(1).replaceAll("-", "−") : fixed(value);
 }
 
-/** Formulas with this cell's own numbers, by the name of their step. */
+/** The formulas of the steps with the numbers of this cell inserted, by the name of the step. */
 export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellKey): Record<string, string> {
   const values = (name: string) => {
     const step = steps.find((entry) => entry.name === name);
@@ -124,7 +145,7 @@ export function computedFormulas({ steps, key: cellKey }: CellSteps, key = cellK
   if (compared) result.score = `eᵢ = ${compared.formula} = ${fixed(compared.product)}`;
   const [scores, allowed, weights] = [values("scores"), values("allowed"), values("weights")];
   if (score !== undefined && scores && allowed && weights && weight !== undefined && !values("edited weights")) {
-    // Relative to eᵢ, so that no exponential overflows.
+    // The score eᵢ is subtracted, so that no exponential overflows.
     const total = scores.reduce((sum, other, i) => sum + (allowed[i] ? Math.exp(other - score) : 0), 0);
     const isSoftmax = Math.abs(1 / total - weight) < 1e-3;
     if (isSoftmax) result.weight = `αᵢ = exp(eᵢ) / Σ exp(e) = ${short(Math.exp(score))} / ${short(Math.exp(score) * total)} = ${fixed(weight, 4)}`;

@@ -1,13 +1,14 @@
-/** The story, which the page calls first steps: seven steps for the reader to carry out on the first visit, and three challenges. */
+/** The story, an introduction for the first visit. The page calls it "First steps". It has seven steps that the reader carries out,
+ * and three challenges. */
 
 import { isSilenced, type Change } from "./changes";
-import { SITES, type Explanation } from "./format";
+import { SITES, type Explanation, type Site } from "./format";
 import type { Language } from "./strings";
 
 export interface StoryText {
   title: string;
   text: string;
-  /** The label of the button that carries out the step for the reader; missing where there is nothing to do. */
+  /** The label of the button that carries out the step for the reader. It is missing if the step needs no action. */
   act?: string;
 }
 
@@ -15,13 +16,14 @@ export interface StoryText {
 export interface Scene {
   explanation: Explanation | undefined;
   changes: readonly Change[];
-  pointed: { source: readonly number[]; target: readonly number[] };
+  pointedWords: { source: readonly number[]; target: readonly number[] };
   sentence: string;
   /** The sentence that the story began with. */
   example: string;
 }
 
-/** The cross-attention head without which the translation loses most, [layer, head]; null before effects are measured. */
+/** The cross-attention head whose silencing lowers the translation's log-probability most, as [layer, head]. Null before effects are
+ * measured. */
 export function decisiveCrossHead(explanation: Explanation | undefined): [number, number] | null {
   const table = explanation?.statistics.cross?.effect;
   let best: [number, number] | null = null;
@@ -34,43 +36,58 @@ export function decisiveCrossHead(explanation: Explanation | undefined): [number
   return best;
 }
 
-const isWholeSiteSilenced = ({ changes, explanation }: Scene) => {
-  const [layers = 0, heads = 0] = explanation?.attention.cross?.shape ?? [];
-  return layers * heads > 0 && Array.from({ length: layers * heads }, (_, i) => isSilenced(changes, "cross", Math.floor(i / heads), i % heads)).every(Boolean);
-};
+/** For each head of a site: whether it is silenced. */
+function silencedHeads({ changes, explanation }: Scene, site: Site): boolean[] {
+  const [layers = 0, heads = 0] = explanation?.attention[site]?.shape ?? [];
+  return Array.from({ length: layers * heads }, (_, i) => isSilenced(changes, site, Math.floor(i / heads), i % heads));
+}
 
-/** Whether each step is done. A step in which the reader only looks is always done. */
-export const DONE: ((scene: Scene) => boolean)[] = [
+function isAllCrossAttentionSilenced(scene: Scene): boolean {
+  const silenced = silencedHeads(scene, "cross");
+  return silenced.length > 0 && silenced.every(Boolean);
+}
+
+/** For each step of the story: whether it is done. A step in which the reader only looks is always done. */
+export const IS_DONE: ((scene: Scene) => boolean)[] = [
   ({ explanation, sentence, example }) => !!explanation && sentence.trim() === example,
   () => true,
-  ({ pointed }) => pointed.source.length + pointed.target.length > 0,
+  ({ pointedWords }) => pointedWords.source.length + pointedWords.target.length > 0,
   ({ changes }) => changes.some(({ kind, site }) => kind === "silence" && site === "cross"),
-  (scene) => isWholeSiteSilenced(scene) && !!scene.explanation?.before,
+  (scene) => isAllCrossAttentionSilenced(scene) && !!scene.explanation?.before,
   ({ changes }) => changes.some(({ kind }) => kind === "pin"),
   ({ sentence, example }) => sentence.trim() !== "" && sentence.trim() !== example,
 ];
 
-/** How many heads these changes silence. */
-export function numSilenced({ explanation, changes }: Scene): number {
-  return SITES.flatMap((site) => {
-    const [layers = 0, heads = 0] = explanation?.attention[site]?.shape ?? [];
-    return Array.from({ length: layers * heads }, (_, i) => isSilenced(changes, site, Math.floor(i / heads), i % heads));
-  }).filter(Boolean).length;
+/** The number of silenced heads. */
+export function numSilenced(scene: Scene): number {
+  return SITES.flatMap((site) => silencedHeads(scene, site)).filter(Boolean).length;
 }
 
 const count = (words: readonly string[], word: string) => words.filter((other) => other === word).length;
 
-/** The index of the challenge in which silenced heads are counted. */
+/** Whether a word occurs at least twice, and more often than in the translation before the changes. */
+function repeatsWord({ explanation }: Scene): boolean {
+  if (!explanation?.before) return false;
+  const { before, target } = explanation;
+  const isRepeated = (word: string) => count(target.words, word) > Math.max(1, count(before.target.words, word));
+  return target.words.some((word) => /\p{L}/u.test(word) && isRepeated(word));
+}
+
+/** Whether the text differs from that before the changes, and all changes silence heads. */
+function hasChangedBySilencing({ explanation, changes }: Scene): boolean {
+  if (!explanation?.before || !changes.length || changes.some(({ kind }) => kind !== "silence")) return false;
+  return explanation.before.target.text !== explanation.target.text;
+}
+
+function isShorter({ explanation }: Scene): boolean {
+  return !!explanation?.before && explanation.target.words.length < explanation.before.target.words.length;
+}
+
+/** The index of the challenge in which silenced heads are counted. How many heads are needed depends on the model and the sentence,
+ * so the page shows the smallest number so far. */
 export const FEWEST = 1;
-/** Small challenges, solved by changes of attention that the reader made after they were set. */
-export const CHALLENGES: ((scene: Scene) => boolean)[] = [
-  // A word that the unchanged translation has once is written twice.
-  ({ explanation }) => !!explanation?.before && explanation.target.words.some((word) => /\p{L}/u.test(word) && count(explanation.target.words, word) > Math.max(1, count(explanation.before!.target.words, word))),
-  // Silenced heads alone change the text. How many are needed depends on the model and the sentence, so the page shows the smallest number so far.
-  ({ explanation, changes }) => !!explanation?.before && changes.length > 0 && changes.every(({ kind }) => kind === "silence") && explanation.before.target.text !== explanation.target.text,
-  // The model is made to say something shorter.
-  ({ explanation }) => !!explanation?.before && explanation.target.words.length < explanation.before.target.words.length,
-];
+/** For each challenge: whether it is solved. Only changes count that the reader made after the challenges were shown. */
+export const CHALLENGES: ((scene: Scene) => boolean)[] = [repeatsWord, hasChangedBySilencing, isShorter];
 
 interface StoryTexts {
   steps: StoryText[];
@@ -85,9 +102,9 @@ interface StoryTexts {
   done: string;
   tryThese: string;
   solved: string;
-  /** Solved by silencing this number of heads. */
+  /** Shown when a challenge was solved by silencing {count} heads. */
   solvedWith: string;
-  /** The name of a head, with the numbers of its layer and of the head. */
+  /** The name of a head, with {layer} and {head}. */
   headName: string;
 }
 
@@ -107,12 +124,12 @@ export const STORY: Record<Language, StoryTexts> = {
     headName: "head {head} of layer {layer}",
     steps: [
       { title: "A small sentence", text: "Translate “{sentence}”: the page shows where the model reads while it writes each word.", act: "Translate it" },
-      { title: "The order turns", text: "The upper row is what the model reads, the lower row what it writes. The lines are its attention: the thicker, the more. Where languages order their words differently, the lines cross." },
-      { title: "Point at a word", text: "Point at a word, or tap it. It is lit everywhere: in both sentences, in the map and in every head.", act: "Point for me" },
-      { title: "Silence the head that counts most", text: "A head is one of several attentions. Without {head}, the model finds this translation {likely}. Click its small map to silence it: it is outlined among the heads below. Layers and heads are counted from 0.", act: "Silence it" },
-      { title: "Watch it break", text: "Often others stand in for one head. Silence all heads that read the sentence: the model now writes blindly.", act: "Silence them all" },
-      { title: "Pin a word", text: "Undo, then drag the end of a line to another word: the steps that wrote the translated word now read only that one, and the model goes on by itself.", act: "Pin one for me" },
-      { title: "Your turn", text: "Type a sentence of your own, or empty the box to choose an example. Silenced heads stay silent until you undo." },
+      { title: "The word order changes", text: "The upper row is what the model reads. The lower row is what it writes. The lines are its attention: the thicker the line, the more attention. Where the two languages order their words differently, the lines cross." },
+      { title: "Point at a word", text: "Point at a word, or tap it. It is highlighted everywhere: in both sentences, in the map and in every head.", act: "Point for me" },
+      { title: "Silence the head that matters most", text: "A head is one of several attentions that are computed in parallel. Without {head}, the model finds this translation {likely}. Its small map is outlined among the heads below. Click the map to silence the head. Layers and heads are counted from 0.", act: "Silence it" },
+      { title: "Watch it break", text: "If one head is silenced, other heads can often replace it. Now silence all heads that read the sentence: the model then writes without seeing the sentence.", act: "Silence them all" },
+      { title: "Pin a word", text: "First undo the changes. Then drag the end of a line to another word of the sentence. The steps that wrote the translated word now read only this word, and the model continues the translation from there.", act: "Pin one for me" },
+      { title: "Your turn", text: "Type a sentence of your own, or empty the box to choose an example. Silenced heads stay silenced until you undo." },
     ],
     challenges: ["Make a word appear twice.", "Change the text by silencing as few heads as you can.", "Make the translation shorter."],
   },

@@ -1,13 +1,15 @@
-/** The text that is translated, and the translation that is copied. */
+/** Normalises the text that is translated, and composes the translation that is copied. */
 
 import type { Explanation } from "./format";
 
-/** A sentence with normalised white space: pasted text has tabs and line breaks. A text of nothing but invisible characters is empty. */
+/** Normalise white space, because pasted text often has tabs and line breaks. If a text has only invisible characters, the result is
+ * empty. */
 export function normaliseSentence(sentence: string): string {
   return /[^\s\p{Cf}\p{Default_Ignorable_Code_Point}]/u.test(sentence) ? sentence.trim().replace(/\s+/g, " ") : "";
 }
 
-/** The translation of the whole text: of a text of several sentences, that of the one that is shown may be changed. */
+/** The translation of the whole text. If the text has several parts, the part that is shown may have been translated again with changes
+ * to attention. Then the new translation of this part is inserted. */
 export function wholeTranslation({ whole_text: whole, target }: Pick<Explanation, "whole_text" | "target">): string {
   if (!whole) return target.text;
   const { text, parts, index } = whole;

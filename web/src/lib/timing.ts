@@ -1,4 +1,4 @@
-/** Response times of the page, stored as the browser's performance entries `jumok:hover` and `jumok:change`. */
+/** Measures response times of the page, as performance entries of the browser named `jumok:hover` and `jumok:change`. */
 
 let current: { action: string; start: number } | null = null;
 
@@ -6,7 +6,7 @@ export function startTiming(action: "hover" | "change"): void {
   current = { action, start: performance.now() };
 }
 
-/** Call when the result is drawn. */
+/** Call this when the result has been drawn. */
 export function endTiming(): void {
   if (current) performance.measure(`jumok:${current.action}`, { start: current.start, end: performance.now() });
   current = null;

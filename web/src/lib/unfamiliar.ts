@@ -1,14 +1,17 @@
-/** Words of a sentence that the model has hardly learned to read, as their script and tokens tell. */
+/** Finds words of a sentence that the model has probably not learned to read, from their script and their tokens. */
 
 import type { TokenizedSentence } from "./format";
 
-/** `foreign`: in another script than the model's language. `unknown`: with characters that the vocabulary lacks.
- * `spelled`: in the vocabulary nearly letter by letter only. */
+/** The unfamiliar words of a sentence, by reason:
+ *
+ * - `foreign`: the word is not in the script of the model's source language;
+ * - `unknown`: the vocabulary lacks some of its characters;
+ * - `spelled`: the vocabulary lacks the word, so that it is tokenized nearly letter by letter. */
 export type Unfamiliar = Record<"foreign" | "unknown" | "spelled", string[]>;
 
 const UNKNOWN = 1;
 const BYTE = /^<0x[0-9A-F]{2}>$/;
-/** The letters of the scripts, by the names that `Intl.Locale` has for them. */
+/** A pattern for the letters of each script, by the script's name in `Intl.Locale`. */
 const LETTERS: Record<string, RegExp> = {
   Latn: /\p{Script=Latin}/u,
   Cyrl: /\p{Script=Cyrillic}/u,
@@ -22,14 +25,14 @@ const LETTERS: Record<string, RegExp> = {
   Hans: /\p{Script=Han}/u,
   Hant: /\p{Script=Han}/u,
 };
-/** In these scripts, a token of one character is nothing unusual. */
+/** Scripts in which tokens of one character are normal. */
 const SYLLABLES = /[\p{Script=Hangul}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/u;
 
 function scriptOf(language: string | undefined): RegExp | undefined {
   try {
     return language ? LETTERS[new Intl.Locale(language).maximize().script ?? ""] : undefined;
   } catch {
-    return undefined; // not the name of a language
+    return undefined; // `language` is not a valid language tag
   }
 }
 
@@ -41,14 +44,14 @@ function isSpelled(word: string, tokens: readonly string[]): boolean {
 }
 
 export function unfamiliarWords({ words, ids, tokens, word_of_token }: TokenizedSentence, language: string | undefined): Unfamiliar {
-  const found: Unfamiliar = { foreign: [], unknown: [], spelled: [] };
+  const unfamiliar: Unfamiliar = { foreign: [], unknown: [], spelled: [] };
   const letters = scriptOf(language);
   words.forEach((word, index) => {
     const positions = word_of_token.flatMap((wordIndex, position) => (wordIndex === index ? [position] : []));
-    if (words.indexOf(word) < index) return; // named once
-    if (letters && /\p{L}/u.test(word) && !letters.test(word)) found.foreign.push(word);
-    else if (positions.some((position) => ids[position] === UNKNOWN || BYTE.test(tokens[position]))) found.unknown.push(word);
-    else if (isSpelled(word, positions.map((position) => tokens[position]))) found.spelled.push(word);
+    if (words.indexOf(word) < index) return; // a repeated word is listed once
+    if (letters && /\p{L}/u.test(word) && !letters.test(word)) unfamiliar.foreign.push(word);
+    else if (positions.some((position) => ids[position] === UNKNOWN || BYTE.test(tokens[position]))) unfamiliar.unknown.push(word);
+    else if (isSpelled(word, positions.map((position) => tokens[position]))) unfamiliar.spelled.push(word);
   });
-  return found;
+  return unfamiliar;
 }

@@ -1,4 +1,4 @@
-/** The page about the API: one language of examples at a time, and buttons that copy them. */
+/** The script of the page about the API. It shows the examples of one language at a time, and adds buttons that copy them. */
 
 import { button, copyText } from "./dom";
 import { onLanguage, string } from "./settings";
@@ -11,7 +11,7 @@ export function startApiPage(): void {
   const names = [...new Set(examples.map((example) => example.dataset.example!))];
   const choose = (name: string) => {
     for (const example of examples) example.hidden = example.dataset.example !== name;
-    for (const each of document.querySelectorAll<HTMLElement>("[data-choose]")) each.setAttribute("aria-pressed", String(each.dataset.choose === name));
+    for (const choice of document.querySelectorAll<HTMLElement>("[data-choose]")) choice.setAttribute("aria-pressed", String(choice.dataset.choose === name));
     local.setItem(STORAGE_KEY, name);
   };
   const chooser = document.getElementById("choose-example");

@@ -1,18 +1,18 @@
-/** The attention from the words of a translation to those of its source, as a table that is coloured. */
+/** Shows the attention from the words of a translation to the words of its source, as a coloured table. */
 
 import { css, textColour, weightColour, type Theme } from "../lib/colour";
 import { checkFormat, type Explanation } from "../lib/format";
 import { combinations, makeMap } from "../lib/maps";
 import { make } from "./dom";
 
-/** Smaller weights are not written into their cells. */
+/** Weights below this value are not written into their cells. */
 const MIN_WRITTEN = 0.05;
 
 export function readExplanation(answer: unknown): Explanation {
   return checkFormat(answer as Explanation);
 }
 
-/** Return the table; null for a model without attention. */
+/** Make the table of an explanation. Null if the model has no cross-attention. */
 export function attentionTable(explanation: Explanation, theme: Theme): HTMLElement | null {
   if (!explanation.attention.cross) return null;
   const [combination] = combinations(explanation, "cross");
@@ -24,26 +24,27 @@ export function attentionTable(explanation: Explanation, theme: Theme): HTMLElem
   table.append(make("thead", {}, head));
   const body = make("tbody");
   map.rowLabels.forEach((label, row) => {
-    const line = make("tr", {}, make("th", { scope: "row", dir: "auto" }, label));
+    const tableRow = make("tr", {}, make("th", { scope: "row", dir: "auto" }, label));
     for (let column = 0; column < map.columns; column++) {
       const weight = map.values[row * map.columns + column];
       const colour = weightColour(theme, weight);
-      const cell = make("td", { title: `${label} → ${map.columnLabels[column]}: ${weight.toFixed(2)}` }, weight >= MIN_WRITTEN ? weight.toFixed(2).replace(/^0/, "") : "");
+      const title = `${label} → ${map.columnLabels[column]}: ${weight.toFixed(2)}`;
+      const cell = make("td", { title }, weight >= MIN_WRITTEN ? weight.toFixed(2).replace(/^0/, "") : "");
       cell.style.background = css(colour);
       cell.style.color = textColour(colour);
-      line.append(cell);
+      tableRow.append(cell);
     }
-    body.append(line);
+    body.append(tableRow);
   });
   table.append(body);
   return table;
 }
 
-/** A frame in which a wide table scrolls. It has the class `cut` while more of the table is to the right. */
+/** A frame in which a wide table can be scrolled. It has the class `cut` while the right end of the table is not visible. */
 export function scrollingFrame(table: HTMLElement, label: string): HTMLElement {
   const frame = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, table);
-  const mark = () => frame.classList.toggle("cut", frame.scrollLeft + frame.clientWidth < frame.scrollWidth - 1);
-  frame.addEventListener("scroll", mark);
-  new ResizeObserver(mark).observe(frame);
+  const updateCut = () => frame.classList.toggle("cut", frame.scrollLeft + frame.clientWidth < frame.scrollWidth - 1);
+  frame.addEventListener("scroll", updateCut);
+  new ResizeObserver(updateCut).observe(frame);
   return frame;
 }

@@ -1,4 +1,5 @@
-/** Other words at a position of the translation: the user chooses one, and the rest is translated again. */
+/** The box with other words at a position of the translation. If the user chooses one of them, the rest of the sentence is translated
+ * again. */
 
 import { button, byId, make } from "./dom";
 import { string } from "./settings";
@@ -12,7 +13,8 @@ export class CandidateBox {
   readonly #list = byId("candidate-list");
   readonly #status = byId("candidate-status");
   #anchor: HTMLElement | null = null;
-  #asking = new AbortController();
+  /** Aborts the request for the candidates of the current word. */
+  #request = new AbortController();
 
   constructor() {
     byId("candidate-close").addEventListener("click", () => this.close());
@@ -27,31 +29,33 @@ export class CandidateBox {
     return !this.#box.hidden;
   }
 
-  /** Open the box below a word, before its candidates are known. The returned signal is aborted when the box closes or opens for another word. */
+  /** Open the box below a word, before its candidates have arrived. Returns a signal, which is aborted when the box closes or opens for
+   * another word. */
   open(anchor: HTMLElement, word: string, probability: number | null): AbortSignal {
-    this.#asking.abort();
-    this.#asking = new AbortController();
+    this.#request.abort();
+    this.#request = new AbortController();
     this.#anchor?.removeAttribute("aria-expanded");
     this.#anchor = anchor;
     anchor.setAttribute("aria-expanded", "true");
     byId("candidate-word").textContent = word;
-    byId("candidate-probability").textContent = probability === null ? string("unknown-probability") : string("probability", { percent: percent(probability) });
+    const probabilityText = probability === null ? string("unknown-probability") : string("probability", { percent: percent(probability) });
+    byId("candidate-probability").textContent = probabilityText;
     this.#list.replaceChildren();
-    this.say(string("working"));
+    this.showMessage(string("working"));
     this.#box.hidden = false;
     this.#place();
     byId("candidate-close").focus();
-    return this.#asking.signal;
+    return this.#request.signal;
   }
 
-  say(message: string): void {
+  showMessage(message: string): void {
     this.#status.textContent = message;
     this.#place();
   }
 
   show(candidates: Candidate[], word: string, onChoose: (candidate: Candidate) => void): void {
     const others = candidates.filter((candidate) => candidate.word !== word);
-    this.say(others.length ? string("choose-candidate") : string("no-candidates"));
+    this.showMessage(others.length ? string("choose-candidate") : string("no-candidates"));
     this.#list.replaceChildren(
       ...others.map((candidate) => {
         const choice = button("", () => {
@@ -70,16 +74,17 @@ export class CandidateBox {
     this.#list.querySelector("button")?.focus();
   }
 
-  close(focus = true): void {
+  /** Close the box. With `restoresFocus`, the word below which it was opened gets the focus again. */
+  close(restoresFocus = true): void {
     if (!this.isOpen) return;
-    this.#asking.abort();
+    this.#request.abort();
     this.#box.hidden = true;
     this.#anchor?.removeAttribute("aria-expanded");
-    if (focus && this.#anchor?.isConnected) this.#anchor.focus();
+    if (restoresFocus && this.#anchor?.isConnected) this.#anchor.focus();
     this.#anchor = null;
   }
 
-  /** Place the box below the word, and inside the window. */
+  /** Place the box below the word, or above the word if there is more room. The box stays inside the window. */
   #place(): void {
     if (!this.isOpen || !this.#anchor) return;
     const word = this.#anchor.getBoundingClientRect();

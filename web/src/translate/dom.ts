@@ -1,9 +1,9 @@
-/** Elements: found by id, or made from text. Nothing here is parsed as HTML. */
+/** Finds and makes elements. No text is parsed as HTML. */
 
 export function byId<Type extends HTMLElement = HTMLElement>(id: string): Type {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`The page has no element #${id}.`);
-  return found as Type;
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`The page has no element #${id}.`);
+  return element as Type;
 }
 
 type Child = Node | string;
@@ -15,14 +15,15 @@ export function make<Name extends keyof HTMLElementTagNameMap>(name: Name, attri
   return element;
 }
 
-/** A button that sends no form. */
+/** Make a button that does not submit its form. */
 export function button(label: string, onClick: () => void, attributes: Record<string, string> = {}): HTMLButtonElement {
-  const made = make("button", { type: "button", ...attributes }, label);
-  made.addEventListener("click", onClick);
-  return made;
+  const element = make("button", { type: "button", ...attributes }, label);
+  element.addEventListener("click", onClick);
+  return element;
 }
 
-/** Copy a text. Without TLS, browsers refuse the clipboard to pages of other machines, but let them copy a selection. */
+/** Copy a text to the clipboard. If a page of another machine was loaded without TLS, browsers do not allow `navigator.clipboard`, but the
+ * page can still copy a selection. */
 export async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);

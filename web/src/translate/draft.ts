@@ -1,4 +1,4 @@
-/** What a tab remembers for a reload: the text with its languages and style, and the translations that the user chose. */
+/** Stores the text with its languages and tags, and the translations that the user chose, so that the tab still has them after a reload. */
 
 import type { Store } from "./storage";
 import type { TranslationInput } from "./text";
@@ -9,7 +9,7 @@ export interface Draft extends TranslationInput {
 }
 
 const [DRAFT, CHOICES] = ["jumok-draft", "jumok-choices"];
-/** Of more choices, the oldest are not remembered. */
+/** The number of choices that are stored. If there are more, the oldest choices are left out. */
 export const MAX_CHOICES = 200;
 
 function parse(stored: string | null): unknown {
@@ -28,12 +28,12 @@ export function readDraft(store: Store): Draft | null {
   return parse(store.getItem(DRAFT)) as Draft | null;
 }
 
-/** The style of a text that an address gives: that of the draft, if the address is of the same text. */
+/** The tags for a text from an address. They are those of the draft if the address has the same text and languages, otherwise undefined. */
 export function tagsOf({ source, target, text }: Partial<TranslationInput>, draft: Draft | null): string[] | undefined {
   return draft && draft.source === source && draft.target === target && draft.text === text ? draft.tags : undefined;
 }
 
-/** Translations that the user chose, by languages, tags and sentence. */
+/** The translations that the user chose, by a key of languages, tags and sentence. */
 export class Choices {
   readonly #chosen: Map<string, Version>;
 
@@ -46,9 +46,9 @@ export class Choices {
     return this.#chosen.get(key);
   }
 
-  /** Choose a version; null: the model's own. */
+  /** Store a chosen version. Null removes the choice, so that the model's own translation is used. */
   set(key: string, version: Version | null): void {
-    this.#chosen.delete(key); // the newest is the last
+    this.#chosen.delete(key); // a map is in the order of insertion, and the newest choice must be the last
     if (version) this.#chosen.set(key, version);
     this.store.setItem(CHOICES, JSON.stringify([...this.#chosen].slice(-MAX_CHOICES)));
   }

@@ -1,21 +1,24 @@
-/** A file: chosen or dropped, translated with its progress, downloaded. */
+/** Translates files: the user chooses or drops a file, sees the progress, and downloads the translated file. */
 
 import { byId, make } from "./dom";
 import { checkAnswer, post, readEvents } from "./server";
 import { formatNumber, onLanguage, string } from "./settings";
 import type { Routing } from "./page";
 
-/** What the files need of the page. */
+/** The methods of the page that `Files` uses. */
 export interface FileHost {
   fields(): Record<string, string>;
   explainError(error: unknown): string;
   describe(routing: Routing): string;
 }
 
-/** `notes`: which text of the file was not translated, and why. */
-type TranslatedFile = Routing & { translatedFileUrl: string; notes?: string[] };
+type TranslatedFile = Routing & {
+  translatedFileUrl: string;
+  /** Descriptions of texts that were not translated, with the reasons. */
+  notes?: string[];
+};
 
-/** report.docx → report.ko.docx */
+/** The name of a translated file, for example report.ko.docx for report.docx. */
 export function translatedName(name: string, target: string): string {
   const dot = name.lastIndexOf(".");
   return dot > 0 ? `${name.slice(0, dot)}.${target}${name.slice(dot)}` : `${name}.${target}`;
@@ -29,8 +32,8 @@ export class Files {
   readonly #download = byId<HTMLAnchorElement>("download");
   readonly #notes = byId("file-notes");
   #running: AbortController | null = null;
-  /** Makes the text of the status, again whenever the language changes. */
-  #describe = () => "";
+  /** Returns the text of the status in the current language. It is called again whenever the language changes. */
+  #statusText = () => "";
 
   constructor(private readonly host: FileHost) {
     this.#drop.hidden = false;
@@ -49,12 +52,12 @@ export class Files {
       this.#drop.classList.remove("over");
       void this.#translate(event.dataTransfer?.files[0]);
     });
-    onLanguage(() => this.#say(this.#describe));
+    onLanguage(() => this.#showStatus(this.#statusText));
   }
 
-  #say(describe: () => string): void {
-    this.#describe = describe;
-    this.#status.textContent = describe();
+  #showStatus(statusText: () => string): void {
+    this.#statusText = statusText;
+    this.#status.textContent = statusText();
   }
 
   async #translate(file: File | undefined): Promise<void> {
@@ -71,16 +74,16 @@ export class Files {
     this.#download.hidden = true;
     this.#progress.hidden = byId("cancel-file").hidden = false;
     this.#progress.removeAttribute("value");
-    this.#say(() => string("file-working"));
+    this.#showStatus(() => string("file-working"));
     try {
       const response = await post("/v1/translate_file/stream", form, running.signal);
       for await (const { name, data } of readEvents(response.body!)) {
         if (name === "progress") this.#showProgress(data as { done: number; total: number });
-        if (name === "file") await this.#offer(translatedName(file.name, fields.target), data as TranslatedFile, running.signal);
+        if (name === "file") await this.#offerDownload(translatedName(file.name, fields.target), data as TranslatedFile, running.signal);
       }
     } catch (error) {
       if (this.#running !== running) return; // a newer file is being translated
-      this.#say(() => (running.signal.aborted ? string("file-cancelled") : ""));
+      this.#showStatus(() => (running.signal.aborted ? string("file-cancelled") : ""));
       if (!running.signal.aborted) byId("file-error").textContent = this.host.explainError(error);
     } finally {
       if (this.#running === running) this.#progress.hidden = byId("cancel-file").hidden = true;
@@ -90,17 +93,18 @@ export class Files {
   #showProgress({ done, total }: { done: number; total: number }): void {
     this.#progress.max = Math.max(total, 1);
     this.#progress.value = done;
-    this.#say(() => string("file-progress", { done: formatNumber(done), total: formatNumber(total) }));
+    this.#showStatus(() => string("file-progress", { done: formatNumber(done), total: formatNumber(total) }));
   }
 
-  /** Fetch the file at once: the server keeps it only for a while, and does not know its name. */
-  async #offer(name: string, answer: TranslatedFile, signal: AbortSignal): Promise<void> {
+  /** Fetch the translated file, and offer it as a download with this name. The file is fetched at once, because the server deletes it after
+   * a while and does not know its name. */
+  async #offerDownload(name: string, answer: TranslatedFile, signal: AbortSignal): Promise<void> {
     const response = await checkAnswer(await fetch(new URL(answer.translatedFileUrl).pathname, { signal }));
     URL.revokeObjectURL(this.#download.href);
     this.#download.href = URL.createObjectURL(new Blob([await response.arrayBuffer()], { type: "application/octet-stream" }));
     this.#download.download = name;
     this.#download.hidden = false;
     this.#notes.replaceChildren(...(answer.notes ?? []).map((note) => make("li", { lang: "en" }, note)));
-    this.#say(() => [string("file-done"), this.host.describe(answer)].filter(Boolean).join(" · "));
+    this.#showStatus(() => [string("file-done"), this.host.describe(answer)].filter(Boolean).join(" · "));
   }
 }

@@ -1,4 +1,4 @@
-/** A history of translations, in this browser only, and only if the user switches it on. */
+/** Stores the history of translations in the local storage of the browser, if the user has switched it on. */
 
 import type { Store } from "./storage";
 import type { TranslationInput } from "./text";
@@ -9,11 +9,17 @@ export interface Entry extends TranslationInput {
 
 const NAME = "jumok-history";
 export const MAX_ENTRIES = 50;
-export const MAX_CHARACTERS = 500_000; // of all entries; browsers store a few millions per site
-/** Whether the added text continues that of an entry, which it then replaces. The last character may differ: a full stop gives way to the next word. */
-const isContinued = (entry: Entry, added: Entry) => entry.source === added.source && entry.target === added.target && added.text.startsWith(entry.text.length > 1 ? entry.text.slice(0, -1) : entry.text);
+/** The limit for all entries together. Browsers store a few million characters per site. */
+export const MAX_CHARACTERS = 500_000;
 
-/** The stored entries; null if no history is kept. */
+/** Whether the added text is a continuation of an entry, so that it replaces the entry. The last character of the entry may differ, because
+ * a full stop is often deleted before the text continues. */
+function isContinued(entry: Entry, added: Entry): boolean {
+  const start = entry.text.length > 1 ? entry.text.slice(0, -1) : entry.text;
+  return entry.source === added.source && entry.target === added.target && added.text.startsWith(start);
+}
+
+/** The stored entries; null if the history is switched off. */
 export function readHistory(storage: Store): Entry[] | null {
   const stored = storage.getItem(NAME);
   if (stored === null) return null;
@@ -25,12 +31,14 @@ export function readHistory(storage: Store): Entry[] | null {
   }
 }
 
+/** Store the entries. Null switches the history off and deletes them. */
 export function writeHistory(storage: Store, entries: Entry[] | null): void {
   if (entries) storage.setItem(NAME, JSON.stringify(entries));
   else storage.removeItem(NAME);
 }
 
-/** The entries with a new one, newest first. The oldest are dropped beyond `MAX_ENTRIES` entries or `MAX_CHARACTERS` characters. */
+/** The entries with a new entry, the newest first. The oldest entries are removed if there are more than `MAX_ENTRIES` entries or
+ * `MAX_CHARACTERS` characters. */
 export function addEntry(entries: Entry[], added: Entry): Entry[] {
   const size = ({ text, result }: Entry) => text.length + result.length;
   if (size(added) > MAX_CHARACTERS) return entries;

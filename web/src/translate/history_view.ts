@@ -4,20 +4,21 @@ import { button, byId, make } from "./dom";
 import { addEntry, readHistory, writeHistory, type Entry } from "./history";
 import { local } from "./storage";
 
-/** A translation enters the history after it was shown for this long: one that is replaced sooner is of an unfinished text. */
+/** A translation is added to the history after it has been shown for this time. If it is replaced sooner, its text was unfinished. */
 const DELAY_MS = 2_000;
 
 export class HistoryView {
-  readonly #wanted = byId<HTMLInputElement>("keep-history");
+  readonly #checkbox = byId<HTMLInputElement>("keep-history");
   #timer = 0;
 
   constructor(private readonly onOpen: (entry: Entry) => void) {
-    this.#wanted.addEventListener("change", () => this.#set(this.#wanted.checked ? [] : null));
+    this.#checkbox.addEventListener("change", () => this.#set(this.#checkbox.checked ? [] : null));
     byId("clear-history").addEventListener("click", () => this.#set([]));
     this.#show();
   }
 
-  keep(entry: Entry): void {
+  /** Add a translation to the history after a delay, if the history is switched on and no other translation follows before. */
+  addSoon(entry: Entry): void {
     clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => {
       const entries = readHistory(local);
@@ -32,7 +33,7 @@ export class HistoryView {
 
   #show(): void {
     const entries = readHistory(local);
-    this.#wanted.checked = entries !== null;
+    this.#checkbox.checked = entries !== null;
     byId("clear-history").hidden = !entries?.length;
     byId("history-list").replaceChildren(
       ...(entries ?? []).map((entry) => {

@@ -1,4 +1,4 @@
-/** The translation page: it translates what the user types, sentence by sentence. */
+/** The translation page. It translates the text while the user types, sentence by sentence. */
 
 import { CandidateBox } from "./candidates";
 import { byId, copyText, make } from "./dom";
@@ -13,21 +13,23 @@ import { countCharacters, firstCharacters, readAddress, writeAddress, type Trans
 import { joinSentences, prefixOf, readVersion, sentenceAt, sentenceReader, type Candidate, type Sentence, type SentenceEvent, type Version } from "./translation";
 import { Words, type Place } from "./words";
 
-/** How a text was translated: its source language, whether it was detected, and the pivot languages. */
+/** The source language of a translated text, whether it was detected, and the pivot languages. */
 export interface Routing {
   source?: string;
   detectedLanguage?: { language: string; confidence: number };
   pivot?: string[];
 }
 
-/** A text that is being translated, as it was sent: the fields may have changed since. */
+/** A text that is being translated. It is a copy of the fields, which the user may change in the meantime. */
 interface Job {
   input: TranslationInput;
+  /** The fields of the request as JSON. */
   request: string;
   signal: AbortSignal;
 }
 
 const AUTO = "auto";
+/** The shortest time between two drawings of a translation that is still arriving. */
 const DRAW_MS = 100;
 
 export class TranslationPage implements SentenceHost {
@@ -42,23 +44,25 @@ export class TranslationPage implements SentenceHost {
   readonly #history = new HistoryView((entry) => this.#open(entry));
   sentences: Sentence[] = [];
   pair = "";
-  /** The text that is shown after the last sentence. */
+  /** The text after the last sentence of the translation. */
   #after = "";
   #routing: Routing = {};
-  /** The request whose translation is shown: if the fields differ from it, the translation is stale. */
-  #translated = "";
-  #shown: TranslationInput = { source: "", target: "", text: "" };
-  /** Whether the whole translation is shown. */
+  /** The request of the translation that is shown. If the current fields differ, the translation is stale. */
+  #shownRequest = "";
+  /** The input of the translation that is shown. */
+  #shownInput: TranslationInput = { source: "", target: "", text: "" };
+  /** Whether the translation that is shown is complete. */
   #isComplete = false;
   #running: AbortController | null = null;
   #timer = 0;
   #isComposing = false;
   #problem: unknown = null;
-  /** Whether the server has sent word probabilities since the page was opened. They need torch, which a worker loads at the first such request, so the first text is translated without them first. */
-  #knowsWords = false;
-  /** Texts of this length or more are translated without word probabilities: with them, the server has refused such a text. */
+  /** Whether the server has sent word probabilities since the page was opened. They need torch, which a worker of the server loads at the
+   * first request for them. This takes time, so the first text is translated without word probabilities first. */
+  #hasReceivedWords = false;
+  /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length. */
   #tooLongForWords = Infinity;
-  /** Whether the translation that is shown has no word probabilities because its text is too long for them. */
+  /** Whether the translation that is shown has no word probabilities because its text is too long. */
   #lacksWords = false;
   readonly #choices = new Choices(session);
 
@@ -71,7 +75,11 @@ export class TranslationPage implements SentenceHost {
     for (const id of ["swap", "clear", "copy", "history", "tinted"]) byId(id).hidden = false;
     document.documentElement.classList.add("scripted");
     this.#addListeners();
-    new Files({ fields: () => this.#languages(), explainError: (error) => this.explainError(error), describe: (routing) => this.#describe(routing) });
+    new Files({
+      fields: () => this.#languageFields(),
+      explainError: (error) => this.explainError(error),
+      describe: (routing) => this.#describe(routing),
+    });
     onLanguage(() => this.#localise());
     this.#restore();
   }
@@ -82,7 +90,8 @@ export class TranslationPage implements SentenceHost {
 
   // --- The request ----------------------------------------------------------------------------------------
 
-  #languages(): Record<string, string> {
+  /** The fields of every request: the languages, and the API key if there is one. */
+  #languageFields(): Record<string, string> {
     const key = byId<HTMLInputElement>("key").value;
     return { source: this.#source.value, target: this.#target.value, ...(key ? { api_key: key } : {}) };
   }
@@ -91,10 +100,11 @@ export class TranslationPage implements SentenceHost {
     return [...document.querySelectorAll<HTMLInputElement>("#tags input:checked")].map(({ value }) => value);
   }
 
-  /** The tags of the model for these languages; of all models into the target if the source is to be detected. */
-  #knownTags(): string[] {
+  /** The tags of the model for these languages. If the source language is to be detected: the tags of all models into the target language. */
+  #availableTags(): string[] {
     const [source, target] = [this.#source.value, this.#target.value];
-    const pairs = Object.keys(settings.models).filter((pair) => (source === AUTO ? pair.endsWith(`_${target}`) : pair === `${source}_${target}`));
+    const matches = (pair: string) => (source === AUTO ? pair.endsWith(`_${target}`) : pair === `${source}_${target}`);
+    const pairs = Object.keys(settings.models).filter(matches);
     return [...new Set(pairs.flatMap((pair) => settings.models[pair]))];
   }
 
@@ -103,11 +113,11 @@ export class TranslationPage implements SentenceHost {
   }
 
   #request(): string {
-    return JSON.stringify({ q: this.#text.value, ...this.#languages(), tags: this.#tags });
+    return JSON.stringify({ q: this.#text.value, ...this.#languageFields(), tags: this.#tags });
   }
 
   fields(sentence: Sentence): Record<string, unknown> {
-    return { ...this.#languages(), source: this.#routing.source ?? this.#source.value, q: sentence.source, tags: this.#tags };
+    return { ...this.#languageFields(), source: this.#routing.source ?? this.#source.value, q: sentence.source, tags: this.#tags };
   }
 
   tagged(sentence: Sentence): string {
@@ -118,13 +128,13 @@ export class TranslationPage implements SentenceHost {
 
   #translateSoon(): void {
     clearTimeout(this.#timer);
-    this.#changed();
-    // An unfinished Hangul syllable is not translated.
+    this.#onFieldsChanged();
+    // Nothing is translated while the user composes a character, for example a Hangul syllable.
     if (!this.#isComposing) this.#timer = window.setTimeout(() => void this.translate(), settings.delay);
   }
 
-  /** Call after the fields have changed: the translation that is shown is then stale. */
-  #changed(): void {
+  /** Update the page after the fields have changed. The translation that is shown is then stale. */
+  #onFieldsChanged(): void {
     this.#words.mirrorText();
     this.#showCount();
     this.#save();
@@ -150,55 +160,58 @@ export class TranslationPage implements SentenceHost {
     try {
       await this.#run(job);
       this.#problem = null;
-      this.#history.keep({ ...job.input, result: this.result });
+      this.#history.addSoon({ ...job.input, result: this.result });
     } catch (error) {
       if (running.signal.aborted) return;
       this.#problem = error;
-      if (error instanceof RefusedError && error.retrySeconds) this.#timer = window.setTimeout(() => void this.translate(), 1000 * error.retrySeconds);
+      const retrySeconds = error instanceof RefusedError ? error.retrySeconds : 0;
+      if (retrySeconds) this.#timer = window.setTimeout(() => void this.translate(), 1000 * retrySeconds);
     }
     this.#running = null;
     this.#showState();
   }
 
-  /** Translate with word probabilities; without them if the text is too long for that; first without and then with them if they are still to be loaded. */
+  /** Translate with word probabilities. If the text is too long for them, translate without them. If the server has not loaded torch yet,
+   * translate first without and then with them. */
   async #run(job: Job): Promise<void> {
     const { length } = job.input.text;
     const isTooLong = length >= this.#tooLongForWords;
-    const isPlainFirst = isTooLong || !this.#knowsWords;
-    if (isPlainFirst) await this.#stream(job, false, true);
+    const startsWithoutWords = isTooLong || !this.#hasReceivedWords;
+    if (startsWithoutWords) await this.#stream(job, { words: false, showsPartials: true });
     this.#lacksWords = isTooLong;
     if (isTooLong) return;
     try {
-      await this.#stream(job, true, !isPlainFirst);
-      this.#knowsWords = true;
+      await this.#stream(job, { words: true, showsPartials: !startsWithoutWords });
+      this.#hasReceivedWords = true;
     } catch (error) {
       if (!(error instanceof RefusedError && [413, IN_STREAM].includes(error.status))) throw error;
-      if (!isPlainFirst) await this.#stream(job, false, true);
+      if (!startsWithoutWords) await this.#stream(job, { words: false, showsPartials: true });
       this.#tooLongForWords = length;
       this.#lacksWords = true;
     }
   }
 
-  /** Translate, and show the sentences as they come, or all at the end. */
-  async #stream(job: Job, words: boolean, asTheyCome: boolean): Promise<void> {
+  /** Translate. `words`: whether word probabilities and alignments are requested. `showsPartials`: whether sentences are shown as soon as
+   * they arrive; otherwise the translation is shown when it is complete. */
+  async #stream(job: Job, { words, showsPartials }: { words: boolean; showsPartials: boolean }): Promise<void> {
     const { input, request, signal } = job;
     const { text } = input;
     const response = await post("/v1/translate/stream", { ...(JSON.parse(request) as object), alignment: words, words }, signal);
     const sentences: Sentence[] = [];
-    const readInText = sentenceReader(text);
-    let nextDraw = 0; // a text of thousands of sentences is not drawn anew for each of them
-    const drawSoon = (after: string) => {
-      if (!asTheyCome || performance.now() < nextDraw) return;
+    const readSentence = sentenceReader(text);
+    let nextDraw = 0; // a text may have thousands of sentences, so the page is not drawn again after each of them
+    const drawPartial = (after: string) => {
+      if (!showsPartials || performance.now() < nextDraw) return;
       this.#draw(job, sentences, after, false);
       nextDraw = performance.now() + DRAW_MS;
     };
     for await (const { name, data } of readEvents(response.body!)) {
-      if (name === "partial") drawSoon((sentences.length ? " " : "") + (data as { text: string }).text);
+      if (name === "partial") drawPartial((sentences.length ? " " : "") + (data as { text: string }).text);
       if (name === "sentence") {
-        const sentence = readInText(data as SentenceEvent);
+        const sentence = readSentence(data as SentenceEvent);
         sentence.shown = this.#choices.get(this.#choiceKey(sentence)) ?? sentence.own;
         sentences.push(sentence);
-        drawSoon("");
+        drawPartial("");
       }
       if (name === "text") {
         this.#routing = data as Routing;
@@ -210,10 +223,10 @@ export class TranslationPage implements SentenceHost {
     }
   }
 
-  /** Show sentences, and the text after them: an unfinished sentence, or white space. */
+  /** Show sentences and the text after them, which is an unfinished sentence or white space. */
   #draw({ input, request }: Job, sentences: Sentence[], after: string, isComplete: boolean): void {
-    this.#translated = request;
-    this.#shown = input;
+    this.#shownRequest = request;
+    this.#shownInput = input;
     this.#isComplete = isComplete;
     this.sentences = [...sentences];
     this.#after = after;
@@ -222,7 +235,7 @@ export class TranslationPage implements SentenceHost {
   }
 
   #reset(): void {
-    this.#translated = "";
+    this.#shownRequest = "";
     this.#routing = {};
     this.#problem = null;
     this.sentences = [];
@@ -231,28 +244,42 @@ export class TranslationPage implements SentenceHost {
     this.#showState();
   }
 
-  /** Show whether the translation is stale, complete or refused, and enable the buttons accordingly. */
+  /** Show whether the translation is stale, complete or failed, and enable or disable the buttons. */
   #showState(): void {
     const isEmpty = !this.#text.value.trim();
-    const isStale = !isEmpty && this.#translated !== this.#request();
+    const isStale = !isEmpty && this.#shownRequest !== this.#request();
     const isFinished = !this.#running && !isStale && !isEmpty && !this.#problem;
+    const hasTint = byId<HTMLInputElement>("tint").checked && this.sentences.some(({ shown }) => shown.words.length);
     this.#result.classList.toggle("stale", isStale || (this.#problem !== null && !this.#isComplete));
     this.#result.setAttribute("aria-busy", String(this.#running !== null));
     byId("busy").hidden = this.#running === null;
-    byId("message").textContent = this.#problem === null || isEmpty ? "" : [this.explainError(this.#problem), isStale && this.sentences.length ? string("stale") : ""].filter(Boolean).join(" ");
-    byId("notice").textContent = isFinished ? [this.#describe(this.#routing), this.#lacksWords ? string("no-words") : ""].filter(Boolean).join(" · ") : this.#isComposing && isStale ? string("composing") : "";
+    byId("message").textContent = isEmpty ? "" : this.#message(isStale);
+    byId("notice").textContent = this.#notice(isFinished, isStale);
     byId<HTMLButtonElement>("copy").disabled = !this.sentences.length && !this.#after;
-    byId("tint-legend").hidden = !isFinished || !this.sentences.some(({ shown }) => shown.words.length) || !byId<HTMLInputElement>("tint").checked;
+    byId("tint-legend").hidden = !isFinished || !hasTint;
     if (isFinished && this.sentences.length && !this.#isUntranslated(this.#routing)) this.#select(this.#caretSentence());
     else this.#view.hide();
     byId("spoken").textContent = isFinished ? this.result : "";
+  }
+
+  /** The error message, with a note if an older translation is still shown. */
+  #message(isStale: boolean): string {
+    if (this.#problem === null) return "";
+    const note = isStale && this.sentences.length ? string("stale") : "";
+    return [this.explainError(this.#problem), note].filter(Boolean).join(" ");
+  }
+
+  /** The notice below the translation: its languages, or that a character is being composed. */
+  #notice(isFinished: boolean, isStale: boolean): string {
+    if (isFinished) return [this.#describe(this.#routing), this.#lacksWords ? string("no-words") : ""].filter(Boolean).join(" · ");
+    return this.#isComposing && isStale ? string("composing") : "";
   }
 
   get result(): string {
     return joinSentences(this.sentences, this.#after);
   }
 
-  /** Whether the text is in the target language already, and was not translated. */
+  /** Whether the text was not translated because it is already in the target language. */
   #isUntranslated({ detectedLanguage }: Routing): boolean {
     return detectedLanguage?.language === this.#target.value;
   }
@@ -298,7 +325,7 @@ export class TranslationPage implements SentenceHost {
     this.#words.show(this.sentences, this.#after);
     this.#select(this.sentences.indexOf(sentence));
     byId("spoken").textContent = this.result;
-    this.#history.keep({ ...this.#shown, result: this.result });
+    this.#history.addSoon({ ...this.#shownInput, result: this.result });
   }
 
   async #openWord(place: Place, element: HTMLElement): Promise<void> {
@@ -306,7 +333,7 @@ export class TranslationPage implements SentenceHost {
     const { span, probability } = sentence.shown.words[place.word];
     const word = sentence.shown.text.slice(...span);
     const signal = this.#candidates.open(element, word, probability);
-    if (!this.pair) return this.#candidates.say(string("no-candidates-through"));
+    if (!this.pair) return this.#candidates.showMessage(string("no-candidates-through"));
     try {
       const response = await post("/v1/candidates", { ...this.fields(sentence), prefix: prefixOf(sentence.shown, place.word) }, signal);
       const { candidates } = (await response.json()) as { candidates: Candidate[] };
@@ -316,7 +343,7 @@ export class TranslationPage implements SentenceHost {
         this.#words.elementOf(place)?.focus();
       });
     } catch (error) {
-      if (!signal.aborted) this.#candidates.say(this.explainError(error));
+      if (!signal.aborted) this.#candidates.showMessage(this.explainError(error));
     }
   }
 
@@ -331,12 +358,12 @@ export class TranslationPage implements SentenceHost {
     byId<HTMLButtonElement>("clear").disabled = !this.#text.value;
   }
 
-  /** The language to translate back into, if there is one. */
+  /** The target language after a swap of the languages; undefined if they cannot be swapped. */
   #swapTarget(): string | undefined {
     const [source, target] = [this.#source.value, this.#target.value];
-    const candidates = (settings.targets[target] ?? []).filter((code) => code !== target);
-    const wanted = source === AUTO ? this.#routing.source : source;
-    return candidates.find((code) => code === wanted) ?? (source === AUTO ? candidates[0] : undefined);
+    const possible = (settings.targets[target] ?? []).filter((code) => code !== target);
+    const preferred = source === AUTO ? this.#routing.source : source;
+    return possible.find((code) => code === preferred) ?? (source === AUTO ? possible[0] : undefined);
   }
 
   #offerSwap(): void {
@@ -352,22 +379,22 @@ export class TranslationPage implements SentenceHost {
     this.#source.value = this.#target.value;
     this.#target.value = target;
     if (text) this.#text.value = text;
-    this.#languagesChanged();
+    this.#onLanguagesChanged();
   }
 
-  #languagesChanged(tags = this.#tags): void {
+  #onLanguagesChanged(tags = this.#tags): void {
     this.#tooLongForWords = Infinity;
     this.#offerSwap();
     this.#offerTags(tags);
-    this.#changed();
+    this.#onFieldsChanged();
     void this.translate();
   }
 
   #offerTags(chosen = this.#tags): void {
-    const known = this.#knownTags();
-    byId("tags").hidden = !known.length;
+    const available = this.#availableTags();
+    byId("tags").hidden = !available.length;
     byId("tag-switches").replaceChildren(
-      ...known.map((tag) => {
+      ...available.map((tag) => {
         const box = make("input", { type: "checkbox", name: "tags", value: tag });
         box.checked = chosen.includes(tag);
         return make("label", { class: "switch", title: tag }, box, tagName(tag));
@@ -376,7 +403,9 @@ export class TranslationPage implements SentenceHost {
   }
 
   #localise(): void {
-    for (const option of document.querySelectorAll<HTMLOptionElement>("#source option, #target option")) option.textContent = option.value === AUTO ? string("auto") : languageName(option.value);
+    for (const option of document.querySelectorAll<HTMLOptionElement>("#source option, #target option")) {
+      option.textContent = option.value === AUTO ? string("auto") : languageName(option.value);
+    }
     this.#showCount();
     this.#offerSwap();
     this.#offerTags();
@@ -398,15 +427,17 @@ export class TranslationPage implements SentenceHost {
     });
     this.#text.addEventListener("input", () => this.#translateSoon());
     document.addEventListener("selectionchange", () => {
-      if (document.activeElement === this.#text && !this.#view.isHidden && this.#caretSentence() !== this.#view.index) this.#select(this.#caretSentence());
+      if (document.activeElement !== this.#text || this.#view.isHidden) return;
+      const sentence = this.#caretSentence();
+      if (sentence !== this.#view.index) this.#select(sentence);
     });
     this.#result.addEventListener("click", (event) => {
       const sentence = event.target instanceof Element ? event.target.closest<HTMLElement>(".sentence")?.dataset.sentence : undefined;
       if (sentence !== undefined && !this.#view.isHidden) this.select(Number(sentence));
     });
-    for (const select of [this.#source, this.#target]) select.addEventListener("change", () => this.#languagesChanged());
+    for (const select of [this.#source, this.#target]) select.addEventListener("change", () => this.#onLanguagesChanged());
     byId("tags").addEventListener("change", () => {
-      this.#changed();
+      this.#onFieldsChanged();
       void this.translate();
     });
     byId("swap").addEventListener("click", () => this.#swap());
@@ -419,7 +450,7 @@ export class TranslationPage implements SentenceHost {
     byId("copy").addEventListener("click", () => void this.#copy());
     addEventListener("keydown", (event) => this.#onKey(event));
     document.querySelector(".skip")?.addEventListener("click", (event) => {
-      event.preventDefault(); // the link would change the address, which is read as a text to translate
+      event.preventDefault(); // the link would change the hash of the address, which would then be translated as a text
       this.#text.focus();
     });
     addEventListener("hashchange", () => {
@@ -428,7 +459,7 @@ export class TranslationPage implements SentenceHost {
     this.#showTint();
   }
 
-  /** Ctrl-Enter translates now; Esc closes the box of candidates, or stops the translation. */
+  /** Ctrl-Enter translates at once. Esc closes the box of candidates, or stops the translation if the box is not open. */
   #onKey(event: KeyboardEvent): void {
     if (event.isComposing) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -445,7 +476,7 @@ export class TranslationPage implements SentenceHost {
 
   #clear(): void {
     this.#text.value = "";
-    this.#changed();
+    this.#onFieldsChanged();
     void this.translate();
     this.#text.focus();
   }
@@ -463,12 +494,12 @@ export class TranslationPage implements SentenceHost {
 
   // --- Saving and restoring -------------------------------------------------------------------------------
 
-  /** Keep the text and its style in the tab, for a reload; closing the tab deletes them. */
+  /** Store the text and its tags for a reload of the page. They are deleted when the tab is closed. */
   #save(): void {
     writeDraft(session, { ...this.#input(), tags: this.#tags });
   }
 
-  /** Write the text into the address. This is not called at every key: browsers limit how often an address may change. */
+  /** Write the text into the address. This must not be called at each key stroke, because browsers limit how often an address may change. */
   #saveAddress(): void {
     const address = writeAddress(this.#input());
     if (address !== location.hash) history.replaceState(null, "", address || location.pathname);
@@ -478,13 +509,13 @@ export class TranslationPage implements SentenceHost {
     if (location.hash) return this.#openAddress();
     const draft = this.#text.value ? null : readDraft(session);
     if (draft) this.#open(draft);
-    else if (this.#text.value) this.#languagesChanged();
-    else this.#changed();
+    else if (this.#text.value) this.#onLanguagesChanged();
+    else this.#onFieldsChanged();
   }
 
   #openAddress(): void {
-    const has = (select: HTMLSelectElement) => (code: string) => [...select.options].some(({ value }) => value === code);
-    const input = readAddress(location.hash, has(this.#source), has(this.#target)) ?? { text: "" };
+    const isOptionOf = (select: HTMLSelectElement) => (code: string) => [...select.options].some(({ value }) => value === code);
+    const input = readAddress(location.hash, isOptionOf(this.#source), isOptionOf(this.#target)) ?? { text: "" };
     this.#open({ ...input, tags: tagsOf(input, readDraft(session)) });
   }
 
@@ -492,6 +523,6 @@ export class TranslationPage implements SentenceHost {
     if (input.source) this.#source.value = input.source;
     if (input.target) this.#target.value = input.target;
     this.#text.value = input.text ?? "";
-    this.#languagesChanged(input.tags);
+    this.#onLanguagesChanged(input.tags);
   }
 }

@@ -1,4 +1,5 @@
-/** The selected sentence: its other translations, and its attention. Each is requested when it is opened. */
+/** Shows the selected sentence with its other translations and its attention. Both are requested only when their parts of the page are
+ * open. */
 
 import { attentionTable, readExplanation, scrollingFrame } from "./attention";
 import { button, byId, make } from "./dom";
@@ -8,14 +9,14 @@ import { readVersion, type ScoredText, type Sentence, type Version } from "./tra
 
 const N_BEST = 5;
 
-/** What the view needs of the page. */
+/** The properties and methods of the page that `SentenceView` uses. */
 export interface SentenceHost {
   sentences: readonly Sentence[];
-  /** The name of the model's pair, `en_ko`; "" for a chain of models. */
+  /** The name of the model's language pair, for example `en_ko`; empty for a chain of models. */
   pair: string;
   /** The fields of a request about one sentence. */
   fields(sentence: Sentence): Record<string, unknown>;
-  /** A sentence as the model reads it, with its tags. */
+  /** The input of the model for a sentence: the tags, and then the sentence. */
   tagged(sentence: Sentence): string;
   choose(sentence: Sentence, version: Version): void;
   select(index: number): void;
@@ -44,7 +45,7 @@ export class SentenceView {
     return this.host.sentences[this.index];
   }
 
-  /** Show a sentence; the parts that are open are requested again. */
+  /** Show a sentence, and request the parts that are open. */
   open(index: number): void {
     this.index = Math.min(Math.max(index, 0), Math.max(this.host.sentences.length - 1, 0));
     this.#show();
@@ -78,14 +79,16 @@ export class SentenceView {
     for (const details of [this.#alternatives, this.#attention]) this.#fill(details);
   }
 
-  /** Link the attention page. The link contains the translation only if it is not the model's own. */
+  /** Set the link to the attention page. It contains the translation only if the user has chosen one instead of the model's own. */
   #linkAttentionPage(sentence: Sentence): void {
     const link = byId<HTMLAnchorElement>("show-attention");
     link.hidden = !this.host.pair || !settings.attentionPages;
     const target: Record<string, string> = sentence.shown === sentence.own ? {} : { target: sentence.shown.text };
-    link.href = `/attention/${this.host.pair}/#${new URLSearchParams({ sentence: this.host.tagged(sentence), ...target, ...preferences() })}`;
+    const parameters = new URLSearchParams({ sentence: this.host.tagged(sentence), ...target, ...preferences() });
+    link.href = `/attention/${this.host.pair}/#${parameters}`;
   }
 
+  /** Request the content of a part of the page, if this part is open. */
   #fill(details: HTMLDetailsElement): void {
     const [sentence, content] = [this.#sentence, details.querySelector<HTMLElement>(".content")];
     if (!details.open || details.hidden || !sentence || !content) return;
@@ -105,15 +108,10 @@ export class SentenceView {
     const request = { ...this.host.fields(sentence), n_best: N_BEST, alignment: true, words: true };
     const answer = (await (await post("/v1/translate", request, signal)).json()) as { translations: (ScoredText & { alternatives: ScoredText[] })[] };
     const [best] = answer.translations;
-    const found = [best, ...best.alternatives].filter(({ text }) => text.trim() && text !== sentence.shown.text);
-    if (!found.length) return [make("p", { class: "note" }, string("no-alternatives"))];
-    return [
-      make(
-        "ol",
-        {},
-        ...found.map((scored) => make("li", {}, button(scored.text, () => this.host.choose(sentence, readVersion(scored, sentence.source)), { dir: "auto" }))),
-      ),
-    ];
+    const others = [best, ...best.alternatives].filter(({ text }) => text.trim() && text !== sentence.shown.text);
+    if (!others.length) return [make("p", { class: "note" }, string("no-alternatives"))];
+    const choose = (scored: ScoredText) => this.host.choose(sentence, readVersion(scored, sentence.source));
+    return [make("ol", {}, ...others.map((scored) => make("li", {}, button(scored.text, () => choose(scored), { dir: "auto" }))))];
   }
 
   async #drawAttention(sentence: Sentence, signal: AbortSignal): Promise<Node[]> {

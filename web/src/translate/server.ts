@@ -1,6 +1,6 @@
-/** Requests to the server, and the events that it streams. */
+/** Sends requests to the server, and reads the events that the server streams. */
 
-/** The server has refused a request, or could not answer it. */
+/** The server has answered a request with an error. */
 export class RefusedError extends Error {
   constructor(
     message: string,
@@ -11,7 +11,7 @@ export class RefusedError extends Error {
   }
 }
 
-/** The status of an error inside a stream, after the response has begun. */
+/** The status of an error that the server reports in a stream, after the HTTP status has already been sent. */
 export const IN_STREAM = 0;
 
 export interface ServerEvent {
@@ -19,7 +19,7 @@ export interface ServerEvent {
   data: unknown;
 }
 
-/** Send fields as JSON, or a form with a file. */
+/** Send fields as JSON, or a form that contains a file. */
 export async function post(path: string, fields: object | FormData, signal?: AbortSignal): Promise<Response> {
   const isForm = fields instanceof FormData;
   const response = await fetch(path, {
@@ -30,19 +30,20 @@ export async function post(path: string, fields: object | FormData, signal?: Abo
   return checkAnswer(response);
 }
 
-/** Return the response, or throw a RefusedError if the server has refused the request. */
+/** Return the response, or throw a RefusedError if its status is an error. */
 export async function checkAnswer(response: Response): Promise<Response> {
   if (response.ok) return response;
   const answer: unknown = await response.json().catch(() => ({}));
-  const retries = response.status === 503 || response.status === 429;
-  throw new RefusedError(errorText(answer) ?? response.statusText, response.status, retries ? Number(response.headers.get("Retry-After")) || 1 : 0);
+  const canRetry = response.status === 503 || response.status === 429;
+  const retrySeconds = canRetry ? Number(response.headers.get("Retry-After")) || 1 : 0;
+  throw new RefusedError(errorText(answer) ?? response.statusText, response.status, retrySeconds);
 }
 
 function errorText(answer: unknown): string | undefined {
   return typeof answer === "object" && answer && "error" in answer && typeof answer.error === "string" ? answer.error : undefined;
 }
 
-/** The events of a stream. An event `error`, which ends the stream, is thrown. */
+/** The events of a stream. The event `error`, which ends a stream, is thrown as a RefusedError. */
 export async function* readEvents(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<ServerEvent> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";

@@ -10,16 +10,17 @@ export interface Settings {
   delay: number;
   /** The languages that each language can be translated into. */
   targets: Record<string, string[]>;
-  /** Names of languages, for a browser that does not know them. */
+  /** Names of languages, in case the browser does not know them. */
   names: Record<string, string>;
-  /** Models by the name of their pair, `en_ko`, with their tags. */
+  /** The tags of each model, by the name of the model's language pair, for example `en_ko`. */
   models: Record<string, string[]>;
-  /** Whether a model's attention page can be opened: not if the server requires keys. */
+  /** Whether the attention page of a model can be opened. False if the server requires API keys. */
   attentionPages: boolean;
 }
 
 type Strings = Record<string, string>;
-const CHOICE = "jumok-page"; // the attention page has the same cookie: "ko.dark.seen"
+/** The name of the cookie for language and theme. The attention page uses the same cookie. Its value is, for example, "ko.dark.seen". */
+const COOKIE_NAME = "jumok-page";
 const THEMES = ["system", "light", "dark"];
 const YEAR_SECONDS = 365 * 24 * 3600;
 
@@ -49,19 +50,23 @@ export function languageName(code: string): string {
   }
 }
 
-/** The name of a tag: `<polite>` → "Polite", or the tag itself. */
+/** The name of a tag in the language of the page, for example "Polite" for `<polite>`. Unknown tags are returned unchanged. */
 export function tagName(tag: string): string {
   return strings[language][`tag-${tag.slice(1, -1).toLowerCase()}`] ?? tag;
 }
 
-/** A message of the server in the language of the page, or as it is if it has no translation. */
+/** A message of the server in the language of the page. If there is no translation, the message itself.
+ *
+ * The keys of the translations are parts of messages, or HTTP status codes. */
 export function localiseError(message: string, status: number, seconds = 0): string {
-  const known = errors[language] ?? {};
-  const template = Object.entries(known).find(([part]) => !/^\d+$/.test(part) && message.includes(part))?.[1] ?? known[status] ?? "{message}";
+  const translations = errors[language] ?? {};
+  const isStatus = (key: string) => /^\d+$/.test(key);
+  const byMessage = Object.entries(translations).find(([key]) => !isStatus(key) && message.includes(key))?.[1];
+  const template = byMessage ?? translations[status] ?? "{message}";
   return template.replace("{message}", message).replace("{seconds}", String(seconds));
 }
 
-/** Call a function now and whenever the language changes. */
+/** Call a function now, and again whenever the language changes. */
 export function onLanguage(localise: () => void): void {
   listeners.push(localise);
   localise();
@@ -72,7 +77,7 @@ export function currentTheme(): "light" | "dark" {
   return theme === "dark" ? "dark" : "light";
 }
 
-/** The parameters of a link to the attention page for language and theme. */
+/** Language and theme as parameters of a link to the attention page. */
 export function preferences(): Record<string, string> {
   return { language, ...(theme === "system" ? {} : { theme }) };
 }
@@ -106,34 +111,36 @@ function applyTheme(): void {
 
 function localisePage(): void {
   document.documentElement.lang = language;
-  for (const each of document.querySelectorAll<HTMLElement>("[data-string]")) each.textContent = string(each.dataset.string!);
-  for (const each of document.querySelectorAll<HTMLElement>("[data-label]")) {
-    each.setAttribute("aria-label", string(each.dataset.label!));
-    if (each instanceof HTMLTextAreaElement) each.placeholder = string(each.dataset.label!);
-    if (each instanceof HTMLButtonElement) each.title = string(each.dataset.label!);
+  for (const element of document.querySelectorAll<HTMLElement>("[data-string]")) element.textContent = string(element.dataset.string!);
+  for (const element of document.querySelectorAll<HTMLElement>("[data-label]")) {
+    const label = string(element.dataset.label!);
+    element.setAttribute("aria-label", label);
+    if (element instanceof HTMLTextAreaElement) element.placeholder = label;
+    if (element instanceof HTMLButtonElement) element.title = label;
   }
 }
 
+/** The stored language, theme and state of the story. Values that are not stored are empty. */
 function recall(): string[] {
-  return [...(readCookie() ?? local.getItem(CHOICE) ?? "").split("."), "", ""];
+  return [...(readCookie() ?? local.getItem(COOKIE_NAME) ?? "").split("."), "", ""];
 }
 
 function readCookie(): string | undefined {
   try {
-    const cookie = document.cookie.split("; ").find((entry) => entry.startsWith(`${CHOICE}=`));
-    return cookie?.slice(CHOICE.length + 1);
+    const cookie = document.cookie.split("; ").find((entry) => entry.startsWith(`${COOKIE_NAME}=`));
+    return cookie?.slice(COOKIE_NAME.length + 1);
   } catch {
     return undefined;
   }
 }
 
 function remember(): void {
-  const story = recall()[2]; // of the attention page: whether its story was seen
+  const story = recall()[2]; // written by the attention page: whether its story was seen
   const text = `${language}.${theme}${story && `.${story}`}`;
-  local.setItem(CHOICE, text);
+  local.setItem(COOKIE_NAME, text);
   try {
-    document.cookie = `${CHOICE}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;
+    document.cookie = `${COOKIE_NAME}=${text}; path=/; max-age=${YEAR_SECONDS}; SameSite=Strict`;
   } catch {
-    // nothing is remembered
+    // Without cookies, only the local storage remembers the choice.
   }
 }

@@ -1,11 +1,12 @@
-/** Storage of the browser, which may be forbidden or full: then nothing is remembered. */
+/** Access to the storage of the browser. If the storage is forbidden or full, nothing is stored, and no error is thrown. */
 
 export type Store = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-export function guarded(find: () => Store): Store {
+/** A store that ignores all errors of another store, including errors when `getStore` is called. */
+export function guarded(getStore: () => Store): Store {
   const attempt = <T>(use: (store: Store) => T): T | null => {
     try {
-      return use(find());
+      return use(getStore());
     } catch {
       return null;
     }

@@ -1,6 +1,7 @@
-/** Offsets in texts, and texts in addresses. */
+/** Converts offsets in texts, and writes texts into addresses. */
 
-/** The server counts offsets in Unicode code points, JavaScript in UTF-16 units. Return the function from the former to the latter. */
+/** Return a function that converts offsets in Unicode code points, which the server uses, to offsets in UTF-16 units, which JavaScript
+ * uses. */
 export function unitOffsets(text: string): (codePoint: number) => number {
   if (!/[\ud800-\udbff]/.test(text)) return (codePoint) => codePoint;
   const offsets: number[] = [];
@@ -12,12 +13,12 @@ export function unitOffsets(text: string): (codePoint: number) => number {
   return (codePoint) => offsets[codePoint] ?? unit;
 }
 
-/** The number of characters as the server counts them. */
+/** The number of Unicode code points, which the server counts as characters. */
 export function countCharacters(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
 }
 
-/** The first characters of a text; no character is cut in two. */
+/** The first `count` characters of a text. Surrogate pairs are not separated. */
 export function firstCharacters(text: string, count: number): string {
   return text.slice(0, unitOffsets(text)(count));
 }
@@ -28,15 +29,15 @@ export interface TranslationInput {
   text: string;
 }
 
-/** Longer texts stay out of the address, which some programs cut. */
+/** Texts with more characters are not written into the address, because some programs cut off long addresses. */
 export const MAX_ADDRESS_CHARACTERS = 1_500;
 
-/** `#en/ko/I%20go` for a text and its languages. */
+/** The hash of the address for a text and its languages, for example `#en/ko/I%20go`. Empty if the text is empty or too long. */
 export function writeAddress({ source, target, text }: TranslationInput): string {
   return text.trim() && text.length <= MAX_ADDRESS_CHARACTERS ? `#${source}/${target}/${encodeURIComponent(text)}` : "";
 }
 
-/** Read an address: `#en/ko/text`, or `#text` alone, as other pages may link. */
+/** Parse the hash of an address: `#en/ko/text`, or only `#text`, which other pages may use in links. */
 export function readAddress(hash: string, isSource: (code: string) => boolean, isTarget: (code: string) => boolean): Partial<TranslationInput> | null {
   const content = hash.replace(/^#/, "");
   if (!content) return null;
@@ -45,7 +46,7 @@ export function readAddress(hash: string, isSource: (code: string) => boolean, i
   return { text: decode(content) };
 }
 
-/** Decode percent-encoding; a text that is not percent-encoded, such as `100%`, is returned as it is. */
+/** Decode percent-encoding. A text that is not percent-encoded, such as `100%`, is returned unchanged. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -54,7 +55,8 @@ function decode(text: string): string {
   }
 }
 
-/** 0.812 → "81%"; what is not 0 is not shown as 0. */
+/** A probability in per cent, for example "81%" for 0.812. Small probabilities above 0 are shown as "< 1%", and large probabilities below
+ * 1 as "> 99%". */
 export function percent(probability: number): string {
   const value = 100 * probability;
   if (value > 0 && value < 1) return "< 1%";

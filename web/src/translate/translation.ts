@@ -1,4 +1,4 @@
-/** A translation: its sentences, their words, and which words belong together. Spans are in UTF-16 units. */
+/** The sentences of a translation, their words, and the links between words of both languages. Spans are in UTF-16 units. */
 
 import { unitOffsets } from "./text";
 
@@ -10,25 +10,26 @@ export interface Word {
   probability: number | null;
 }
 
-/** A translation of a sentence: the model's own, or one that the user chose. */
+/** A translation of a sentence: the model's own translation, or a translation that the user chose. */
 export interface Version {
   text: string;
   score: number | null;
   words: Word[];
-  /** Indices of `sourceWords` and `words`. */
+  /** The links between words, each as an index of `sourceWords` and an index of `words`. */
   links: [source: number, target: number][];
-  /** Source words that are linked, as spans of the sentence. */
+  /** The source words that have links, as spans of the sentence. */
   sourceWords: Span[];
 }
 
 export interface Sentence {
   source: string;
-  /** Where the sentence is in the text. */
+  /** The span of the sentence in the text. */
   span: Span;
-  /** The text before its translation, such as a space. */
+  /** The text before the translation of the sentence, for example a space. */
   before: string;
-  /** The translation that is shown; `own` is that of the model. */
+  /** The translation that is shown. */
   shown: Version;
+  /** The model's own translation. */
   own: Version;
   notes: string[];
 }
@@ -55,21 +56,21 @@ export interface Candidate extends ScoredText {
 export function readVersion(scored: ScoredText, source: string): Version {
   const [inSource, inTarget] = [unitOffsets(source), unitOffsets(scored.text)];
   const words = (scored.words ?? []).map(({ span, probability }): Word => ({ span: [inTarget(span[0]), inTarget(span[1])], probability }));
-  const targets = new Map(words.map(({ span }, index) => [span[0], index]));
-  const starts = new Map<number, number>();
+  const targetIndexByStart = new Map(words.map(({ span }, index) => [span[0], index]));
+  const sourceIndexByStart = new Map<number, number>();
   const sourceWords: Span[] = [];
   const links: [number, number][] = [];
-  for (const link of [...(scored.alignment ?? [])].sort((one, other) => one.source[0] - other.source[0])) {
+  for (const link of [...(scored.alignment ?? [])].sort((a, b) => a.source[0] - b.source[0])) {
     const span: Span = [inSource(link.source[0]), inSource(link.source[1])];
-    const target = targets.get(inTarget(link.target[0]));
+    const target = targetIndexByStart.get(inTarget(link.target[0]));
     if (target === undefined) continue;
-    if (!starts.has(span[0])) starts.set(span[0], sourceWords.push(span) - 1);
-    links.push([starts.get(span[0])!, target]);
+    if (!sourceIndexByStart.has(span[0])) sourceIndexByStart.set(span[0], sourceWords.push(span) - 1);
+    links.push([sourceIndexByStart.get(span[0])!, target]);
   }
   return { text: scored.text, score: scored.score, words, links, sourceWords };
 }
 
-/** A function that reads sentences of `text`, as the stream reports them. */
+/** Return a function that converts the sentence events of a stream to sentences of `text`. */
 export function sentenceReader(text: string): (event: SentenceEvent) => Sentence {
   const offset = unitOffsets(text);
   return (event) => {
@@ -84,27 +85,27 @@ export function joinSentences(sentences: Sentence[], after: string): string {
   return sentences.map(({ before, shown }) => before + shown.text).join("") + after;
 }
 
-/** The index of the sentence at a position of the text: the one that contains it, or the last that begins before it. */
-export function sentenceAt(sentences: Sentence[], place: number): number {
-  let found = 0;
+/** The index of the last sentence that begins at or before a position of the text; 0 if there is none. */
+export function sentenceAt(sentences: Sentence[], position: number): number {
+  let last = 0;
   sentences.forEach(({ span }, index) => {
-    if (span[0] <= place) found = index;
+    if (span[0] <= position) last = index;
   });
-  return found;
+  return last;
 }
 
-/** The translation before the word with this index: the prefix of its other candidates. */
+/** The translation before the word with this index. It is the prefix with which other candidates for this word are requested. */
 export function prefixOf(version: Version, word: number): string {
   return version.text.slice(0, version.words[word].span[0]).trimEnd();
 }
 
-/** The words that one word is linked with, on the other side. */
-export function partners(version: Version, side: "source" | "target", word: number): number[] {
-  const [own, other] = side === "source" ? [0, 1] : [1, 0];
-  return version.links.filter((link) => link[own] === word).map((link) => link[other]);
+/** The indices of the words on the other side that are linked with a word. */
+export function linkedWords(version: Version, side: "source" | "target", word: number): number[] {
+  const [thisSide, otherSide] = side === "source" ? [0, 1] : [1, 0];
+  return version.links.filter((link) => link[thisSide] === word).map((link) => link[otherSide]);
 }
 
-/** How strongly a word is tinted: 0 (a probability of 0.75 or more, or an unknown one) to 3 (below 0.25). */
+/** How strongly a word is tinted: from 0 (its probability is at least 0.75, or unknown) to 3 (its probability is below 0.25). */
 export function tint(probability: number | null): number {
   if (probability === null || probability >= 0.75) return 0;
   return probability >= 0.5 ? 1 : probability >= 0.25 ? 2 : 3;
