@@ -140,7 +140,7 @@ def test_finish_needs_a_run_folder(tmp_path: Path) -> None:
 
 def test_finish_refuses_a_run_that_stored_no_validation_pairs(killed_run: Path) -> None:
     (killed_run / "validation.jsonl").unlink()
-    with pytest.raises(RunFolderError, match="Run the command that started it again"):
+    with pytest.raises(RunFolderError, match="Repeat the `jumok train` command of this run"):
         list(finish_events(killed_run))
 
 
