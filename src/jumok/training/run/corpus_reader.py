@@ -56,7 +56,8 @@ class Sentences:
     spool: Spool | None = field(default=None, repr=False)
     """The clean pairs on disk, if the files are large."""
     sources: Mapping[str, Any] | None = field(default=None, repr=False)
-    """The files that were read (`describe_sources`); None if an input is no file or changed meanwhile."""
+    """The files that were read (`describe_sources`). The value is None if an input is not a file, or if a
+    file changed while it was read."""
 
     def corpus_pairs(self) -> list[CorpusPairs]:
         """Return the training pairs and the weight of each corpus.

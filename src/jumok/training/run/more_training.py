@@ -10,8 +10,8 @@ A run without a limit has no planned end, so its next phase begins at its newest
 
 A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero,
 it rises to its peak again, over a tenth of the phase, and falls to zero at the new end. If the learning rate
-is still above zero, it falls from its current value. A schedule without an end that the user has set
-continues unchanged.
+is still above zero, it falls from its current value. If the user has set a schedule other than cosine, that
+schedule continues unchanged.
 """
 
 from __future__ import annotations

@@ -92,7 +92,11 @@ class OldPairs:
 
 @dataclass(frozen=True)
 class Collector:
-    """Collects old pairs for one run. `exclude` has the keys of sources whose pairs are left out."""
+    """Collects old pairs for one run.
+
+    The argument `exclude` of its methods is a set of sentence keys. Pairs whose source has one of these keys
+    are left out.
+    """
 
     model_folder: Path
     tokenizers: TokenizerPair

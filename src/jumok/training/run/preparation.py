@@ -94,7 +94,10 @@ class PreparedRun:
     resumed: bool = False  # an earlier session prepared it
 
     def make_group(self, *, alone: bool = False) -> DataParallelGroup:
-        """Return the processes of this run, at step 0. If `alone`, start no others, since none will train."""
+        """Return the processes of this run, at step 0.
+
+        `alone` is for a run that will not train any further: no other process is started.
+        """
         recipe = self.record.recipe
         if self.measured_group is None:
             return self.data.make_group(recipe, 1 if alone else recipe.training.processes)
