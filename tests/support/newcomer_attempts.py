@@ -337,7 +337,7 @@ COVERED: dict[int, str] = {
     135: "tests/cli/test_cli_train.py::test_a_disk_that_fills_up",
     136: "tests/cli/test_cli_train.py::test_a_full_disk_from_the_start",
     137: "tests/inference/test_engine_loading.py::test_a_cache_that_cannot_be_written_is_reported",
-    138: "tests/test_storage.py::test_a_failing_disk_leaves_no_files",  # EROFS, for every file that is written
+    138: "tests/test_storage.py::test_a_failing_disk_leaves_no_files",  # EROFS, for every written file
     139: "tests/test_storage.py::test_write_file_replaces_the_file_or_leaves_it_alone",
     140: "tests/inference/test_engine_loading.py::test_a_cache_that_cannot_be_written_is_reported",
     141: "tests/cli/test_cli_newcomer.py::test_folders_and_files_of_others",

@@ -51,7 +51,8 @@ DROPOUT_SMALL_CORPUS, DROPOUT_LARGE_CORPUS = (50_000, 0.3), (1_000_000, 0.1)
 # A repetitive corpus: how it is recognised, and its settings.
 REPETITIVE_MIN_USES_PER_WORD, REPETITIVE_MAX_DISTINCT_WORDS = 150, 5_000
 REPETITIVE_DROPOUT, REPETITIVE_TOKENS_PER_WORD, REPETITIVE_SMOOTHING, REPETITIVE_LAYERS = 0.0, 0.7, 0.02, 2
-# The rate for batches of 4,096 tokens and a width of 128; it falls with the width and with smaller batches.
+# The learning rate for batches of 4,096 tokens and a width of 128. The rate is lower for larger widths and
+# for smaller batches.
 LEARNING_RATE_AT_128, LEARNING_RATE_WIDTH_EXPONENT, LEARNING_RATE_BATCH_EXPONENT = 4.5e-3, 1.2, 0.3
 # 1 - β₂ of Adam for updates of 4,096 tokens or more (the paper's β₂ is 0.98). For smaller updates, 1 - β₂ is
 # proportional to the tokens per update. Adam's average of squared gradients then covers the same number of

@@ -123,7 +123,7 @@ class Trainer:
         self._num_updates = self._num_validations = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Continue from a checkpoint. The time that the run has taken so far counts."""
+        """Continue from a checkpoint. The time of earlier sessions counts as time of the run."""
         self.group.restore(checkpoint.weights, checkpoint.optimiser)
         if self.moving_average is not None and checkpoint.moving_average is not None:
             for name, tensor in self.moving_average.items():
@@ -186,7 +186,7 @@ class Trainer:
             self._revise_plan()
 
     def _warn(self, *findings: Finding | None) -> Iterator[Warned]:
-        """Yield the findings of kinds that the run has not reported yet."""
+        """Yield a warning for each finding of a kind that the run has not reported yet."""
         for finding in findings:
             if finding is not None and finding.kind not in self.state.warned_kinds:
                 self.state.warned_kinds.append(finding.kind)

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from jumok.training.parallel.protocol import ParallelBackend
 
 FP16_LOSS_SCALE = 1024.0
-"""Factor of the loss in fp16, whose smallest number is 6e-8. A fixed factor needs no state in checkpoints."""
+"""In fp16, the loss is multiplied by this factor, so that fewer gradients are below 6e-8, the smallest
+positive number of fp16. A fixed factor needs no state in checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)

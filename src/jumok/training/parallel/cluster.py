@@ -149,7 +149,7 @@ class Cluster:
             raise TrainingError("\n".join([f"Not every rank can {task}:", *failed]))
 
     def check_run_is_on_rank_0(self, *, has_run: bool) -> None:
-        """Raise on every rank if another rank has the run folder and rank 0, which continues it, does not."""
+        """Raise on every rank if another rank has the run folder and rank 0 does not have it."""
         hosts = self.gather_answers(socket.gethostname() if has_run else "")
         if any(hosts) and not hosts[0]:
             rank = next(rank for rank, host in enumerate(hosts) if host)

@@ -140,7 +140,7 @@ class CorpusReader:
         self._digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
 
     def read(self) -> None:
-        """Make the first pass: count, cache and fingerprint the pairs. Raise if none is left to train on."""
+        """Make the first pass: count, cache and fingerprint the pairs. Raise if no pair is left."""
         for stream in _clean_streams(self.corpora, self._cleaner):
             if self.cached is not None:
                 self.cached.append([])

@@ -3,7 +3,8 @@
 1. The weights: the best readable checkpoint, or the average of the last ones if that validates better, or the
    average that an earlier phase of the run chose.
 2. The scores of the model folder: the validation set once more, with the recipe's beam.
-3. The read-out of alignments, chosen on validation pairs. If some pairs have gold alignments, these decide.
+3. The read-out of alignments, chosen on validation pairs. If some validation pairs have gold alignments, only
+   these pairs are used.
 4. The cost of 8-bit weights in quality, which decides whether a converted model uses them.
 
 Everything is computed from the checkpoints. A run that is killed during the finish repeats all of it when it

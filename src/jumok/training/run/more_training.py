@@ -100,7 +100,8 @@ def extend_record(
 def _with_limits(record: RunRecord, limits: Limits) -> Recipe:
     """Return the recipe with these limits only.
 
-    The default patience is meant for runs without a planned end. If this run had none, patience is set to 0.
+    The default patience is meant for runs without a planned end. If this run had no planned end, its default
+    patience is replaced by 0.
     """
     nested = record.recipe.model_dump()
     nested["training"] |= {**dict.fromkeys(LIMIT_NAMES), **limits}
