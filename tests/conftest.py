@@ -9,13 +9,14 @@ import pytest
 from hypothesis import settings
 
 # Small tensors gain nothing from a second thread, and workers of pytest-xdist would compete for the cores.
-# torch reads this when it is first imported.
+# torch reads this variable when torch is first imported.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # Messages are English, whatever the locale of the machine.
 os.environ["JUMOK_LANG"] = "en"
 
-# If a script runs the tests in the background, they ignore Ctrl-C, as would every process that they start.
+# Tests that a script runs in the background ignore Ctrl-C by default. Processes that such tests start would
+# ignore Ctrl-C as well, so the tests that interrupt a process would fail.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # New examples in every run would make tests fail by chance; the profile `search` tries new ones.

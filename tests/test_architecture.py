@@ -160,8 +160,10 @@ def read_direction(page: str) -> Direction:
             strict.add(only[1])
         elif "<" in line:
             read_chain([set(re.findall(r"\w+", group)) for group in line.split("<")], left, beside)
-    closed = {package: frozenset(all_left_of(package, left)) for package in left}
-    return Direction(closed, {name: frozenset(beside.get(name, ())) for name in left}, frozenset(strict))
+    transitive_left = {package: frozenset(all_left_of(package, left)) for package in left}
+    return Direction(
+        transitive_left, {name: frozenset(beside.get(name, ())) for name in left}, frozenset(strict)
+    )
 
 
 def read_chain(groups: list[set[str]], left: dict[str, set[str]], beside: dict[str, set[str]]) -> None:
@@ -181,20 +183,20 @@ def read_chain(groups: list[set[str]], left: dict[str, set[str]], beside: dict[s
 
 
 def all_left_of(package: str, left: dict[str, set[str]]) -> set[str]:
-    seen: set[str] = set()
+    reached: set[str] = set()
     waiting = list(left[package])
     while waiting:
         current = waiting.pop()
-        if current not in seen:
-            seen.add(current)
+        if current not in reached:
+            reached.add(current)
             waiting.extend(left.get(current, ()))
-    return seen
+    return reached
 
 
 # --- Checks -------------------------------------------------------------------------------------------------
 
 
-def against_direction(modules: list[Module], direction: Direction) -> list[str]:
+def imports_against_direction(modules: list[Module], direction: Direction) -> list[str]:
     known = {module.name for module in modules}
     violations = []
     for module in modules:
@@ -248,17 +250,17 @@ def module_cycles(modules: list[Module]) -> list[str]:
 
 def find_cycle(graph: dict[str, set[str]]) -> list[str]:
     """Return one cycle as [a, b, …, a], or an empty list."""
-    done: set[str] = set()
+    finished: set[str] = set()
 
     def visit(node: str, path: list[str]) -> list[str]:
         if node in path:
             return [*path[path.index(node) :], node]
-        if node in done:
+        if node in finished:
             return []
         for following in sorted(graph.get(node, ())):
             if cycle := visit(following, [*path, node]):
                 return cycle
-        done.add(node)
+        finished.add(node)
         return []
 
     return next((cycle for node in sorted(graph) if (cycle := visit(node, []))), [])
@@ -487,7 +489,7 @@ def expect_none(violations: list[str]) -> None:
 
 
 def test_packages_import_only_packages_to_their_left() -> None:
-    expect_none(against_direction(modules_of_jumok(), drawn_direction()))
+    expect_none(imports_against_direction(modules_of_jumok(), drawn_direction()))
 
 
 def test_packages_do_not_import_in_a_cycle() -> None:
@@ -617,7 +619,7 @@ def test_the_direction_is_read_from_the_page() -> None:
     ],
 )
 def test_an_import_against_the_direction_is_caught(tmp_path: Path, name: str, text: str, words: str) -> None:
-    violations = against_direction(write_tree(tmp_path, **{name: text}), drawn_direction())
+    violations = imports_against_direction(write_tree(tmp_path, **{name: text}), drawn_direction())
     assert len(violations) == 1
     assert words in violations[0]
 
@@ -637,7 +639,7 @@ def test_an_import_against_the_direction_is_caught(tmp_path: Path, name: str, te
     ],
 )
 def test_an_import_from_the_left_is_fine(tmp_path: Path, name: str, text: str) -> None:
-    assert against_direction(write_tree(tmp_path, **{name: text}), drawn_direction()) == []
+    assert imports_against_direction(write_tree(tmp_path, **{name: text}), drawn_direction()) == []
 
 
 def test_only_one_module_may_load_weights_from_a_pickle(tmp_path: Path) -> None:
@@ -656,7 +658,7 @@ def test_only_one_module_may_import_ray(tmp_path: Path) -> None:
 def test_type_imports_from_the_right_or_into_plots_are_caught(tmp_path: Path) -> None:
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from jumok.inference import Stepper"
     modules = write_tree(tmp_path, models__model=text, plots__grid=text)
-    violations = against_direction(modules, drawn_direction())
+    violations = imports_against_direction(modules, drawn_direction())
     assert ["'models'" in violations[0], "'plots'" in violations[1], len(violations)] == [True, True, 2]
 
 

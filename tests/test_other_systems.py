@@ -51,7 +51,7 @@ for engine in ("torch", "ctranslate2"):
 
 
 def run(code: str, folder: Path) -> list[str]:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", REMOVE_LINUX_FUNCTIONS + code],
         cwd=folder,
         env={
@@ -64,23 +64,23 @@ def run(code: str, folder: Path) -> list[str]:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.splitlines()
 
 
 @pytest.mark.medium
 def test_every_module_can_be_imported(tmp_path: Path) -> None:
-    imported = run(IMPORT_ALL, tmp_path)
-    assert {"jumok.cli.translate", "jumok.training.parallel.shared_memory"} <= set(imported)
+    imported_modules = run(IMPORT_ALL, tmp_path)
+    assert {"jumok.cli.translate", "jumok.training.parallel.shared_memory"} <= set(imported_modules)
     files = [path for path in (SOURCES / "jumok").rglob("*.py") if path.name != "__main__.py"]
-    assert len(imported) == len(files) - 1  # `walk_packages` does not list jumok itself
+    assert len(imported_modules) == len(files) - 1  # `walk_packages` does not list jumok itself
 
 
 @pytest.mark.medium
 def test_one_process_trains_and_translates(tmp_path: Path) -> None:
-    refused, *translated = run(TRAIN_AND_TRANSLATE, tmp_path)
-    assert "Set training.processes = 1." in refused
-    assert translated == ["torch 2", "ctranslate2 2"]
+    error, *translations = run(TRAIN_AND_TRANSLATE, tmp_path)
+    assert "Set training.processes = 1." in error
+    assert translations == ["torch 2", "ctranslate2 2"]
 
 
 def test_the_cache_is_where_macos_has_caches(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_cache_is_where_macos_has_caches(tmp_path: Path) -> None:
     pytest.importorskip("platformdirs")
     code = "import sys, jumok.storage.user_cache as f; sys.platform = 'darwin'; print(f.cache_folder())"
     environment = {"PYTHONPATH": str(SOURCES), "HOME": str(tmp_path)}
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
     )
-    assert Path(done.stdout.strip()) == tmp_path / "Library/Caches/jumok", done.stderr
+    assert Path(process.stdout.strip()) == tmp_path / "Library/Caches/jumok", process.stderr

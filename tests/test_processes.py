@@ -17,10 +17,13 @@ HYBRID = "9:name=systemd:/\n2:cpuacct:/\n1:cpu:/\n0::/\n"
 
 def write_cgroups(folder: Path, groups: str, files: dict[str, str]) -> Path:
     """Write /proc/self/cgroup, which names the groups of this process, and files below /sys/fs/cgroup."""
-    named = {"proc/self/cgroup": groups, **{f"sys/fs/cgroup/{name}": text for name, text in files.items()}}
-    for name, text in named.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+    texts_by_path = {
+        "proc/self/cgroup": groups,
+        **{f"sys/fs/cgroup/{name}": text for name, text in files.items()},
+    }
+    for path, text in texts_by_path.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
     return folder
 
 

@@ -27,17 +27,17 @@ def _restore_handlers() -> Iterator[None]:
 def test_the_first_signal_sets_the_flag_and_the_second_reaches_the_earlier_handler(
     number: signal.Signals,
 ) -> None:
-    seen: list[int] = []
-    signal.signal(number, lambda received, _: seen.append(received))
+    received_signals: list[int] = []
+    signal.signal(number, lambda received_number, _: received_signals.append(received_number))
     with stop_on_signals() as should_stop:
         assert not should_stop()
         signal.raise_signal(number)
         assert should_stop()
-        assert seen == []
+        assert received_signals == []
         signal.raise_signal(number)
-        assert seen == [number]
+        assert received_signals == [number]
     signal.raise_signal(number)
-    assert seen == [number, number]
+    assert received_signals == [number, number]
 
 
 @pytest.mark.parametrize(("ignored", "other"), [SIGNALS, SIGNALS[::-1]])

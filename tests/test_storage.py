@@ -96,7 +96,7 @@ class TestWriteFolder:
 
     @pytest.mark.parametrize("error_number", [errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT])
     @pytest.mark.parametrize("failing_call", range(5))
-    def test_a_failing_disk_leaves_nothing(
+    def test_a_failing_disk_leaves_no_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error_number: int, failing_call: int
     ) -> None:
         calls = iter(range(100))
@@ -114,7 +114,7 @@ class TestWriteFolder:
         assert str(tmp_path / "new") in str(caught.value)
         assert list(tmp_path.iterdir()) == []
 
-    def test_an_error_while_files_are_made_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_an_error_while_files_are_made_leaves_no_files(self, tmp_path: Path) -> None:
         def files() -> Any:
             yield "a", b"a"
             raise KeyboardInterrupt
@@ -423,12 +423,12 @@ def test_a_new_folder_appears_only_when_its_block_ends(tmp_path: Path) -> None:
 def test_writers_with_the_same_process_id_use_different_temporary_files(tmp_path: Path) -> None:
     """Two containers may share a folder, and in both the process id may be 1."""
 
-    def half_while_another_writes() -> Iterator[bytes]:
+    def data_during_another_write() -> Iterator[bytes]:
         yield b"one "
         write_file(tmp_path / "file", b"other")
         yield b"whole"
 
-    write_file(tmp_path / "file", half_while_another_writes())
+    write_file(tmp_path / "file", data_during_another_write())
     assert (tmp_path / "file").read_bytes() == b"one whole"
     with new_folder(tmp_path / "folder", failure_note="", replace=True) as one:
         (one / "a").write_text("one")
@@ -516,7 +516,7 @@ class TestDiskErrors:
         with pytest.raises(StorageError, match=r"a\.bin could not be read.*run the same command again"):
             verify_folder(tmp_path / "folder")
 
-    def test_a_folder_is_removed_although_a_killed_process_left_one_half_removed(
+    def test_a_folder_is_removed_although_a_killed_process_left_a_half_removed_folder(
         self, tmp_path: Path
     ) -> None:
         """In a container, a new process may have the id of the killed process, so both use the same name."""
@@ -547,17 +547,17 @@ class TestDiskErrors:
     def test_the_folders_above_new_parents_are_flushed_so_that_their_names_survive(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        flushed: set[int] = set()
+        flushed_inodes: set[int] = set()
         real = os.fsync
 
         def fsync(descriptor: int) -> None:
-            flushed.add(os.fstat(descriptor).st_ino)
+            flushed_inodes.add(os.fstat(descriptor).st_ino)
             real(descriptor)
 
         monkeypatch.setattr(os, "fsync", fsync)
         write(tmp_path / "run" / "checkpoints" / "step-1")
         folders = [tmp_path, tmp_path / "run", tmp_path / "run" / "checkpoints"]
-        assert {folder.stat().st_ino for folder in folders} <= flushed
+        assert {folder.stat().st_ino for folder in folders} <= flushed_inodes
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

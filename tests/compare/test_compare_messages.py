@@ -44,7 +44,7 @@ DERIVED = (
 SAMPLES = (Sample("I go.", "나는 간다.", "나는 온다."),)
 
 
-def started(*, derived_settings=(), steps=None, resumed_from=None):
+def started_event(*, derived_settings=(), steps=None, resumed_from=None):
     return Started(
         recipe=RECIPE,
         derived_settings=derived_settings,
@@ -65,8 +65,8 @@ def through_the_pipe(message):
     [
         StageStarted("reading"),
         StageDone("reading", "60 pairs", 0.5),
-        started(derived_settings=DERIVED),
-        started(steps=3, resumed_from=2),
+        started_event(derived_settings=DERIVED),
+        started_event(steps=3, resumed_from=2),
         Progress(
             step=2,
             steps=3,
@@ -97,10 +97,10 @@ def test_there_is_a_message_for_every_kind_of_event():
 def test_a_task_arrives_as_it_was_sent(search):
     split = Split(Path("out/data"), (("train.tsv", 1.0), ("train-2.tsv", 2.5)), "en", "ko", "f00")
     task = Task("recurrent", Path("out/recurrent"), OVERRIDES, split, "나는 간다.", search)
-    arrived = Task.from_message(through_the_pipe(task.to_message()))
-    assert arrived == task
-    assert arrived.key(RECIPE.search) == task.key(RECIPE.search)
-    assert dict(arrived.overrides) == dict(OVERRIDES)
+    received_task = Task.from_message(through_the_pipe(task.to_message()))
+    assert received_task == task
+    assert received_task.key(RECIPE.search) == task.key(RECIPE.search)
+    assert dict(received_task.overrides) == dict(OVERRIDES)
 
 
 def test_a_folder_name_that_is_not_utf8_arrives_as_it_was_sent():
@@ -118,7 +118,7 @@ def test_an_error_keeps_its_class_and_names_the_system():
 
 def test_every_error_of_jumok_is_known_to_the_runner():
     def subclasses(kind):
-        return {kind, *(found for child in kind.__subclasses__() for found in subclasses(child))}
+        return {kind, *(descendant for child in kind.__subclasses__() for descendant in subclasses(child))}
 
     public = {kind for kind in subclasses(JumokError) if kind.__module__ == "jumok.errors"}
     assert set(ERRORS.values()) == public - {JumokError}

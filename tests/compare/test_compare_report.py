@@ -20,7 +20,7 @@ class PageChecker(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.open: list[str] = []
+        self.open_tags: list[str] = []
         self.tags: list[str] = []
         self.attributes: list[str] = []
         self.texts: list[str] = []
@@ -28,14 +28,14 @@ class PageChecker(HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.handle_startendtag(tag, attributes)
         if tag not in VOID:
-            self.open.append(tag)
+            self.open_tags.append(tag)
 
     def handle_startendtag(self, tag, attributes):
         self.tags.append(tag)
         self.attributes.extend(name for name, _ in attributes)
 
     def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        assert self.open_tags.pop() == tag
 
     def handle_data(self, data):
         self.texts.append(data)
@@ -76,7 +76,7 @@ def parse_page(page):
     checker = PageChecker()
     checker.feed(page)
     checker.close()
-    assert checker.open == []
+    assert checker.open_tags == []
     return checker
 
 
@@ -120,9 +120,9 @@ def test_all_maps_have_the_same_scale():
 
 
 def test_curves_are_over_steps_if_a_time_is_missing():
-    timed, untimed = CurvePoint(10, 1.0, 3.0, 0.0), CurvePoint(20, None, 2.0, 5.0)
-    assert "over seconds" in make_page(make_row("a", curve=(timed,)), make_row("b", curve=(timed,)))
-    assert "over steps" in make_page(make_row("a", curve=(timed,)), make_row("b", curve=(untimed,)))
+    with_time, without_time = CurvePoint(10, 1.0, 3.0, 0.0), CurvePoint(20, None, 2.0, 5.0)
+    assert "over seconds" in make_page(make_row("a", curve=(with_time,)), make_row("b", curve=(with_time,)))
+    assert "over steps" in make_page(make_row("a", curve=(with_time,)), make_row("b", curve=(without_time,)))
 
 
 @pytest.mark.parametrize("points", [(), ((5.0, 0.0),), ((1.0, 2.0), (2.0, 2.0)), ((0.0, -3.0), (9e6, 1e-6))])

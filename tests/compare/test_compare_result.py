@@ -61,10 +61,10 @@ def test_a_curve_has_the_time_of_the_run_and_the_median_speed(tmp_path):
 
 def test_a_damaged_line_does_not_hide_the_rest_of_a_curve(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    whole = b'{"kind": "train", "step": 20, "tokens_per_second": 100.0, "seconds": 4.0}\n'
+    complete_line = b'{"kind": "train", "step": 20, "tokens_per_second": 100.0, "seconds": 4.0}\n'
     damaged = [b"\x00\xff\n", b'{"kind": "validation", "st\n', b'{"step": 7}\n', b'{"kind": "validation"}\n']
     last = b'{"kind": "validation", "step": 40, "loss": 2.5, "bleu": 10.0, "seconds": 0.5}\n'
-    path.write_bytes(whole + b"".join(damaged) + last + b'{"kind": "tr')
+    path.write_bytes(complete_line + b"".join(damaged) + last + b'{"kind": "tr')
     assert read_curve(path) == ((CurvePoint(40, 4.5, 2.5, 10.0),), 100.0)
     path.unlink()
     assert read_curve(path) == ((), None)

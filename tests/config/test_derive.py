@@ -203,34 +203,34 @@ def test_validation_costs_at_most_its_share() -> None:
     assert resolved.recipe.training.validate_every >= 20 * (1 - VALIDATION_SHARE) / VALIDATION_SHARE
 
 
-DRAWN = replace(
+PICTURE_CORPUS = replace(
     GENERATED, pairs=9_000, distinct_source_words=0, source_words=0, source_language="", picture_side=32
 )
 
 
 def test_pictures_are_cut_into_about_eight_rows_of_patches_and_small_ones_into_fewer() -> None:
     for side, size, patch in ((32, 32, 4), (8, 8, 4), (1, 8, 4), (50, 48, 6), (4000, 64, 8)):
-        source = derive(Overrides(), replace(DRAWN, picture_side=side), CPU).recipe.source
+        source = derive(Overrides(), replace(PICTURE_CORPUS, picture_side=side), CPU).recipe.source
         assert (source.kind, source.size, source.patch_size, source.colour) == (
             "pictures",
             size,
             patch,
             "rgb",
         )
-    source = derive(Overrides.from_settings(**{"source.patch_size": 5}), DRAWN, CPU).recipe.source
+    source = derive(Overrides.from_settings(**{"source.patch_size": 5}), PICTURE_CORPUS, CPU).recipe.source
     assert (source.size, source.patch_size) == (30, 5)
-    source = derive(Overrides.from_settings(**{"source.size": 30}), DRAWN, CPU).recipe.source
+    source = derive(Overrides.from_settings(**{"source.size": 30}), PICTURE_CORPUS, CPU).recipe.source
     assert (source.size, source.patch_size) == (30, 3)
-    grey = derive(Overrides(), replace(DRAWN, grey_pictures=True), CPU).recipe
+    grey = derive(Overrides(), replace(PICTURE_CORPUS, grey_pictures=True), CPU).recipe
     assert grey.source.colour == "grey"
 
 
 def test_the_task_of_pictures_follows_the_family() -> None:
-    captions = derive(Overrides(), DRAWN, CPU).recipe
+    captions = derive(Overrides(), PICTURE_CORPUS, CPU).recipe
     assert captions.model.task == "translate"
     assert not captions.text.shared
     assert captions.languages.target == "de"
-    classes = derive(Overrides.from_settings(**{"model.family": "encoder-only"}), DRAWN, CPU)
+    classes = derive(Overrides.from_settings(**{"model.family": "encoder-only"}), PICTURE_CORPUS, CPU)
     assert classes.recipe.model.task == "classify"
     assert classes.recipe.training.stop_on == "accuracy"
     assert not classes.reason_for("text.vocab_size")
@@ -238,20 +238,20 @@ def test_the_task_of_pictures_follows_the_family() -> None:
 
 
 def test_captions_are_written_by_one_decoder_layer() -> None:
-    captions = derive(Overrides(), DRAWN, CPU)
+    captions = derive(Overrides(), PICTURE_CORPUS, CPU)
     assert (captions.recipe.model.encoder_layers, captions.recipe.model.decoder_layers) == (4, 1)
     assert "its own attention" in captions.reason_for("model.decoder_layers")
-    repetitive = derive(Overrides(), replace(DRAWN, distinct_target_words=32), CPU).recipe.model
+    repetitive = derive(Overrides(), replace(PICTURE_CORPUS, distinct_target_words=32), CPU).recipe.model
     assert (repetitive.encoder_layers, repetitive.decoder_layers) == (2, 1)
-    model = derive(Overrides.from_settings(**{"model.decoder_layers": 3}), DRAWN, CPU).recipe.model
+    model = derive(Overrides.from_settings(**{"model.decoder_layers": 3}), PICTURE_CORPUS, CPU).recipe.model
     assert model.decoder_layers == 3
 
 
 def test_a_batch_has_some_dozens_of_pictures_and_their_captions() -> None:
-    by_patches = derive(Overrides(), replace(DRAWN, target_words=9_000 * 5), CPU).recipe
+    by_patches = derive(Overrides(), replace(PICTURE_CORPUS, target_words=9_000 * 5), CPU).recipe
     max_patches = SOURCE_TOKENS_FACTOR * by_patches.training.batch_tokens
     assert max_patches / by_patches.source.num_patches == BATCH_PICTURES
-    small_pictures = replace(DRAWN, target_words=9_000 * 50, picture_side=8)
+    small_pictures = replace(PICTURE_CORPUS, target_words=9_000 * 50, picture_side=8)
     long_captions = derive(Overrides(), small_pictures, CPU).recipe
     # A caption of 50 words has more than 60 tokens.
     assert long_captions.training.batch_tokens >= BATCH_PICTURES * 60

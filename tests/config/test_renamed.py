@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Settings of a recipe; the others are options of a mechanism.
-IN_THE_RECIPE = [(old, new) for old, new in RENAMED_SETTINGS.items() if not old.startswith("luong-location.")]
-OLD_LOCATION = {"kind": "luong-location", "longest": 300}
-STORED: dict[str, Any] = {
+RENAMED_RECIPE_SETTINGS = [
+    (old, new) for old, new in RENAMED_SETTINGS.items() if not old.startswith("luong-location.")
+]
+OLD_LUONG_LOCATION = {"kind": "luong-location", "longest": 300}
+STORED_SETTINGS: dict[str, Any] = {
     "text": {"pieces": 1000},
-    "model": {"places": 700, "cross_attention": OLD_LOCATION},
+    "model": {"places": 700, "cross_attention": OLD_LUONG_LOCATION},
     "training": {"longest": 90, "warmup": 7},
     "search": {"longest": 1.5, "no_repeat": 3},
 }
@@ -45,12 +47,12 @@ def has_the_stored_values(recipe: Recipe) -> bool:
 
 
 def test_every_new_name_exists_and_no_old_one_does() -> None:
-    assert {new for _, new in IN_THE_RECIPE} <= set(setting_names())
+    assert {new for _, new in RENAMED_RECIPE_SETTINGS} <= set(setting_names())
     assert not set(RENAMED_SETTINGS) & set(setting_names())
     assert not set(RENAMED_SETTINGS) & set(RENAMED_SETTINGS.values())
 
 
-@pytest.mark.parametrize(("old", "new"), IN_THE_RECIPE)
+@pytest.mark.parametrize(("old", "new"), RENAMED_RECIPE_SETTINGS)
 def test_an_old_name_sets_the_new_one_and_warns_once(old: str, new: str) -> None:
     value = {"training.ema": 0.5, "search.longest": 2.5}.get(old, 64)
     if old == "training.average":
@@ -68,7 +70,7 @@ def test_an_old_option_of_a_mechanism_warns() -> None:
     with pytest.warns(
         RenamedSettingWarning, match=r"luong-location\.longest is now luong-location\.max_keys"
     ):
-        recipe = make_recipe(**{"model.cross_attention": OLD_LOCATION})
+        recipe = make_recipe(**{"model.cross_attention": OLD_LUONG_LOCATION})
     assert recipe.model.cross_attention.options == {"max_keys": 300}  # type: ignore[union-attr]
     other = make_recipe(**{"model.cross_attention": {"kind": "bahdanau", "longest": 300}})
     assert other.model.cross_attention.options == {"longest": 300}  # type: ignore[union-attr]
@@ -90,9 +92,9 @@ def test_the_warning_points_at_the_caller() -> None:
 
 
 def test_stored_settings_are_read_without_a_warning(tmp_path: Path) -> None:
-    assert has_the_stored_values(make_stored_recipe(STORED))
-    written = recipe_to_toml(make_stored_recipe(STORED))
-    for old, new in IN_THE_RECIPE:
+    assert has_the_stored_values(make_stored_recipe(STORED_SETTINGS))
+    written = recipe_to_toml(make_stored_recipe(STORED_SETTINGS))
+    for old, new in RENAMED_RECIPE_SETTINGS:
         written = written.replace(f"\n{new.partition('.')[2]} = ", f"\n{old.partition('.')[2]} = ")
     written = written.replace("max_keys = 300", "longest = 300")
     (tmp_path / "recipe.toml").write_text(written, encoding="utf-8")
@@ -105,9 +107,12 @@ def test_stored_settings_are_read_without_a_warning(tmp_path: Path) -> None:
 def test_a_run_is_continued_under_either_name() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RenamedSettingWarning)
-        overrides = Overrides.from_settings(STORED)
-    assert differences(overrides, make_stored_recipe(STORED)) == []
-    assert differences(Overrides.from_recipe(make_stored_recipe(STORED)), overrides.with_defaults()) == []
+        overrides = Overrides.from_settings(STORED_SETTINGS)
+    assert differences(overrides, make_stored_recipe(STORED_SETTINGS)) == []
+    assert (
+        differences(Overrides.from_recipe(make_stored_recipe(STORED_SETTINGS)), overrides.with_defaults())
+        == []
+    )
 
 
 @pytest.mark.filterwarnings("ignore::jumok.errors.RenamedSettingWarning")
@@ -121,7 +126,7 @@ def test_both_names_are_refused_only_if_they_differ() -> None:
     with pytest.raises(RecipeError, match=message):
         TrainingSettings.model_validate(both)
     with pytest.raises(RecipeError, match=r"luong-location\.longest = 300, luong-location\.max_keys = 5"):
-        make_recipe(**{"model.cross_attention": {**OLD_LOCATION, "max_keys": 5}})
+        make_recipe(**{"model.cross_attention": {**OLD_LUONG_LOCATION, "max_keys": 5}})
     same = make_recipe({"training": {"longest": 90, "max_sentence_tokens": 90}})
     assert same.training.max_sentence_tokens == 90
 

@@ -21,8 +21,8 @@ def test_without_an_accelerator_the_cpu_is_taken_with_the_reason(monkeypatch: py
 
 def test_the_first_accelerator_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_module, "_is_available", lambda name: name in ("mps", "xpu"))
-    chosen = choose_device(index=1)
-    assert (chosen.device, chosen.precision) == ("xpu:1", "bf16")
+    config = choose_device(index=1)
+    assert (config.device, config.precision) == ("xpu:1", "bf16")
     assert choose_device("mps").precision == "fp32"
     assert choose_device("mps", "fp16") == DeviceConfig("mps", "fp16", "")
 
@@ -52,8 +52,8 @@ def test_a_long_run_on_the_cpu_takes_bf16_if_it_is_faster(
     monkeypatch: pytest.MonkeyPatch, probe: Bf16Probe, expected: str
 ) -> None:
     monkeypatch.setattr("jumok.system.bf16_probe.probe_bf16", lambda: probe)
-    chosen = choose_device("cpu", "auto", minutes=120)
-    assert (chosen.precision, chosen.reason) == (expected, probe.reason)
+    config = choose_device("cpu", "auto", minutes=120)
+    assert (config.precision, config.reason) == (expected, probe.reason)
     assert choose_device("cpu", "auto", minutes=5).precision == "fp32"
 
 

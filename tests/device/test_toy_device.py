@@ -34,7 +34,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Any:
     build = tmp_path_factory.mktemp("toy")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(HERE / "device_driver.py"), str(build / "build"), str(build / "runs")],
         capture_output=True,
         text=True,
@@ -43,8 +43,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Any:
         env=child_environment(ONEDNN_MAX_CPU_ISA="AVX512_CORE"),
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr[-4000:]
+    return json.loads(process.stdout)
 
 
 def test_gradients_are_those_of_the_cpu(result: Any) -> None:

@@ -91,10 +91,10 @@ def test_without_json_one_table_is_printed(call):
 
 def test_the_table_of_the_course_has_the_columns_layers_and_orders_that_are_printed(call):
     page = (PROJECT / "docs" / "explain" / "cost.md").read_text(encoding="utf-8")
-    shown = page.split("```text\n")[1].split("```")[0].splitlines()
-    printed = call("attention", *TINY)[1].split("\n\n")[1].splitlines()
-    assert [line.split() for line in shown[:2]] == [line.split() for line in printed[:2]]
-    assert [_orders(line) for line in shown[2:]] == [_orders(line) for line in printed[2:]]
+    course_lines = page.split("```text\n")[1].split("```")[0].splitlines()
+    printed_lines = call("attention", *TINY)[1].split("\n\n")[1].splitlines()
+    assert [line.split() for line in course_lines[:2]] == [line.split() for line in printed_lines[:2]]
+    assert [_orders(line) for line in course_lines[2:]] == [_orders(line) for line in printed_lines[2:]]
 
 
 def _orders(line):

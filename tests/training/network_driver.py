@@ -61,7 +61,7 @@ def free_port() -> int:
 
 
 def run_ranks(world_size: int, run: Callable[[int], object]) -> list[Any]:
-    """Run a function in a fork per rank; return what each returned, or the error that it raised."""
+    """Run a function in one fork per rank. Return the result of each rank, or the error that it raised."""
     port, children = free_port(), {}
     for rank in range(world_size):
         reading, writing = os.pipe()
@@ -109,22 +109,22 @@ def backends(folder: Path, world_size: int) -> object:
     model = fresh_model(run_folder, recipe, tokenizers)
     block_fd = SharedMemory(model, rank=0, world_size=world_size, barrier=lambda: None).block_fd
 
-    def updates(make_backend: Callable[[Any], ParallelBackend]) -> dict[str, Any]:
+    def run_updates(make_backend: Callable[[Any], ParallelBackend]) -> dict[str, Any]:
         model = fresh_model(run_folder, recipe, tokenizers)
         worker = Worker(model, batches, recipe.training, make_backend(model))
-        done = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
+        updates = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
         worker.backend.collect_optimiser()
         state = worker.optimiser.state  # on rank 0, of all parameters
         adam = [state[weight]["exp_avg_sq"] for weight in model.parameters() if weight in state]
-        losses = [(update.loss, update.nll, update.gradient_norm) for update in done]
+        losses = [(update.loss, update.nll, update.gradient_norm) for update in updates]
         return {"weights": digest(list(model.parameters())), "losses": losses, "adam": digest(adam)}
 
     def run(rank: int) -> object:
         with cluster.joined_cluster():
             options: dict[str, Any] = {"rank": rank, "world_size": world_size, "block_fd": block_fd}
             barrier = torch.distributed.barrier
-            shared = updates(lambda model: SharedMemory(model, barrier=barrier, **options))
-            network = updates(Network)
+            shared = run_updates(lambda model: SharedMemory(model, barrier=barrier, **options))
+            network = run_updates(Network)
             return {"shared": shared, "network": network}
 
     return run_ranks(world_size, run)
@@ -169,11 +169,11 @@ def shares(folder: Path, world_size: int) -> object:
     batches = make_batches(recipe, open_store(run_folder.data), tokenizers)
     summed = num_summed(fresh_model(run_folder, recipe, tokenizers), recipe.training)
 
-    def updates(make_backend: Callable[[Any], ParallelBackend]) -> object:
+    def run_updates(make_backend: Callable[[Any], ParallelBackend]) -> object:
         model = fresh_model(run_folder, recipe, tokenizers)
         worker = Worker(model, batches, recipe.training, make_backend(model))
-        done = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
-        losses = [(update.loss, update.nll, update.gradient_norm) for update in done]
+        updates = [worker.update(step, 1e-2) for step in range(1, STEPS + 1)]
+        losses = [(update.loss, update.nll, update.gradient_norm) for update in updates]
         return {"weights": digest(list(model.parameters())), "losses": losses}
 
     model = fresh_model(run_folder, recipe, tokenizers)
@@ -183,16 +183,20 @@ def shares(folder: Path, world_size: int) -> object:
     def run(rank: int) -> object:
         with cluster.joined_cluster():
             barrier = torch.distributed.barrier
-            shared = updates(
+            shared = run_updates(
                 lambda model: SharedMemory(model, rank=rank, barrier=barrier, block_fd=block_fd, **options)
             )
-            return {"shared": shared, "network": updates(Network)}
+            return {"shared": shared, "network": run_updates(Network)}
 
-    return {"single": updates(SingleProcess), "ranks": run_ranks(world_size, run)}
+    return {"single": run_updates(SingleProcess), "ranks": run_ranks(world_size, run)}
 
 
 def fewer_ranks(folder: Path, world_size: int) -> object:
-    """Abandon a run in shares at its first checkpoint; resume it with one rank fewer, and a copy alone."""
+    """Abandon a run with `training.shares` at its first checkpoint, and copy the run folder.
+
+    One rank fewer resumes the run, and a single process resumes the copy. Return the digests of both models,
+    and of the model of an uninterrupted run.
+    """
     corpus, settings = digit_corpus(300), {**SETTINGS, "training.shares": 6}
 
     def run(rank: int, abandon: bool) -> object:

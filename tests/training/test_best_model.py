@@ -37,13 +37,13 @@ def events(out: Path, **settings: Any) -> Any:
 
 def abandon_after(out: Path, step: int, **settings: Any) -> list[Event]:
     """Abandon a run after the checkpoint of this step, as if its process were killed."""
-    seen, stream = [], events(out, **settings)
+    past_events, stream = [], events(out, **settings)
     for event in stream:
-        seen.append(event)
+        past_events.append(event)
         if isinstance(event, Saved) and event.step >= step:
             break
     stream.close()
-    return seen
+    return past_events
 
 
 def weights(folder: Path) -> bytes:
@@ -57,7 +57,7 @@ def killed_run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_the_model_of_a_run_is_that_of_the_best_validation_so_far(tmp_path: Path) -> None:
+def test_the_model_of_a_run_has_the_weights_of_the_best_validation_so_far(tmp_path: Path) -> None:
     best = 0
     for event in events(tmp_path / "run"):
         if isinstance(event, Validated) and event.best:
@@ -81,7 +81,7 @@ def test_a_killed_run_translates(killed_run: Path) -> None:
     assert "the best so far of an unfinished run" in str(read_stored_model(killed_run).card.facts["weights"])
 
 
-def test_a_model_that_a_killed_session_did_not_write_is_written_by_the_next(killed_run: Path) -> None:
+def test_the_next_session_writes_the_model_that_a_killed_session_did_not_write(killed_run: Path) -> None:
     before = weights(killed_run / "model")
     shutil.rmtree(killed_run / "model")
     stream = events(killed_run)
@@ -140,7 +140,7 @@ def test_finish_needs_a_run_folder(tmp_path: Path) -> None:
 
 def test_finish_refuses_a_run_that_stored_no_validation_pairs(killed_run: Path) -> None:
     (killed_run / "validation.jsonl").unlink()
-    with pytest.raises(RunFolderError, match="Run the command that started it again"):
+    with pytest.raises(RunFolderError, match="Repeat the `jumok train` command of this run"):
         list(finish_events(killed_run))
 
 
@@ -162,7 +162,7 @@ def test_a_run_of_an_older_jumok_counts_as_finished_if_it_has_a_model(tmp_path: 
     assert [type(event) for event in events(tmp_path / "run")] == [Finished]
 
 
-def test_a_run_of_an_older_jumok_goes_on_after_a_second_stop(killed_run: Path) -> None:
+def test_an_unfinished_run_of_an_older_jumok_still_continues_once_it_has_a_model(killed_run: Path) -> None:
     shutil.rmtree(killed_run / "model")  # an older jumok wrote the model only at the end
     record_file = killed_run / "run.json"
     content = json.loads(record_file.read_text())
@@ -209,7 +209,7 @@ def test_a_loaded_model_keeps_its_weights_when_its_folder_is_replaced(killed_run
     before, loaded = stored.weights(), stored.without_weights()
     newer = {name: weight + 1 for name, weight in before.items()}
     save_model(killed_run / "model", stored.card, newer, stored.tokenizers, replace=True)
-    kept = loaded.weights()
-    assert all(torch.equal(kept[name], weight) for name, weight in before.items())
+    loaded_weights = loaded.weights()
+    assert all(torch.equal(loaded_weights[name], weight) for name, weight in before.items())
     with pytest.raises(ModelFolderError, match="was replaced by a newer model"):
         replace(loaded, weights_file=None).weights()

@@ -136,7 +136,7 @@ def test_flatness_ignores_padding() -> None:
     assert math.isnan(flatness(weights[:1], torch.tensor([3]), torch.tensor([1])))
 
 
-def test_divergence_is_reported_above_the_uniform_loss_but_early_only_far_above_it() -> None:
+def test_divergence_is_reported_above_the_uniform_loss_but_early_in_a_run_only_far_above_it() -> None:
     def kinds(**changes: float) -> set[str]:
         return {finding.kind for finding in run_detectors(replace(HEALTHY, **changes))}  # type: ignore[arg-type]
 

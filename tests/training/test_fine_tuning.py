@@ -137,11 +137,11 @@ def test_without_old_pairs_the_start_models_own_translations_are_replayed(
     assert "(the new sources, translated by the start model)" in stage_detail(events, "starting from")
     assert "agreement with the start model" in stage_detail(events, "fine-tuning")
     stored = (tmp_path / "run" / "start" / "old_pairs.json").read_bytes()
-    old = OldPairs.from_bytes(stored)
-    assert old.keeps_translations
-    translations = jumok.load(start).translate([pair.source for pair in old.replay])
-    assert [pair.target for pair in old.replay] == [translation.text for translation in translations]
-    assert OldPairs.from_bytes(old.to_bytes()) == old
+    old_pairs = OldPairs.from_bytes(stored)
+    assert old_pairs.keeps_translations
+    translations = jumok.load(start).translate([pair.source for pair in old_pairs.replay])
+    assert [pair.target for pair in old_pairs.replay] == [translation.text for translation in translations]
+    assert OldPairs.from_bytes(old_pairs.to_bytes()) == old_pairs
 
 
 @pytest.mark.medium
@@ -149,8 +149,10 @@ def test_pairs_of_given_files_are_kept_and_replayed(start: Path, tmp_path: Path)
     keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(20, seed=7))
     replay = write_tsv(tmp_path / "replay.tsv", [*digit_pairs(100, seed=8), *digit_pairs(20, seed=7)])
     events = tune(start, tmp_path / "run", keep=[keep], replay=replay)
-    old = OldPairs.from_bytes((tmp_path / "run" / "start" / "old_pairs.json").read_bytes())
-    keep_sources, replay_sources = ({pair.source for pair in pairs} for pairs in (old.keep, old.replay))
+    old_pairs = OldPairs.from_bytes((tmp_path / "run" / "start" / "old_pairs.json").read_bytes())
+    keep_sources, replay_sources = (
+        {pair.source for pair in pairs} for pairs in (old_pairs.keep, old_pairs.replay)
+    )
     assert keep_sources == {pair.source for pair in digit_pairs(20, seed=7)}
     assert replay_sources
     assert not keep_sources & replay_sources, "some pairs to keep are also trained on"
@@ -181,17 +183,17 @@ def test_frozen_weights_stay_the_same_to_the_bit(start: Path, tmp_path: Path, pr
 
 @pytest.mark.medium
 def test_a_run_resumes_without_the_start_model_and_the_files(start: Path, tmp_path: Path) -> None:
-    given = shutil.copytree(start, tmp_path / "given")
+    start_copy = shutil.copytree(start, tmp_path / "start-copy")
     keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(20, seed=7))
     replay = write_tsv(tmp_path / "replay.tsv", digit_pairs(100, seed=8))
-    settings = {**STEPS, "start_from": given, "keep": [keep], "replay": [replay], "freeze": ["encoder"]}
+    settings = {**STEPS, "start_from": start_copy, "keep": [keep], "replay": [replay], "freeze": ["encoder"]}
     corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de")
     list(training_events(corpus, out=tmp_path / "uninterrupted", **settings))
     for name, kind in (("at step 0", Started), ("later", Saved)):
         events = training_events(corpus, out=tmp_path / name, **settings)
         next(event for event in events if isinstance(event, kind))
         events.close()  # type: ignore[attr-defined]
-    shutil.rmtree(given)
+    shutil.rmtree(start_copy)
     keep.unlink()
     replay.unlink()
     shutil.rmtree(tmp_path / "later" / "data")  # the pairs are encoded again, old ones too
@@ -211,20 +213,20 @@ def test_replay_and_interpolation_keep_what_plain_fine_tuning_forgets(tmp_path: 
     model = jumok.train(known, out=tmp_path / "start", **settings)
     keep = write_tsv(tmp_path / "keep.tsv", digit_pairs(60, seed=7))
     new = corpus_of_pairs(colour_pairs(300), source="en", target="de")
-    tuned = {"training.steps": 150, "training.validate_every": 150, "training.learning_rate": 0.005}
+    tuning_settings = {"training.steps": 150, "training.validate_every": 150, "training.learning_rate": 0.005}
     scores, warnings = {}, {}
-    variants = {"plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False}, "ours": {}}
+    variants = {"plain": {"fine_tuning.replay_share": 0, "fine_tuning.interpolate": False}, "default": {}}
     for name, extra in variants.items():
-        options = {**tuned, **extra, "start_from": model, "keep": [keep]}
+        options = {**tuning_settings, **extra, "start_from": model, "keep": [keep]}
         events = list(training_events(new, out=tmp_path / name, **options))
         scores[name] = read_model_with_weights(tmp_path / name / "model")[0].facts
         warnings[name] = [event.message for event in only(events, Warned)]
-    lost = {name: facts["start_keep_chrf"] - facts["keep_chrf"] for name, facts in scores.items()}
-    tuned_chrf = read_model_with_weights(tmp_path / "ours" / "model")[0].scores["chrf"].value
-    assert lost["plain"] > 10, "plain fine-tuning forgot little, or what it forgot was not measured"
+    lost_chrf = {name: facts["start_keep_chrf"] - facts["keep_chrf"] for name, facts in scores.items()}
+    tuned_chrf = read_model_with_weights(tmp_path / "default" / "model")[0].scores["chrf"].value
+    assert lost_chrf["plain"] > 10, "plain fine-tuning forgot little, or what it forgot was not measured"
     assert any("worse than the start model on the pairs to keep" in text for text in warnings["plain"])
-    assert lost["ours"] < lost["plain"] / 2
-    assert tuned_chrf > scores["ours"]["start_chrf"] + 10
+    assert lost_chrf["default"] < lost_chrf["plain"] / 2
+    assert tuned_chrf > scores["default"]["start_chrf"] + 10
 
 
 @pytest.mark.medium

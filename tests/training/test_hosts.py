@@ -85,10 +85,10 @@ class Hosts:
     def start(self, index: int, nodes: str, log: Path, *arguments: str) -> subprocess.Popen[bytes]:
         """Run torchrun on a host. `ip netns exec` becomes torchrun's own process."""
         assert IP is not None
-        is_host = f"is_host={'true' if index == 0 else 'false'},join_timeout=300"
+        rendezvous_settings = f"is_host={'true' if index == 0 else 'false'},join_timeout=300"
         options = ["--nnodes", nodes, "--nproc-per-node", "1", "--max-restarts", "3", "--rdzv-id", "test"]
         options += ["--rdzv-backend", "c10d", "--rdzv-endpoint", f"{self.addresses[0]}:{PORT}"]
-        options += ["--rdzv-conf", is_host, "--local-addr", self.addresses[index]]
+        options += ["--rdzv-conf", rendezvous_settings, "--local-addr", self.addresses[index]]
         command = [IP, "netns", "exec", self.names[index], sys.executable, "-m", "torch.distributed.run"]
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
         with log.open("wb") as output:

@@ -38,7 +38,7 @@ def fail(call: str, at: int, error: int) -> dict[str, Any]:
 
 
 def run_driver(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -> Results:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(HERE / "kill_driver.py"), str(folder)],
         input=json.dumps(scenarios),
         capture_output=True,
@@ -47,8 +47,8 @@ def run_driver(folder: Path, scenarios: dict[str, Any], *, seconds: int = 600) -
         env=child_environment(),
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    results: Results = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    results: Results = json.loads(process.stdout)
     return results
 
 
@@ -83,38 +83,39 @@ KILLS = {
     # the pairs again and is killed while it replaces the old files.
     "twice before the record": [kill("replace", 3), kill("unlink", 2)],
 }
-SIGNALLED = {
+INTERRUPTIONS = {
     "SIGTERM": [kill("step", 13, "before", signal.SIGTERM)],
     "Ctrl-C, then SIGKILL": [kill("step", 20, "before", signal.SIGINT), kill("step", 3)],
 }
 
 
-def scenarios(named: dict[str, list[dict[str, Any]]], **settings: Any) -> dict[str, Any]:
-    kills_by_name = {"reference": [], **named}
-    return {name: {"kills": kills, "settings": settings} for name, kills in kills_by_name.items()}
+def scenarios(kills_by_name: dict[str, list[dict[str, Any]]], **settings: Any) -> dict[str, Any]:
+    """Return one scenario per list of kills, and a scenario "reference" without kills."""
+    all_kills = {"reference": [], **kills_by_name}
+    return {name: {"kills": kills, "settings": settings} for name, kills in all_kills.items()}
 
 
 @pytest.mark.medium
 def test_a_run_killed_anywhere_ends_with_the_same_weights(tmp_path: Path) -> None:
-    results = run_driver(tmp_path, scenarios({**KILLS, **SIGNALLED}))
+    results = run_driver(tmp_path, scenarios({**KILLS, **INTERRUPTIONS}))
     check_results(results)
     for name in KILLS:
         assert results[name]["ends"][0]["killed"], f"{name}: the run ended before the kill"
-    for name in SIGNALLED:
+    for name in INTERRUPTIONS:
         assert results[name]["ends"][0]["reason"] == "interrupted", name
     assert results["SIGTERM"]["ends"][0]["steps"] == 13
 
 
 @pytest.mark.medium
 def test_a_killed_run_with_averages_ends_with_the_same_weights(tmp_path: Path) -> None:
-    named = {name: KILLS[name] for name in ("three times", "in a removal")}
+    kills_by_name = {name: KILLS[name] for name in ("three times", "in a removal")}
     settings = {
         "training.average_checkpoints": 3,
         "training.ema_decay": 0.9,
         "training.accumulate": 2,
         "text.sampling": 0.1,
     }
-    check_results(run_driver(tmp_path, scenarios(named, **settings)))
+    check_results(run_driver(tmp_path, scenarios(kills_by_name, **settings)))
 
 
 # Commands of a user, and moments at which they are stopped. MORE gives the run more steps; the phase that
@@ -200,8 +201,10 @@ def has_kill(commands: list[dict[str, Any]]) -> bool:
 def test_the_same_commands_end_with_the_same_weights_with_and_without_kills(
     name: str, tmp_path: Path
 ) -> None:
-    named = {str(number): {"commands": commands} for number, commands in enumerate(SEQUENCES[name])}
-    results = run_driver(tmp_path, named)
+    numbered_scenarios = {
+        str(number): {"commands": commands} for number, commands in enumerate(SEQUENCES[name])
+    }
+    results = run_driver(tmp_path, numbered_scenarios)
     reference = results.pop("0")
     assert reference["weights"] is not None
     for number, result in results.items():
@@ -221,8 +224,8 @@ def test_the_same_commands_end_with_the_same_weights_with_and_without_kills(
     ids=str,
 )
 def test_a_killed_run_of_two_processes_ends_with_the_same_weights(tmp_path: Path, names: list[str]) -> None:
-    named = {name: KILLS[name] for name in names}
-    check_results(run_driver(tmp_path, scenarios(named, **{"training.processes": 2})))
+    kills_by_name = {name: KILLS[name] for name in names}
+    check_results(run_driver(tmp_path, scenarios(kills_by_name, **{"training.processes": 2})))
 
 
 @pytest.mark.slow
@@ -247,10 +250,10 @@ def test_a_run_killed_at_any_call_of_a_function_ends_with_the_same_weights(
     reference = run_driver(tmp_path / "count", scenarios({}))
     calls = reference["reference"]["ends"][0]["counts"][call]
     assert calls > 0
-    named = {f"{call} {at}": [kill(call, at, when)] for at in range(1, calls + 1)}
-    results = run_driver(tmp_path / "kill", scenarios(named), seconds=1800)
+    kills_by_name = {f"{call} {at}": [kill(call, at, when)] for at in range(1, calls + 1)}
+    results = run_driver(tmp_path / "kill", scenarios(kills_by_name), seconds=1800)
     check_results(results)
-    assert all(results[name]["ends"][0]["killed"] for name in named)
+    assert all(results[name]["ends"][0]["killed"] for name in kills_by_name)
 
 
 @pytest.mark.slow
@@ -258,16 +261,16 @@ def test_a_run_killed_again_while_it_encodes_its_pairs_again_ends_with_the_same_
     tmp_path: Path,
 ) -> None:
     moments = {"rename": 3, "unlink": 5, "rmdir": 1, "mkdir": 1, "write": 1, "fsync": 7, "replace": 2}
-    named = {
+    kills_by_name = {
         f"{call} {at} {when}": [kill("replace", 3), kill(call, at, when)]
         for call, count in moments.items()
         for at in range(1, count + 1)
         for when in ("before", "after")
         if (call, when) != ("mkdir", "after")  # the folder is there: mkdir raises, and nothing comes after it
     }
-    results = run_driver(tmp_path, scenarios(named), seconds=1800)
+    results = run_driver(tmp_path, scenarios(kills_by_name), seconds=1800)
     check_results(results)
-    assert [name for name in named if not results[name]["ends"][1]["killed"]] == []
+    assert [name for name in kills_by_name if not results[name]["ends"][1]["killed"]] == []
 
 
 @pytest.mark.slow
@@ -276,10 +279,10 @@ def test_nothing_is_lost_if_a_file_cannot_be_opened_while_a_run_is_resumed(
     tmp_path: Path, error: int
 ) -> None:
     """A transient error ends the session with a message; nothing is damaged and no checkpoint is lost."""
-    named = {f"open {at}": [kill("step", 20), fail("open", at, error)] for at in range(1, 16)}
-    results = run_driver(tmp_path, scenarios(named), seconds=1800)
+    kills_by_name = {f"open {at}": [kill("step", 20), fail("open", at, error)] for at in range(1, 16)}
+    results = run_driver(tmp_path, scenarios(kills_by_name), seconds=1800)
     check_results(results)
-    failures = {name: results[name]["ends"][1].get("error") for name in named}
+    failures = {name: results[name]["ends"][1].get("error") for name in kills_by_name}
     assert set(failures.values()) <= {None, "StorageError"}, failures
     assert any(failures.values())
 
@@ -288,11 +291,13 @@ def test_nothing_is_lost_if_a_file_cannot_be_opened_while_a_run_is_resumed(
 def test_a_run_killed_at_random_calls_ends_with_the_same_weights(tmp_path: Path) -> None:
     generator = random.Random(7)
     calls = {"fsync": 30, "write": 15, "rename": 6, "step": 30}
-    named = {}
+    kills_by_name = {}
     for number in range(40):
-        picked = generator.choices(list(calls), k=generator.randint(1, 3))
-        named[f"random {number}"] = [kill(call, generator.randint(1, calls[call])) for call in picked]
-    check_results(run_driver(tmp_path, scenarios(named), seconds=1800))
+        picked_calls = generator.choices(list(calls), k=generator.randint(1, 3))
+        kills_by_name[f"random {number}"] = [
+            kill(call, generator.randint(1, calls[call])) for call in picked_calls
+        ]
+    check_results(run_driver(tmp_path, scenarios(kills_by_name), seconds=1800))
 
 
 # --- killed from another process, with strace ---
@@ -305,8 +310,8 @@ def train_in_new_process(out: Path, *strace_options: str) -> subprocess.Complete
     """Run training in a new process: under strace with these options, or without strace if none is given."""
     command = [sys.executable, "-c", ONE_RUN, str(out), str(HERE)]
     if strace_options:
-        traced = ["-f", "-qq", "-o", os.devnull, "-e", "trace=fsync,rename,write", *strace_options]
-        command = [str(STRACE), *traced, *command]
+        strace_command = ["-f", "-qq", "-o", os.devnull, "-e", "trace=fsync,rename,write", *strace_options]
+        command = [str(STRACE), *strace_command, *command]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=300, check=False, env=child_environment()
     )

@@ -135,7 +135,7 @@ def test_damaged_validation_pairs_are_read_from_the_given_files_again(
     folder.validation_file.unlink()
     if damaged is not None:
         folder.validation_file.write_bytes(damaged)
-    with pytest.raises(RunFolderError, match="reads the validation pairs from your files"):
+    with pytest.raises(RunFolderError, match="it reads the validation pairs from your files"):
         prepare(folder, Inputs([]))
     assert len(prepare(folder, inputs).data.validation) == num_validation
     assert folder.validation_file.read_bytes() == written

@@ -33,7 +33,7 @@ TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "10.0.0.1", "MASTER_P
 
 
 def run_driver(task: str, folder: Path, world_size: int, *, seconds: int = 300) -> Any:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(HERE / "network_driver.py"), task, str(folder), str(world_size)],
         capture_output=True,
         text=True,
@@ -41,8 +41,8 @@ def run_driver(task: str, folder: Path, world_size: int, *, seconds: int = 300) 
         env=child_environment(),
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def test_a_resumed_run_over_a_network_ends_like_one_in_shared_memory(tmp_path: P
 
 
 @pytest.mark.slow
-def test_ranks_of_a_host_wait_for_its_copy_and_remove_it_once(tmp_path: Path) -> None:
+def test_the_ranks_of_a_host_wait_for_one_copy_of_the_files_and_remove_the_copy_once(tmp_path: Path) -> None:
     assert run_driver("one_copy", tmp_path / "run", 3) == [{"rank": rank} for rank in range(3)]
     assert list(tmp_path.glob("cache-1/runs/*")) == []
 
@@ -118,7 +118,7 @@ def test_shares_give_the_same_bits_for_any_number_of_processes(folder: Path, wor
 
 
 @pytest.mark.slow
-def test_a_run_in_shares_goes_on_with_fewer_ranks_to_the_same_bits(tmp_path: Path) -> None:
+def test_a_run_with_shares_continues_on_fewer_ranks_to_the_same_bits(tmp_path: Path) -> None:
     """Three ranks save the run; two load it, and one loads a copy of it."""
     result = run_driver("fewer_ranks", tmp_path / "run", 3)
     assert result["first"][0] == {"abandoned": 6}, result["first"]
@@ -175,8 +175,8 @@ def test_restarts_on_several_hosts_need_a_store_of_their_own() -> None:
 
 
 def test_a_port_that_is_in_use_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
         address = ClusterAddress(0, 2, "127.0.0.1", port)
         with pytest.raises(TrainingError, match=rf"port {port} of 127\.0\.0\.1.*choose another port"):
             cluster._listen(address)

@@ -46,11 +46,11 @@ def test_beta2_comes_from_the_settings() -> None:
 
 def test_without_weight_decay_the_optimiser_is_plain_adam() -> None:
     model, reference = small_model(), small_model()
-    ours = make_optimiser(model, TrainingSettings(learning_rate=0.01))
-    plain = torch.optim.Adam(reference.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
+    optimiser = make_optimiser(model, TrainingSettings(learning_rate=0.01))
+    adam = torch.optim.Adam(reference.parameters(), lr=0.01, betas=(0.9, 0.98), eps=1e-9)
     for step in range(5):
-        one_step(model, ours, step)
-        one_step(reference, plain, step)
+        one_step(model, optimiser, step)
+        one_step(reference, adam, step)
     for parameter, expected in zip(model.parameters(), reference.parameters(), strict=True):
         torch.testing.assert_close(parameter, expected)
 
@@ -66,9 +66,9 @@ def test_a_restored_optimiser_continues_bit_for_bit() -> None:
 
     restored = small_model()
     restored.load_state_dict(weights)
-    fresh = make_optimiser(restored, TrainingSettings(weight_decay=0.01))
-    restore_optimiser(fresh, restored, stored)
-    one_step(restored, fresh, 3)
+    restored_optimiser = make_optimiser(restored, TrainingSettings(weight_decay=0.01))
+    restore_optimiser(restored_optimiser, restored, stored)
+    one_step(restored, restored_optimiser, 3)
     for parameter, expected in zip(restored.parameters(), model.parameters(), strict=True):
         assert torch.equal(parameter, expected)
 

@@ -94,7 +94,7 @@ def test_a_single_process_leaves_the_parameters_where_they_are() -> None:
 
 
 def test_a_single_process_keeps_state_on_the_models_device() -> None:
-    """The device `meta` takes the role of one that this machine does not have."""
+    """The device `meta` stands in for an accelerator that this machine does not have."""
     model = small_model().to("meta")
     backend = SingleProcess(model)
     optimiser = make_optimiser(model, TrainingSettings())
@@ -328,12 +328,12 @@ def test_a_short_run_uses_one_process(
     monkeypatch.setattr(jumok.training.run.preparation, "this_machine", lambda: MachineFacts(cores=2))
     settings = {key: value for key, value in SHORT.items() if not key.startswith("training.")}
     events = training_events(digit_corpus(300), out=tmp_path, **settings, **limit)
-    seen = []
+    past_events = []
     for event in events:
-        seen.append(event)
+        past_events.append(event)
         if isinstance(event, Started):
             break
     events.close()  # type: ignore[attr-defined]
-    assert seen[-1].recipe.training.processes == 1  # type: ignore[union-attr]
-    stages = [event.name for event in seen if isinstance(event, StageDone)]
+    assert past_events[-1].recipe.training.processes == 1  # type: ignore[union-attr]
+    stages = [event.name for event in past_events if isinstance(event, StageDone)]
     assert ("measuring" in stages) == (limit["steps"] == 300)

@@ -333,13 +333,13 @@ class TestSettingsAndInputs:
 
 def abandon_after(events: Iterator[Event], step: int) -> list[Event]:
     """Abandon a run once a checkpoint of this or a later step is saved, as if its process were killed."""
-    seen = []
+    past_events = []
     for event in events:
-        seen.append(event)
+        past_events.append(event)
         if isinstance(event, Saved) and event.step >= step:
             break
     events.close()  # type: ignore[attr-defined]
-    return seen
+    return past_events
 
 
 class TestResuming:
@@ -603,18 +603,18 @@ class TestRunFolder:
     def test_a_lock_on_a_lock_file_that_another_process_has_removed_does_not_count(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Another process removes the lock file while this process has opened but not yet locked the file."""
+        """Another process removes the lock file between the opening and the locking by this process."""
         real, lock = fcntl.flock, tmp_path / "run.lock"
 
-        def removed(*arguments: Any) -> None:
+        def remove_and_lock(*arguments: Any) -> None:
             lock.unlink()
             real(*arguments)
 
-        def removed_and_created_again(*arguments: Any) -> None:
-            removed(*arguments)
+        def remove_create_and_lock(*arguments: Any) -> None:
+            remove_and_lock(*arguments)
             lock.touch()
 
-        for flock in (removed, removed_and_created_again):
+        for flock in (remove_and_lock, remove_create_and_lock):
             monkeypatch.setattr(fcntl, "flock", flock)
             with pytest.raises(RunFolderError, match="Another process is training"):
                 run(tmp_path)
@@ -770,21 +770,21 @@ class TestFailures:
     def test_an_update_with_a_gradient_that_is_not_finite_is_skipped(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, poison: float, norm: str
     ) -> None:
-        seen: list[tuple[bool, bool]] = []
+        outcomes: list[tuple[bool, bool]] = []
         real = Worker.update
 
-        def watched(worker: Worker, *rest: Any) -> Update:
+        def recorded_update(worker: Worker, *rest: Any) -> Update:
             before = [tensor.clone() for tensor in module_weights(worker.model).values()]
             update = real(worker, *rest)
             same = all(map(torch.equal, before, module_weights(worker.model).values()))
-            seen.append((update.applied, same))
+            outcomes.append((update.applied, same))
             return update
 
-        monkeypatch.setattr(Worker, "update", watched)
+        monkeypatch.setattr(Worker, "update", recorded_update)
         self.poison_gradients(monkeypatch, range(4, 6), poison)
         events = run(tmp_path, **{"model.norm_kind": norm})
-        assert [applied for applied, _ in seen].count(False) == 2
-        assert all(applied != same for applied, same in seen[:-1])  # the last update has learning rate 0
+        assert [applied for applied, _ in outcomes].count(False) == 2
+        assert all(applied != same for applied, same in outcomes[:-1])  # the last update has learning rate 0
         warnings = [event.message for event in only(events, Warned)]
         assert len(warnings) == 2
         assert f"step 4: the gradient is {poison}" in warnings[0]

@@ -50,8 +50,8 @@ def test_only_files_that_every_rank_reads_are_sent(tmp_path: Path) -> None:
     assert list(run_files.list_files(RunFolder(tmp_path))) == ["pieces.model", "start/weights"]
 
 
-class Broadcast:
-    """Sends the files of rank 0, while another machine with the same cache folder makes its copy."""
+class StandInCluster:
+    """A cluster in which another machine with the same cache folder makes its copy before this machine."""
 
     local_rank = 0
 
@@ -72,7 +72,7 @@ def test_a_copy_that_another_machine_has_made_meanwhile_is_used_if_it_is_the_sam
     rank_0.mkdir()
     (rank_0 / "pieces.model").write_bytes(b"tokens")
     files = run_files.list_files(RunFolder(rank_0))
-    cluster: Any = Broadcast(copy, content)
+    cluster: Any = StandInCluster(copy, content)
     with pytest.raises(JumokError, match="changed while") if content != b"tokens" else nullcontext():
         run_files._receive_files(cluster, copy, files)
     assert [path.name for path in tmp_path.iterdir() if "tmp" in path.name] == []

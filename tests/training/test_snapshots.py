@@ -63,13 +63,15 @@ def test_every_validation_line_has_samples_and_the_map_of_the_first_sample(name:
     lines = validation_lines(tmp_path / "run")
     samples = [[Sample(**fields) for fields in line["samples"]] for line in lines]
     assert samples == [list(event.samples) for event in events if isinstance(event, Validated)]
-    shown = [[(sample.source, sample.reference) for sample in validation] for validation in samples]
-    assert [len(set(pairs)) for pairs in shown] == [3, 3, 3]
-    assert shown[0] == shown[1] == shown[2], "a validation shows other sentences than the one before"
+    shown_pairs = [[(sample.source, sample.reference) for sample in validation] for validation in samples]
+    assert [len(set(pairs)) for pairs in shown_pairs] == [3, 3, 3]
+    assert shown_pairs[0] == shown_pairs[1] == shown_pairs[2], (
+        "a validation shows other sentences than the one before"
+    )
     if name == "no attention":
         assert not any("attention" in line for line in lines)
         return
-    source, reference = shown[0][0]
+    source, reference = shown_pairs[0][0]
     weights = []
     for line in lines:
         attention = line["attention"]
@@ -125,8 +127,8 @@ def test_a_resumed_run_has_the_same_lines_and_the_same_weights(
 ) -> None:
     run(tmp_path / "uninterrupted", digit_corpus(200), **settings)
     events = training_events(digit_corpus(200), out=tmp_path / "resumed", **SHORT, **settings)
-    saved = (event.step for event in events if isinstance(event, Saved))
-    assert [next(saved), next(saved)] == [5, 10]
+    steps_of_saves = (event.step for event in events if isinstance(event, Saved))
+    assert [next(steps_of_saves), next(steps_of_saves)] == [5, 10]
     events.close()  # type: ignore[attr-defined]
     # Lines after the last checkpoint are removed.
     with (tmp_path / "resumed" / "metrics.jsonl").open("ab") as file:

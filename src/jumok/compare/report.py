@@ -92,8 +92,8 @@ def _table(result: ComparisonResult) -> Iterator[str]:
 
 def _curves(rows: Sequence[Row]) -> Iterator[str]:
     """Draw loss and BLEU over time if every validation has a time, else over steps."""
-    timed = all(point.seconds is not None for row in rows for point in row.curve)
-    x_axis = "seconds" if timed else "steps"
+    has_times = all(point.seconds is not None for row in rows for point in row.curve)
+    x_axis = "seconds" if has_times else "steps"
     yield f'<h2>Learning curves</h2>\n<p>On the validation set, over {x_axis}.</p>\n<div class="row">'
     for name, title in (("loss", "Loss per token"), ("bleu", "BLEU, greedy")):
         series = [
@@ -101,7 +101,7 @@ def _curves(rows: Sequence[Row]) -> Iterator[str]:
                 row.name,
                 tuple(
                     (
-                        point.step if point.seconds is None or not timed else point.seconds,
+                        point.step if point.seconds is None or not has_times else point.seconds,
                         getattr(point, name),
                     )
                     for point in row.curve

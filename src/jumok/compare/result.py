@@ -127,7 +127,7 @@ def collect_result(systems: Sequence[System], split: Split, *, out: Path, senten
     """Read the stored results of the systems and score them."""
     pairs = split.test_pairs()
     quarters = quarters_by_length([pair.source for pair in pairs])
-    stored_results = [_read_stored(out / system.name, len(pairs)) for system in systems]
+    stored_results = [_read_stored_result(out / system.name, len(pairs)) for system in systems]
     first, recipe = stored_results[0]
     language, references = recipe.languages.target, [pair.target for pair in pairs]
     rows = []
@@ -207,7 +207,7 @@ def read_curve(metrics: Path) -> tuple[tuple[CurvePoint, ...], float | None]:
     return tuple(points), median(speeds) if speeds else None
 
 
-def _read_stored(folder: Path, num_sentences: int) -> tuple[SystemResult, Recipe]:
+def _read_stored_result(folder: Path, num_sentences: int) -> tuple[SystemResult, Recipe]:
     """Return the result in a system's run folder, and the recipe that its run was trained with."""
     result = read_system_result(folder)
     record = RunFolder(folder).record() if result is not None else None

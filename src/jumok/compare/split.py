@@ -199,15 +199,15 @@ def _choose_hold_outs(
         cleaner = Cleaner(exclude=excluded)
         return chain.from_iterable(cleaner.clean(corpus) for corpus in corpora)
 
-    chosen: dict[str, HoldOut] = {}
+    hold_outs: dict[str, HoldOut] = {}
     if "test" not in given_sets:
-        chosen["test"] = choose_hold_out(clean(), count=max_held_out)
+        hold_outs["test"] = choose_hold_out(clean(), count=max_held_out)
     if "valid" not in given_sets:
-        test_set = chosen.get("test", HoldOut(0))
-        chosen["valid"] = choose_hold_out(
+        test_set = hold_outs.get("test", HoldOut(0))
+        hold_outs["valid"] = choose_hold_out(
             (pair for pair in clean() if pair not in test_set), count=max_held_out
         )
-    return chosen
+    return hold_outs
 
 
 def _without_held_out(

@@ -138,13 +138,13 @@ def _translate(task: Task, finished: Finished) -> StageDone:
     attention = None
     if translator.model.has_cross_attention and not translator.reads_pictures:  # the report draws words only
         attention = translator.word_attention(task.sentence, sentence_translation.text)
-    aligned = align_and_score(translator, pairs)
+    alignment_scores = align_and_score(translator, pairs)
     result = SystemResult(
         key=key,
         translations=tuple(translation.text for translation in translations),
         translation_seconds=seconds,
         output_tokens=sum(len(translation.tokens) for translation in translations),
-        alignment_error=None if aligned is None else aligned.error,
+        alignment_error=None if alignment_scores is None else alignment_scores.error,
         parameters=sum(weight.numel() for weight in translator.model.parameters()),
         steps=finished.steps,
         training_seconds=finished.seconds,

@@ -7,7 +7,8 @@ There are three calls, because some settings need the encoded corpus or measured
     derive_search(resolved, lengths)    the maximum translation length       after pairs are encoded
     derive_schedule(resolved, costs)    steps, warm-up, validation interval  after updates are timed
 
-All numbers chosen by hand are in the tables below; docs/log.md has the runs that some were tuned on.
+All numbers chosen by hand are in the tables below. Some of these numbers were tuned on runs that docs/log.md
+describes.
 """
 
 from __future__ import annotations
@@ -50,10 +51,12 @@ DROPOUT_SMALL_CORPUS, DROPOUT_LARGE_CORPUS = (50_000, 0.3), (1_000_000, 0.1)
 # A repetitive corpus: how it is recognised, and its settings.
 REPETITIVE_MIN_USES_PER_WORD, REPETITIVE_MAX_DISTINCT_WORDS = 150, 5_000
 REPETITIVE_DROPOUT, REPETITIVE_TOKENS_PER_WORD, REPETITIVE_SMOOTHING, REPETITIVE_LAYERS = 0.0, 0.7, 0.02, 2
-# The rate for batches of 4,096 tokens and a width of 128; it falls with the width and with smaller batches.
+# The learning rate for batches of 4,096 tokens and a width of 128. The rate is lower for larger widths and
+# for smaller batches.
 LEARNING_RATE_AT_128, LEARNING_RATE_WIDTH_EXPONENT, LEARNING_RATE_BATCH_EXPONENT = 4.5e-3, 1.2, 0.3
-# 1 - β₂ of Adam for updates of 4,096 tokens or more (the paper's β₂ is 0.98). For smaller updates, in which a
-# rare word is seldom seen, it is proportional to their tokens, so that the average covers the same number.
+# 1 - β₂ of Adam for updates of 4,096 tokens or more (the paper's β₂ is 0.98). For smaller updates, 1 - β₂ is
+# proportional to the tokens per update. Adam's average of squared gradients then covers the same number of
+# tokens, so that it still contains gradients of rare words.
 ADAM_DECAY_AT_4096 = 0.02
 WANTED_BATCHES_PER_EPOCH, MIN_BATCH_TOKENS, MAX_BATCH_TOKENS = 100, 512, 4096
 # A few minutes are better spent on many small updates than on few large ones.
@@ -337,9 +340,9 @@ def _size(overrides: Overrides, facts: CorpusFacts, machine: MachineFacts) -> tu
 def _text(facts: CorpusFacts) -> list[DerivedSetting]:
     """Return the vocabulary size: 8,000 for 30,000 pairs, growing with the fourth root of the pairs.
 
-    If the corpus has fewer distinct words, the size is the number of distinct words; in a repetitive corpus,
-    a share of that number. The size is at least the minimum for special tokens, bytes and characters, and at
-    most `MAX_VOCAB_SIZE`.
+    If the corpus has fewer distinct words than that, the size is the number of distinct words. In a
+    repetitive corpus, the size is a share of the number of distinct words. The size is at least the minimum
+    for special tokens, bytes and characters, and at most `MAX_VOCAB_SIZE`.
     """
     words = facts.distinct_source_words + facts.distinct_target_words
     by_pairs = VOCAB_SIZE_AT_30K_PAIRS * (max(facts.pairs, 1) / 30_000) ** VOCAB_GROWTH_EXPONENT

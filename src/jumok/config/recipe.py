@@ -79,7 +79,7 @@ class Settings(BaseModel):
 
 
 def _current_names(section: str, values: Any, *, stored: bool = False) -> Any:
-    """Return the values of one section under current names. A value that is no dict is left to pydantic."""
+    """Return the settings of a section under current names. Return `values` unchanged if it is not a dict."""
     if not section or not isinstance(values, dict):
         return values
     renamed_values = with_current_names(

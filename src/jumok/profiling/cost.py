@@ -154,18 +154,18 @@ def time_in_turns(runs: Mapping[Key, Callable[[], object]], *, seconds: float) -
     caller should have called each run once before, since the first run is slow. The caches are overwritten
     before every run.
     """
-    measured: dict[Key, list[float]] = {key: [] for key in runs}
+    times_by_key: dict[Key, list[float]] = {key: [] for key in runs}
     flush_buffer = torch.zeros(FLUSH_BYTES, dtype=torch.uint8)
     end = time.perf_counter() + seconds
     with torch.no_grad():
         for _ in range(MAX_ROUNDS):
             started = time.perf_counter()
             for key, run in runs.items():
-                measured[key] += _time_turn(run, flush_buffer)
+                times_by_key[key] += _time_turn(run, flush_buffer)
             now = time.perf_counter()
             if 2 * now - started > end:
                 break
-    return {key: statistics.median(times) for key, times in measured.items()}
+    return {key: statistics.median(times) for key, times in times_by_key.items()}
 
 
 def _time_turn(run: Callable[[], object], flush_buffer: Tensor) -> list[float]:

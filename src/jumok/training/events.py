@@ -2,8 +2,8 @@
 
     StageDone*  Warned*  Started  (Progress | Validated | Saved | Warned)*  StageDone*  Finished
 
-A `StageStarted` comes when a validation or a stage that may take a while begins, a `StageDone` when a stage
-is done. The last stage is the finish. A run that is interrupted before the finish sends no event of the
+A `StageStarted` comes when a validation begins, or a stage that may take a while. A `StageDone` comes when a
+stage is done. The last stage is the finish. A run that is interrupted before the finish sends no event of the
 finish. A run that is interrupted during the finish sends the `StageStarted` of the finish, but not its
 `StageDone`. A warning may come during the finish too.
 
@@ -65,7 +65,7 @@ class Started:
 class Progress:
     """A report on the updates since the last report.
 
-    `loss` is per token with label smoothing; `perplexity` is without it.
+    `loss` is the loss per token with label smoothing. `perplexity` is computed without label smoothing.
 
     `loss`, `perplexity` and `gradient_norm` are NaN if every update since the last report was skipped.
     """

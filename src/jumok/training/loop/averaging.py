@@ -4,8 +4,9 @@
     moving (EMA)    w̄ₙ = d w̄ₙ₋₁ + (1 - d) wₙ                  Polyak & Juditsky 1992
                     d = min(decay, (1 + n) / (10 + n))
 
-Running statistics of batch norms are averaged like weights. For checkpoints near each other their mean is
-close to the statistics of the averaged weights; the finish uses an average only if it validates better.
+Running statistics of batch norms are averaged like weights. If the checkpoints are near each other, the mean
+of their statistics is close to the statistics of a model with the averaged weights. The finish of a run uses
+an average only if the average validates better than the best checkpoint.
 
 The moving average starts from the initial weights. Because d is smaller in the first steps, the initial
 weights soon have almost no effect on the average.

@@ -80,7 +80,7 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
 
 
 def _parse_line(line: bytes) -> dict[str, Any] | None:
-    """Return the object in a line; None if it is damaged."""
+    """Return the object in a line; None if the line is damaged."""
     try:
         content = json.loads(line, parse_constant=_reject_constant)
     except (ValueError, RecursionError):

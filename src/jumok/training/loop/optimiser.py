@@ -94,7 +94,7 @@ def restore_optimiser(
 
 
 def reset_optimiser(optimiser: torch.optim.Optimizer) -> None:
-    """Set Adam's state to zero, in place. It is zero before the first step."""
+    """Set Adam's state to zero, in place, as it was before the first step."""
     for key in _STATE_KEYS:
         tensors = [state[key] for state in optimiser.state.values() if key in state]
         if tensors:

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Further training after step `start`. Schedules other than cosine continue as they were."""
+    """A further phase of a run, which begins after step `start`.
+
+    If its schedule is not cosine, the learning rate continues as in the first phase.
+    """
 
     start: int
     schedule: str
@@ -73,7 +76,7 @@ class Plan:
         return Plan(tuple(revisions), self.phases)
 
     def phase_of(self, step: int) -> Phase | None:
-        """Return the phase that an update belongs to; None for the first."""
+        """Return the phase that update `step` belongs to. The result is None in the first phase."""
         return next((phase for phase in reversed(self.phases) if phase.start < step), None)
 
     def progress(self, step: int, warmup: int) -> float:

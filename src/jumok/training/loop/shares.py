@@ -80,7 +80,7 @@ def _is_left_sibling(left: Node, right: Node) -> bool:
 def reduce_nodes(
     backend: ParallelBackend, parameters: Sequence[Tensor], nodes: Sequence[Node], shares: int
 ) -> list[Tensor]:
-    """Give each owner the nodes of all ranks, and add them up; return the sums of this rank's parameters.
+    """Send each owner the nodes of all ranks, and return the gradient sums of this rank's parameters.
 
     `nodes` are the nodes of this rank, with one gradient per parameter. Afterwards `.grad` of an owned
     parameter is its sum, and `.grad` of every other parameter is None.

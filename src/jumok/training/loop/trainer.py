@@ -1,8 +1,7 @@
 """The training loop: update, validate, save, until there is a reason to stop.
 
-Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and seeds all randomness anew (`update.py`). A run is
-therefore a function of its record and its data: killed and resumed, it ends with the same weights, bit for
-bit.
+Step n reads batches (n-1)·k … n·k - 1 (k = accumulate) and seeds all random generators anew (`update.py`). A
+run that is killed and resumed therefore ends with the same weights, bit for bit, as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -124,7 +123,7 @@ class Trainer:
         self._num_updates = self._num_validations = 0
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Continue from a checkpoint. The time that the run has taken so far counts."""
+        """Continue from a checkpoint. The time of earlier sessions counts as time of the run."""
         self.group.restore(checkpoint.weights, checkpoint.optimiser)
         if self.moving_average is not None and checkpoint.moving_average is not None:
             for name, tensor in self.moving_average.items():
@@ -187,7 +186,7 @@ class Trainer:
             self._revise_plan()
 
     def _warn(self, *findings: Finding | None) -> Iterator[Warned]:
-        """Yield the findings of kinds that the run has not reported yet."""
+        """Yield a warning for each finding of a kind that the run has not reported yet."""
         for finding in findings:
             if finding is not None and finding.kind not in self.state.warned_kinds:
                 self.state.warned_kinds.append(finding.kind)
@@ -249,14 +248,17 @@ class Trainer:
     # --- time ---
 
     def _seconds_per_step(self) -> float:
-        """Return the mean seconds per step, its share of a validation included."""
+        """Return the mean seconds per step, including the step's share of a validation."""
         return self._seconds_per_update() + self._seconds_per_validation() / self.settings.validate_every
 
     def _seconds_per_update(self) -> float:
         return self._update_seconds / max(self._num_updates, 1)
 
     def _seconds_per_validation(self) -> float:
-        """Return the mean of this session; before its first validation, an estimate from planned costs."""
+        """Return the mean seconds of this session's validations.
+
+        Before the session's first validation, return an estimate from the planned costs.
+        """
         if self._num_validations:
             return self._validation_seconds / self._num_validations
         return (

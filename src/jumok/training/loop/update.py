@@ -4,10 +4,10 @@ Everything random in update n follows from (seed, n, rank), or (seed, n, share) 
 resumed run needs no stored random state. If the loss or the gradient is not finite, the update is skipped and
 reported: the weights stay as they are.
 
-With world size w, rank r takes rows r, r+w, r+2w, … of each batch. The backend sums the gradients, all ranks
-agree on their norm, and each rank steps Adam for the parameters that it owns (`parallel/protocol.py`). The
-result is a function of (seed, step, world size); with `training.shares` it does not depend on the world size
-either (`shares.py`).
+With world size w, rank r takes rows r, r+w, r+2w, … of each batch. The backend sums the gradients. All ranks
+compute the same norm of these sums. Then each rank steps Adam for the parameters that it owns
+(`parallel/protocol.py`). The result is a function of (seed, step, world size). With `training.shares`, the
+result does not depend on the world size (`shares.py`).
 
 On an accelerator, an update waits for the device twice: for the losses (with shares, once per share of this
 rank), and for the norm of the gradient.
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from jumok.training.parallel.protocol import ParallelBackend
 
 FP16_LOSS_SCALE = 1024.0
-"""Factor of the loss in fp16, whose smallest number is 6e-8. A fixed factor needs no state in checkpoints."""
+"""In fp16, the loss is multiplied by this factor, so that fewer gradients are below 6e-8, the smallest
+positive number of fp16. A fixed factor needs no state in checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +99,15 @@ class Worker:
     def _sum_shares(self, step: int) -> tuple[list[Tensor], Update]:
         """Compute this rank's shares one by one; return the sums of the gradients it owns, and the update."""
         shares, parameters = self.settings.shares, trainable_parameters(self.model)
-        losses = numpy.zeros((2, shares))  # 0 for the shares of other ranks; `sum_over_ranks` adds theirs
+        losses = numpy.zeros((2, shares))  # loss and nll per share; 0 for the shares of other ranks
         nodes: list[Node] = []
         tokens = 0
         for share in shares_of_rank(shares, self.backend.rank, self.backend.world_size):
-            before = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
+            statistics = [(tensor, tensor.clone()) for tensor in _running_statistics(self.model)]
             tokens, *losses[:, share] = self._compute_gradients(step, share, shares)
-            if share:  # only share 0 changes the running statistics; without shares, rank 0's are stored
-                for tensor, value in before:
-                    tensor.copy_(value)
+            if share != 0:  # only share 0 changes the running statistics
+                for tensor, before in statistics:
+                    tensor.copy_(before)
             gradients = [gradient_or_zeros(parameter) for parameter in parameters]
             nodes = merge_nodes([*nodes, Node(0, share, gradients)], shares)
             self.optimiser.zero_grad(set_to_none=True)

@@ -8,8 +8,8 @@ folder on its disk. The others follow its orders (`follower.py`), which are JSON
 so no `*_object` collective of torch is used.
 
 Connections are neither authenticated nor encrypted: any host that reaches the ports can join. Use a trusted
-network. Every process listens on one address only: that of the interface in GLOO_SOCKET_IFNAME, or else of
-the interface that leads to MASTER_ADDR.
+network. Every process listens on the address of one interface only. The variable GLOO_SOCKET_IFNAME names
+this interface. If it is not set, the interface that leads to MASTER_ADDR is used.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 JOIN_SECONDS = 300.0  # how long a rank waits until all others have connected
 UPDATE_SECONDS = 900.0  # how long one exchange between the ranks may take during an update
 ORDER_SECONDS = 30 * 24 * 3600.0  # how long a rank waits for an order while rank 0 reads, validates or saves
-ORDER_BYTES = 256  # of an order's first broadcast, padded; only a longer order needs a second one
+ORDER_BYTES = 256  # size of an order's first broadcast, padded; a longer order needs a second broadcast
 ANSWER_BYTES = 1024
 _GET_INTERFACE_ADDRESS = 0x8915  # SIOCGIFADDR of Linux
 
@@ -149,7 +149,7 @@ class Cluster:
             raise TrainingError("\n".join([f"Not every rank can {task}:", *failed]))
 
     def check_run_is_on_rank_0(self, *, has_run: bool) -> None:
-        """Raise on every rank if another rank has the run folder and rank 0, which continues it, does not."""
+        """Raise on every rank if another rank has the run folder and rank 0 does not have it."""
         hosts = self.gather_answers(socket.gethostname() if has_run else "")
         if any(hosts) and not hosts[0]:
             rank = next(rank for rank, host in enumerate(hosts) if host)
@@ -299,7 +299,10 @@ def _compare_versions(store: Store, address: ClusterAddress) -> None:
 
 
 def _code_digest() -> str:
-    """Return a digest of jumok's own source: an edited checkout has the version number of its release."""
+    """Return a digest of jumok's own source code.
+
+    The version number is not enough, because an edited checkout has the version number of its release.
+    """
     digest = hashlib.sha256()
     package = Path(__file__).parents[2]
     for path in sorted(package.rglob("*.py")):

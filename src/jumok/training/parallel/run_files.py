@@ -1,10 +1,11 @@
 """The files of a run that every rank reads: tokenizers, encoded pairs, a pretrained encoder, `start/`.
 
-A rank on the machine of rank 0, or with the same file system, opens them where rank 0 does. The other
-machines get a copy, once per run, into the user's cache folder, where it stays until rank 0 ends without an
-error: a rank that is restarted after a crash finds it there. Files are compared by size and sha256. Encoded
-pairs are compared by size only, because their manifest has their sha256, which is checked when they are
-opened.
+A rank on the machine of rank 0, or with the same file system, opens the files in the run folder itself. Every
+other machine gets one copy of the files in the user's cache folder. The copy is removed when rank 0 ends
+without an error. After a crash, a restarted rank can therefore use the copy again.
+
+Files are compared by size and sha256. Encoded pairs are compared by size only: their manifest has their
+sha256, and opening the pairs checks it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ class Sentences:
     spool: Spool | None = field(default=None, repr=False)
     """The clean pairs on disk, if the files are large."""
     sources: Mapping[str, Any] | None = field(default=None, repr=False)
-    """The files that were read (`describe_sources`); None if an input is no file or changed meanwhile."""
+    """The files that were read (`describe_sources`). The value is None if an input is not a file, or if a
+    file changed while it was read."""
 
     def corpus_pairs(self) -> list[CorpusPairs]:
         """Return the training pairs and the weight of each corpus.
@@ -139,7 +140,7 @@ class CorpusReader:
         self._digest = hashlib.sha256(repr([corpus.weight for corpus in corpora]).encode())
 
     def read(self) -> None:
-        """Make the first pass: count, cache and fingerprint the pairs. Raise if none is left to train on."""
+        """Make the first pass: count, cache and fingerprint the pairs. Raise if no pair is left."""
         for stream in _clean_streams(self.corpora, self._cleaner):
             if self.cached is not None:
                 self.cached.append([])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from jumok.training.validation.protocol import Validation, ValidationResult
 
 MAX_KEPT_SCORE_DROP = 1.0
-"""In points of the score. A model whose score on the pairs to keep falls by more gets a warning."""
+"""A model whose score on the pairs to keep falls by more than this many points gets a warning."""
 _WORSE_ON_NEW = "Train for longer, on more pairs, or with a lower training.learning_rate."
 _FORGOTTEN = (
     "Replay old pairs with --replay FILES, freeze a part with --freeze encoder, or lower "

@@ -3,7 +3,8 @@
 1. The weights: the best readable checkpoint, or the average of the last ones if that validates better, or the
    average that an earlier phase of the run chose.
 2. The scores of the model folder: the validation set once more, with the recipe's beam.
-3. The read-out of alignments, chosen on validation pairs. If some pairs have gold alignments, these decide.
+3. The read-out of alignments, chosen on validation pairs. If some validation pairs have gold alignments, only
+   these pairs are used.
 4. The cost of 8-bit weights in quality, which decides whether a converted model uses them.
 
 Everything is computed from the checkpoints. A run that is killed during the finish repeats all of it when it
@@ -194,17 +195,17 @@ def _interpolate(
 
 
 def _best_readable(trainer: Trainer) -> Generator[Event, None, tuple[ValidationRecord | None, ChosenWeights]]:
-    """Return the best checkpoint that can be read; if there is none, the weights in memory."""
+    """Return the best checkpoint that can be read, as its validation and its weights.
+
+    If no checkpoint can be read, return None and the weights in memory.
+    """
     settings, state = trainer.settings, trainer.state
     kind = "moving average" if settings.ema_decay else "checkpoint"
     best_readable = None
     weights = trainer.moving_average or module_weights(trainer.model)
     choice = ChosenWeights(weights, f"the weights of step {state.step:,}")
-    best, stored_steps, damage_messages = (
-        state.best(settings.stop_on),
-        saved_steps(trainer.files.checkpoints),
-        [],
-    )
+    best, stored_steps = state.best(settings.stop_on), saved_steps(trainer.files.checkpoints)
+    damage_messages = []
     for record in state.ranked(settings.stop_on):
         if record is not best and record.step not in stored_steps:
             continue  # the checkpoint was removed during the run, since others were better

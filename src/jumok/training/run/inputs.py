@@ -39,7 +39,10 @@ InputItems = CorpusInput | Iterable[CorpusInput] | Iterable[Pair | Sequence[str]
 
 @dataclass(frozen=True)
 class Inputs:
-    """The files of a run; `columns` and `encoding` are those of `data.corpora.open_corpus`."""
+    """The files of a run. `pairs` are the training files, even if they have plain text or pictures.
+
+    `columns` and `encoding` are those of `data.corpora.open_corpus`.
+    """
 
     pairs: Sequence[CorpusInput]
     valid: Sequence[CorpusInput] = ()

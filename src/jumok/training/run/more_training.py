@@ -10,8 +10,8 @@ A run without a limit has no planned end, so its next phase begins at its newest
 
 A phase has a schedule of its own, which is stored with the run. If the learning rate has fallen to zero,
 it rises to its peak again, over a tenth of the phase, and falls to zero at the new end. If the learning rate
-is still above zero, it falls from its current value. A schedule without an end that the user has set
-continues unchanged.
+is still above zero, it falls from its current value. If the user has set a schedule other than cosine, that
+schedule continues unchanged.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ def extend_record(
 def _with_limits(record: RunRecord, limits: Limits) -> Recipe:
     """Return the recipe with these limits only.
 
-    The default patience is meant for runs without a planned end. If this run had none, patience is set to 0.
+    The default patience is meant for runs without a planned end. If this run had no planned end, its default
+    patience is replaced by 0.
     """
     nested = record.recipe.model_dump()
     nested["training"] |= {**dict.fromkeys(LIMIT_NAMES), **limits}

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from jumok.training.run.inputs import Inputs
 
 MAX_REPLAY_PAIRS = 50_000
-"""At most this many pairs are stored for replay. An epoch uses about as many as there are new pairs."""
+"""At most this many pairs are stored for replay. By default, half of the pairs of an epoch are replayed."""
 MAX_TRANSLATED_PAIRS, TRANSLATED_KEEP_PAIRS = 2000, 400
 """The start model translates at most this many sentences, which takes some minutes with a large model."""
 
@@ -92,7 +92,11 @@ class OldPairs:
 
 @dataclass(frozen=True)
 class Collector:
-    """Collects old pairs for one run. `exclude` has the keys of sources whose pairs are left out."""
+    """Collects old pairs for one run.
+
+    The argument `exclude` of its methods is a set of sentence keys. Pairs whose source has one of these keys
+    are left out.
+    """
 
     model_folder: Path
     tokenizers: TokenizerPair

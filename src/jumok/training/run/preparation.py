@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from jumok.training.validation.protocol import Validation
 
 MIN_VOCAB_SETTING = 64  # the minimum of the setting; an alphabet without byte fallback may need fewer tokens
-MIN_SECONDS_FOR_PROCESSES = 60.0  # of training: worker processes take some seconds to start
+# Shorter training uses one process by default, because worker processes take some seconds to start.
+MIN_SECONDS_FOR_PROCESSES = 60.0
 
 
 @dataclass(frozen=True)
@@ -89,12 +90,15 @@ class PreparedRun:
     data: TrainingData
     record: RunRecord
     started: float
-    measured_group: DataParallelGroup | None = None  # the group whose speed was measured; it can train
+    measured_group: DataParallelGroup | None = None  # its speed was measured; it can be used for training
     warning: Warned | None = None  # about the number of steps
-    resumed: bool = False  # an earlier session prepared it
+    resumed: bool = False  # whether an earlier session has prepared the run
 
     def make_group(self, *, alone: bool = False) -> DataParallelGroup:
-        """Return the processes of this run, at step 0. If `alone`, start no others, since none will train."""
+        """Return the processes of this run, at step 0.
+
+        `alone` is for a run that will not train any further: no other process is started.
+        """
         recipe = self.record.recipe
         if self.measured_group is None:
             return self.data.make_group(recipe, 1 if alone else recipe.training.processes)

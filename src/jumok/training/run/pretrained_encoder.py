@@ -72,7 +72,7 @@ class PretrainedEncoder:
             *(
                 DerivedSetting(name, value, f"as in {self.folder}")
                 for name, value in settings.items()
-                if value is not None  # None: set neither in the encoder nor in the translator
+                if value is not None  # None means that the encoder does not set it
             ),
         ]
         if "model.decoder_layers" not in overrides:

@@ -234,8 +234,8 @@ class RunFolder:
         except (OSError, ValueError, KeyError, TypeError, AttributeError, JumokError):
             raise RunFolderError(
                 f"{self.validation_file} cannot be read, or an older jumok, which did not write it, started "
-                "the run. Run the command that started it again: it reads the validation pairs from your "
-                "files."
+                "the run. Repeat the `jumok train` command of this run: it reads the validation pairs from "
+                "your files."
             ) from None
 
     def write_record(self, record: RunRecord) -> None:

@@ -141,25 +141,28 @@ class StartModel:
     def store(self, folder: RunFolder, sentences: Sentences, recipe: Recipe) -> Generator[Event, None, None]:
         """Copy the weights, the card and the old pairs into the run folder."""
         started = time.perf_counter()
-        old = OldPairs()
+        old_pairs = OldPairs()
         if recipe.model.task == "translate":
             model_folder = find_model_folder(Path(self.folder))
             collector = Collector(model_folder, self.tokenizers, recipe.languages, self.inputs)
-            old = collect_old_pairs(collector, sentences, recipe.fine_tuning)
-            if old.keep:  # raises now if all pairs to keep are too long to validate on
-                TranslationValidation(old.keep, self.tokenizers, recipe)
+            old_pairs = collect_old_pairs(collector, sentences, recipe.fine_tuning)
+            if old_pairs.keep:  # raises now if all pairs to keep are too long to validate on
+                TranslationValidation(old_pairs.keep, self.tokenizers, recipe)
         if folder.start.exists():
             remove_folder(folder.start)
         card = json.dumps(card_to_json(self.card), ensure_ascii=False)
         files = [
             (INITIAL_WEIGHTS, tensors_to_bytes(self.weights)),
             (CARD, card.encode()),
-            (OLD_PAIRS, old.to_bytes()),
+            (OLD_PAIRS, old_pairs.to_bytes()),
         ]
         write_folder(folder.start, files, failure_note="No update has been made yet.")
-        parts = [f"{len(old.replay):,} pairs to replay ({old.replay_origin})"] if old.replay else []
-        parts += [f"{len(old.keep):,} to keep ({old.keep_origin})"] if old.keep else []
-        parts += [_describe_unknown(self.tokenizers, sentences)]
+        parts = []
+        if old_pairs.replay:
+            parts.append(f"{len(old_pairs.replay):,} pairs to replay ({old_pairs.replay_origin})")
+        if old_pairs.keep:
+            parts.append(f"{len(old_pairs.keep):,} to keep ({old_pairs.keep_origin})")
+        parts.append(_describe_unknown(self.tokenizers, sentences))
         yield StageDone("starting from", f"{self.folder}: {', '.join(parts)}", time.perf_counter() - started)
 
     def make_tokenizers(self, sentences: Sentences, recipe: Recipe) -> TokenizerPair:
