@@ -375,7 +375,7 @@ TEST_OF_FAULT: dict[str, str] = {
     "test_a_port_that_another_server_took_while_it_loads_is_reported_at_once",
     "B7": "tests/cli/test_cli_display.py::test_a_narrow_terminal_shows_the_bar_and_fewer_facts",
     "B8": "tests/cli/test_cli_translate.py::test_the_time_left_is_computed_from_all_lines_so_far",
-    "C1": "tests/data/test_measured_points.py::test_the_nearest_points_are_quoted",
+    "C1": "tests/data/test_measured_points.py::test_the_points_with_the_nearest_numbers_of_pairs_come_first",
     "C2": "tests/training/test_run.py::test_a_time_budget_that_is_too_short_is_reported",
     "C3": "tests/cli/test_cli_newcomer.py::test_a_learning_rate_of_1000_ends_with_advice_and_no_model",
     "C4": "tests/cli/test_cli_newcomer.py::test_a_vocabulary_larger_than_the_text_allows_is_made_smaller",
@@ -388,7 +388,7 @@ TEST_OF_FAULT: dict[str, str] = {
     "C9": "tests/cli/test_cli_newcomer.py::test_the_error_for_a_sentence_as_an_argument_says_how_to_pipe_it",
     # Attempts 17, 24, 26 and `check semicolon.csv`.
     "C10": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
-    "C11": "tests/data/test_pair_formats.py::test_downloads_of_opus_and_tatoeba",
+    "C11": "tests/data/test_pair_formats.py::test_downloads_of_opus_and_tatoeba_are_read",
     "C12": "tests/cli/test_cli_newcomer.py::test_a_translation_memory_is_trained_on",
     "C13": "tests/inference/test_translator.py::test_invalid_arguments_are_refused",
     "C14": "tests/server/test_serve_options.py::test_a_model_of_plain_text_is_refused_with_its_task",
