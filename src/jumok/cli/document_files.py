@@ -38,12 +38,12 @@ def make_job(
     **load_options: object,
 ) -> DocumentJob:
     """Return the job for `translate_plan`. `load_options` are the options that the model was loaded with."""
-    remembered = {} if memory is None else _read_memory(memory, translator, encoding)
+    memory_translations = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
     other_options = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
-    key = make_key(translator.facts.digest, other_options, terms, remembered, encoding, load_options)
-    return DocumentJob(options, remembered, encoding, key)
+    key = make_key(translator.facts.digest, other_options, terms, memory_translations, encoding, load_options)
+    return DocumentJob(options, memory_translations, encoding, key)
 
 
 def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:

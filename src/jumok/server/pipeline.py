@@ -347,8 +347,8 @@ class TranslationPipeline:
         candidates: list[tuple[Candidate, ...]] = []
         for index, key in enumerate(keys):
             candidates = []
-            own_terms = terms if len(keys) == 1 else {}
-            with closing(self._queued_in_order(sentences, key, request, own_terms)) as queued:
+            worker_terms = terms if len(keys) == 1 else {}
+            with closing(self._queued_in_order(sentences, key, request, worker_terms)) as queued:
                 async with asyncio.timeout_at(request.deadline):
                     for sentence in queued:
                         candidates.append(to_candidates(await sentence.future))
@@ -371,8 +371,8 @@ class TranslationPipeline:
         *pivot_keys, key = keys
         best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request, {})]
         texts = [candidate.text for candidate in best] if pivot_keys else sentences
-        own_terms = {} if pivot_keys else terms
-        with closing(self._queued_in_order(texts, key, request, own_terms)) as queued:
+        worker_terms = {} if pivot_keys else terms
+        with closing(self._queued_in_order(texts, key, request, worker_terms)) as queued:
             for index, sentence in enumerate(queued):
                 async with aclosing(_partial_texts(sentence, request.deadline)) as partials:
                     async for text in partials:
