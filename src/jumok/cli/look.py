@@ -267,8 +267,8 @@ def _load_picture_model(folder: str | Path, hardware: Hardware) -> Translator | 
     if recipe.source.kind != "pictures":
         raise UnsupportedError(
             localise(
-                "The model in {folder} reads text, but the first model reads pictures. Give models that "
-                "read the same.",
+                "The model in {folder} reads text, but the first model reads pictures. Give only "
+                "models that read pictures.",
                 folder=folder,
             )
         )
