@@ -236,7 +236,7 @@ class Measurement:
 
 
 def training(family: str) -> Measurement:
-    """Measure target tokens/s of `jumok train`, from its own metrics."""
+    """Return the measurement of target tokens/s of `jumok train`, from its own metrics."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
         steps, folder = bench.workload.steps[family], bench.work / f"training-{tree.name}"
@@ -267,7 +267,7 @@ def steady_rate(records: Sequence[Mapping[str, Any]], warm_up: float) -> float:
 
 
 def decoding(engine: str) -> Measurement:
-    """Measure sentences/s of a warm process."""
+    """Return the measurement of sentences/s of a process that has already translated some sentences."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
         options = {
@@ -288,7 +288,7 @@ def decoding(engine: str) -> Measurement:
 
 
 def startup(name: str, *arguments: str, model: bool = False) -> Measurement:
-    """Measure the wall-clock seconds of a program."""
+    """Return the measurement of the wall-clock seconds of a program."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
         model_argument = (str(bench.ready_model()),) if model else ()

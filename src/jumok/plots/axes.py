@@ -64,8 +64,8 @@ def plot_attention(
 def _families(characters: set[str]) -> list[str]:
     """Return the configured font families, and one more family if they lack some of the characters.
 
-    The added family has all missing characters. The shipped font and `SYSTEM_FONTS` are tried. If none of
-    them has all missing characters, a warning is given and the shipped font is added.
+    The shipped font and then `SYSTEM_FONTS` are tried, and the first font that has all missing characters is
+    added. If none of these fonts has all of them, a warning is given and the shipped font is added.
     """
     from matplotlib import rcParams  # optional
 

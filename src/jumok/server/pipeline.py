@@ -176,7 +176,7 @@ class TranslationPipeline:
         options: TranslateOptions,
         glossaries: Glossaries = MappingProxyType({}),
     ) -> None:
-        """Accept the work of a request. If it cannot be done in time, raise an error before it begins."""
+        """Accept the work of a request. Raise an error before the work begins if it would take too long."""
         seconds, characters = 0.0, 0
         by_path = _group_by_path(pivot_paths)
         for path, indices in by_path.items():

@@ -48,7 +48,7 @@ class Bf16Probe:
 
     @property
     def is_faster(self) -> bool:
-        """Whether bf16 is enough faster to be used."""
+        """Whether bf16 works and is at least `MIN_SPEED_UP` times as fast as fp32."""
         return self.works and self.speed_up >= MIN_SPEED_UP
 
 

@@ -3,7 +3,8 @@
     config = choose_device("auto", "auto")
     config.place(model)            # the model moves its batches there; `model.autocast()` has the precision
 
-Weights, sums of gradients and Adam's state are fp32 everywhere; `precision` is that of products (autocast).
+Weights, sums of gradients and Adam's state are fp32 on every device. `precision` is the precision of matrix
+products (autocast).
 """
 
 from __future__ import annotations

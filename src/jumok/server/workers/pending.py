@@ -97,8 +97,8 @@ class OpenRequest:
 
     client: Client
     turn: float
-    """The request of a client with the smallest `turn` is next. `turn` begins as the time at which the
-    request was opened, and grows with the work that the request receives."""
+    """Among the requests of a client, the request with the smallest `turn` is next. `turn` begins as the time
+    at which the request was opened, and grows with the work that the request receives."""
     deadline: float
     seconds: float = 0.0
     """Estimated seconds that one worker needs for the remaining work of the request."""

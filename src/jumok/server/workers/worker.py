@@ -10,15 +10,14 @@ It ends when its input is closed, because the server has ended.
         → any number of {"kind": "partial", index, text} if streamed, then
           {"kind": "translations", translations, cpu_seconds, seconds}
           | {"kind": "failed", message, cpu_seconds, seconds}
-    each of these three:
-    {"kind": "explain", model, operation, body}           what the page of a model asks; `body` is JSON
+    {"kind": "explain", model, operation, body}           a request of the live page; `body` is JSON
     {"kind": "candidates", model, sentence, prefix, count}
     {"kind": "caption", model, picture}                   `picture` is a data: URL
-        → {"kind": "answer", answer, cpu_seconds, seconds}   `answer` is JSON
+        each of the last three → {"kind": "answer", answer, cpu_seconds, seconds}   `answer` is JSON
           | {"kind": "refused", message, cpu_seconds, seconds}
 
 `seconds` and `cpu_seconds` do not include loading torch for the first alignment.
-A translation that failed is tried once more; a refused question is not, and its client gets the message.
+If a translation fails, the server tries it once more. If a question is refused, the client gets the message.
 A thread sends heartbeats over a second pipe (`heartbeat.py`).
 """
 
@@ -131,8 +130,8 @@ def _load_translators(message: Message) -> list[Translator]:
 def _warm_up(translator: Translator) -> float:
     """Translate a full batch, and return a first guess of the speed in letters per second.
 
-    The first call in a process is several times slower than the next, and the first full batch allocates the
-    memory that all later ones reuse.
+    The first call in a process is several times slower than later calls. The first full batch allocates
+    memory that all later batches reuse.
     """
     if translator.reads_pictures:
         return 1.0  # its work is not measured in letters
