@@ -116,7 +116,7 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
     refused = {
         ("serve", captioner, "--check"): "All of these models read pictures",
         ("look", captioner, model, "--live"): "models that read text or models that read pictures, not both",
-        ("look", captioner, model, picture, "--out", pictures / "x.html"): "Give only models that read pictures",
+        ("look", captioner, model, picture, "--out", pictures / "x.html"): "only models that read pictures",
         ("shortlist", captioner, captions): "reads pictures",
         ("translate", captioner, picture, "--shortlist"): "reads pictures",
         ("evaluate", captioner, pairs): "is scored on pictures with captions",
