@@ -22,7 +22,7 @@ STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source tokens / target token
 
 
 def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
-    """Return eole's configuration; it does not log the entropy of attention, which would cost time."""
+    """Return eole's configuration. The entropy of attention is not logged, because this would take time."""
     return {
         "save_data": str(out / "data"),
         "src_vocab": str(tokens / "vocabulary.txt"),

@@ -42,7 +42,10 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The box in a picture that a word of its caption names; edges as shares of width and height."""
+    """The box in a picture that a word of its caption names.
+
+    The edges of the box are shares of the picture's width and height.
+    """
 
     word: int  # index of the word, counted from 0
     left: float
@@ -82,7 +85,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PatchGrid:
-    """How a picture is cut into patches: rows × columns of them, each with the same number of values."""
+    """How a picture is cut into patches: `rows` × `columns` patches with the same number of values."""
 
     rows: int
     columns: int
@@ -113,7 +116,7 @@ class Batch:
         return int(self.source.shape[0])
 
     def to(self, device: torch.device | str) -> Batch:
-        """Return the batch with all tensors on `device`; this batch itself if they are there already."""
+        """Return the batch with all tensors on `device`, or this batch itself if it is there already."""
         tensors = (self.source, self.source_lengths, self.target, self.target_lengths)
         moved = [None if tensor is None else _move(tensor, device) for tensor in tensors]
         if all(new is old for new, old in zip(moved, tensors, strict=True)):

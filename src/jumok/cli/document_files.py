@@ -136,7 +136,7 @@ def translate_plan(
 
 
 def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataError:
-    """Return an error that lists all failures. Because of them, the translation memory is not written yet."""
+    """Return an error that lists all failures, and that says that the memory is not written yet."""
     one = localise("1 document could not be translated.")
     several = localise("{count:,} documents could not be translated.", count=len(failures))
     sentences = [one if len(failures) == 1 else several, *failures]

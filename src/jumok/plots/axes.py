@@ -36,8 +36,9 @@ def plot_attention(
     """Draw a map on matplotlib's axes, and return them.
 
     0 is black; white is 1, or the largest weight if that is more. Without `ax`, the map is drawn on
-    the current axes. `layer` and `head` select one of each, counted from 0; None averages over them. Labels
-    in Hangul use the shipped font if the configured font has no Hangul.
+    the current axes. `layer` and `head` select a layer and a head, counted from 0. If one of them is None,
+    the weights are averaged over all layers or all heads. Labels in Hangul use the shipped font if the
+    configured font has no Hangul.
     """
     grid = flat_grid(attention, layer=layer, head=head)
     try:

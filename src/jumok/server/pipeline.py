@@ -93,7 +93,7 @@ class TranslatedText:
     target_language: str
 
     def text(self, rank: int = 0) -> str:
-        """Join the candidates of this rank; a sentence with fewer candidates contributes its last one."""
+        """Join the candidates of this rank. If a sentence has fewer candidates, use its last candidate."""
         return "".join(self._parts(rank))
 
     def other_ranks(self) -> list[int]:

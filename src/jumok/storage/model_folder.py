@@ -96,7 +96,7 @@ class ModelCard:
     facts: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = field(default_factory=jumok_version)
     plan: tuple[tuple[int, int | None], ...] = ()
-    """(from step, planned steps) of each revision (`training.loop.schedule.Plan`); empty if unknown."""
+    """The revisions of the training plan (`revisions` of `training.loop.schedule.Plan`); empty if unknown."""
 
 
 def save_model(

@@ -57,7 +57,7 @@ class DeviceConfig:
         return model
 
     def _use_deterministic_kernels(self) -> None:
-        """On CUDA, choose kernels that give the same bits in every run, where torch has them."""
+        """On CUDA, choose kernels that give the same bits in every run, if torch has such kernels."""
         if self.device.startswith("cuda"):
             import torch  # start-up
 

@@ -142,7 +142,7 @@ def _warm_up(translator: Translator) -> float:
 
 
 def _warm_up_alignment(translator: Translator) -> None:
-    """Load torch before the first aligned batch is timed, which would otherwise seem many times slower."""
+    """Load torch before the first aligned batch, so that loading does not count as time of this batch."""
     with contextlib.suppress(JumokError):
         translator.align_all([Pair(WARM_UP_TEXTS[0], WARM_UP_TEXTS[0])])
 
@@ -274,7 +274,7 @@ def _add_links(
 def _add_probabilities(
     translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> None:
-    """Add the probability of each word, except to a sentence that was too long and translated in parts."""
+    """Add the probability of each word. A sentence that was translated in parts gets no probabilities."""
     from jumok.inference.word_candidates import word_probabilities  # start-up
 
     unsplit = _unsplit_pairs(translations, candidates)
@@ -363,9 +363,10 @@ def _caption(translator: Translator, picture: str) -> dict[str, Any]:
 
 def main() -> None:
     """Run a worker on the standard streams of this process."""
-    # Ctrl-C, and systemd's SIGTERM to all processes of a service, are for the server: it lets workers finish.
-    for ignored in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ignored, signal.SIG_IGN)
+    # A terminal sends Ctrl-C to all processes, and systemd sends SIGTERM to all processes of a service. Only
+    # the server reacts, and lets its workers finish.
+    for ignored_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored_signal, signal.SIG_IGN)
     start_heartbeats(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a library must not get between two answers
