@@ -236,7 +236,7 @@ class Measurement:
 
 
 def training(family: str) -> Measurement:
-    """Measure target tokens/s of `jumok train`, from its own metrics."""
+    """Return the measurement of target tokens/s of `jumok train`, from its own metrics."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
         steps, folder = bench.workload.steps[family], bench.work / f"training-{tree.name}"
@@ -267,7 +267,7 @@ def steady_rate(records: Sequence[Mapping[str, Any]], warm_up: float) -> float:
 
 
 def decoding(engine: str) -> Measurement:
-    """Measure sentences/s of a warm process."""
+    """Return the measurement of sentences/s of a process that has already translated some sentences."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
         options = {
@@ -288,7 +288,7 @@ def decoding(engine: str) -> Measurement:
 
 
 def startup(name: str, *arguments: str, model: bool = False) -> Measurement:
-    """Measure the wall-clock seconds of a program."""
+    """Return the measurement of the wall-clock seconds of a program."""
 
     def run(bench: Bench, tree: Tree) -> Measures:
         model_argument = (str(bench.ready_model()),) if model else ()
@@ -299,7 +299,7 @@ def startup(name: str, *arguments: str, model: bool = False) -> Measurement:
     return Measurement(run, lambda workload: workload.starts)
 
 
-def serving(bench: Bench, tree: Tree) -> Measures:
+def measure_server(bench: Bench, tree: Tree) -> Measures:
     """Measure `jumok serve` with one client on one connection, then with many clients."""
     model = str(bench.ready_model())
     texts = bench.texts().read_text(encoding="utf-8").splitlines()[:500]
@@ -311,7 +311,7 @@ def serving(bench: Bench, tree: Tree) -> Measures:
         if started.process.stdout:  # otherwise open pipes would accumulate over the rounds
             stack.callback(started.process.stdout.close)
         server = stack.enter_context(started)
-        alone = one_connection(server.port, min(texts, key=len), bench.workload.requests)
+        alone = median_milliseconds(server.port, min(texts, key=len), bench.workload.requests)
         # The expected translations are not known here; only the speed counts.
         load = Load(server.port, dict.fromkeys(texts, ""), bench.workload.load_seconds)
         seconds = asyncio.run(
@@ -327,7 +327,7 @@ def serving(bench: Bench, tree: Tree) -> Measures:
     }
 
 
-def one_connection(port: int, text: str, requests: int) -> float:
+def median_milliseconds(port: int, text: str, requests: int) -> float:
     """Return the median milliseconds of one sentence after the warm-up."""
     body = json.dumps({"q": text, "source": "en", "target": "ko"})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=REQUEST_TIMEOUT)
@@ -353,7 +353,7 @@ TOPICS: dict[str, list[Measurement]] = {
         startup("import jumok, s", "-c", "import jumok"),
         startup("from jumok import load, s", "-c", "from jumok import load"),
     ],
-    "server": [Measurement(serving)],
+    "server": [Measurement(measure_server)],
 }
 
 

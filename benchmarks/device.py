@@ -59,7 +59,7 @@ FAMILIES: dict[str, Any] = {
     "decoder-only": DecoderOnlySettings(layers=2, **SMALL),
     "encoder-only": EncoderOnlySettings(layers=2, **SMALL),
 }
-TIMED = {"tiny": 4_096, "base": 25_000}  # size → target tokens per batch, with padding
+TIMED_SIZES = {"tiny": 4_096, "base": 25_000}  # size → target tokens per batch, with padding
 
 
 class OneBatch:
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> None:
     precisions = ["fp32", "bf16", "fp16"] if device in ACCELERATORS else ["fp32"]
     speeds = {
         f"{size}, {precision}": speed(size, DeviceConfig(device, precision), options.seconds)
-        for size in (TIMED if device in ACCELERATORS else ["tiny"])
+        for size in (TIMED_SIZES if device in ACCELERATORS else ["tiny"])
         for precision in precisions
     }
     facts = {
@@ -186,7 +186,7 @@ def speed(size: str, device: DeviceConfig, seconds: float) -> float | str:
     encoder_layers, decoder_layers, width, feed_forward, heads = SIZES[size]
     shape = {"width": width, "feed_forward": feed_forward, "heads": heads}
     depth = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
-    rows = TIMED[size] // LENGTH
+    rows = TIMED_SIZES[size] // LENGTH
     try:
         model, batch = make_model(TransformerSettings(**depth, **shape, dropout=0.1), rows)
         tokens = int((batch.target[:, 1:] != PAD).sum())  # type: ignore[index]

@@ -116,19 +116,19 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
     from jumok.training.run.corpus_reader import read_sentences
 
     tokenizers = read_tokenizers(options.work, shared=(options.work / "pieces.model").exists())
-    with _Peaks(options.work) as peaks:
+    with _PeakSampler(options.work) as peaks:
         started = time.perf_counter()
         corpora = open_corpora([str(corpus_file(options))])
         sentences = read_sentences(corpora, [], held_out_pairs=2_000, work=options.work / "reading")
-        read = time.perf_counter()
+        reading_ended = time.perf_counter()
         store = write_store(options.work / "data", sentences.corpus_pairs(), tokenizers, max_tokens=200)
         ended = time.perf_counter()
     return {
         "pairs": len(store),
         "held out": len(sentences.validation_pairs),
         "skipped": {**sentences.skipped, **store.skipped},
-        "seconds to read, clean and deduplicate": round(read - started, 1),
-        "seconds to encode": round(ended - read, 1),
+        "seconds to read, clean and deduplicate": round(reading_ended - started, 1),
+        "seconds to encode": round(ended - reading_ended, 1),
         "pairs per second": round(options.pairs / (ended - started)),
         "CPU µs per pair": _cpu_microseconds(options.pairs),
         "peak MB": peaks.memory_megabytes,
@@ -137,7 +137,7 @@ def encode(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def resume(options: argparse.Namespace) -> dict[str, Any]:
-    with _Peaks(options.work) as peaks:
+    with _PeakSampler(options.work) as peaks:
         facts = _first_update(options)
     return {**facts, "peak MB": peaks.memory_megabytes}
 
@@ -184,7 +184,7 @@ def _cpu_microseconds(pairs: int) -> dict[str, float]:
     return {name: round(1e6 * (usage.ru_utime + usage.ru_stime) / pairs, 2) for name, usage in usages.items()}
 
 
-class _Peaks:
+class _PeakSampler:
     """Samples the memory of this process and its workers together, and the disk space of a folder."""
 
     def __init__(self, folder: Path) -> None:

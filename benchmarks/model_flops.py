@@ -40,8 +40,8 @@ def flops_of_pairs(
     layers, d, f = shape.layers, shape.width, shape.feed_forward
     of_source = layers * (4 * d * d + 2 * d * f) + layers * 2 * d * d
     of_target = layers * (6 * d * d + 2 * d * f) + d * shape.vocab_size
-    scored = source * source + target * (target + 1) // 2 + target * source
-    flops: NDArray[integer] = 6 * (of_source * source + of_target * target) + 12 * d * layers * scored
+    num_scores = source * source + target * (target + 1) // 2 + target * source
+    flops: NDArray[integer] = 6 * (of_source * source + of_target * target) + 12 * d * layers * num_scores
     return flops
 
 

@@ -47,7 +47,7 @@ Response = tuple[int, float]
 
 
 @dataclass(frozen=True)
-class Kind:
+class RequestKind:
     """A kind of requests to one path. The body grows with a size; `largest` is the largest size to try."""
 
     name: str
@@ -76,7 +76,7 @@ def _repeat_unit(unit: str, **fields: Any) -> Callable[[int], dict[str, Any]]:
     return lambda size: {"q": unit * size, **PAIR, **fields}
 
 
-def _text_kinds() -> Iterator[Kind]:
+def _text_kinds() -> Iterator[RequestKind]:
     """Yield requests to every route that takes a text, with texts that are expensive in different ways."""
     units = {
         "sentences": "The quick brown singer came to the park. ",
@@ -94,17 +94,17 @@ def _text_kinds() -> Iterator[Kind]:
         "/v1/translate/stream": ("/v1/translate/stream", {"greedy": True, "alignment": True}),
     }
     for (route, (path, fields)), (name, unit) in itertools.product(options.items(), units.items()):
-        yield Kind(f"{route}: {name}", path, 100_000 // len(unit), _repeat_unit(unit, **fields))
+        yield RequestKind(f"{route}: {name}", path, 100_000 // len(unit), _repeat_unit(unit, **fields))
     for alternatives in (0, 10):
         for name, unit in (("paragraphs", "<p>I go <b>home</b>. "), ("tags", "<b>a</b> ")):
             make = _repeat_unit(unit, format="html", alternatives=alternatives)
             route = f"/translate html, alternatives {alternatives}"
-            yield Kind(f"{route}: {name}", "/translate", 100_000 // len(unit), make)
-    yield Kind(
+            yield RequestKind(f"{route}: {name}", "/translate", 100_000 // len(unit), make)
+    yield RequestKind(
         "/translate: array", "/translate", 1_000, lambda size: {"q": ["I go home. " * 9] * size, **PAIR}
     )
-    yield Kind("/detect", "/detect", 100_000, lambda size: {"q": "é" * size})
-    yield Kind(
+    yield RequestKind("/detect", "/detect", 100_000, lambda size: {"q": "é" * size})
+    yield RequestKind(
         "/ (form)",
         "/",
         100_000,
@@ -113,7 +113,7 @@ def _text_kinds() -> Iterator[Kind]:
     )
 
 
-def _file_kinds() -> Iterator[Kind]:
+def _file_kinds() -> Iterator[RequestKind]:
     files: dict[str, tuple[int, Callable[[int], bytes]]] = {
         "x.html": (99_000, lambda size: b"a<p>" * size),
         "x.txt": (50_000, lambda size: b"a\n" * size),
@@ -128,10 +128,10 @@ def _file_kinds() -> Iterator[Kind]:
         def upload(size: int, name: str = name, make: Any = make) -> bytes:
             return _upload_form(name, make(size))
 
-        yield Kind(f"/translate_file: {name}", "/translate_file", largest, upload, MULTIPART)
+        yield RequestKind(f"/translate_file: {name}", "/translate_file", largest, upload, MULTIPART)
 
 
-def _explanation_kinds() -> Iterator[Kind]:
+def _explanation_kinds() -> Iterator[RequestKind]:
     cell = {"site": "cross", "layer": 0, "head": 0, "query": 0, "key": 0}
     silences = [{"kind": "silence", "site": "cross", "layer": 0, "head": 0}] * 64
     sentences: dict[str, tuple[int, Callable[[int], tuple[str, str | None]]]] = {
@@ -151,10 +151,10 @@ def _explanation_kinds() -> Iterator[Kind]:
             sentence, target = make(size)
             return {"sentence": sentence, "target": target, "cell": cell}
 
-        yield Kind(f"/v1/explain: {name}", "/v1/explain", largest, explain_request)
+        yield RequestKind(f"/v1/explain: {name}", "/v1/explain", largest, explain_request)
         for operation in ("explain", "rank-heads", "steps"):
             path = f"/attention/en_ko/{operation}"
-            yield Kind(f"/attention/…/{operation}: {name}", path, largest, live_page_request)
+            yield RequestKind(f"/attention/…/{operation}: {name}", path, largest, live_page_request)
 
 
 async def exchange(
@@ -184,11 +184,11 @@ async def exchange(
     return int(answer.split(b" ", 2)[1]) if answer else 0, time.perf_counter() - begin
 
 
-def ask(port: int, kind: Kind, size: int) -> Response:
+def ask(port: int, kind: RequestKind, size: int) -> Response:
     return asyncio.run(exchange(port, "POST", kind.path, kind.body(size), content_type=kind.content_type))
 
 
-class Memory:
+class MemorySampler:
     """Samples the memory of a server and its workers while a request is answered."""
 
     def __init__(self, server: Server) -> None:
@@ -197,7 +197,7 @@ class Memory:
         self.peak = 0.0
         self._thread = threading.Thread(target=self._sample)
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> MemorySampler:
         self.peak = self._server.megabytes()  # if a request takes less than 10 ms, this is its only sample
         self._thread.start()
         return self
@@ -212,7 +212,7 @@ class Memory:
                 self.peak = max(self.peak, self._server.megabytes())
 
 
-def largest_allowed(port: int, kind: Kind) -> int:
+def largest_allowed(port: int, kind: RequestKind) -> int:
     """Return the largest size that is answered with 200. Bisection finds it to within a tenth."""
     if ask(port, kind, kind.largest)[0] == 200:
         return kind.largest
@@ -223,7 +223,7 @@ def largest_allowed(port: int, kind: Kind) -> int:
     return low
 
 
-def costs(server: Server, options: argparse.Namespace) -> list[str]:
+def measure_costs(server: Server, options: argparse.Namespace) -> list[str]:
     """Find and measure the most expensive allowed request of every route."""
     idle = server.megabytes()
     exceeded = []
@@ -232,7 +232,7 @@ def costs(server: Server, options: argparse.Namespace) -> list[str]:
         if options.only and options.only not in kind.name:
             continue
         size = largest_allowed(server.port, kind)
-        with Memory(server) as memory:
+        with MemorySampler(server) as memory:
             status, seconds = ask(server.port, kind, size)
         above = memory.peak - idle
         print(
@@ -245,7 +245,7 @@ def costs(server: Server, options: argparse.Namespace) -> list[str]:
     return exceeded
 
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, RequestKind] = {
     kind.name: kind for kind in itertools.chain(_text_kinds(), _file_kinds(), _explanation_kinds())
 }
 GREEDY_NAMES = (
@@ -257,28 +257,28 @@ GREEDY_NAMES = (
 )
 
 
-def fairness(server: Server, options: argparse.Namespace) -> list[str]:
+def measure_fairness(server: Server, options: argparse.Namespace) -> list[str]:
     """Compare the latency of a modest client alone with its latency beside a greedy client."""
     seconds = options.seconds or 20
     exceeded = []
     asyncio.run(run_modest_client(server.port, 3))  # warm-up
-    alone = asyncio.run(run_modest_client(server.port, seconds))
-    print(f"alone: {describe(alone)}", flush=True)
+    alone_responses = asyncio.run(run_modest_client(server.port, seconds))
+    print(f"alone: {describe(alone_responses)}", flush=True)
     for name in GREEDY_NAMES:
         size = largest_allowed(server.port, KINDS[name])
         body = KINDS[name].body(size)
         for address, connections in (("127.0.0.2", 1), ("127.0.0.1", 1), ("127.0.0.2", 4)):
             where = "other address" if address != "127.0.0.1" else "same address"
-            beside, statuses = asyncio.run(
+            responses, greedy_statuses = asyncio.run(
                 run_both_clients(server.port, KINDS[name], body, address, connections, seconds)
             )
-            ratio = p99(beside) / p99(alone)
+            ratio = p99(responses) / p99(alone_responses)
             print(
-                f"beside {connections} × {name} ({size:,}, {where}): {describe(beside)}, "
-                f"p99 ratio {ratio:.1f}; greedy {dict(statuses)}",
+                f"beside {connections} × {name} ({size:,}, {where}): {describe(responses)}, "
+                f"p99 ratio {ratio:.1f}; greedy {dict(greedy_statuses)}",
                 flush=True,
             )
-            refused = sum(status != 200 for status, _ in beside)
+            refused = sum(status != 200 for status, _ in responses)
             if refused or ratio > BOUNDS["p99 ratio"]:
                 exceeded.append(f"{name}, {where}, {connections}")
     return exceeded
@@ -294,7 +294,7 @@ async def run_modest_client(port: int, seconds: float) -> list[Response]:
 
 
 async def run_both_clients(
-    port: int, kind: Kind, body: bytes, address: str, connections: int, seconds: float
+    port: int, kind: RequestKind, body: bytes, address: str, connections: int, seconds: float
 ) -> tuple[list[Response], Counter[int]]:
     """Run a modest client beside a greedy client.
 
@@ -331,7 +331,7 @@ def describe(responses: list[Response]) -> str:
     return f"{statuses}, median {1000 * times[len(times) // 2]:.1f} ms, p99 {1000 * p99(responses):.1f} ms"
 
 
-def faults(server: Server, options: argparse.Namespace) -> list[str]:
+def measure_faults(server: Server, options: argparse.Namespace) -> list[str]:
     """Stop one worker under load, then all workers. Then do the same again, but kill the workers."""
     exceeded = []
     for signal_sent in (signal.SIGSTOP, signal.SIGKILL):
@@ -381,7 +381,7 @@ async def _fault(
     return statuses, seconds_to_503
 
 
-PARTS = {"costs": costs, "fairness": fairness, "faults": faults}
+PARTS = {"costs": measure_costs, "fairness": measure_fairness, "faults": measure_faults}
 
 
 def main() -> None:

@@ -97,7 +97,10 @@ async def exchange(port: int, method: str, path: str, body: bytes = b"") -> tupl
 
 
 class Load:
-    """Clients that send arrays of sentences, each as soon as the last is answered, and their statistics."""
+    """Clients that send arrays of sentences, and statistics of the responses.
+
+    A client sends its next array when its previous array is answered.
+    """
 
     def __init__(self, port: int, expected: dict[str, str], seconds: float) -> None:
         self.port = port

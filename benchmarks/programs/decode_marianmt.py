@@ -1,4 +1,4 @@
-"""Hugging Face `generate` with a MarianMT model of the same size, on token ids sorted by length."""
+"""Translate token ids, sorted by length, with Hugging Face `generate` and MarianMT of the same size."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ STEP = re.compile(r"Step .* bsz: +\d+/ *(\d+)/")  # source tokens / target token
 
 
 def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
-    """Return eole's configuration; it does not log the entropy of attention, which would cost time."""
+    """Return eole's configuration. The entropy of attention is not logged, because this would take time."""
     return {
         "save_data": str(out / "data"),
         "src_vocab": str(tokens / "vocabulary.txt"),
@@ -30,7 +30,11 @@ def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
         "overwrite": True,
         "report_every": REPORT_EVERY,
         "data": {"train": {"path_src": str(tokens / "train.en"), "path_tgt": str(tokens / "train.de")}},
-        "model": {**model(FAMILIES[family]), "share_embeddings": True, "share_decoder_embeddings": True},
+        "model": {
+            **model_settings(FAMILIES[family]),
+            "share_embeddings": True,
+            "share_decoder_embeddings": True,
+        },
         "training": {
             "model_path": str(out / "model"),
             "compute_dtype": "fp32",
@@ -60,7 +64,7 @@ def configuration(tokens: Path, family: str, out: Path) -> dict[str, Any]:
     }
 
 
-def model(shape: dict[str, Any]) -> dict[str, Any]:
+def model_settings(shape: dict[str, Any]) -> dict[str, Any]:
     """Return eole's settings for the model that jumok trains."""
     layers = {"layers": shape["encoder_layers"], "hidden_size": shape["width"]}
     if shape["family"] == "recurrent":
@@ -81,7 +85,7 @@ def model(shape: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def follow(process: subprocess.Popen[str], seconds: float) -> float:
+def measure_speed(process: subprocess.Popen[str], seconds: float) -> float:
     """Return target tokens per second after the warm-up.
 
     The number of tokens comes from eole's log. The time is measured here, when a line of the log arrives.
@@ -119,7 +123,7 @@ def main() -> None:
             start_new_session=True,  # so that its data loaders can be killed with it
         )
         try:
-            report(target_tokens_per_s=follow(process, options.seconds))
+            report(target_tokens_per_s=measure_speed(process, options.seconds))
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()

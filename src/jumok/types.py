@@ -42,7 +42,10 @@ class Alignment:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The box in a picture that a word of its caption names; edges as shares of width and height."""
+    """The box in a picture that a word of its caption names.
+
+    The edges of the box are shares of the picture's width and height.
+    """
 
     word: int  # index of the word, counted from 0
     left: float
@@ -50,8 +53,8 @@ class Region:
     right: float
     bottom: float
     letters: int | None = None
-    """How many letters at the start of the word are the name; a Korean particle follows them (사과를: 2).
-    None: the whole word."""
+    """The number of letters at the start of the word that form the name. In Korean, a particle may follow the
+    name: for 사과를 (apple and a particle), the number is 2. None means that the whole word is the name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class PatchGrid:
-    """How a picture is cut into patches: rows × columns of them, each with the same number of values."""
+    """How a picture is cut into patches: `rows` × `columns` patches with the same number of values."""
 
     rows: int
     columns: int
@@ -113,7 +116,7 @@ class Batch:
         return int(self.source.shape[0])
 
     def to(self, device: torch.device | str) -> Batch:
-        """Return the batch with all tensors on `device`; this batch itself if they are there already."""
+        """Return the batch with all tensors on `device`, or this batch itself if it is there already."""
         tensors = (self.source, self.source_lengths, self.target, self.target_lengths)
         moved = [None if tensor is None else _move(tensor, device) for tensor in tensors]
         if all(new is old for new, old in zip(moved, tensors, strict=True)):
@@ -163,11 +166,12 @@ class Hypothesis:
 class ReadOut:
     """How word alignments are read from a model's cross-attention; chosen on the validation set.
 
-    The maps of `heads`, which are (layer index, head index) pairs, are averaged. With `shift` 1, the row of a
-    target token is that of the step that consumes the token; with 0, of the step that produces it. Each
-    target word is linked to the source word that it attends to most. If `min_source_weight` is given, each
-    source word is also linked to the target word that attends to it most, provided that the weight between
-    the two words is larger than `min_source_weight`.
+    The maps of `heads`, which are (layer index, head index) pairs, are averaged. If `shift` is 0, a target
+    token has the weights of the decoding step that produces the token. If `shift` is 1, a target token has
+    the weights of the decoding step that consumes the token, which is the next step. Each target word is
+    linked to the source word that it attends to most. If `min_source_weight` is given, each source word is
+    also linked to the target word that attends to it most, provided that the weight between the two words is
+    larger than `min_source_weight`.
     """
 
     heads: tuple[tuple[int, int], ...]
@@ -180,7 +184,8 @@ class AttentionMap:
     """The weights of one attention site for one sentence: (layer, head, query, key), with their labels.
 
     `site` is "encoder", "decoder" or "cross". Queries are rows. Arrays are numpy float32, so drawing
-    them needs no torch. Rows sum to 1 unless the mechanism says otherwise. `facts` are notes for display.
+    them needs no torch. Each row sums to 1 with most mechanisms, but not with local attention, for example.
+    `facts` are notes for display.
     """
 
     site: str

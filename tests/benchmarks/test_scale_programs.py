@@ -41,7 +41,7 @@ def test_the_table_of_the_page_is_the_computed_one(name: str) -> None:
 
 def test_the_speed_of_a_device_counts_no_padding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "seconds_per_update", lambda model, batch, seconds: 0.5)
-    rows = device.TIMED["tiny"] // device.LENGTH
+    rows = device.TIMED_SIZES["tiny"] // device.LENGTH
     tokens = sum(device.LENGTH - row % 5 + 1 for row in range(rows))  # with </s>
     assert device.speed("tiny", DeviceConfig("cpu", "fp32"), seconds=0) == 2 * tokens
 

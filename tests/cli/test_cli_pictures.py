@@ -117,7 +117,7 @@ def test_commands_for_text_say_that_the_model_reads_pictures(
     messages = {
         ("serve", captioner, "--check"): "All of these models read pictures",
         ("look", captioner, model, "--live"): "models that read text or models that read pictures, not both",
-        ("look", captioner, model, picture, "--out", pictures / "x.html"): "Give models that read the same",
+        ("look", captioner, model, picture, "--out", pictures / "x.html"): "only models that read pictures",
         ("shortlist", captioner, captions): "reads pictures",
         ("translate", captioner, picture, "--shortlist"): "reads pictures",
         ("evaluate", captioner, pairs): "is scored on pictures with captions",

@@ -32,7 +32,7 @@ def small_map() -> AttentionMap:
     return alignment_map(WEIGHTS, source=SOURCE, target=TARGET)
 
 
-def even_map(source: tuple[str, ...], target: tuple[str, ...]) -> AttentionMap:
+def uniform_map(source: tuple[str, ...], target: tuple[str, ...]) -> AttentionMap:
     return alignment_map(np.full((len(target), len(source)), 1 / len(source)), source=source, target=target)
 
 
@@ -86,7 +86,7 @@ def test_a_larger_weight_is_never_darker(first: float, second: float) -> None:
 
 
 def test_cells_are_under_their_label_and_do_not_overlap() -> None:
-    root = parse(draw_alignment(even_map(tuple("abcdefg"), tuple("xyz"))))
+    root = parse(draw_alignment(uniform_map(tuple("abcdefg"), tuple("xyz"))))
     middles = [
         float(re.findall(r"translate\(([\d.]+)", text.get("transform") or "")[0])
         for text in group(root, "source").iter(f"{SVG}text")
@@ -121,7 +121,7 @@ def test_text_is_escaped_everywhere() -> None:
 def test_any_words_make_a_well_formed_picture_without_cut_labels(
     source: list[str], target: list[str], title: str
 ) -> None:
-    svg = draw_alignment(even_map(tuple(source), tuple(target)), title=title)
+    svg = draw_alignment(uniform_map(tuple(source), tuple(target)), title=title)
     assert_no_label_is_cut(parse(svg))
 
 
@@ -131,7 +131,7 @@ def test_any_words_make_a_well_formed_picture_without_cut_labels(
 )
 def test_no_label_is_cut_at_any_size(words: int, word: str) -> None:
     links = Alignment(frozenset({(0, 0)}), frozenset({(words - 1, words - 1)}))
-    attention = even_map((word,) * words, (word,) * words)
+    attention = uniform_map((word,) * words, (word,) * words)
     root = parse(draw_alignment(attention, title="A title " * 20, links=links))
     assert_no_label_is_cut(root)
     assert len(cells(root)) == words * words

@@ -43,12 +43,13 @@ def test_json_round_trip(weights: np.ndarray, data: st.DataObject) -> None:
         keys=tuple(data.draw(st.lists(words, min_size=columns, max_size=columns))),
         facts=data.draw(st.dictionaries(words, words, max_size=3)),
     )
-    again = from_json(to_json(attention))
-    assert (again.site, again.queries, again.keys) == (attention.site, attention.queries, attention.keys)
-    assert again.facts == attention.facts
-    assert np.asarray(again.weights).shape == weights.shape
-    np.testing.assert_allclose(np.asarray(again.weights), weights, atol=5.1e-5)  # four decimals
-    assert to_json(again) == to_json(attention)
+    restored = from_json(to_json(attention))
+    assert restored.site == attention.site
+    assert (restored.queries, restored.keys) == (attention.queries, attention.keys)
+    assert restored.facts == attention.facts
+    assert np.asarray(restored.weights).shape == weights.shape
+    np.testing.assert_allclose(np.asarray(restored.weights), weights, atol=5.1e-5)  # four decimals
+    assert to_json(restored) == to_json(attention)
 
 
 def test_json_is_plain_and_rounded() -> None:

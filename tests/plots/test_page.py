@@ -88,8 +88,8 @@ def test_a_page_without_explanations_is_refused() -> None:
 
 def test_an_iframe_escapes_the_quotes_of_its_page() -> None:
     framed = iframe('<p title="x">&amp;</p>', height=300)
-    assert framed.count("&quot;") == 2  # those of title="x"
-    assert framed.count('"') == 8  # those of the iframe's four attributes
+    assert framed.count("&quot;") == 2  # the quotes of title="x"
+    assert framed.count('"') == 8  # the quotes of the iframe's four attributes
     assert "height: 300px" in framed
 
 

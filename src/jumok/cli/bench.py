@@ -108,7 +108,7 @@ def _format_table(table: Table) -> list[str]:
 
 
 def _cells(name: str, row: Row, length: int, reference: float) -> list[str]:
-    """Return the cells of a layer; `reference`: the seconds of self-attention at this length."""
+    """Return the cells of a layer. `reference` is the time of self-attention at this length, in seconds."""
     return [
         name,
         f"{row.operations.order} {_format_large_number(row.operations.counted[length])}",

@@ -287,14 +287,14 @@ class _Progress:
 
 def _is_complete(job: BulkJob, options: BulkOptions) -> bool:
     """Return whether all parts of a job exist. If not, print on standard error how many are missing."""
-    found, needed = job.num_parts()
-    if found < needed:
+    num_existing, needed = job.num_parts()
+    if num_existing < needed:
         message = localise(
             "{missing:,} of {needed:,} parts of {file} are missing. Run the other shards: the shard that "
             "ends last joins the parts.",
-            missing=needed - found,
+            missing=needed - num_existing,
             needed=needed,
             file=job.out,
         )
         typer.echo(f"jumok {options.command}: {message}", err=True)
-    return found == needed
+    return num_existing == needed

@@ -78,7 +78,7 @@ def check(
 
 
 def _open_like(first: Corpus, files: list[str], *, columns: str, encoding: str) -> list[Corpus]:
-    """Open validation or test sets in the languages of the first corpus, as pairs or plain text like it."""
+    """Open validation or test sets, with the languages and the kind (pairs or text) of the first corpus."""
     from jumok.data.corpora import open_further_corpora, open_texts  # start-up
 
     source, target = first.source_language or None, first.target_language or None

@@ -38,12 +38,12 @@ def make_job(
     **load_options: object,
 ) -> DocumentJob:
     """Return the job for `translate_plan`. `load_options` are the options that the model was loaded with."""
-    remembered = {} if memory is None else _read_memory(memory, translator, encoding)
+    memory_translations = {} if memory is None else _read_memory(memory, translator, encoding)
     glossary = options.get("glossary")
     other_options = {name: value for name, value in options.items() if name != "glossary"}
     terms = {} if glossary is None else glossary.terms
-    key = make_key(translator.facts.digest, other_options, terms, remembered, encoding, load_options)
-    return DocumentJob(options, remembered, encoding, key)
+    key = make_key(translator.facts.digest, other_options, terms, memory_translations, encoding, load_options)
+    return DocumentJob(options, memory_translations, encoding, key)
 
 
 def _read_memory(path: Path, translator: Translator, encoding: str) -> dict[str, str]:
@@ -136,7 +136,7 @@ def translate_plan(
 
 
 def _failure_error(failures: Sequence[str], save_memory: Path | None) -> DataError:
-    """Return an error that lists all failures. Because of them, the translation memory is not written yet."""
+    """Return an error that lists all failures, and that says that the memory is not written yet."""
     one = localise("1 document could not be translated.")
     several = localise("{count:,} documents could not be translated.", count=len(failures))
     sentences = [one if len(failures) == 1 else several, *failures]

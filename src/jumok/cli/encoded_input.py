@@ -20,7 +20,7 @@ _HEAD_BYTES = 4096
 
 
 def read_text_file(path: Path, encoding: str) -> bytes:
-    """Return the bytes of a text, decompressed if needed; with an `encoding`, transcoded to UTF-8."""
+    """Return the bytes of a text, decompressed if needed. Transcode them to UTF-8 if `encoding` is given."""
     file = InputFile(path, encoding=check_encoding(encoding))
     data = b"".join(read_blocks(file))
     if not encoding:

@@ -346,8 +346,10 @@ def _evaluate_text(
         typer.echo(json.dumps(scores, ensure_ascii=False, indent=1))
         return
     if scores["task"] == "masked":
-        of = localise("of {tokens:,} tokens of {sentences:,} sentences (the same masks every time)", **scores)
-        _echo_score(localise("accuracy"), f"{scores['accuracy']:8.4f}", of)
+        counts = localise(
+            "of {tokens:,} tokens of {sentences:,} sentences (the same masks every time)", **scores
+        )
+        _echo_score(localise("accuracy"), f"{scores['accuracy']:8.4f}", counts)
         _echo_score(localise("loss"), f"{scores['loss']:8.4f}", localise("nats per masked token"))
         return
     per_token = localise("per token: {tokens:,} tokens of {sentences:,} sentences, including </s>", **scores)

@@ -135,7 +135,7 @@ def _facts(stored: StoredModel, parameters: int) -> dict[str, Any]:
 
 
 def _describe_tokenizers(stored: StoredModel) -> str:
-    """Return the true sizes; a small corpus can give fewer tokens than the recipe asks for."""
+    """Describe the vocabularies with their actual sizes, which may be smaller than the size in the recipe."""
     from jumok.inference.loading import open_tokenizers  # start-up
     from jumok.text.class_names import ClassNames  # start-up
 

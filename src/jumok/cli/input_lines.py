@@ -106,7 +106,7 @@ class InputLines(Iterator[str]):
 
 
 def count_lines(path: Path) -> int:
-    """Return how many lines a file has; the last one may have no line end."""
+    """Return how many lines a file has. The last line may have no line end."""
     count, last_chunk = 0, b"\n"
     with path.open("rb") as stream:
         for chunk in iter(lambda: stream.read(2**20), b""):

@@ -267,8 +267,8 @@ def _load_picture_model(folder: str | Path, hardware: Hardware) -> Translator | 
     if recipe.source.kind != "pictures":
         raise UnsupportedError(
             localise(
-                "The model in {folder} reads text, but the first model reads pictures. Give models that "
-                "read the same.",
+                "The model in {folder} reads text, but the first model reads pictures. Give only "
+                "models that read pictures.",
                 folder=folder,
             )
         )
@@ -359,27 +359,27 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, hardware:
                 count=len(runs),
             )
         )
-    watched = [run for _, run in runs]
-    viewed = [
-        NamedTranslator(name, _load_viewed(path, sentences, hardware), read_card(path).recipe.model)
+    monitors = [run for _, run in runs]
+    named_models = [
+        NamedTranslator(name, _load_any_model(path, sentences, hardware), read_card(path).recipe.model)
         for name, path in named
         if not is_run_folder(path)
     ]
-    viewed += [
+    named_models += [
         NamedTranslator(name, newest.translator, run.settings)
         for name, run in runs
         if (newest := run.newest()) is not None
     ]
-    if len({model.reads_pictures for model in viewed}) > 1:
+    if len({model.reads_pictures for model in named_models}) > 1:
         raise UnsupportedError(
             localise("A page shows models that read text or models that read pictures, not both.")
         )
     viewer = ExplanationService(
-        viewed,
-        sentence=_first_sentence(viewed),
+        named_models,
+        sentence=_first_sentence(named_models),
         picture=picture,
-        run=watched[0] if watched else None,
-        other_runs=watched[1:],
+        run=monitors[0] if monitors else None,
+        other_runs=monitors[1:],
     )
     with ViewerServer(viewer, port=port) as server:
         typer.echo(localise("open {url}", url=server.url))
@@ -390,15 +390,17 @@ def _serve(arguments: Sequence[str], port: int, sentences: str | None, hardware:
             typer.echo("", err=True)
 
 
-def _load_viewed(folder: Path, sentences: str | None, hardware: Hardware) -> Translator | PictureClassifier:
+def _load_any_model(
+    folder: Path, sentences: str | None, hardware: Hardware
+) -> Translator | PictureClassifier:
     from jumok.storage.model_folder import read_card  # start-up
 
     reads_pictures = read_card(folder).recipe.source.kind == "pictures"
     return _load_picture_model(folder, hardware) if reads_pictures else _load(folder, sentences, hardware)
 
 
-def _first_sentence(viewed: Sequence[NamedTranslator]) -> str:
-    language = getattr(viewed[0].translator, "source_language", "") if viewed else ""
+def _first_sentence(named_models: Sequence[NamedTranslator]) -> str:
+    language = getattr(named_models[0].translator, "source_language", "") if named_models else ""
     return SENTENCE if language == "en" else ""
 
 

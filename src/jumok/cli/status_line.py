@@ -1,4 +1,4 @@
-"""A line on the terminal that says what a command is doing, before it has anything else to show."""
+"""A status line on the terminal, for commands that have no results to show yet."""
 
 from __future__ import annotations
 

@@ -221,9 +221,9 @@ def translate(
         from jumok.inference.bulk.parts import Output, bulk_settings  # start-up
 
         output: Output = "json with alignment" if align else "json" if as_json else "text"
-        loading = {"engine": engine, "shortlist": shortlist, **hardware}
+        load_options = {"engine": engine, "shortlist": shortlist, **hardware}
         settings = bulk_settings(
-            model, loading, options, sampling, output=output, n_best=n_best, prefix=prefix
+            model, load_options, options, sampling, output=output, n_best=n_best, prefix=prefix
         )
         translate_files(
             settings,
@@ -238,11 +238,11 @@ def translate(
     if plan is not None:
         from jumok.cli.document_files import make_job, translate_plan  # start-up
 
-        loaded = {"engine": engine, "shortlist": shortlist, **hardware}
-        job = make_job(translator, options, memory, encoding, **loaded)
+        load_options = {"engine": engine, "shortlist": shortlist, **hardware}
+        job = make_job(translator, options, memory, encoding, **load_options)
         translate_plan(translator, plan, job, save_memory, to_files=out is not None, overwrite=overwrite)
         return
-    printed = _PrintedLines(n_best=n_best, align=align, as_json=as_json)
+    printer = _TranslationPrinter(n_best=n_best, align=align, as_json=as_json)
     with (
         closing(_input_lines(source, encoding, pictures=translator.reads_pictures)) as texts,
         _progress_bar(source) as advance,
@@ -252,9 +252,9 @@ def translate(
         for translation in translator.stream(
             texts, ready=ready, n_best=n_best, prefix=prefix, sampling=sampling, scores=as_json, **options
         ):
-            printed.write(translation)
+            printer.write(translation)
             advance()
-    printed.report(_advice(sample))
+    printer.report(_advice(sample))
 
 
 def _read_glossary(path: Path, languages: LanguageSettings, encoding: str) -> Glossary:
@@ -289,7 +289,7 @@ def _refuse_swapped(model: Path, source: Path | None) -> None:
         )
 
 
-class _PrintedLines:
+class _TranslationPrinter:
     """Prints translations, and afterwards the notes on them."""
 
     def __init__(self, *, n_best: int, align: bool, as_json: bool) -> None:
@@ -422,17 +422,17 @@ def _progress_bar(path: Path | None) -> Iterator[Callable[[], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn  # start-up
 
     total = count_lines(path) if path is not None and path.is_file() else None
-    name, unit, left = localise("translating"), localise("lines"), "{task.fields[left]}"
-    columns = (TextColumn(name), BarColumn(24), MofNCompleteColumn(), TextColumn(unit), TextColumn(left))
+    name, unit, time_left = localise("translating"), localise("lines"), "{task.fields[time_left]}"
+    columns = (TextColumn(name), BarColumn(24), MofNCompleteColumn(), TextColumn(unit), TextColumn(time_left))
     started, done = time.monotonic(), 0
     # By default the bar would capture standard output.
     with Progress(*columns, console=Console(stderr=True), redirect_stdout=False) as bar:
-        task = bar.add_task("", total=total, left="")
+        task = bar.add_task("", total=total, time_left="")
 
         def advance() -> None:
             nonlocal done
             done += 1
-            bar.update(task, advance=1, left=_time_left(time.monotonic() - started, done, total))
+            bar.update(task, advance=1, time_left=_time_left(time.monotonic() - started, done, total))
 
         yield advance
 

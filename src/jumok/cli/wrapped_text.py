@@ -18,8 +18,8 @@ _FILLER = "\ue000"
 def fill_columns(text: str) -> str:
     """Return a text in which each wide character, such as Hangul, is two characters.
 
-    Code that wraps or pads text by its number of characters, like textwrap and typer, then counts columns,
-    except for combining characters: they count as one column.
+    Code that counts characters to wrap or pad text, such as textwrap and typer, then counts columns. Only a
+    combining character is counted as one column although it takes none.
     """
     if text.isascii():
         return text

@@ -65,7 +65,7 @@ def measure_picture(path: str | Path) -> PictureFacts:
 
 
 def picture_name(path: str | Path) -> str:
-    """Return the name of a picture for titles: that of its file, or "picture" for a data: URL."""
+    """Return the name of a picture for titles: the name of its file, or "picture" for a data: URL."""
     return "picture" if _is_data_url(path) else Path(path).name
 
 

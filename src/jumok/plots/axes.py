@@ -36,8 +36,9 @@ def plot_attention(
     """Draw a map on matplotlib's axes, and return them.
 
     0 is black; white is 1, or the largest weight if that is more. Without `ax`, the map is drawn on
-    the current axes. `layer` and `head` select one of each, counted from 0; None averages over them. Labels
-    in Hangul use the shipped font if the configured font has no Hangul.
+    the current axes. `layer` and `head` select a layer and a head, counted from 0. If one of them is None,
+    the weights are averaged over all layers or all heads. Labels in Hangul use the shipped font if the
+    configured font has no Hangul.
     """
     grid = flat_grid(attention, layer=layer, head=head)
     try:
@@ -64,8 +65,8 @@ def plot_attention(
 def _families(characters: set[str]) -> list[str]:
     """Return the configured font families, and one more family if they lack some of the characters.
 
-    The added family has all missing characters. The shipped font and `SYSTEM_FONTS` are tried. If none of
-    them has all missing characters, a warning is given and the shipped font is added.
+    The shipped font and then `SYSTEM_FONTS` are tried, and the first font that has all missing characters is
+    added. If none of these fonts has all of them, a warning is given and the shipped font is added.
     """
     from matplotlib import rcParams  # optional
 

@@ -77,7 +77,10 @@ def draw_picture_text(attention: AttentionMap, grid: PatchGrid) -> str:
 
 
 def _maps(attention: AttentionMap, grid: PatchGrid) -> NDArray[np.float64]:
-    """The weights divided by the greatest weight of their query, (query, row, column); NaN becomes 0."""
+    """Return the weights divided by the greatest weight of their query, (query, row, column).
+
+    NaN becomes 0.
+    """
     weights = np.nan_to_num(flat_grid(attention).weights)
     if weights.shape[1] != len(grid):
         raise DataError(

@@ -1,6 +1,6 @@
 """A cache of translated files that wait to be downloaded: in memory, under names that cannot be guessed.
 
-There is no folder and no path, so no requested name can reach another file.
+The files are not stored on disk, so a requested name cannot lead to any other file of the computer.
 """
 
 from __future__ import annotations

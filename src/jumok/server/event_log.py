@@ -50,7 +50,7 @@ def configure_logging(stream: TextIO) -> None:
 
 def log_event(event: str, **fields: object) -> None:
     if _logger.isEnabledFor(logging.INFO):
-        # `_logger.info` would look for the file and line of its caller, which is as much work as the rest.
+        # `_logger.info` would also look for the file and line of its caller, and take twice as long.
         extra = {"fields": {"event": event, **fields}}
         _logger.handle(_logger.makeRecord(_logger.name, logging.INFO, "", 0, event, (), None, extra=extra))
 

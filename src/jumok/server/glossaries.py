@@ -1,4 +1,4 @@
-"""The glossaries of a server. Each is a file with a name, which requests use to choose it."""
+"""The glossaries of a server. Each glossary is a file with a name, and requests select it by this name."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class BoundedHttpProtocol(HttpToolsProtocol):
             self.shutdown()
 
     def make_room(self) -> bool:
-        """Close another connection to make room for this one. Return whether one was closed."""
+        """Close another connection to make room for this connection. Return whether one was closed."""
         return False
 
     def data_received(self, data: bytes) -> None:
@@ -89,7 +89,8 @@ class BoundedHttpProtocol(HttpToolsProtocol):
                 self.parser.feed_data(data)
             except httptools.HttpParserUpgrade as upgrade:
                 data = self._head_without_upgrade() + data[upgrade.args[0] :]
-                # After `Connection: close, Upgrade` the old parser reads no more, even with this leniency.
+                # A new parser is needed, because a parser that has read `Connection: close, Upgrade` reads no
+                # further data, even with this leniency.
                 self.parser = httptools.HttpRequestParser(self)
                 self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
             else:
@@ -153,7 +154,10 @@ class BoundedHttpProtocol(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"", b""])
 
     def send_400_response(self, msg: str) -> None:
-        """Send the error as JSON, as all errors are sent, unless a part of a response was sent before."""
+        """Send the error as JSON, unless a part of a response was sent before.
+
+        uvicorn would send the error as plain text.
+        """
         cycle = self._current_cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
             self.transport.write(_bad_request(self._bad_request_reason))

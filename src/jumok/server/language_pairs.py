@@ -28,7 +28,7 @@ _LANGUAGE_CODE = re.compile(r"(?!auto$)[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 
 @dataclass(frozen=True, slots=True)
 class LanguagePair:
-    """The languages of one model; the source of captions is "".
+    """The languages of one model. If the model writes captions, `source` is "".
 
     `model_index` is the model's index on the command line.
     """
@@ -117,7 +117,7 @@ def read_language_pairs(folders: Sequence[Path]) -> LanguagePairs:
 
 
 def _languages_of(folder: Path, recipe: Recipe) -> tuple[str, str]:
-    """Return the source and the target of a model; the source of captions is ""."""
+    """Return the source and the target of a model. If the model writes captions, the source is ""."""
     reads_pictures = recipe.source.kind == "pictures"
     task = recipe.model.task
     if task != "translate":

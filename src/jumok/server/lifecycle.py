@@ -107,7 +107,7 @@ def _config(settings: ServerSettings, application: Application) -> uvicorn.Confi
 
 
 def allow_connections(wanted: int) -> int:
-    """Raise the limit on open files if needed, and return how many of the wanted connections it allows.
+    """Raise the limit on open files if needed. Return how many connections the limit allows, up to `wanted`.
 
     The usual limit is 1,024 open files. Connections beyond it could not even get a 503.
     """

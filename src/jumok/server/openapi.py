@@ -28,7 +28,7 @@ _ERRORS = {
     "400": "The request is invalid or not supported",
     "403": "The key, the host or the origin is not allowed",
     "404": "There is nothing here",
-    "409": "This model has no such head, this sentence no such position, or the answer is too large",
+    "409": "The request is valid, but this model cannot answer it for this sentence; `error` says why",
     "408": "The request did not arrive in time",
     "413": "The request is too large to be read, or to be answered in time",
     "415": "The content type is not supported",
@@ -124,13 +124,14 @@ def _body(fields: Schema, media_type: str, endpoint: Endpoint) -> Schema:
             properties[name] = {"anyOf": [properties[name], {"type": "null"}]}
         return {"schema": {**fields, "properties": properties}}
     if "glossary" in properties:
-        # Terms may be sent too, as JSON text, which a schema cannot tell from any other text.
+        # The field may also contain terms, as the text of a JSON object. The schema does not describe this,
+        # because it cannot distinguish such a text from other texts.
         _, names = properties["glossary"]["anyOf"]
         properties["glossary"] = {**names, "description": "A name; or terms, as the text of a JSON object."}
     if "anyOf" in properties.get("q", {}):
         properties["q"] = properties["q"]["anyOf"][0]
     if endpoint.body_types == (MULTIPART,):
-        # The key has no type, like the file.
+        # A multipart form sends every value as text, so the schema of the key has no type.
         schema = {**fields, "properties": {**properties, "api_key": {}}}
         return {"schema": schema, "encoding": {"file": {"contentType": "text/plain"}}}
     return {"schema": {**fields, "properties": {**properties, "api_key": STRING}}}

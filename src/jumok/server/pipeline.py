@@ -93,7 +93,7 @@ class TranslatedText:
     target_language: str
 
     def text(self, rank: int = 0) -> str:
-        """Join the candidates of this rank; a sentence with fewer candidates contributes its last one."""
+        """Join the candidates of this rank. If a sentence has fewer candidates, use its last candidate."""
         return "".join(self._parts(rank))
 
     def other_ranks(self) -> list[int]:
@@ -176,7 +176,7 @@ class TranslationPipeline:
         options: TranslateOptions,
         glossaries: Glossaries = MappingProxyType({}),
     ) -> None:
-        """Accept the work of a request. If it cannot be done in time, raise an error before it begins."""
+        """Accept the work of a request. Raise an error before the work begins if it would take too long."""
         seconds, characters = 0.0, 0
         by_path = _group_by_path(pivot_paths)
         for path, indices in by_path.items():
@@ -347,8 +347,8 @@ class TranslationPipeline:
         candidates: list[tuple[Candidate, ...]] = []
         for index, key in enumerate(keys):
             candidates = []
-            own_terms = terms if len(keys) == 1 else {}
-            with closing(self._queued_in_order(sentences, key, request, own_terms)) as queued:
+            worker_terms = terms if len(keys) == 1 else {}
+            with closing(self._queued_in_order(sentences, key, request, worker_terms)) as queued:
                 async with asyncio.timeout_at(request.deadline):
                     for sentence in queued:
                         candidates.append(to_candidates(await sentence.future))
@@ -371,8 +371,8 @@ class TranslationPipeline:
         *pivot_keys, key = keys
         best = [candidates[0] for candidates in await self._run_path(sentences, pivot_keys, request, {})]
         texts = [candidate.text for candidate in best] if pivot_keys else sentences
-        own_terms = {} if pivot_keys else terms
-        with closing(self._queued_in_order(texts, key, request, own_terms)) as queued:
+        worker_terms = {} if pivot_keys else terms
+        with closing(self._queued_in_order(texts, key, request, worker_terms)) as queued:
             for index, sentence in enumerate(queued):
                 async with aclosing(_partial_texts(sentence, request.deadline)) as partials:
                     async for text in partials:

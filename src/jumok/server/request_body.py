@@ -174,7 +174,7 @@ def _parse_json(body: bytes, limits: Limits) -> dict[str, Any]:
 
 
 def _is_too_large(fields: dict[str, Any], limits: Limits) -> bool:
-    """Return whether the fields have too many values, or too many characters besides those of `q`.
+    """Return whether the fields have too many values, or too many characters without counting `q`.
 
     The fields stay in memory until the response, in up to four times the bytes that were sent. The route
     checks the size of `q`, with an error message of its own.
@@ -221,7 +221,7 @@ def _parse_urlencoded(data: bytes) -> dict[str, Any]:
 
 
 def _fields_of_form(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the fields by name. If a name is repeated, its last value is used; of `tags`, all values."""
+    """Return the fields by name. If a name is repeated, its last value is used. `tags` keeps all values."""
     fields: dict[str, Any] = dict(pairs)
     tags = [value for name, value in pairs if name == "tags"]
     return {**fields, "tags": tags} if len(tags) > 1 else fields

@@ -45,7 +45,7 @@ def is_loopback(host: str) -> bool:
 
 
 class HostOriginPolicy:
-    """Allows the server's own host and origin, and those in the settings."""
+    """Allows the server's own host and origin, and the hosts and origins in the settings."""
 
     def __init__(self, bound_host: str, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> None:
         self._only_loopback = is_loopback(bound_host)

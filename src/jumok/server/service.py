@@ -100,11 +100,15 @@ class Service:
         return sorted({tag for pair in self.language_pairs.text_pairs for tag in self.tags(pair)})
 
     async def reload(self) -> None:
-        """Reload models, keys and glossaries without dropping a request; change nothing if one is invalid."""
+        """Reload models, keys and glossaries without dropping a request.
+
+        Nothing is replaced if a model, the keys or a glossary cannot be read, or if the languages of the
+        models have changed.
+        """
         async with self._reload_lock:
             try:
                 pairs = await asyncio.to_thread(read_language_pairs, self.settings.models)
-                # The order must be the same too: models are addressed by index.
+                # The order of the models must be the same, because models are addressed by index.
                 if pairs.model_pairs != self.language_pairs.model_pairs:
                     log_event(
                         "reload_refused", reason="the languages of the models changed; restart the server"

@@ -96,7 +96,7 @@ class ModelCard:
     facts: Mapping[str, Any] = field(default_factory=dict)
     created_by: str = field(default_factory=jumok_version)
     plan: tuple[tuple[int, int | None], ...] = ()
-    """(from step, planned steps) of each revision (`training.loop.schedule.Plan`); empty if unknown."""
+    """The revisions of the training plan (`revisions` of `training.loop.schedule.Plan`); empty if unknown."""
 
 
 def save_model(
@@ -319,13 +319,13 @@ def _check_format(folder: Path, version: object) -> None:
         raise ModelFolderError(damage_message(folder / CARD, f"its format version is {version!r}"))
     if version > MODEL_FORMAT:
         raise ModelFolderError(
-            f"{folder} was made by a newer jumok. Received format {version}; this one ({jumok_version()}) "
-            f"reads up to {MODEL_FORMAT}. Install a newer jumok: pip install -U jumok."
+            f"{folder} was made by a newer jumok. Received format {version}; jumok {jumok_version()} reads "
+            f"formats up to {MODEL_FORMAT}. Install a newer jumok: pip install -U jumok."
         )
     if version < MODEL_FORMAT:
         raise ModelFolderError(
-            f"{folder} was made by an older jumok. Received format {version}; this one ({jumok_version()}) "
-            f"reads {MODEL_FORMAT}. Train the model again from its pairs, or use the version that made it."
+            f"{folder} was made by an older jumok. Received format {version}; jumok {jumok_version()} reads "
+            f"format {MODEL_FORMAT}. Train the model again from its pairs, or use the older jumok."
         )
 
 

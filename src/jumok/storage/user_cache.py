@@ -99,7 +99,10 @@ def is_checked(digest: str) -> bool:
 
 
 def remember_checked(digest: str) -> bool:
-    """Put a digest on the list; return False if the list cannot be written, which only costs time later."""
+    """Put a digest on the list. Return False if the list cannot be written.
+
+    A model that is not on the list is checked or converted again. This only takes time.
+    """
     try:
         path = private_folder(_CHECKED, make=True) / digest
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | UNTRUSTED_FLAGS, 0o600))

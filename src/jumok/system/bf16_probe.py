@@ -39,7 +39,8 @@ print(json.dumps({"speed_up": rate(torch.bfloat16) / rate(torch.float32), "error
 class Bf16Probe:
     """The result of the child process.
 
-    `works` says whether products in bf16 are correct. `speed_up` is their speed divided by that of fp32.
+    `works` says whether products in bf16 are correct. `speed_up` is their speed divided by the speed of
+    products in fp32.
     """
 
     works: bool
@@ -48,7 +49,7 @@ class Bf16Probe:
 
     @property
     def is_faster(self) -> bool:
-        """Whether bf16 is enough faster to be used."""
+        """Whether bf16 works and is at least `MIN_SPEED_UP` times as fast as fp32."""
         return self.works and self.speed_up >= MIN_SPEED_UP
 
 

@@ -3,7 +3,8 @@
     config = choose_device("auto", "auto")
     config.place(model)            # the model moves its batches there; `model.autocast()` has the precision
 
-Weights, sums of gradients and Adam's state are fp32 everywhere; `precision` is that of products (autocast).
+Weights, sums of gradients and Adam's state are fp32 on every device. `precision` is the precision of matrix
+products (autocast).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class DeviceConfig:
         return model
 
     def _use_deterministic_kernels(self) -> None:
-        """On CUDA, choose kernels that give the same bits in every run, where torch has them."""
+        """On CUDA, choose kernels that give the same bits in every run, if torch has such kernels."""
         if self.device.startswith("cuda"):
             import torch  # start-up
 

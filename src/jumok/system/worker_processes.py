@@ -179,11 +179,11 @@ def answer_messages(answer: Callable[[Message], Message]) -> None:
     os.dup2(2, 1)  # output of a library must not get between two answers
     while (message := read_message(sys.stdin.buffer)) is not None:
         try:
-            answered = answer(message)
+            response = answer(message)
         except JumokError as error:
-            answered = {"failed": str(error), "is_storage_error": isinstance(error, StorageError)}
+            response = {"failed": str(error), "is_storage_error": isinstance(error, StorageError)}
         try:
-            answers.write(pack_message(answered))
+            answers.write(pack_message(response))
             answers.flush()
         except BrokenPipeError:  # the program has ended
             os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())  # else Python would try again at exit

@@ -91,7 +91,7 @@ class ExplainAnswer(TypedDict):
 async def explain(request: ApiRequest) -> Response:
     """Explain a translation: attention, search, alignments; optionally with changed attention.
 
-    One model explains one sentence; the answer is what `explanation_to_json` writes.
+    One model explains one sentence. The answer is the JSON that `explanation_to_json` writes.
     """
     fields = ExplainRequest.read(request)
     pair = single_model_pair(request, fields.source, fields.target)

@@ -75,7 +75,7 @@ class ApiModel(BaseModel):
 
     @classmethod
     def read(cls, request: ApiRequest, **more_fields: Any) -> Self:
-        """Return the checked fields; raise a 400 for the first that is invalid."""
+        """Return the checked fields. Raise an HTTP error 400 for the first invalid field."""
         fields = {**request.fields, **more_fields}
         non_null_fields = {name: value for name, value in fields.items() if value is not None}
         try:
@@ -90,7 +90,7 @@ class ApiModel(BaseModel):
 
 
 def field_error(reason: str) -> PydanticCustomError:
-    """Return the error of an invalid field; `ApiModel.read` puts the name of the field before the reason."""
+    """Return the error for an invalid field. `ApiModel.read` puts the name of the field before the reason."""
     return PydanticCustomError("invalid", "{reason}", {"reason": reason})
 
 

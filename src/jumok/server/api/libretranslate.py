@@ -51,8 +51,8 @@ __all__ = ["FRONTEND_TIMEOUT", "ROUTES", "FileToTranslate", "TranslateFileReques
 TEXT_FORMATS = ("text", "html")
 FRONTEND_TIMEOUT = 500  # milliseconds that a page waits for the next key press before it sends a request
 ANY_BODY = (JSON_TYPE, FORM, MULTIPART)
-# A multipart form sends every value as text, so the schema has no type. `minItems`: schemathesis sends an
-# array as one part per item, so an empty array would be a missing file.
+# A multipart form sends every value as text, so the schema has no type. `minItems` is for schemathesis, which
+# sends an array as one part per item. An empty array would be a request without a file.
 FILE_SCHEMA = {
     "description": "A file whose name has a known suffix; text in UTF-8 (.strings also in UTF-16)",
     "minItems": 1,
@@ -85,7 +85,7 @@ class TranslateFileRequest(ApiModel):
 
 
 class TranslateAnswer(TypedDict):
-    """Single values if `q` is a string, arrays if it is an array."""
+    """If `q` is an array, each field except `pivot` is an array with one element per text."""
 
     translatedText: str | list[str]
     detectedLanguage: NotRequired[DetectedLanguage | list[DetectedLanguage]]
@@ -204,7 +204,7 @@ async def translate_file(request: ApiRequest) -> Response:
 
 @dataclass(frozen=True, slots=True)
 class FileToTranslate:
-    """The file of a request with its segments, and the pivot path along which they are translated."""
+    """The file of a request: its format, its segments, and how they are translated (`plan`)."""
 
     request: ApiRequest
     document_format: DocumentFormat

@@ -145,14 +145,14 @@ async def _events(
             for index in range(num_done, end)
         ]
 
-    with pipeline.open_request(request.client_id) as opened:
-        await pipeline.admit(opened, texts, plan.pivot_paths, options, plan.glossaries)
+    with pipeline.open_request(request.client_id) as open_request:
+        await pipeline.admit(open_request, texts, plan.pivot_paths, options, plan.glossaries)
         # Adjacent texts with the same pivot path are queued together. Usually all texts have the same source
         # language, and therefore the same path.
         for path, group in groupby(range(len(texts)), key=lambda index: plan.pivot_paths[index]):
             indices = list(group)
             results = pipeline.stream_sentences(
-                [texts[index] for index in indices], path, options, opened, plan.glossaries
+                [texts[index] for index in indices], path, options, open_request, plan.glossaries
             )
             async for group_index, sentence_index, result in results:
                 text_index = indices[group_index]

@@ -1,1 +1,1 @@
-"""The live page, which computes explanations on request; `http_server.py` serves it on loopback."""
+"""The live page: `service.py` computes the explanations, and `http_server.py` serves the page on loopback."""

@@ -185,10 +185,10 @@ class ViewerApplication(HttpApplication):
 
 
 class _LineStream:
-    """A response of one line per partial result or progress; the last line is the answer.
+    """A response with a line for each partial result or progress report. The last line is the answer.
 
-    The status 200 is sent with the first line. A request that is refused earlier gets an error status; a
-    later error is the last line.
+    The status 200 is sent with the first line. An error before the first line is sent with an error status. A
+    later error is sent as the last line.
     """
 
     def __init__(self, send: Send) -> None:

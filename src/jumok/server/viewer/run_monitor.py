@@ -128,7 +128,10 @@ class RunMonitor:
         )
 
     def _read_out(self, record: RunRecord) -> ReadOut | None:
-        """Return the read-out of the finished model, so that checkpoints show the same heads; else None."""
+        """Return the read-out of the finished model, or None if the run is not finished.
+
+        With this read-out, checkpoints show the same heads as the finished model.
+        """
         return read_card(self.folder.model).read_out if self.folder.is_finished(record) else None
 
     def _record(self) -> RunRecord | None:

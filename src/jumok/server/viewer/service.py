@@ -75,7 +75,7 @@ class ExplainRequest(Request):
 
     A long text is translated in several segments: sentences, or parts of a sentence that is too long for the
     model. The segment with this `index` is explained.
-    Without `beam`, the beam is that of the model's recipe. A beam of 1 is greedy search.
+    Without `beam`, the model's recipe sets the beam. A beam of 1 is greedy search.
     A model of pictures reads `picture`, a data: URL, instead of the sentence. Only "steps" reads `cell`.
     """
 

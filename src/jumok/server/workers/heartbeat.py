@@ -1,9 +1,9 @@
 """Heartbeats of a worker: every half second, the CPU time that it has used so far.
 
-If the heartbeats stop, this thread cannot run: the process was stopped, or another thread holds Python's
-global lock (GIL). If heartbeats arrive but the CPU time does not grow during a batch, the worker waits for
-something that never happens. The server notices both cases within seconds. A worker that is only slow,
-because the machine is busy, still sends heartbeats with growing CPU times.
+A thread of the worker sends the heartbeats. If they stop, the thread cannot run: the process was stopped, or
+another thread holds Python's global lock (GIL). If heartbeats arrive but the CPU time does not grow during a
+batch, the worker waits for something that never happens. The server notices both cases within seconds. A
+worker that is only slow, because the machine is busy, still sends heartbeats with growing CPU times.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ class OpenRequest:
 
     client: Client
     turn: float
-    """The request of a client with the smallest `turn` is next. `turn` begins as the time at which the
-    request was opened, and grows with the work that the request receives."""
+    """Among the requests of a client, the request with the smallest `turn` is next. `turn` begins as the time
+    at which the request was opened, and grows with the work that the request receives."""
     deadline: float
     seconds: float = 0.0
     """Estimated seconds that one worker needs for the remaining work of the request."""
@@ -123,12 +123,13 @@ class PendingSentence:
     text: str
     request: OpenRequest
     terms: Sequence[TermMatch] = ()
-    """The terms that its translation must have."""
+    """The terms that the translation must contain."""
     future: asyncio.Future[list[dict[str, Any]]] = field(default_factory=_new_future)
     seconds: float = 0.0
-    """Its estimated seconds of work."""
+    """The estimated seconds of work for this sentence."""
     charged: float = 0.0
-    """The seconds that its client was charged for it: fewer if its request was urgent."""
+    """The seconds that the client was charged for this sentence. They are fewer than `seconds` if the request
+    was urgent."""
     in_long_batch: bool = False
     """Whether the last batch with this sentence was a long batch: a batch of a client with much work, while
     the client shared the workers with other clients."""
@@ -150,7 +151,7 @@ class Question:
 
     kind: Literal["explain", "candidates", "caption"]
     fields: Mapping[str, Any]
-    """The fields of its message, as `worker.py` describes them."""
+    """The fields of the message to the worker, as `worker.py` describes them."""
     text: str = ""
     """The characters that the queue limits. A picture has none: `BodyMemoryBudget` limits its bytes."""
 

@@ -1,6 +1,7 @@
 """Estimates how long sentences take. Speeds are measured on batches.
 
-Each model and each choice of options has its own speed, and so have sentences with and without terms.
+Each model and each choice of options has its own speed. Sentences with terms are measured separately from
+sentences without terms.
 
 Seconds are CPU seconds of a worker, so that other work on the machine does not make texts seem slower.
 """
@@ -65,7 +66,10 @@ class WorkSpeed:
         self._alphabets: dict[int, Set[str]] = {}  # of each model
 
     def set_first(self, speeds: Sequence[float], alphabets: Sequence[str] = ()) -> None:
-        """Store the alphabets and speeds that a worker reports at its start. Keep speeds stored before."""
+        """Store the alphabets and speeds that a worker reports at its start.
+
+        A speed that is already stored is not replaced.
+        """
         for model_index, speed in enumerate(speeds):
             self._of_model.setdefault(model_index, speed)
         self._alphabets = {index: frozenset(alphabet) for index, alphabet in enumerate(alphabets)}

@@ -10,15 +10,14 @@ It ends when its input is closed, because the server has ended.
         → any number of {"kind": "partial", index, text} if streamed, then
           {"kind": "translations", translations, cpu_seconds, seconds}
           | {"kind": "failed", message, cpu_seconds, seconds}
-    each of these three:
-    {"kind": "explain", model, operation, body}           what the page of a model asks; `body` is JSON
+    {"kind": "explain", model, operation, body}           a request of the live page; `body` is JSON
     {"kind": "candidates", model, sentence, prefix, count}
     {"kind": "caption", model, picture}                   `picture` is a data: URL
-        → {"kind": "answer", answer, cpu_seconds, seconds}   `answer` is JSON
+        each of the last three → {"kind": "answer", answer, cpu_seconds, seconds}   `answer` is JSON
           | {"kind": "refused", message, cpu_seconds, seconds}
 
 `seconds` and `cpu_seconds` do not include loading torch for the first alignment.
-A translation that failed is tried once more; a refused question is not, and its client gets the message.
+If a translation fails, the server tries it once more. If a question is refused, the client gets the message.
 A thread sends heartbeats over a second pipe (`heartbeat.py`).
 """
 
@@ -131,8 +130,8 @@ def _load_translators(message: Message) -> list[Translator]:
 def _warm_up(translator: Translator) -> float:
     """Translate a full batch, and return a first guess of the speed in letters per second.
 
-    The first call in a process is several times slower than the next, and the first full batch allocates the
-    memory that all later ones reuse.
+    The first call in a process is several times slower than later calls. The first full batch allocates
+    memory that all later batches reuse.
     """
     if translator.reads_pictures:
         return 1.0  # its work is not measured in letters
@@ -143,7 +142,7 @@ def _warm_up(translator: Translator) -> float:
 
 
 def _warm_up_alignment(translator: Translator) -> None:
-    """Load torch before the first aligned batch is timed, which would otherwise seem many times slower."""
+    """Load torch before the first aligned batch, so that loading does not count as time of this batch."""
     with contextlib.suppress(JumokError):
         translator.align_all([Pair(WARM_UP_TEXTS[0], WARM_UP_TEXTS[0])])
 
@@ -275,7 +274,7 @@ def _add_links(
 def _add_probabilities(
     translator: Translator, translations: Sequence[Translation], candidates: Sequence[list[dict[str, Any]]]
 ) -> None:
-    """Add the probability of each word, except to a sentence that was too long and translated in parts."""
+    """Add the probability of each word. A sentence that was translated in parts gets no probabilities."""
     from jumok.inference.word_candidates import word_probabilities  # start-up
 
     unsplit = _unsplit_pairs(translations, candidates)
@@ -364,9 +363,10 @@ def _caption(translator: Translator, picture: str) -> dict[str, Any]:
 
 def main() -> None:
     """Run a worker on the standard streams of this process."""
-    # Ctrl-C, and systemd's SIGTERM to all processes of a service, are for the server: it lets workers finish.
-    for ignored in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(ignored, signal.SIG_IGN)
+    # A terminal sends Ctrl-C to all processes, and systemd sends SIGTERM to all processes of a service. Only
+    # the server reacts, and lets its workers finish.
+    for ignored_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ignored_signal, signal.SIG_IGN)
     start_heartbeats(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a library must not get between two answers
