@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Characters by width, in ems: see `_glyph_ems`.
-_NARROW = frozenset("ijlI|!.,:;'`·")
-_SLIM = frozenset('frt()[]{}/\\"-* \u00a0')
+_NARROW = frozenset("ijlI|.,:;'·")
+_SLIM = frozenset('frt()[]/\\"-! \u00a0')
 _CAPITAL = frozenset("#~^&")  # as wide as a capital letter
 _BROAD = frozenset("mwMWQOGD@%—…œæŒÆ™ЖМШЩЮжмшщю")
 
