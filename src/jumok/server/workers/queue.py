@@ -42,8 +42,8 @@ at least this many sentences, and on batches that take long."""
 MAX_BATCH_SENTENCES = 128
 MAX_BATCH_CHARACTERS = 12_000
 MAX_CANDIDATES = 512
-"""Number of sentences from which a batch is chosen. Comparing all sentences of a long queue would take longer
-than translating a batch."""
+"""The largest number of sentences from which a batch is chosen. Comparing all sentences of a long queue would
+take longer than translating a batch."""
 BATCH_SECONDS, MIN_BATCH_SENTENCES = 0.15, 16
 """A batch of at least MIN_BATCH_SENTENCES gets no more sentences once its estimate exceeds BATCH_SECONDS."""
 MAX_TIMEOUT_SHARE = 0.25
@@ -395,7 +395,7 @@ class WorkQueue:
                 continue
             candidates += [
                 item
-                for item in islice(request.waiting, MAX_CANDIDATES)
+                for item in islice(request.waiting, MAX_CANDIDATES - len(candidates))
                 if isinstance(item, PendingSentence)
                 and item.key == oldest.key
                 and item.failed == oldest.failed
