@@ -169,7 +169,7 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
 def write_marian(
     folder: Path, state: dict[str, Any], vocabulary: dict[str, int], config: Any, tokenizer: Path
 ) -> None:
-    """Write these weights in the layout of an OPUS-MT zip; Marian has no <pad>."""
+    """Write these weights in the layout of an OPUS-MT zip, without <pad>, which Marian does not have."""
     import numpy
 
     folder.mkdir(parents=True)

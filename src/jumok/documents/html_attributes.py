@@ -2,8 +2,8 @@
 
     <img src="a.png" alt="A red house">        the value of `alt` is translated, that of `src` is not
 
-The HTML standard calls these attributes translatable. The reader of a document replaces each value by a mark
-in the tag. When the tag moves, the mark moves with it.
+The HTML standard calls these attributes translatable. While a document is parsed, a mark replaces each value
+in its tag. When the tag moves, the mark moves with it.
 """
 
 from __future__ import annotations

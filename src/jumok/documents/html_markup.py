@@ -109,7 +109,7 @@ class HtmlMarkup:
 
     parts: list[str | Segment]
     attributes: Sequence[AttributeValue] = ()
-    """The values of attributes to translate; the parts have marks in their place."""
+    """The attribute values to translate. In `parts`, marks replace these values."""
 
     @property
     def segments(self) -> list[str]:
@@ -119,8 +119,8 @@ class HtmlMarkup:
     def fill(self, translations: Sequence[SegmentTranslation], *, keep_unchanged: bool = False) -> str:
         """Return the document with each segment replaced by its translation.
 
-        With `keep_unchanged`, a segment that is its own translation is written as it was, even if its tags
-        are not balanced.
+        If `keep_unchanged` is true, a segment that equals its translation is copied from the source, even if
+        the tags of the segment are not balanced.
         """
         if self.attributes:  # a model can produce any byte; a NUL would look like a mark
             translations = [
@@ -338,7 +338,7 @@ class _SegmentBuilder:
     def add_text(self, raw: str) -> None:
         self._raw.append(raw)
         self._markup.append(raw)
-        # HTML collapses white space, line breaks too, to one space.
+        # HTML collapses a run of spaces and line breaks to one space.
         text = re.sub(r"[ \t\r\n\f]+", " ", _unescape(raw))
         if text[:1] == " " and (not self._text or self._text[-1][-1] == " "):
             text = text[1:]
@@ -401,7 +401,7 @@ class _SegmentBuilder:
     def _take_enclosing(self) -> Ancestors:
         """Remove and return the open elements around the whole text, which are written before it.
 
-        So <label>Name: <input></label> is still one label, around its words and the input.
+        For example, <label>Name: <input></label> remains one label, which encloses the words and the input.
         """
         if not has_letters("".join(self._text)):
             return ()

@@ -43,6 +43,6 @@ def is_east_asian(language: str) -> bool:
 
 
 def east_asian_font(language: str) -> str:
-    """Return a font for the characters of the language; "" if it is not written in East Asian characters."""
+    """Return a font for an East Asian language, or "" for any other language."""
     code = language.lower()
     return _EAST_ASIAN_FONTS.get(code) or _EAST_ASIAN_FONTS.get(code.partition("-")[0], "")

@@ -180,7 +180,7 @@ class OoxmlReader(XmlReader):
         self._names_columns = names_columns
 
     def is_paragraph(self, node: XmlNode) -> bool:
-        if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
+        if node.name == "w:sdtContent":  # a control whose words must stay inside the control
             return any(child.name in _RUNS for child in node.children)
         if node.name == "x:c":  # some programs write a string as if it were the result of a formula
             return node.attributes.get("t") == "str" and node.find("x:f") is None
@@ -246,7 +246,7 @@ class OoxmlReader(XmlReader):
         return self.template.add(SegmentMark(segment, render))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
-        """Return the mark of the paragraph's segment; None if it has nothing to translate."""
+        """Return the mark of the paragraph's segment, or None if the paragraph has nothing to translate."""
         base = paragraph.base()
         if base is None:
             return None
@@ -406,9 +406,9 @@ def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:
 
 
 def _field_part(node: XmlNode) -> str:
-    """Return the part of a field that a run marks: "begin", "separate" or "end", or "" if it marks none.
+    """Return the part of a field that a run marks: "begin", "separate" or "end".
 
-    If the run begins and ends the same field, return "whole".
+    If the run begins and ends the same field, return "whole". For any other node, return "".
     """
     if node.name != "w:r":
         return ""

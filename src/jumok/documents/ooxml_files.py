@@ -171,7 +171,7 @@ def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
 
 
 def _unpack(data: bytes, kind: str) -> Iterator[bytes]:
-    """Yield the parts that are parsed, also the parts inside the workbooks of charts."""
+    """Yield the parts that are parsed, including the parts inside the workbooks of charts."""
     yield from unpack_parts(data, partial(_is_parsed, kind=kind))
     with open_archive(data) as archive:
         for name in _workbooks_of_charts(archive):

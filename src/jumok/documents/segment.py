@@ -41,15 +41,15 @@ Ancestors = tuple["Element", ...]
 
 @dataclass(eq=False, slots=True)
 class Element:
-    """An inline element around characters of a segment; an atomic one is at a single position."""
+    """An inline element around characters of a segment. An atomic element is at a single position."""
 
     opening: str
     closing: str
     start: int = 0
     end: int = 0
     atomic: bool = False
-    """Whether the element is written as a whole, and no words are placed inside it. This is so for void
-    elements, comments and protected elements."""
+    """Whether the element is written as a whole, and no words are placed inside it. Void elements, comments
+    and protected elements are atomic."""
     space_after: bool = False
     """Whether a space after the element was left out of the segment's text. The space is left out if it would
     be the first character of the text, or if another space is before the element."""
@@ -392,7 +392,9 @@ Anchors = dict[int, list[tuple[Element, Ancestors]]]
 def _anchor_elements(
     segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed: set[Element]
 ) -> tuple[Anchors, Anchors]:
-    """Return the elements that enclose no target word: those before a word, and those after a word.
+    """Return where to write the elements that enclose no target word.
+
+    The first result has the elements to write before a word, the second result those to write after a word.
 
     An image stays before the word that follows it in the source. A footnote stays after the word to which it
     is attached. An atomic element at the start of the segment stays at the start. Elements that are not

@@ -162,7 +162,7 @@ def _split_codes(text: str) -> Iterator[HtmlToken]:
 
 
 def _code_token(raw: str) -> HtmlToken:
-    """Return a token for a code: a tag if the code styles words, or else a token of kind OTHER."""
+    """Return a tag for a code that styles words, and a token of kind OTHER for any other code."""
     style = _STYLE.fullmatch(raw)
     if style is None:
         return HtmlToken(TokenKind.OTHER, raw)
@@ -205,7 +205,9 @@ def _wrap(text: str, num_lines: int) -> list[str]:
     """Wrap into lines of about the same visible length, without breaking a tag."""
     lines: list[list[str]] = [[]]
     width = _visible_length(text) / num_lines
-    length = -1  # of the last line; each word adds 1 for a space, and the first word has no space before it
+    # The length of the last line. It starts at -1, because each word adds 1 for the space before the word,
+    # and the first word has no space before it.
+    length = -1
     for word in _WORD.findall(text):
         if lines[-1] and len(lines) < num_lines and length + _visible_length(word) / 2 > width:
             lines.append([])

@@ -1,4 +1,4 @@
-"""Read XML: each element that a format treats as a paragraph becomes a segment; the rest stays as it is."""
+"""Read XML: each element that a format treats as a paragraph becomes a segment. The rest is copied."""
 
 from __future__ import annotations
 

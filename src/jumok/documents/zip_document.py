@@ -30,7 +30,7 @@ MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200
 """A part of more than MAX_SAFE_BYTES may inflate to at most this many times its compressed size. XML of
-office programs inflates to 5 to 50 times its size, a zip bomb to a thousand times."""
+office programs inflates to 5 to 50 times its size. A zip bomb inflates to a thousand times its size."""
 MAX_SAFE_BYTES = 16 * 2**20
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 
@@ -42,7 +42,7 @@ class LanguageSetter(Protocol):
 
 
 class PartWithText(Protocol):
-    """A part with segments; it may be an archive itself."""
+    """A part with segments. The part may be an archive."""
 
     @property
     def segments(self) -> list[str]: ...

@@ -46,10 +46,10 @@ class SettingsTable:
         value = self._values.get(name, default)
         return value if isinstance(value, str) else default
 
-    def require(self, name: str, wanted: Any, default: Any, why: str) -> None:
-        """Raise an error if a setting differs from `wanted`, the only value that jumok supports."""
+    def require(self, name: str, supported: Any, default: Any, why: str) -> None:
+        """Raise an error if a setting differs from `supported`, the only value that jumok supports."""
         value = self._values.get(name, default)
-        if value != wanted:
+        if value != supported:
             raise self._package.refusal(
                 f"{self._file} says {name} = {_shown(value)}: {why}", "Import a model without this setting."
             )

@@ -163,7 +163,8 @@ class JointVocabularyTokenizer(TokenTable):
     def _split_code(self, text: str) -> tuple[list[int], str]:
         """Return a list with the id of the language code, and the text after the code.
 
-        If the text does not begin with a code, the list has the id of `self.code`, or is empty if that is "".
+        If the text does not begin with a code, the list has the id of `self.code`. If `self.code` is "", the
+        list is empty.
         """
         if not self._is_source or not self.codes:
             return [], text
@@ -181,7 +182,7 @@ class JointVocabularyTokenizer(TokenTable):
         """Return the UTF-8 bytes of a token."""
         if id_ == UNKNOWN:
             return _UNKNOWN_TEXT.encode()
-        if id_ in _SPECIAL_TOKENS or token == _SPECIAL_TOKENS[BEGIN]:  # some models list a <s> of their own
+        if id_ in _SPECIAL_TOKENS or token == _SPECIAL_TOKENS[BEGIN]:  # <s> may be an ordinary token too
             return b""
         if _BYTE.fullmatch(token) and self._processor.is_byte(self._processor.piece_to_id(token)):
             return bytes.fromhex(token[3:5])

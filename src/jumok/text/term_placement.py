@@ -204,8 +204,9 @@ class _Placer:
     def insert(self, match: TermMatch) -> None:
         """Insert an address or a placeholder.
 
-        It is inserted after the translation of the preceding source word. If no preceding source word has a
-        translation, it is inserted before the translation of the following words.
+        The string is inserted after the translation of the preceding source word. If no preceding source word
+        has a translation, the string is inserted before the translation of the following words. If these have
+        no translation either, the string is inserted at the end.
         """
         source_words = self._source_words_of(match)
         first, last = min(source_words, default=0), max(source_words, default=0)
