@@ -68,13 +68,13 @@ def write_tokenizer(
     """Write source.spm, target.spm and vocab.json. As in real models, vocab.json has no rare pieces."""
     import sentencepiece
 
-    seen: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     for side, name in enumerate(("source.spm", "target.spm")):
         data = learn_sentencepiece([row[side] for row in rows], pieces, rule=rule)
         (folder / name).write_bytes(data)
         processor = sentencepiece.SentencePieceProcessor(model_proto=data)
-        seen.update(piece for row in rows for piece in processor.encode(row[side], out_type=str))
-    frequent = [piece for piece, count in seen.most_common() if count > 2 and piece != "<unk>"]
+        counts.update(piece for row in rows for piece in processor.encode(row[side], out_type=str))
+    frequent = [piece for piece, count in counts.most_common() if count > 2 and piece != "<unk>"]
     names = ["</s>", "<unk>", *frequent, *CODES]
     if style == "tc-big":  # such models have an ordinary token <s>, and an order in which </s> is not 0
         names = sorted([*names, "<s>"], key=lambda piece: (piece.strip("▁<>/"), piece))
@@ -248,8 +248,8 @@ def train_marian(
             (folder / name).write_bytes(learn_sentencepiece(texts[side], pieces, rule=rule))
             processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / name))
             lines.append([" ".join(processor.encode(text, out_type=str)) for text in texts[side]])
-        seen = collections.Counter(piece for side in lines for line in side for piece in line.split())
-        names = ["</s>", "<unk>", *(piece for piece, _ in seen.most_common())]
+        counts = collections.Counter(piece for side in lines for line in side for piece in line.split())
+        names = ["</s>", "<unk>", *(piece for piece, _ in counts.most_common())]
         entries = [f"{json.dumps(piece, ensure_ascii=False)}: {id_}\n" for id_, piece in enumerate(names)]
         vocabulary.write_text("".join(entries), encoding="utf-8")
     for name, side in zip(("train.source", "train.target"), lines, strict=True):

@@ -192,7 +192,7 @@ def test_a_ctranslate2_export_translates_strings_like_jumok(imported: Path, tmp_
         assert ('[">>ko<<", *source.encode(' in readme) == (name == "imported")
 
 
-def test_an_argos_package_has_what_argos_reads(tmp_path: Path) -> None:
+def test_an_argos_package_has_the_files_that_argos_reads(tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     out = tmp_path / "translate-en_ko.argosmodel"
     export_model(MODELS / "transformer", out, "argos", quantization="int8", licence="cc0-1.0")

@@ -33,7 +33,7 @@ MODEL = STORED / "models" / "transformer"  # digits, English to Korean
 TEXTS = ["six three one seven zero.", "two four nine.", "one."]
 
 
-def imported(package: Path, out: Path, **choices: str) -> Path:
+def run_import(package: Path, out: Path, **choices: str) -> Path:
     import_package(open_package(package), package, out, ImportChoices(**choices))
     return out
 
@@ -56,7 +56,7 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def model(converted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder without weights for torch."""
     languages = {"source_language": "en", "target_language": "ko"}
-    return imported(converted, tmp_path_factory.mktemp("run-only") / "model", **languages)
+    return run_import(converted, tmp_path_factory.mktemp("run-only") / "model", **languages)
 
 
 def translations(folder: Path, **options: Any) -> list[str]:
@@ -75,7 +75,7 @@ def test_a_folder_of_ctranslate2_translates_as_before(model: Path) -> None:
 def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path) -> None:
     package = tmp_path / "translate-en_ko.argosmodel"
     jumok.export(MODEL, package, "argos", quantization=quantization, licence="cc0-1.0")
-    folder = imported(package, tmp_path / "model")
+    folder = run_import(package, tmp_path / "model")
     card = read_stored_model(folder).card
     languages = card.recipe.languages
     assert (languages.source, languages.target, card.facts["licence"]) == ("en", "ko", "cc0-1.0")
@@ -91,7 +91,7 @@ def test_each_weight_and_bias_is_counted_once(quantization: str, tmp_path: Path)
     torch computes the positions, so its weights do not contain them.
     """
     jumok.export(MODEL, tmp_path / "converted", "ctranslate2", quantization=quantization)
-    card = read_stored_model(imported(tmp_path / "converted", tmp_path / "model")).card
+    card = read_stored_model(run_import(tmp_path / "converted", tmp_path / "model")).card
     weights = read_stored_model(MODEL).weights().values()
     in_positions = MIN_POSITIONS * card.recipe.model.width
     assert card.facts["parameters"] == sum(weight.numel() for weight in weights) + in_positions
@@ -101,7 +101,7 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
     """No other engine can run the model, so there must be enough positions for the longest translation."""
     learned = learned_positions_model(tmp_path / "learned", max_positions=40)
     jumok.export(learned, tmp_path / "converted", "ctranslate2")
-    folder = imported(tmp_path / "converted", tmp_path / "model")
+    folder = run_import(tmp_path / "converted", tmp_path / "model")
     assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10  # 3 · 10 + 10 = 40
     assert len(jumok.load(folder).translate(["one two three four five six seven eight nine. " * 5])) == 1
 
@@ -113,7 +113,7 @@ def test_a_vocabulary_of_an_old_release_is_read(converted: Path, tmp_path: Path)
     renamed = ["<blank>" if token == "<pad>" else token for token in tokens]
     (folder / "shared_vocabulary.json").unlink()
     (folder / "shared_vocabulary.txt").write_text("\n".join(renamed) + "\n", encoding="utf-8")
-    assert translations(imported(folder, tmp_path / "model")) == translations(MODEL)
+    assert translations(run_import(folder, tmp_path / "model")) == translations(MODEL)
 
 
 @pytest.mark.medium
@@ -217,8 +217,8 @@ def test_damaged_files_give_a_model_or_a_typed_error(converted: Path, tmp_path: 
             data = bytearray((folder / name).read_bytes())
             for _ in range(20 if kind == "flipped" else 0):
                 data[generator.randrange(min(len(data), 2000))] ^= 1 << generator.randrange(8)
-            cut = {"truncated": len(data) // 2, "empty": 0}.get(kind, len(data))
-            (folder / name).unlink() if kind == "missing" else (folder / name).write_bytes(data[:cut])
+            length = {"truncated": len(data) // 2, "empty": 0}.get(kind, len(data))
+            (folder / name).unlink() if kind == "missing" else (folder / name).write_bytes(data[:length])
             try:
                 import_model(folder, tmp_path / "out")
             except JumokError:

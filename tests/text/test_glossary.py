@@ -213,10 +213,10 @@ def test_a_term_that_is_placed_by_position_is_reported() -> None:
     matches = Glossary(TERMS).find("The student reads.")
     evidence = evidence_of_links([(1, 0), (2, 1)], 4, 3, by_position=True)
     placed = place_terms_in_sentence("The student reads.", "학생은 읽는다.", evidence, matches)
-    assert (placed.text, placed.guessed) == ("수강생은 읽는다.", ("수강생",))
+    assert (placed.text, placed.placed_by_position) == ("수강생은 읽는다.", ("수강생",))
     [note] = term_notes(placed)
     assert note.startswith('the term "수강생" was placed by its position')
-    assert not term_notes(replace(placed, guessed=()))
+    assert not term_notes(replace(placed, placed_by_position=()))
 
 
 @pytest.mark.parametrize("term", ["ｶｰﾄﾞ", "\uf900子", "\U00020bb7野"])

@@ -245,7 +245,7 @@ class _Reader:
 
     def _add_to_note_mark(self, element: _PossibleNoteMark, token: HtmlToken) -> None:
         element.add(token)
-        if element.is_something_else:
+        if element.is_no_note_mark:
             self._read_again(element)
         elif element.has_ended:
             self._note_mark = None
@@ -454,7 +454,7 @@ class _PossibleNoteMark:
 
     def __init__(self, opening: HtmlToken) -> None:
         self.tokens = [opening]
-        self.is_something_else = False
+        self.is_no_note_mark = False
         self._open = [0]  # indices of the start tags of the open elements
         self._texts: list[str] = []
 
@@ -470,15 +470,15 @@ class _PossibleNoteMark:
         self.tokens.append(token)
         if token.kind is TokenKind.TEXT:
             self._texts.append(_unescape(token.raw))
-            self.is_something_else = has_letters(self._texts[-1])
+            self.is_no_note_mark = has_letters(self._texts[-1])
         elif token.kind is TokenKind.CLOSING and token.name == self.tokens[self._open[-1]].name:
             self._open.pop()
-            self.is_something_else = self.has_ended and not self.text.strip()
+            self.is_no_note_mark = self.has_ended and not self.text.strip()
         elif token.kind is TokenKind.OPENING and token.name in INLINE and token.name not in PROTECTED:
             self._open.append(len(self.tokens) - 1)
-            self.is_something_else = _is_protected(token)
+            self.is_no_note_mark = _is_protected(token)
         else:
-            self.is_something_else = token.kind is not TokenKind.OTHER and token.name not in VOID_INLINE
+            self.is_no_note_mark = token.kind is not TokenKind.OTHER and token.name not in VOID_INLINE
 
     def tokens_excluded_as_note_marks(self) -> Container[int]:
         """Return the indices of tokens whose elements are certainly not note marks.

@@ -34,7 +34,7 @@ from jumok.documents.xml_tree import read_xml
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.documents.workbook import KeptTexts
+    from jumok.documents.workbook import CellFilter
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
 _PREFIXES = {
@@ -172,12 +172,14 @@ class _Paragraph:
 class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, text: str, kind: str, kept_texts: KeptTexts, *, names_columns: bool = False) -> None:
-        """If `names_columns` is true, table columns get the names of their translated header cells."""
+    def __init__(
+        self, text: str, kind: str, cell_filter: CellFilter, *, renames_columns: bool = False
+    ) -> None:
+        """If `renames_columns` is true, table columns get the names of their translated header cells."""
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
-        self._kept_texts = kept_texts
-        self._names_columns = names_columns
+        self._cell_filter = cell_filter
+        self._renames_columns = renames_columns
 
     def is_paragraph(self, node: XmlNode) -> bool:
         if node.name == "w:sdtContent":  # a control whose words must stay inside the control
@@ -194,11 +196,11 @@ class OoxmlReader(XmlReader):
 
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
         names = _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
-        return names | {"name"} if self._names_columns and node.name == "x:tableColumn" else names
+        return names | {"name"} if self._renames_columns and node.name == "x:tableColumn" else names
 
     def keeps_value(self, node: XmlNode, value: str) -> bool:
         if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
-            return not self._kept_texts.is_translated(value)
+            return not self._cell_filter.is_translated(value)
         return super().keeps_value(node, value)
 
     def read_content(self, node: XmlNode) -> str | None:
@@ -208,7 +210,7 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             return self._read_header(self.raw_content(node))
-        if node.name in _CELLS and self._kept_texts.keeps(_cell_text(node)):
+        if node.name in _CELLS and self._cell_filter.excludes(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
@@ -216,7 +218,11 @@ class OoxmlReader(XmlReader):
 
     def _read_cell(self, node: XmlNode) -> str | None:
         value = node.find("x:v")
-        if value is None or self._kept_texts.keeps(value.content()) or (mark := self.add_text(value)) is None:
+        if (
+            value is None
+            or self._cell_filter.excludes(value.content())
+            or (mark := self.add_text(value)) is None
+        ):
             return None
         before = self.source.raw(node.content_start, value.content_start)
         return before + mark + self.source.raw(value.content_end, node.content_end)

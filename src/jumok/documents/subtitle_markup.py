@@ -93,7 +93,7 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
     first, *others = _BEFORE_PIECE.split(_LINE_BREAK.sub("\n", text))
     pieces = [("", first), *zip(others[::2], others[1::2], strict=True)]  # (white space, text after it)
     tags = list(tokenize(text))
-    opened, closed = (
+    opening_names, closing_names = (
         {_base_name(tag.name) for tag in tags if tag.kind is kind}
         for kind in (TokenKind.OPENING, TokenKind.CLOSING)
     )
@@ -105,7 +105,7 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
         spoken = spoken if has_entities else spoken.replace("&", "&amp;")
         if _VOICE.match(pieces[start][1]):  # a voice tag ends the text of the previous voice
             still_open = [tag for tag in still_open if tag.closing != "</v>"]
-        tokens = [*still_open, *_separate_dash(_tokenize(spoken, opened & closed))]
+        tokens = [*still_open, *_separate_dash(_tokenize(spoken, opening_names & closing_names))]
         still_open = _open_tags(tokens)
         utterances.append(Utterance(read_tokens(tokens), num_lines, pieces[start][0], has_entities))
     return Cue(utterances, text)

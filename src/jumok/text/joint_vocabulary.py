@@ -81,7 +81,7 @@ class JointVocabularyTokenizer(TokenTable):
             raise ModelFolderError(
                 f"A tokenizer cannot be used: it asks for the normaliser {normaliser!r} and the target "
                 f"language {code!r}. Known normalisers: {', '.join(NORMALISERS)}. "
-                f"Known target languages: {_listed(self.codes)}."
+                f"Known target languages: {_format_codes(self.codes)}."
             )
 
     @cached_property
@@ -174,7 +174,7 @@ class JointVocabularyTokenizer(TokenTable):
             if self._refuses_unknown_codes:
                 raise DataError(
                     f"This model does not know the target language {match[0]:.40}."
-                    f"{suggest(match[0], self.codes)} It knows: {_listed(self.codes)}."
+                    f"{suggest(match[0], self.codes)} It knows: {_format_codes(self.codes)}."
                 )
         return ([self._ids[self.code]] if self.code else []), text
 
@@ -199,7 +199,7 @@ def normalise_punctuation(text: str) -> str:
     return _SPACES.sub(" ", printable).strip(" ")
 
 
-def _listed(codes: Sequence[str]) -> str:
+def _format_codes(codes: Sequence[str]) -> str:
     more = f" and {len(codes) - 20} others" if len(codes) > 20 else ""
     return " ".join(codes[:20]) + more if codes else "none"
 

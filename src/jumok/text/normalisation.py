@@ -63,12 +63,12 @@ def bound_marks(text: str) -> str:
     end = 0
     for run in _POSSIBLE_RUN.finditer(text):
         start = max(run.start() - 1, end)  # the decomposition of the letter before the run may end with marks
-        parts += [text[end:start], _bounded(text[start : run.end()])]
+        parts += [text[end:start], _bound_run(text[start : run.end()])]
         end = run.end()
     return "".join([*parts, text[end:]]) if parts else text
 
 
-def _bounded(text: str) -> str:
+def _bound_run(text: str) -> str:
     characters, count = [], 0
     for character in text:
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
