@@ -122,7 +122,7 @@ class HtmlMarkup:
         If `keep_unchanged` is true, a segment that equals its translation is copied from the source, even if
         the tags of the segment are not balanced.
         """
-        if self.attributes:  # a model can produce any byte; a NUL would look like a mark
+        if self.attributes:  # a model can produce a NUL, which would look like a mark
             translations = [
                 replace(translation, text=translation.text.replace("\0", " ")) for translation in translations
             ]

@@ -48,7 +48,7 @@ _CONTAINER_MARK = re.compile(r">|(?:[-*+:]|\d{1,9}[.)])(?: {1,4}(?! )| )")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
-# The first line of a block of $$, or one line with both marks.
+# The first line of a formula between $$ marks. If `end` matches, the whole formula is on this line.
 _MATH_BLOCK = re.compile(r"[ \t>]*+\$\$(?:(?!\$\$).)*+(?P<end>\$\$)?[ \t]*+")
 # Notes of GitHub and Obsidian, of Docusaurus and Pandoc, and of MkDocs, whose content is indented.
 _NOTE_MARK = re.compile(
@@ -171,7 +171,7 @@ class _BlockReader:
         return self._copy(start, min(end + 1, len(self._lines)))
 
     def _math_end(self, start: int) -> int:
-        """Return the end of a block of $$. An unclosed block ends at the first blank line."""
+        """Return the end of a formula between $$ marks. An unclosed formula ends at the first blank line."""
         end = start + 1
         while end < len(self._lines) and self._lines[end].strip(" \t>"):
             end += 1

@@ -1,10 +1,11 @@
 """A message of a program: text with placeholders, tags and choices, which translation must preserve.
 
-    Hello, {name}!                 one segment, "Hello, !"; the placeholder is placed by word alignment
-    {n, plural, one {# file} other {# files}}          one segment per form; the choice stays as it is
+    Hello, {name}!                 one segment "Hello, !", and a placeholder
+    {n, plural, one {# file} other {# files}}          one segment per form
     no files | one file | {n} files                    one segment per form, as in vue-i18n and Laravel
 
-A placeholder is an atomic element of its segment, so it is never lost and never translated.
+A placeholder is an atomic element of its segment, so it is never lost and never translated. Word alignment
+places it in the translation.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 An inline element around source words is placed around the target words that are aligned to the source words.
 If these target words are not adjacent, the element is written once for each run of adjacent words, except for
 runs of punctuation. An element without aligned words is placed empty, next to the word that follows or
-precedes it. `place` returns text and tags; the format decides how they are written.
+precedes it. `place` returns text and tags. The format decides how they are written.
 """
 
 from __future__ import annotations

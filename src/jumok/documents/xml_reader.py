@@ -70,7 +70,7 @@ class XmlReader(ABC):
         return False
 
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
-        """Return the names, as in the tree, of those attributes of an element that people read."""
+        """Return the names of the attributes that people read. The names are those in the tree."""
         return _NO_ATTRIBUTES
 
     def keeps_value(self, node: XmlNode, value: str) -> bool:
