@@ -88,12 +88,12 @@ _CHART_LABELS = frozenset(["c:v", "cx:pt", "cx:v"])
 _LABELS = {"docx": _CHART_LABELS, "pptx": _CHART_LABELS | {"p:text"}, "xlsx": frozenset(["tc:text"])}
 """Elements with plain text: comments, and the labels of a chart's data. The charts of a workbook take their
 labels from its cells."""
-_OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
+_OPAQUE_ELEMENTS = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
 """Deleted text of tracked changes and the numbers of a chart, which are copied."""
-_STAY_BEFORE = frozenset(
+_ELEMENTS_BEFORE_TEXT = frozenset(
     ["w:pPr", "a:pPr", "w:bookmarkStart", "w:commentRangeStart", "w:permStart", "w:moveToRangeStart"]
 )
-_STAY_AFTER = frozenset(
+_ELEMENTS_AFTER_TEXT = frozenset(
     [
         "a:endParaRPr",
         "w:bookmarkEnd",
@@ -105,7 +105,7 @@ _STAY_AFTER = frozenset(
     ]
 )
 """Ends of ranges, and properties. The order of the ends matters, so they do not move with words."""
-_DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
+_DROPPED_ELEMENTS = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
 """Notes of Word about the source text. They do not apply to the translation."""
 _CHARACTERS = {
     "w:tab": TAB,
@@ -192,16 +192,16 @@ class OoxmlReader(XmlReader):
         # A mention stores the position of a name in the comment. Such comments are not translated.
         if node.name == "tc:threadedComment":
             return any(child.name == "tc:mentions" and child.children for child in node.children)
-        return node.name in _OPAQUE
+        return node.name in _OPAQUE_ELEMENTS
 
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
         names = _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
         return names | {"name"} if self._renames_columns and node.name == "x:tableColumn" else names
 
-    def keeps_value(self, node: XmlNode, value: str) -> bool:
+    def is_untranslated_value(self, node: XmlNode, value: str) -> bool:
         if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
             return not self._cell_filter.is_translated(value)
-        return super().keeps_value(node, value)
+        return super().is_untranslated_value(node, value)
 
     def read_content(self, node: XmlNode) -> str | None:
         if node.name in self._labels:
@@ -283,9 +283,9 @@ class OoxmlReader(XmlReader):
 
     def _read_child(self, child: XmlNode, paragraph: _Paragraph, depth: int) -> None:
         name = child.name
-        if name in _STAY_BEFORE:
+        if name in _ELEMENTS_BEFORE_TEXT:
             paragraph.before.append(self.markup(child))
-        elif name in _STAY_AFTER:
+        elif name in _ELEMENTS_AFTER_TEXT:
             paragraph.after.append(self.markup(child))
         elif name in _RUNS:
             self._read_run(child, paragraph)
@@ -303,7 +303,7 @@ class OoxmlReader(XmlReader):
             words = [node for node in child.children if node not in properties]
             self._read_children(words, paragraph, depth)
             paragraph.items.append(Tag(element, begins=False))
-        elif name and name not in _DROPPED:
+        elif name and name not in _DROPPED_ELEMENTS:
             paragraph.items.append(self.markup(child))
 
     def _read_run(self, node: XmlNode, paragraph: _Paragraph) -> None:
@@ -323,7 +323,7 @@ class OoxmlReader(XmlReader):
                 paragraph.items.append(_RunText(_to_segment_text(child), run))
             elif character is not None:
                 paragraph.items.append(_RunText(character, run))
-            elif child is not properties and child.name and child.name not in _DROPPED:
+            elif child is not properties and child.name and child.name not in _DROPPED_ELEMENTS:
                 paragraph.items.append(run.opening + self.markup(child) + run.closing)
 
     def _read_field(

@@ -191,8 +191,8 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
     ancestors_of_words = _without_stray_punctuation(
         _target_ancestors(segment, words, links), [_has_letter_or_digit(text[slice(*word)]) for word in words]
     )
-    placed = {element for ancestors in ancestors_of_words for element in ancestors}
-    before, after = _anchor_elements(segment, words, links, placed)
+    placed_elements = {element for ancestors in ancestors_of_words for element in ancestors}
+    before, after = _anchor_elements(segment, words, links, placed_elements)
     placer = _Placer()
     written = 0  # the number of characters of the text that have been written
     for index, ((start, end), ancestors) in enumerate(zip(words, ancestors_of_words, strict=True)):
@@ -390,7 +390,7 @@ Anchors = dict[int, list[tuple[Element, Ancestors]]]
 
 
 def _anchor_elements(
-    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed: set[Element]
+    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed_elements: set[Element]
 ) -> tuple[Anchors, Anchors]:
     """Return where to write the elements that enclose no target word.
 
@@ -411,7 +411,7 @@ def _anchor_elements(
     before: Anchors = {}
     after: Anchors = {}
     for element, ancestors in segment.elements:
-        if not element.atomic and element in placed:
+        if not element.atomic and element in placed_elements:
             continue
         if element.atomic and element.start <= num_leading_spaces:
             before.setdefault(0, []).append((element, ancestors))
