@@ -249,7 +249,7 @@ class _Reader:
             self._read_again(element)
         elif element.has_ended:
             self._note_mark = None
-            raw = "".join(self._mark_attributes(each).raw for each in element.tokens)
+            raw = "".join(self._mark_attributes(inner).raw for inner in element.tokens)
             self._segment.add_atomic(raw, element.text)
 
     def _read_again(self, element: _PossibleNoteMark) -> None:
@@ -265,13 +265,13 @@ class _Reader:
     def _add_block(self, raw: str) -> None:
         """End the segment. Inline elements that are open enclose the blocks from here on."""
         segment, open_elements = self._segment, self._segment.open
-        parts, written = segment.finish_before_block()
+        parts, written_elements = segment.finish_before_block()
         self._parts.extend(parts)
         self._segment = _SegmentBuilder()
         for name, element in zip_longest(segment.names, open_elements):
             self._names_around.push(name)
             self._closings_around.append("" if element is None else element.closing)
-            self._parts.append("" if element is None or element in written else element.opening)
+            self._parts.append("" if element is None or element in written_elements else element.opening)
         self._parts.append(raw)
 
     def _end_segment(self) -> None:

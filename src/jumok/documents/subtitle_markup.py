@@ -90,8 +90,9 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
     An utterance begins at a dash or a voice tag that marks a new speaker, or at a line of a song. If
     `has_entities` is true, "&amp;" stands for "&", as in WebVTT.
     """
-    first, *others = _BEFORE_PIECE.split(_LINE_BREAK.sub("\n", text))
-    pieces = [("", first), *zip(others[::2], others[1::2], strict=True)]  # (white space, text after it)
+    first, *separators_and_texts = _BEFORE_PIECE.split(_LINE_BREAK.sub("\n", text))
+    # Pairs of white space and the text after it.
+    pieces = [("", first), *zip(separators_and_texts[::2], separators_and_texts[1::2], strict=True)]
     tags = list(tokenize(text))
     opening_names, closing_names = (
         {_base_name(tag.name) for tag in tags if tag.kind is kind}

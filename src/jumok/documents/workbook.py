@@ -130,7 +130,7 @@ def read_cell_filter(archive: ZipFile) -> CellFilter:
     for formula_text in _formula_texts(archive):
         texts = searched if formula_text.is_part else compared
         texts.setdefault(formula_text.text.strip().casefold(), formula_text)
-    words = [each for each in searched.values() if _is_word(_longest_literal(each.text))]
+    words = [word for word in searched.values() if _is_word(_longest_literal(word.text))]
     return CellFilter(_column_names(archive), compared, words[:_MAX_SEARCHED])
 
 

@@ -165,8 +165,8 @@ class _TreeBuilder:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) > MAX_XML_DEPTH:
             raise DataError(f"The XML has more than {MAX_XML_DEPTH} elements inside each other.")
-        named = {self._name(key): value for key, value in attributes.items()}
-        self._open.append(self._begin(XmlNode(self._name(name), named, self._position())))
+        attributes = {self._name(key): value for key, value in attributes.items()}
+        self._open.append(self._begin(XmlNode(self._name(name), attributes, self._position())))
 
     def end(self, _: str) -> None:
         position = self._position()

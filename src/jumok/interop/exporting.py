@@ -56,8 +56,8 @@ def export_model(
 ) -> list[str]:
     """Write a model in the format `to` to the path `out`, which must not exist. Return the file names."""
     if to not in EXPORT_FORMATS:
-        known = ", ".join(EXPORT_FORMATS)
-        raise RecipeError(f"There is no format {to!r}.{suggest(to, EXPORT_FORMATS)} Known: {known}.")
+        known_formats = ", ".join(EXPORT_FORMATS)
+        raise RecipeError(f"There is no format {to!r}.{suggest(to, EXPORT_FORMATS)} Known: {known_formats}.")
     if quantization not in QUANTIZATIONS:
         raise RecipeError(f"There is no precision {quantization!r}. Known: {', '.join(QUANTIZATIONS)}.")
     if quantization != "float32" and to not in ("ctranslate2", "argos"):
