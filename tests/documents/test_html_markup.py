@@ -51,7 +51,7 @@ class BalanceChecker(HTMLParser):
 
 
 def mark_up(pair: Pair, generator: random.Random) -> tuple[str, dict[str, set[int]]]:
-    """Return the source with nested inline elements, and the indices of the words in each."""
+    """Return the source with nested inline elements, and the indices of the words in each element."""
     words = split_words(pair.source)
     elements: list[tuple[int, int]] = []  # first word, and the word after the last
     low, high = 0, len(words)
@@ -106,7 +106,8 @@ def test_a_full_stop_does_not_become_a_second_link() -> None:
     assert markup.fill([SegmentTranslation("여기에서 읽으세요.", links)]) == (
         '<p><a href="x">여기에서</a> 읽으세요.</p>'
     )
-    # Punctuation next to the words of an element stays in the element, also if it has no words.
+    # Punctuation next to the words of an element stays in the element. So does punctuation in an element
+    # without words.
     for document in ("<p>Go <b>home now!</b></p>", "<p>Go<b>!</b> Now.</p>", "<p><b>A, B</b> or C</p>"):
         assert translate_into_itself(document) == document
 
@@ -263,7 +264,7 @@ def test_an_element_whose_words_are_not_aligned_stays_empty() -> None:
     ("first", "second"), [("你好。", "2024 年"), ("好", "abc"), ("<x>", "い"), ("b", "\u0301c")]
 )
 def test_sentences_that_meet_without_a_space_keep_their_words_apart(first: str, second: str) -> None:
-    """As in Chinese: the last word of a sentence and the first word of the next look like one word."""
+    """In Chinese, the last word of a sentence and the first word of the next sentence look like one word."""
     begin, end = word_spans(second)[0]
     # "One" is characters 0 to 3 of the source, "Three" 9 to 14.
     links = [((0, 3), word_spans(first)[0]), ((9, 14), (begin + len(first), end + len(first)))]

@@ -39,7 +39,7 @@ SLIDES = (
 
 
 def convert(path: Path, suffix: str) -> Path:
-    """Convert a file with LibreOffice; the suffix may name a filter too: `odt:writer8`."""
+    """Convert a file with LibreOffice. A filter may follow the suffix, as in `odt:writer8`."""
     out = path.parent / "converted"
     profile = path.parent / "profile"
     subprocess.run(
@@ -61,7 +61,7 @@ def convert(path: Path, suffix: str) -> Path:
 
 
 def translate(path: Path) -> Path:
-    """Check that the file stays the same if nothing is translated; return the path of a copy in capitals."""
+    """Check that a file translated into itself is unchanged. Return the path of a copy in capitals."""
     data = path.read_bytes()
     _, document = read_document(path.name, data)
     assert identity(document) == data

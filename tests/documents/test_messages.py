@@ -91,7 +91,7 @@ def test_plural_forms_between_bars_stay_apart() -> None:
 
 
 def test_a_translation_with_a_nul_harms_nothing() -> None:
-    """In a template, a number between two U+0000 marks a segment; 0 would mark this one."""
+    """In a template, a number between two U+0000 marks a segment. Number 0 marks the first segment."""
     assert Message("one").fill([SegmentTranslation(f"a {chr(0)}0{chr(0)} b")]) == "a  0  b"
     _, document = read_document("a.xml", b"<resources><string>one</string></resources>")
     assert b"\0" not in document.write([SegmentTranslation(f"{chr(0)}0{chr(0)}")])

@@ -103,7 +103,7 @@ def test_a_document_translated_into_itself_is_the_same_file() -> None:
 
 
 def test_capitals_change_only_the_text() -> None:
-    """Paragraphs are written anew with the same elements in the same order; other parts are unchanged."""
+    """Paragraphs are written anew with the same elements in the same order. Other parts are unchanged."""
     written = parts_of(shout(read_document("a.docx", DOCUMENT)[1]))
     parts = parts_of(DOCUMENT)
     assert written.keys() == parts.keys()
@@ -146,7 +146,7 @@ def test_runs_that_word_split_while_editing_are_joined() -> None:
 @pytest.mark.parametrize("properties", ["", BOLD])
 @pytest.mark.parametrize("kind", ["page", "column", "textWrapping"])
 def test_a_break_of_any_type_ends_a_sentence(kind: str, properties: str) -> None:
-    """The break stays between the sentences, also if its run has another format."""
+    """The break stays between the sentences, even if the run of the break has another format."""
     mark = f'<w:br w:type="{kind}"/>'
     run_of_mark = f"<w:r>{f'<w:rPr>{properties}</w:rPr>' if properties else ''}{mark}</w:r>"
     data = make_docx(f"<w:p>{run('I go home.')}{run_of_mark}{run('He reads.')}</w:p>")

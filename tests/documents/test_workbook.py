@@ -75,7 +75,7 @@ def test_a_cell_that_equals_only_the_result_of_a_formula_is_translated(text: str
         ('IF(LEFT(A1,5)="It is","Open","x")', "It is"),
     ],
 )
-def test_a_formula_that_looks_for_a_word_in_longer_texts_is_named(text: str, word: str) -> None:
+def test_a_note_names_a_formula_that_looks_for_a_word_in_longer_texts(text: str, word: str) -> None:
     _, document = read_document("a.xlsx", make_xlsx(STRINGS, **{"worksheets/sheet1": formula(text)}))
     assert "It is urgent, open it" in document.segments
     assert document.notes == [f'{SEARCHES}"{word}" (sheet1!C3).']
@@ -265,7 +265,7 @@ def test_columns_that_formulas_use_keep_their_names() -> None:
     assert inside["xl/tables/table1.xml"].decode() == TABLE
 
 
-def test_a_damaged_workbook_behind_a_chart_is_named() -> None:
+def test_a_note_names_a_damaged_workbook_behind_a_chart() -> None:
     data = with_chart(b"PK no archive")
     document_format, document = read_document("a.pptx", data)
     assert sum(map(document_format.count_syntax_characters, document_format.parsed_parts(data))) > 0

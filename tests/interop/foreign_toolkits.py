@@ -38,11 +38,11 @@ ODD_TEXTS = (
 SIZES = {
     "tiny": (16, 32, 2, 1, 540),
     "full": (64, 128, 4, 2, 600),
-}  # width, feed-forward, heads, layers, pieces
+}  # width, feed-forward, heads, layers, number of pieces
 MAX_TOKENS = 30
 
 
-def learn_sentencepiece(lines: list[str], pieces: int, *, rule: str, marian: bool = False) -> bytes:
+def learn_sentencepiece(lines: list[str], num_pieces: int, *, rule: str, marian: bool = False) -> bytes:
     """Train a SentencePiece model. If `marian` is true, it has Marian's ids (`</s>` 0, `<unk>` 1)."""
     import sentencepiece
 
@@ -51,7 +51,7 @@ def learn_sentencepiece(lines: list[str], pieces: int, *, rule: str, marian: boo
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(lines),
         model_writer=model,
-        vocab_size=pieces,
+        vocab_size=num_pieces,
         character_coverage=1.0,
         hard_vocab_limit=False,
         normalization_rule_name=rule,
@@ -63,18 +63,18 @@ def learn_sentencepiece(lines: list[str], pieces: int, *, rule: str, marian: boo
 
 
 def write_tokenizer(
-    folder: Path, rows: list[list[str]], pieces: int, style: str, rule: str
+    folder: Path, rows: list[list[str]], num_pieces: int, style: str, rule: str
 ) -> dict[str, int]:
     """Write source.spm, target.spm and vocab.json. As in real models, vocab.json has no rare pieces."""
     import sentencepiece
 
-    seen: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     for side, name in enumerate(("source.spm", "target.spm")):
-        data = learn_sentencepiece([row[side] for row in rows], pieces, rule=rule)
+        data = learn_sentencepiece([row[side] for row in rows], num_pieces, rule=rule)
         (folder / name).write_bytes(data)
         processor = sentencepiece.SentencePieceProcessor(model_proto=data)
-        seen.update(piece for row in rows for piece in processor.encode(row[side], out_type=str))
-    frequent = [piece for piece, count in seen.most_common() if count > 2 and piece != "<unk>"]
+        counts.update(piece for row in rows for piece in processor.encode(row[side], out_type=str))
+    frequent = [piece for piece, count in counts.most_common() if count > 2 and piece != "<unk>"]
     names = ["</s>", "<unk>", *frequent, *CODES]
     if style == "tc-big":  # such models have an ordinary token <s>, and an order in which </s> is not 0
         names = sorted([*names, "<s>"], key=lambda piece: (piece.strip("▁<>/"), piece))
@@ -100,8 +100,8 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
     from transformers import GenerationConfig, MarianConfig, MarianMTModel, MarianTokenizer
 
     folder.mkdir(parents=True)
-    width, hidden, heads, layers, pieces = SIZES[size]
-    vocabulary = write_tokenizer(folder, rows, pieces, style, rule)
+    width, hidden, heads, layers, num_pieces = SIZES[size]
+    vocabulary = write_tokenizer(folder, rows, num_pieces, style, rule)
     pad, end = vocabulary["<pad>"], vocabulary["</s>"]
     torch.manual_seed(1)
     config = MarianConfig(
@@ -169,7 +169,7 @@ def make_marian_mt(folder: Path, rows: list[list[str]], size: str, style: str, r
 def write_marian(
     folder: Path, state: dict[str, Any], vocabulary: dict[str, int], config: Any, tokenizer: Path
 ) -> None:
-    """Write these weights in the layout of an OPUS-MT zip; Marian has no <pad>."""
+    """Write these weights in the layout of an OPUS-MT zip, without <pad>, which Marian does not have."""
     import numpy
 
     folder.mkdir(parents=True)
@@ -236,20 +236,20 @@ def train_marian(
     from pymarian import Trainer
 
     folder.mkdir(parents=True)
-    width, hidden, heads, layers, pieces = SIZES[size]
+    width, hidden, heads, layers, num_pieces = SIZES[size]
     texts = [[row[side] for row in rows] for side in (0, 1)]
     if built_in:
         vocabulary = folder / "vocab.spm"
-        vocabulary.write_bytes(learn_sentencepiece(texts[0] + texts[1], pieces, rule=rule, marian=True))
+        vocabulary.write_bytes(learn_sentencepiece(texts[0] + texts[1], num_pieces, rule=rule, marian=True))
         lines = texts
     else:
         vocabulary, lines = folder / "opus.vocab.yml", []
         for side, name in enumerate(("source.spm", "target.spm")):
-            (folder / name).write_bytes(learn_sentencepiece(texts[side], pieces, rule=rule))
+            (folder / name).write_bytes(learn_sentencepiece(texts[side], num_pieces, rule=rule))
             processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / name))
             lines.append([" ".join(processor.encode(text, out_type=str)) for text in texts[side]])
-        seen = collections.Counter(piece for side in lines for line in side for piece in line.split())
-        names = ["</s>", "<unk>", *(piece for piece, _ in seen.most_common())]
+        counts = collections.Counter(piece for side in lines for line in side for piece in line.split())
+        names = ["</s>", "<unk>", *(piece for piece, _ in counts.most_common())]
         entries = [f"{json.dumps(piece, ensure_ascii=False)}: {id_}\n" for id_, piece in enumerate(names)]
         vocabulary.write_text("".join(entries), encoding="utf-8")
     for name, side in zip(("train.source", "train.target"), lines, strict=True):

@@ -43,7 +43,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(capsys: pytest.CaptureFixture[str], *arguments: str | Path, stdin: str = "") -> str:
-    """Run `jumok ARGUMENTS` in this process; return what it prints."""
+    """Run `jumok ARGUMENTS` in this process, and return its output."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin.encode())))
         with pytest.raises(SystemExit) as end:

@@ -33,7 +33,7 @@ PAIR = ("six three one seven zero.", "육 삼 일 칠 영.")
 
 
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def imported_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("imported") / "model"
     load_imported(STORED / "tc-big.zip", folder, code="ko")
     return folder
@@ -52,8 +52,10 @@ def is_same_model(folder: Path, other: Path) -> bool:
     )
 
 
-def test_a_model_is_unchanged_after_export_to_hugging_face_and_import(imported: Path, tmp_path: Path) -> None:
-    for name, folder in {"trained": MODELS / "transformer", "imported": imported}.items():
+def test_a_model_is_unchanged_after_export_to_hugging_face_and_import(
+    imported_model: Path, tmp_path: Path
+) -> None:
+    for name, folder in {"trained": MODELS / "transformer", "imported": imported_model}.items():
         export_model(folder, tmp_path / name, "huggingface")
         load_imported(tmp_path / name, tmp_path / f"{name}-model")
         assert is_same_model(folder, tmp_path / f"{name}-model")
@@ -113,7 +115,7 @@ def test_an_unsupported_setting_is_named_and_nothing_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_wrong_requests_are_refused(imported: Path, tmp_path: Path) -> None:
+def test_wrong_requests_are_refused(imported_model: Path, tmp_path: Path) -> None:
     model = MODELS / "transformer"
     with pytest.raises(RecipeError, match=r'Did you mean "huggingface"'):
         export_model(model, tmp_path / "out", "hugging-face")
@@ -122,7 +124,7 @@ def test_wrong_requests_are_refused(imported: Path, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="exists already"):
         export_model(model, tmp_path, "huggingface")
     with pytest.raises(UnsupportedError, match="SentencePiece model of its own"):
-        export_model(imported, tmp_path / "out.argosmodel", "argos")
+        export_model(imported_model, tmp_path / "out.argosmodel", "argos")
     assert not list(tmp_path.iterdir())
 
 
@@ -165,13 +167,13 @@ def test_importing_an_export_of_jumok_refuses_options_that_have_no_effect(tmp_pa
     assert not (tmp_path / "model").exists()
 
 
-def test_a_ctranslate2_export_translates_strings_like_jumok(imported: Path, tmp_path: Path) -> None:
+def test_a_ctranslate2_export_translates_strings_like_jumok(imported_model: Path, tmp_path: Path) -> None:
     ctranslate2 = pytest.importorskip("ctranslate2")
     import sentencepiece
 
     for name, folder, text in (
         ("own", MODELS / "transformer", PAIR[0]),
-        ("imported", imported, "I go home."),
+        ("imported", imported_model, "I go home."),
     ):
         out = tmp_path / name
         export_model(folder, out, "ctranslate2")
@@ -192,7 +194,7 @@ def test_a_ctranslate2_export_translates_strings_like_jumok(imported: Path, tmp_
         assert ('[">>ko<<", *source.encode(' in readme) == (name == "imported")
 
 
-def test_an_argos_package_has_what_argos_reads(tmp_path: Path) -> None:
+def test_an_argos_package_has_the_files_that_argos_reads(tmp_path: Path) -> None:
     pytest.importorskip("ctranslate2")
     out = tmp_path / "translate-en_ko.argosmodel"
     export_model(MODELS / "transformer", out, "argos", quantization="int8", licence="cc0-1.0")
@@ -214,9 +216,9 @@ def test_a_safetensors_export_holds_the_weights_under_their_names(tmp_path: Path
     assert load_file(tmp_path / "out" / "model.safetensors").keys() == weights.keys()
 
 
-def test_the_files_beside_onnx_graphs_keep_jumoks_ids(imported: Path) -> None:
+def test_the_files_beside_onnx_graphs_keep_jumoks_ids(imported_model: Path) -> None:
     """The graphs embed jumok's ids, so vocab.json and config.json must not move `<pad>` to the end."""
-    stored = read_stored_model(imported)
+    stored = read_stored_model(imported_model)
     tokenizers = tokenizers_from_files(stored.tokenizers)
     model: Any = load_model(stored, tokenizers)
     exported = ExportedModel(stored.card, model, tokenizers)
@@ -250,12 +252,12 @@ def greedy_with_onnx(encoder: Any, decoder: Any, source: list[int]) -> list[int]
 
 
 @pytest.mark.slow
-def test_onnxruntime_computes_the_same_at_other_shapes(imported: Path, tmp_path: Path) -> None:
+def test_onnxruntime_computes_the_same_at_other_shapes(imported_model: Path, tmp_path: Path) -> None:
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     for name, folder, (source, target) in (
         ("own", MODELS / "transformer", PAIR),
-        ("imported", imported, ("I go home.", "나는 집에 간다.")),
+        ("imported", imported_model, ("I go home.", "나는 집에 간다.")),
         ("learned", learned_positions_model(tmp_path / "learned-model"), PAIR),
     ):
         export_model(folder, tmp_path / name, "onnx")

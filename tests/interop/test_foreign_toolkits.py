@@ -3,7 +3,8 @@
     JUMOK_TOOLKITS=…/bin/python make test-all ARGS=tests/interop/test_foreign_toolkits.py
 
 The environment has torch, transformers, sentencepiece, numpy, ctranslate2 and pymarian. The last test also
-needs argostranslate, installed without its dependencies. The test replaces its sentence splitter.
+needs argostranslate, installed without its dependencies. The test replaces the sentence splitter of
+argostranslate.
 """
 
 from __future__ import annotations

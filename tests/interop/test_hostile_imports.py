@@ -95,7 +95,7 @@ def test_a_missing_file_is_named(name: str, tmp_path: Path) -> None:
 @pytest.mark.medium
 @pytest.mark.parametrize("package", ["classic", "tc-big", "marian", "marian-built-in"])
 def test_damaged_files_give_a_model_or_a_typed_error(package: str, tmp_path: Path) -> None:
-    """Each file is missing, truncated, empty, or has flipped bits. No other type of error is raised."""
+    """Each file is missing, truncated, empty, or has flipped bits. Only a JumokError is raised."""
     folder = unpack(package, tmp_path)
     generator = random.Random(package)
     failures = 0
@@ -362,7 +362,7 @@ def test_vocabularies_and_settings_of_marian_that_are_not_valid_yaml_are_read() 
     tokens = ["</s>", "<unk>", "a\x85b", "it's", '\x84"\u2028', "long", ": ", "\\"]
     assert parse_vocabulary(text) == {token: id_ for id_, token in enumerate(tokens)}
     for wrong in ("a: 1\nb: 1\n", "a: 1\na: 2\n", "a\n", "a: x\n", "{", '{"a": "b"}'):
-        with pytest.raises(ValueError):  # noqa: PT011 - any; `json` raises its own
+        with pytest.raises(ValueError):  # noqa: PT011 - the messages of `json` vary
             parse_vocabulary(wrong)
     settings = parse_settings("a: 1\nb: [x, 2]\nc:\n  - y\n  - 'z'\nd: \"\"\ne: true\nf: 1.5\ng:\n  []\n")
     assert settings == {"a": 1, "b": ["x", 2], "c": ["y", "z"], "d": "", "e": True, "f": 1.5, "g": []}

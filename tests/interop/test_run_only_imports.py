@@ -33,7 +33,7 @@ MODEL = STORED / "models" / "transformer"  # digits, English to Korean
 TEXTS = ["six three one seven zero.", "two four nine.", "one."]
 
 
-def imported(package: Path, out: Path, **choices: str) -> Path:
+def run_import(package: Path, out: Path, **choices: str) -> Path:
     import_package(open_package(package), package, out, ImportChoices(**choices))
     return out
 
@@ -46,17 +46,17 @@ def assert_refused(package: Path, words: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def converted_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("converted") / "folder"
     jumok.export(MODEL, out, "ctranslate2")
     return out
 
 
 @pytest.fixture(scope="module")
-def model(converted: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model(converted_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder without weights for torch."""
     languages = {"source_language": "en", "target_language": "ko"}
-    return imported(converted, tmp_path_factory.mktemp("run-only") / "model", **languages)
+    return run_import(converted_model, tmp_path_factory.mktemp("run-only") / "model", **languages)
 
 
 def translations(folder: Path, **options: Any) -> list[str]:
@@ -75,7 +75,7 @@ def test_a_folder_of_ctranslate2_translates_as_before(model: Path) -> None:
 def test_an_argos_package_translates_as_before(quantization: str, tmp_path: Path) -> None:
     package = tmp_path / "translate-en_ko.argosmodel"
     jumok.export(MODEL, package, "argos", quantization=quantization, licence="cc0-1.0")
-    folder = imported(package, tmp_path / "model")
+    folder = run_import(package, tmp_path / "model")
     card = read_stored_model(folder).card
     languages = card.recipe.languages
     assert (languages.source, languages.target, card.facts["licence"]) == ("en", "ko", "cc0-1.0")
@@ -91,7 +91,7 @@ def test_each_weight_and_bias_is_counted_once(quantization: str, tmp_path: Path)
     torch computes the positions, so its weights do not contain them.
     """
     jumok.export(MODEL, tmp_path / "converted", "ctranslate2", quantization=quantization)
-    card = read_stored_model(imported(tmp_path / "converted", tmp_path / "model")).card
+    card = read_stored_model(run_import(tmp_path / "converted", tmp_path / "model")).card
     weights = read_stored_model(MODEL).weights().values()
     in_positions = MIN_POSITIONS * card.recipe.model.width
     assert card.facts["parameters"] == sum(weight.numel() for weight in weights) + in_positions
@@ -101,24 +101,24 @@ def test_a_text_that_is_too_long_for_the_positions_is_split(tmp_path: Path) -> N
     """No other engine can run the model, so there must be enough positions for the longest translation."""
     learned = learned_positions_model(tmp_path / "learned", max_positions=40)
     jumok.export(learned, tmp_path / "converted", "ctranslate2")
-    folder = imported(tmp_path / "converted", tmp_path / "model")
+    folder = run_import(tmp_path / "converted", tmp_path / "model")
     assert read_stored_model(folder).card.recipe.training.max_sentence_tokens == 10  # 3 · 10 + 10 = 40
     assert len(jumok.load(folder).translate(["one two three four five six seven eight nine. " * 5])) == 1
 
 
-def test_a_vocabulary_of_an_old_release_is_read(converted: Path, tmp_path: Path) -> None:
+def test_a_vocabulary_of_an_old_release_is_read(converted_model: Path, tmp_path: Path) -> None:
     """The vocabulary is a `.txt` file and has `<blank>` in place of `<pad>`, as in OpenNMT."""
-    folder = shutil.copytree(converted, tmp_path / "folder")
+    folder = shutil.copytree(converted_model, tmp_path / "folder")
     tokens = json.loads((folder / "shared_vocabulary.json").read_text())
     renamed = ["<blank>" if token == "<pad>" else token for token in tokens]
     (folder / "shared_vocabulary.json").unlink()
     (folder / "shared_vocabulary.txt").write_text("\n".join(renamed) + "\n", encoding="utf-8")
-    assert translations(imported(folder, tmp_path / "model")) == translations(MODEL)
+    assert translations(run_import(folder, tmp_path / "model")) == translations(MODEL)
 
 
 @pytest.mark.medium
 def test_import_translate_evaluate_and_info_work_with_a_model_of_ctranslate2(
-    converted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    converted_model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def call(*arguments: object, stdin: str = "") -> str:
         with pytest.MonkeyPatch.context() as patched:
@@ -129,7 +129,7 @@ def test_import_translate_evaluate_and_info_work_with_a_model_of_ctranslate2(
         assert end.value.code == 0, output.err
         return output.out
 
-    report = call("import", converted, "--out", tmp_path / "model", "--from", "en", "--to", "ko")
+    report = call("import", converted_model, "--out", tmp_path / "model", "--from", "en", "--to", "ko")
     assert "format       CTranslate2" in report
     assert "jumok evaluate" in report.splitlines()[-1]
     assert "jumok look" not in report  # this command would be refused
@@ -139,7 +139,7 @@ def test_import_translate_evaluate_and_info_work_with_a_model_of_ctranslate2(
     assert scores["bleu"] == pytest.approx(expected["bleu"], abs=0.5)
     facts = json.loads(call("info", tmp_path / "model", "--json"))
     assert facts["facts"]["runs_on"] == "ctranslate2"
-    described = json.loads(call("info", converted, "--json"))
+    described = json.loads(call("info", converted_model, "--json"))
     assert described["format"] == "CTranslate2"
 
 
@@ -159,14 +159,14 @@ def test_functions_that_need_the_weights_are_refused_with_the_reason(model: Path
     assert not list(tmp_path.iterdir())
 
 
-def test_packages_that_cannot_run_are_refused(converted: Path, tmp_path: Path) -> None:
-    no_tokenizer = shutil.copytree(converted, tmp_path / "no-tokenizer")
+def test_packages_that_cannot_run_are_refused(converted_model: Path, tmp_path: Path) -> None:
+    no_tokenizer = shutil.copytree(converted_model, tmp_path / "no-tokenizer")
     (no_tokenizer / "source.spm").unlink()
     (no_tokenizer / "target.spm").unlink()
     assert_refused(no_tokenizer, r"0 SentencePiece models.*source\.spm and target\.spm")
     (no_tokenizer / "bpe.model").write_text("#version: 0.2\n")
     assert_refused(no_tokenizer, "BPE of subword-nmt")
-    short = shutil.copytree(converted, tmp_path / "short")
+    short = shutil.copytree(converted_model, tmp_path / "short")
     tokens = json.loads((short / "shared_vocabulary.json").read_text())
     (short / "shared_vocabulary.json").write_text(json.dumps(tokens[:-1]))
     assert_refused(short, "its vocabulary .* tokens")
@@ -178,13 +178,13 @@ def test_packages_that_cannot_run_are_refused(converted: Path, tmp_path: Path) -
         (short / f"{present}_vocabulary.json").write_text(json.dumps(tokens))
         assert_refused(short, rf"the file {missing}_vocabulary\.json is missing")
         (short / f"{present}_vocabulary.json").unlink()
-    several = shutil.copytree(converted, tmp_path / "several")
+    several = shutil.copytree(converted_model, tmp_path / "several")
     config = json.loads((several / "config.json").read_text())
     (several / "config.json").write_text(json.dumps({**config, "decoder_start_token": None}))
     assert_refused(several, "the user must name the first token of its decoder")
     (several / "config.json").write_text(json.dumps({**config, "decoder_start_token": "4"}))
     assert_refused(several, "its decoder begins with '4', which is no special token")
-    other = shutil.copytree(converted, tmp_path / "other")
+    other = shutil.copytree(converted_model, tmp_path / "other")
     data = (other / "model.bin").read_bytes()
     (other / "model.bin").write_bytes(data.replace(b"TransformerSpec", b"WhisperSpecific", 1))
     assert_refused(other, "it is a WhisperSpecific")
@@ -207,18 +207,18 @@ def test_an_argos_package_with_a_target_prefix_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_damaged_files_give_a_model_or_a_typed_error(converted: Path, tmp_path: Path) -> None:
+def test_damaged_files_give_a_model_or_a_typed_error(converted_model: Path, tmp_path: Path) -> None:
     """The import runs in a child process, because a damaged file may crash CTranslate2, which is C++."""
     generator = random.Random(1)
     failures = 0
     for name in ("model.bin", "config.json", "shared_vocabulary.json", "source.spm"):
         for kind in ("missing", "truncated", "empty", "flipped"):
-            folder = shutil.copytree(converted, tmp_path / "folder")
+            folder = shutil.copytree(converted_model, tmp_path / "folder")
             data = bytearray((folder / name).read_bytes())
             for _ in range(20 if kind == "flipped" else 0):
                 data[generator.randrange(min(len(data), 2000))] ^= 1 << generator.randrange(8)
-            cut = {"truncated": len(data) // 2, "empty": 0}.get(kind, len(data))
-            (folder / name).unlink() if kind == "missing" else (folder / name).write_bytes(data[:cut])
+            length = {"truncated": len(data) // 2, "empty": 0}.get(kind, len(data))
+            (folder / name).unlink() if kind == "missing" else (folder / name).write_bytes(data[:length])
             try:
                 import_model(folder, tmp_path / "out")
             except JumokError:

@@ -175,8 +175,8 @@ def test_the_translation_of_a_term_alone_identifies_its_word_and_the_end_of_the_
     source = "This cat is here."
     terms = Glossary({"cat": "야옹이"})
     evidence = evidence_of_links([(0, 0), (1, 0), (1, 1), (2, 2)], 5, 4)
-    known = replace(evidence, words_for={"cat": ["고양이는", "달린다", "."]})
-    placed = place_terms_in_sentence(source, "이 고양이 여기 있다.", known, terms.find(source))
+    evidence = replace(evidence, words_for={"cat": ["고양이는", "달린다", "."]})
+    placed = place_terms_in_sentence(source, "이 고양이 여기 있다.", evidence, terms.find(source))
     assert placed.text == "이 야옹이 여기 있다."
     library = {"public library": ["시립", "도서관은", "크다"]}
     placed = place("The public library is big.", "그 시립 도서관이 크다.", "0-0 1-1 2-2 4-3", **library)
@@ -184,14 +184,14 @@ def test_the_translation_of_a_term_alone_identifies_its_word_and_the_end_of_the_
 
 
 def test_a_word_without_a_link_to_the_term_is_found_by_the_translation_of_the_term_alone() -> None:
-    known = {"student": ["학생은", "읽는다"]}
-    assert place("The student reads.", "그 학생이 읽는다.", "2-2", **known).text == "그 수강생이 읽는다."
-    assert place("The student reads.", "그가 읽는다.", "2-1", **known).missing == ("수강생",)
+    words_for = {"student": ["학생은", "읽는다"]}
+    assert place("The student reads.", "그 학생이 읽는다.", "2-2", **words_for).text == "그 수강생이 읽는다."
+    assert place("The student reads.", "그가 읽는다.", "2-1", **words_for).missing == ("수강생",)
 
 
 def test_a_term_in_japanese_text_keeps_its_particle() -> None:
-    known = {"student": ["生", "徒", "は"]}
-    placed = place("The student reads.", "生徒は読む。", "1-0 1-1 1-2 2-3", **known)
+    words_for = {"student": ["生", "徒", "は"]}
+    placed = place("The student reads.", "生徒は読む。", "1-0 1-1 1-2 2-3", **words_for)
     assert placed.text == "수강생は読む。"
 
 
@@ -213,10 +213,10 @@ def test_a_term_that_is_placed_by_position_is_reported() -> None:
     matches = Glossary(TERMS).find("The student reads.")
     evidence = evidence_of_links([(1, 0), (2, 1)], 4, 3, by_position=True)
     placed = place_terms_in_sentence("The student reads.", "학생은 읽는다.", evidence, matches)
-    assert (placed.text, placed.guessed) == ("수강생은 읽는다.", ("수강생",))
+    assert (placed.text, placed.placed_by_position) == ("수강생은 읽는다.", ("수강생",))
     [note] = term_notes(placed)
     assert note.startswith('the term "수강생" was placed by its position')
-    assert not term_notes(replace(placed, guessed=()))
+    assert not term_notes(replace(placed, placed_by_position=()))
 
 
 @pytest.mark.parametrize("term", ["ｶｰﾄﾞ", "\uf900子", "\U00020bb7野"])

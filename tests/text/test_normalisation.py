@@ -45,8 +45,8 @@ def test_a_lone_surrogate_is_replaced() -> None:
 
 # --- runs of combining marks ---
 
-# Marks of several classes. The decomposition of U+0344 is two marks, and that of ᾂ is a letter and three
-# marks. The decomposition of U+0958 is a letter and a mark, which NFC does not compose again.
+# Marks of several classes. The decomposition of U+0344 is two marks. The decomposition of ᾂ is a letter and
+# three marks. The decomposition of U+0958 is a letter and a mark, which NFC does not compose again.
 MARKED = st.text(st.sampled_from("aᾂ\u0958가 -\u0300\u0316\u0344\u0f73\u05b0\u20d0"), max_size=200)
 
 

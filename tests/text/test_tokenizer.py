@@ -232,12 +232,12 @@ class TestStorage:
         path.write_bytes(tokenizer.to_bytes())
         assert load_tokenizer(path) == tokenizer
 
-    def test_the_error_for_a_missing_file_names_it(self, tmp_path: Path) -> None:
+    def test_the_error_for_a_missing_file_names_the_file(self, tmp_path: Path) -> None:
         with pytest.raises(ModelFolderError, match=r"pieces\.model.*No such file"):
             load_tokenizer(tmp_path / "pieces.model")
 
     @pytest.mark.parametrize("data", [b"", b"not a model", bytes(1000)])
-    def test_the_error_for_a_foreign_file_names_it(self, data: bytes, tmp_path: Path) -> None:
+    def test_the_error_for_a_foreign_file_names_the_file(self, data: bytes, tmp_path: Path) -> None:
         path = tmp_path / "pieces.model"
         path.write_bytes(data)
         with pytest.raises(
@@ -246,7 +246,7 @@ class TestStorage:
             load_tokenizer(path)
 
     @pytest.mark.parametrize("name", IMPORTED_VOCABULARY[:2])
-    def test_the_error_for_a_file_of_an_imported_model_names_it(
+    def test_the_error_for_a_damaged_file_of_an_imported_model_names_the_file(
         self, name: str, tokenizer: Tokenizer, tmp_path: Path
     ) -> None:
         vocabulary = tokenizer.tokens(range(4, tokenizer.vocab_size))

@@ -66,8 +66,8 @@ class DocumentFormat:
     read: Callable[[bytes], Document]
     """Raises a DataError if the bytes are not of this format."""
     syntax_characters: bytes = b""
-    """ASCII characters that cost time to parse, such as those that start a tag or an entity or end a line.
-    They are counted before parsing.
+    """ASCII characters that cost time to parse, for example at the start of a tag or at the end of a line.
+    These characters are counted before parsing.
     """
 
     unpack: Callable[[bytes], Iterable[bytes]] | None = None

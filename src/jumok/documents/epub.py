@@ -48,7 +48,7 @@ def _read(data: bytes) -> ZipDocument:
         parts[package] = ArchivePart(template, encoding)
         pages = []
         names = set(archive.namelist())
-        for name, media_type in _manifest(source, package):
+        for name, media_type in _manifest_items(source, package):
             if name not in names or name in parts:
                 continue
             if media_type == _PAGE:
@@ -77,7 +77,7 @@ def _read_xml(archive: ZipFile, name: str) -> tuple[XmlSource, str]:
         raise DataError(f"{name[:60]}: {error}") from None
 
 
-def _manifest(package: XmlSource, package_name: str) -> Iterator[tuple[str, str]]:
+def _manifest_items(package: XmlSource, package_name: str) -> Iterator[tuple[str, str]]:
     folder = posixpath.dirname(package_name)
     for node in package.root.walk():
         if node.name == "opf:item":

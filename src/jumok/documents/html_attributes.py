@@ -1,9 +1,9 @@
 """Attributes of HTML that people read: descriptions of images, tooltips, hints in forms, labels.
 
-    <img src="a.png" alt="A red house">        the value of `alt` is translated, that of `src` is not
+    <img src="a.png" alt="A red house">        `alt` is translated, and `src` is not
 
-The HTML standard calls these attributes translatable. The reader of a document replaces each value by a mark
-in the tag. When the tag moves, the mark moves with it.
+The HTML standard calls these attributes translatable. While a document is parsed, a mark replaces each value
+in its tag. When the tag moves, the mark moves with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'<>=`]++))?+""")
-_MARK = re.compile("\0([0-9]+)\0")  # the document itself contains no NUL
+_MARK = re.compile("\0([0-9]+)\0")  # no document with marks contains a NUL
 _ATTRIBUTES_OF_EVERY_ELEMENT = frozenset(["alt", "aria-label", "aria-description", "placeholder", "title"])
 _ELEMENTS_WITH_LABEL = frozenset(["optgroup", "option", "track"])
 _BUTTON_TYPES = frozenset(["button", "reset", "submit"])

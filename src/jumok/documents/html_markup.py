@@ -109,7 +109,7 @@ class HtmlMarkup:
 
     parts: list[str | Segment]
     attributes: Sequence[AttributeValue] = ()
-    """The values of attributes to translate; the parts have marks in their place."""
+    """The attribute values to translate. In `parts`, marks replace these values."""
 
     @property
     def segments(self) -> list[str]:
@@ -119,10 +119,10 @@ class HtmlMarkup:
     def fill(self, translations: Sequence[SegmentTranslation], *, keep_unchanged: bool = False) -> str:
         """Return the document with each segment replaced by its translation.
 
-        With `keep_unchanged`, a segment that is its own translation is written as it was, even if its tags
-        are not balanced.
+        If `keep_unchanged` is true, a segment that equals its translation is copied from the source, even if
+        the tags of the segment are not balanced.
         """
-        if self.attributes:  # a model can produce any byte; a NUL would look like a mark
+        if self.attributes:  # a model can produce a NUL, which would look like a mark
             translations = [
                 replace(translation, text=translation.text.replace("\0", " ")) for translation in translations
             ]
@@ -245,11 +245,11 @@ class _Reader:
 
     def _add_to_note_mark(self, element: _PossibleNoteMark, token: HtmlToken) -> None:
         element.add(token)
-        if element.is_something_else:
+        if element.is_no_note_mark:
             self._read_again(element)
         elif element.has_ended:
             self._note_mark = None
-            raw = "".join(self._mark_attributes(each).raw for each in element.tokens)
+            raw = "".join(self._mark_attributes(inner).raw for inner in element.tokens)
             self._segment.add_atomic(raw, element.text)
 
     def _read_again(self, element: _PossibleNoteMark) -> None:
@@ -265,13 +265,13 @@ class _Reader:
     def _add_block(self, raw: str) -> None:
         """End the segment. Inline elements that are open enclose the blocks from here on."""
         segment, open_elements = self._segment, self._segment.open
-        parts, written = segment.finish_before_block()
+        parts, written_elements = segment.finish_before_block()
         self._parts.extend(parts)
         self._segment = _SegmentBuilder()
         for name, element in zip_longest(segment.names, open_elements):
             self._names_around.push(name)
             self._closings_around.append("" if element is None else element.closing)
-            self._parts.append("" if element is None or element in written else element.opening)
+            self._parts.append("" if element is None or element in written_elements else element.opening)
         self._parts.append(raw)
 
     def _end_segment(self) -> None:
@@ -338,7 +338,7 @@ class _SegmentBuilder:
     def add_text(self, raw: str) -> None:
         self._raw.append(raw)
         self._markup.append(raw)
-        # HTML collapses white space, line breaks too, to one space.
+        # HTML collapses a run of spaces and line breaks to one space.
         text = re.sub(r"[ \t\r\n\f]+", " ", _unescape(raw))
         if text[:1] == " " and (not self._text or self._text[-1][-1] == " "):
             text = text[1:]
@@ -401,7 +401,7 @@ class _SegmentBuilder:
     def _take_enclosing(self) -> Ancestors:
         """Remove and return the open elements around the whole text, which are written before it.
 
-        So <label>Name: <input></label> is still one label, around its words and the input.
+        For example, <label>Name: <input></label> remains one label, which encloses the words and the input.
         """
         if not has_letters("".join(self._text)):
             return ()
@@ -454,7 +454,7 @@ class _PossibleNoteMark:
 
     def __init__(self, opening: HtmlToken) -> None:
         self.tokens = [opening]
-        self.is_something_else = False
+        self.is_no_note_mark = False
         self._open = [0]  # indices of the start tags of the open elements
         self._texts: list[str] = []
 
@@ -470,15 +470,15 @@ class _PossibleNoteMark:
         self.tokens.append(token)
         if token.kind is TokenKind.TEXT:
             self._texts.append(_unescape(token.raw))
-            self.is_something_else = has_letters(self._texts[-1])
+            self.is_no_note_mark = has_letters(self._texts[-1])
         elif token.kind is TokenKind.CLOSING and token.name == self.tokens[self._open[-1]].name:
             self._open.pop()
-            self.is_something_else = self.has_ended and not self.text.strip()
+            self.is_no_note_mark = self.has_ended and not self.text.strip()
         elif token.kind is TokenKind.OPENING and token.name in INLINE and token.name not in PROTECTED:
             self._open.append(len(self.tokens) - 1)
-            self.is_something_else = _is_protected(token)
+            self.is_no_note_mark = _is_protected(token)
         else:
-            self.is_something_else = token.kind is not TokenKind.OTHER and token.name not in VOID_INLINE
+            self.is_no_note_mark = token.kind is not TokenKind.OTHER and token.name not in VOID_INLINE
 
     def tokens_excluded_as_note_marks(self) -> Container[int]:
         """Return the indices of tokens whose elements are certainly not note marks.

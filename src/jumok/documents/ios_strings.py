@@ -25,7 +25,7 @@ _CHARACTER_OF_ESCAPE = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
 def _parse(text: str) -> CompositeTemplate:
     parts: list[str | TextTemplate] = []
-    position = written = 0
+    position = copied_end = 0
     while position < len(text):
         match = _ENTRY.match(text, position)
         if match is None:
@@ -34,10 +34,10 @@ def _parse(text: str) -> CompositeTemplate:
         if match["skipped"] is None:
             start, end = match.span("value")
             message = Message(_unescape(match["value"][1:-1]))
-            parts += [text[written:start], EncodedMessage(match["value"], message, _encode)]
-            written = end
+            parts += [text[copied_end:start], EncodedMessage(match["value"], message, _encode)]
+            copied_end = end
         position = match.end()
-    return CompositeTemplate([*parts, text[written:]])
+    return CompositeTemplate([*parts, text[copied_end:]])
 
 
 def _unescape(text: str) -> str:

@@ -1,9 +1,9 @@
-"""What files declare about their language: its locale, its direction, and a font that has its characters."""
+"""Properties of a language that files declare: its locale, its direction, and a font with its characters."""
 
 from __future__ import annotations
 
 _RIGHT_TO_LEFT = frozenset(["ar", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"])
-# Fonts that Word and LibreOffice know on every system, or replace by one of the same script.
+# If a system does not have one of these fonts, Word and LibreOffice use another font of the same script.
 _EAST_ASIAN_FONTS = {
     "ko": "Malgun Gothic",
     "ja": "Yu Mincho",
@@ -43,6 +43,6 @@ def is_east_asian(language: str) -> bool:
 
 
 def east_asian_font(language: str) -> str:
-    """Return a font for the characters of the language; "" if it is not written in East Asian characters."""
+    """Return a font for an East Asian language, or "" for any other language."""
     code = language.lower()
     return _EAST_ASIAN_FONTS.get(code) or _EAST_ASIAN_FONTS.get(code.partition("-")[0], "")

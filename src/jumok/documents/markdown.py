@@ -48,7 +48,7 @@ _CONTAINER_MARK = re.compile(r">|(?:[-*+:]|\d{1,9}[.)])(?: {1,4}(?! )| )")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _RULE = re.compile(r"[ \t>]*+(?:=++|(?:[-*_][ \t]*+){2,}+)[ \t]*+")
 _TABLE_RULE = re.compile(r"[ \t>]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
-# The first line of a block of $$, or one line with both marks.
+# The first line of a formula between $$ marks. If `end` matches, the whole formula is on this line.
 _MATH_BLOCK = re.compile(r"[ \t>]*+\$\$(?:(?!\$\$).)*+(?P<end>\$\$)?[ \t]*+")
 # Notes of GitHub and Obsidian, of Docusaurus and Pandoc, and of MkDocs, whose content is indented.
 _NOTE_MARK = re.compile(
@@ -171,7 +171,7 @@ class _BlockReader:
         return self._copy(start, min(end + 1, len(self._lines)))
 
     def _math_end(self, start: int) -> int:
-        """Return the end of a block of $$. An unclosed block ends at a blank line, which no formula has."""
+        """Return the end of a formula between $$ marks. An unclosed formula ends at the first blank line."""
         end = start + 1
         while end < len(self._lines) and self._lines[end].strip(" \t>"):
             end += 1
@@ -293,7 +293,7 @@ def _columns(line: str) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Inline:
-    """A segment with the inline markup of Markdown, and the tag that stands for its line breaks."""
+    """A segment with the inline markup of Markdown, and the tag that is written for its line breaks."""
 
     segment: Segment
     line_break: str
@@ -381,7 +381,7 @@ _MATH = (
 )
 _IMAGE = re.compile(r"!\[[^\[\]]*+\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _VERBATIM_ELEMENT = rf"<(?P<name>{'|'.join(sorted(VERBATIM))})(?:\s[^<>]*+)?>[^<>]*+</(?P=name)>"
-# The number of a note, or an exponent.
+# The number of a footnote, or an exponent.
 _REFERENCE = r"<sup(?:\s[^<>]*+)?>(?:[\d_]|[^\w<>])*+</sup>"
 _TAG = re.compile(r"<(?P<end>/?)(?P<tag>[a-zA-Z][\w-]*+)(?:\s[^<>]*+)?>(?<!/>)")
 _TOKEN = re.compile(
@@ -450,7 +450,7 @@ def _add_link(builder: SegmentBuilder, match: re.Match[str], labels: frozenset[s
 
 
 def _tag_of(match: re.Match[str]) -> tuple[str, bool] | None:
-    """Return the name of an inline tag of HTML, and whether it is a start tag; None for other tokens."""
+    """Return the name of an HTML tag, and whether the tag is a start tag. For other tokens, return None."""
     tag = _TAG.fullmatch(match["atomic"] or "")
     if tag is None or tag["tag"].lower() in VOID:
         return None

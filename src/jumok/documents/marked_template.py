@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Render = Callable[[Sequence[str | Tag]], str]
 
-_MARK = re.compile("\0([0-9]+)\0")  # the text itself contains no NUL
+_MARK = re.compile("\0([0-9]+)\0")  # the text around the marks contains no NUL
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class MarkedTemplate:
 
 def _fill_mark(mark: SegmentMark, translation: SegmentTranslation) -> str:
     segment = mark.segment
-    if "\0" in translation.text:  # a model can produce any byte; a NUL would look like a mark
+    if "\0" in translation.text:  # a model can produce a NUL, which would look like a mark
         translation = replace(translation, text=translation.text.replace("\0", " "))
     if is_unchanged(segment, translation) and segment.raw is not None and not mark.fills_target:
         return segment.raw

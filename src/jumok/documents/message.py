@@ -1,10 +1,11 @@
 """A message of a program: text with placeholders, tags and choices, which translation must preserve.
 
-    Hello, {name}!                 one segment, "Hello, !"; the placeholder is placed by word alignment
-    {n, plural, one {# file} other {# files}}          one segment per form; the choice stays as it is
+    Hello, {name}!                 one segment "Hello, !", and a placeholder
+    {n, plural, one {# file} other {# files}}          one segment per form
     no files | one file | {n} files                    one segment per form, as in vue-i18n and Laravel
 
-A placeholder is an atomic element of its segment, so it is never lost and never translated.
+A placeholder is an atomic element of its segment, so it is never lost and never translated. Word alignment
+places it in the translation.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _BRACES = _LINK + r"|\{\{[^{}]*+\}\}|[$%#]?\{[^{}]*+\}|\$t\([^()]*+\)|\$[A-Z][A-
 _TAG = r"</?[a-zA-Z0-9][^<>]*+>"
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,10}|#\d{1,7}|#x[0-9a-fA-F]{1,6});")
 _PLACEHOLDER = re.compile(f"{_BRACES}|{_PRINTF}")
-_SURE_PLACEHOLDER = re.compile(rf"{_BRACES}|(?<![\d%]){_PRINTF}")  # "20%off" has none
+_SURE_PLACEHOLDER = re.compile(rf"{_BRACES}|(?<![\d%]){_PRINTF}")  # "20%off" has no placeholder
 _CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG})")
 _PLURAL_CODE = re.compile(f"({_BRACES}|{_PRINTF}|{_TAG}|#)")
 _CODE_OR_BAR = re.compile(rf"{_BRACES}|{_PRINTF}|{_TAG}|(?P<bar>\|++)")
@@ -206,14 +207,17 @@ def add_message(
 
 
 def join_surrogates(text: str) -> str:
-    """Join pairs of surrogates, which escapes such as \\ud83d can spell; replace lone ones with U+FFFD."""
+    """Join pairs of surrogates from escapes such as \\ud83d. Replace lone surrogates with U+FFFD."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _tag_of(code: str) -> tuple[str, bool] | None:
-    """Return the name of a tag and whether it opens; None for an empty tag (<br/>) and for placeholders."""
+    """Return the name of a tag, and whether it is a start tag.
+
+    Return None for an empty tag such as <br/>, and for a placeholder.
+    """
     match = re.match(r"<(/?)([a-zA-Z0-9][^\s/>]*)", code)
     if match is None or code.endswith("/>"):
         return None
@@ -256,7 +260,7 @@ def has_same_placeholders(source: str, target: str) -> bool:
 
 
 def _choices(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of `{n, plural, …}`; braces that are not balanced are text."""
+    """Yield the spans of choices such as `{n, plural, …}`. Unbalanced braces are ordinary text."""
     position = 0
     while match := _CHOICE.search(text, position):
         span = next(_braces(text, match.start(), len(text)), None)

@@ -34,7 +34,7 @@ from jumok.documents.xml_tree import read_xml
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jumok.documents.workbook import KeptTexts
+    from jumok.documents.workbook import CellFilter
     from jumok.documents.xml_tree import XmlNode, XmlSource
 
 _PREFIXES = {
@@ -88,12 +88,12 @@ _CHART_LABELS = frozenset(["c:v", "cx:pt", "cx:v"])
 _LABELS = {"docx": _CHART_LABELS, "pptx": _CHART_LABELS | {"p:text"}, "xlsx": frozenset(["tc:text"])}
 """Elements with plain text: comments, and the labels of a chart's data. The charts of a workbook take their
 labels from its cells."""
-_OPAQUE = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
+_OPAQUE_ELEMENTS = frozenset(["w:del", "w:moveFrom", "c:numCache", "c:numLit", "cx:numDim"])
 """Deleted text of tracked changes and the numbers of a chart, which are copied."""
-_STAY_BEFORE = frozenset(
+_ELEMENTS_BEFORE_TEXT = frozenset(
     ["w:pPr", "a:pPr", "w:bookmarkStart", "w:commentRangeStart", "w:permStart", "w:moveToRangeStart"]
 )
-_STAY_AFTER = frozenset(
+_ELEMENTS_AFTER_TEXT = frozenset(
     [
         "a:endParaRPr",
         "w:bookmarkEnd",
@@ -105,7 +105,7 @@ _STAY_AFTER = frozenset(
     ]
 )
 """Ends of ranges, and properties. The order of the ends matters, so they do not move with words."""
-_DROPPED = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
+_DROPPED_ELEMENTS = frozenset(["w:proofErr", "w:lastRenderedPageBreak"])
 """Notes of Word about the source text. They do not apply to the translation."""
 _CHARACTERS = {
     "w:tab": TAB,
@@ -172,15 +172,17 @@ class _Paragraph:
 class OoxmlReader(XmlReader):
     """Turns the paragraphs of one part into segments."""
 
-    def __init__(self, text: str, kind: str, kept_texts: KeptTexts, *, names_columns: bool = False) -> None:
-        """If `names_columns` is true, table columns get the names of their translated header cells."""
+    def __init__(
+        self, text: str, kind: str, cell_filter: CellFilter, *, renames_columns: bool = False
+    ) -> None:
+        """If `renames_columns` is true, table columns get the names of their translated header cells."""
         super().__init__(read_xml(text, _PREFIXES))
         self._labels = _LABELS[kind]
-        self._kept_texts = kept_texts
-        self._names_columns = names_columns
+        self._cell_filter = cell_filter
+        self._renames_columns = renames_columns
 
     def is_paragraph(self, node: XmlNode) -> bool:
-        if node.name == "w:sdtContent":  # the words of a control inside a paragraph stay in it
+        if node.name == "w:sdtContent":  # a control whose words must stay inside the control
             return any(child.name in _RUNS for child in node.children)
         if node.name == "x:c":  # some programs write a string as if it were the result of a formula
             return node.attributes.get("t") == "str" and node.find("x:f") is None
@@ -190,16 +192,16 @@ class OoxmlReader(XmlReader):
         # A mention stores the position of a name in the comment. Such comments are not translated.
         if node.name == "tc:threadedComment":
             return any(child.name == "tc:mentions" and child.children for child in node.children)
-        return node.name in _OPAQUE
+        return node.name in _OPAQUE_ELEMENTS
 
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
         names = _TEXT_ATTRIBUTES.get(node.name.rpartition(":")[2], _NO_ATTRIBUTES)
-        return names | {"name"} if self._names_columns and node.name == "x:tableColumn" else names
+        return names | {"name"} if self._renames_columns and node.name == "x:tableColumn" else names
 
-    def keeps_value(self, node: XmlNode, value: str) -> bool:
+    def is_untranslated_value(self, node: XmlNode, value: str) -> bool:
         if node.name.rpartition(":")[2] in _CELL_ATTRIBUTES:
-            return not self._kept_texts.is_translated(value)
-        return super().keeps_value(node, value)
+            return not self._cell_filter.is_translated(value)
+        return super().is_untranslated_value(node, value)
 
     def read_content(self, node: XmlNode) -> str | None:
         if node.name in self._labels:
@@ -208,7 +210,7 @@ class OoxmlReader(XmlReader):
             return self._read_cell(node)
         if node.name in _SHEET_HEADERS:
             return self._read_header(self.raw_content(node))
-        if node.name in _CELLS and self._kept_texts.keeps(_cell_text(node)):
+        if node.name in _CELLS and self._cell_filter.excludes(_cell_text(node)):
             return None
         paragraph = _Paragraph()
         self._read_children(node.children, paragraph)
@@ -216,7 +218,11 @@ class OoxmlReader(XmlReader):
 
     def _read_cell(self, node: XmlNode) -> str | None:
         value = node.find("x:v")
-        if value is None or self._kept_texts.keeps(value.content()) or (mark := self.add_text(value)) is None:
+        if (
+            value is None
+            or self._cell_filter.excludes(value.content())
+            or (mark := self.add_text(value)) is None
+        ):
             return None
         before = self.source.raw(node.content_start, value.content_start)
         return before + mark + self.source.raw(value.content_end, node.content_end)
@@ -246,7 +252,7 @@ class OoxmlReader(XmlReader):
         return self.template.add(SegmentMark(segment, render))
 
     def _mark(self, paragraph: _Paragraph, raw: str) -> str | None:
-        """Return the mark of the paragraph's segment; None if it has nothing to translate."""
+        """Return the mark of the paragraph's segment, or None if the paragraph has nothing to translate."""
         base = paragraph.base()
         if base is None:
             return None
@@ -277,9 +283,9 @@ class OoxmlReader(XmlReader):
 
     def _read_child(self, child: XmlNode, paragraph: _Paragraph, depth: int) -> None:
         name = child.name
-        if name in _STAY_BEFORE:
+        if name in _ELEMENTS_BEFORE_TEXT:
             paragraph.before.append(self.markup(child))
-        elif name in _STAY_AFTER:
+        elif name in _ELEMENTS_AFTER_TEXT:
             paragraph.after.append(self.markup(child))
         elif name in _RUNS:
             self._read_run(child, paragraph)
@@ -297,7 +303,7 @@ class OoxmlReader(XmlReader):
             words = [node for node in child.children if node not in properties]
             self._read_children(words, paragraph, depth)
             paragraph.items.append(Tag(element, begins=False))
-        elif name and name not in _DROPPED:
+        elif name and name not in _DROPPED_ELEMENTS:
             paragraph.items.append(self.markup(child))
 
     def _read_run(self, node: XmlNode, paragraph: _Paragraph) -> None:
@@ -317,7 +323,7 @@ class OoxmlReader(XmlReader):
                 paragraph.items.append(_RunText(_to_segment_text(child), run))
             elif character is not None:
                 paragraph.items.append(_RunText(character, run))
-            elif child is not properties and child.name and child.name not in _DROPPED:
+            elif child is not properties and child.name and child.name not in _DROPPED_ELEMENTS:
                 paragraph.items.append(run.opening + self.markup(child) + run.closing)
 
     def _read_field(
@@ -406,9 +412,9 @@ def _build_segment(paragraph: _Paragraph, base: Run, raw: str) -> Segment:
 
 
 def _field_part(node: XmlNode) -> str:
-    """Return the part of a field that a run marks: "begin", "separate" or "end", or "" if it marks none.
+    """Return the part of a field that a run marks: "begin", "separate" or "end".
 
-    If the run begins and ends the same field, return "whole".
+    If the run begins and ends the same field, return "whole". For any other node, return "".
     """
     if node.name != "w:r":
         return ""

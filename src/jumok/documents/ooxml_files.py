@@ -19,12 +19,12 @@ from jumok.documents.ooxml_language import ooxml_language_setter
 from jumok.documents.segment import has_letters
 from jumok.documents.workbook import (
     WORKBOOK_PART,
-    KeptTexts,
+    CellFilter,
     compute_on_load,
+    formulas_use_column_names,
     has_text_results,
     is_about_cells,
-    names_columns_in_formulas,
-    read_kept_texts,
+    read_cell_filter,
 )
 from jumok.documents.xml_tree import decode_xml
 from jumok.documents.zip_document import ArchivePart, ZipDocument, open_archive, read_part, unpack_parts
@@ -66,23 +66,23 @@ def _is_parsed(name: str, kind: str) -> bool:
 def _read(data: bytes, kind: str) -> ZipDocument:
     with open_archive(data) as archive:
         names = archive.namelist()
-        kept_texts = read_kept_texts(archive) if kind == "xlsx" else KeptTexts()
-        parts = _read_parts(archive, kind, kept_texts)
-        notes = kept_texts.notes()
+        cell_filter = read_cell_filter(archive) if kind == "xlsx" else CellFilter()
+        parts = _read_parts(archive, kind, cell_filter)
+        notes = cell_filter.notes()
         for name in _workbooks_of_charts(archive):
             workbook = _read_chart_workbook(read_part(archive, name))
             if workbook is None:
                 notes.append(f"The workbook behind a chart is damaged and is not translated: {name}.")
             elif workbook.segments:
                 parts[name] = workbook
-        computes = kind == "xlsx" and bool(parts) and has_text_results(archive)
+        recomputes = kind == "xlsx" and bool(parts) and has_text_results(archive)
     if "[Content_Types].xml" not in names:
         raise DataError(f"This archive is no .{kind} file: it has no part [Content_Types].xml.")
-    return ZipDocument(data, parts, partial(_language_setter, computes=computes), notes)
+    return ZipDocument(data, parts, partial(_language_setter, recomputes=recomputes), notes)
 
 
 def _read_parts(
-    archive: ZipFile, kind: str, kept_texts: KeptTexts, *, names_columns: bool = False
+    archive: ZipFile, kind: str, cell_filter: CellFilter, *, renames_columns: bool = False
 ) -> dict[str, PartWithText]:
     parts: dict[str, PartWithText] = {}
     for name in sorted(archive.namelist(), key=_natural_order):
@@ -92,7 +92,7 @@ def _read_parts(
         if name.lower().startswith("xl/worksheets/") and not _SHEET_TEXT.search(raw):
             continue  # all its strings are in sharedStrings.xml
         text, encoding = decode_xml(raw)
-        template = OoxmlReader(text, kind, kept_texts, names_columns=names_columns).read()
+        template = OoxmlReader(text, kind, cell_filter, renames_columns=renames_columns).read()
         if template.segments:
             parts[name] = ArchivePart(template, encoding)
     return parts
@@ -103,12 +103,12 @@ def _natural_order(name: str) -> list[tuple[int, str]]:
     return [(int(digits or 0), letters) for letters, digits in re.findall(r"(\D+)(\d*)", name)]
 
 
-def _language_setter(name: str, *, computes: bool) -> LanguageSetter | None:
+def _language_setter(name: str, *, recomputes: bool) -> LanguageSetter | None:
     """Return the function that sets the language of a part, or None.
 
-    If `computes` is true, the function for the workbook part makes Excel compute all formulas on opening.
+    If `recomputes` is true, the function for the workbook part makes Excel compute all formulas on opening.
     """
-    if name == WORKBOOK_PART and computes:
+    if name == WORKBOOK_PART and recomputes:
         return lambda data, _: compute_on_load(data)
     return ooxml_language_setter(name)
 
@@ -156,13 +156,13 @@ def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
     """
     try:
         with open_archive(data) as archive:
-            kept_texts = read_kept_texts(archive)
-            if not names_columns_in_formulas(archive):
-                without_columns = replace(kept_texts, columns=frozenset())
-                parts = _read_parts(archive, "xlsx", without_columns, names_columns=True)
-                if all(map(without_columns.is_translated, filter(has_letters, kept_texts.columns))):
-                    return _ChartWorkbook(ZipDocument(data, parts), kept_texts.columns)
-            return _ChartWorkbook(ZipDocument(data, _read_parts(archive, "xlsx", kept_texts)), frozenset())
+            cell_filter = read_cell_filter(archive)
+            if not formulas_use_column_names(archive):
+                without_columns = replace(cell_filter, columns=frozenset())
+                parts = _read_parts(archive, "xlsx", without_columns, renames_columns=True)
+                if all(map(without_columns.is_translated, filter(has_letters, cell_filter.columns))):
+                    return _ChartWorkbook(ZipDocument(data, parts), cell_filter.columns)
+            return _ChartWorkbook(ZipDocument(data, _read_parts(archive, "xlsx", cell_filter)), frozenset())
     except DataError:
         return None
 
@@ -171,7 +171,7 @@ def _read_chart_workbook(data: bytes) -> _ChartWorkbook | None:
 
 
 def _unpack(data: bytes, kind: str) -> Iterator[bytes]:
-    """Yield the parts that are parsed, also the parts inside the workbooks of charts."""
+    """Yield the parts that are parsed, including the parts inside the workbooks of charts."""
     yield from unpack_parts(data, partial(_is_parsed, kind=kind))
     with open_archive(data) as archive:
         for name in _workbooks_of_charts(archive):

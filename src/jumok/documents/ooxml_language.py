@@ -70,7 +70,7 @@ def _set_default_run(styles: str, language: str) -> str:
 
 
 def _set_in_all_styles(styles: str, language: str) -> str:
-    """Set the language and font in every style that declares them. LibreOffice repeats them in its styles."""
+    """Set the language and font in every style that declares them. LibreOffice repeats both in its styles."""
     attribute, font = _language_attribute(language), east_asian_font(language)
     styles = re.sub(rf'(<w:lang\b[^<>]*\s{attribute}=")[^"]*(?=")', rf"\g<1>{locale_of(language)}", styles)
     if font:
@@ -81,7 +81,7 @@ def _set_in_all_styles(styles: str, language: str) -> str:
 def _set_east_asian_font(properties: str, font: str) -> str:
     """Set the font, unless the properties refer to the theme.
 
-    Word then uses the theme's font for the language of the text.
+    If the properties refer to the theme, Word chooses a font of the theme for the language of the text.
     """
     if "w:eastAsiaTheme=" in properties:
         return properties

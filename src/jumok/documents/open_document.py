@@ -34,8 +34,8 @@ _LABELS = frozenset(["svg:title", "svg:desc", "table:title", "table:desc"])
 """Alternative texts: elements with plain text."""
 _TOOLTIP = frozenset(["office:title"])
 _WRAPPERS = frozenset(["text:a", "text:meta"])
-_STAY_BEFORE = frozenset(["text:bookmark-start", "text:change-start", "text:reference-mark-start"])
-_STAY_AFTER = frozenset(
+_ELEMENTS_BEFORE_TEXT = frozenset(["text:bookmark-start", "text:change-start", "text:reference-mark-start"])
+_ELEMENTS_AFTER_TEXT = frozenset(
     ["text:bookmark-end", "text:change-end", "text:reference-mark-end", "office:annotation-end"]
 )
 """Ends of ranges. The order of the ends matters, so they do not move with words."""
@@ -89,9 +89,9 @@ class _Reader(XmlReader):
                 builder.open_element(Element(self.opening(child), self.source.closing(child)))
                 self._read_inline(child, builder, before, after)
                 builder.close_element()
-            elif name in _STAY_BEFORE:
+            elif name in _ELEMENTS_BEFORE_TEXT:
                 before.append(self.markup(child))
-            elif name in _STAY_AFTER:
+            elif name in _ELEMENTS_AFTER_TEXT:
                 after.append(self.markup(child))
             elif name != "text:soft-page-break":
                 builder.add_atomic(self.markup(child))

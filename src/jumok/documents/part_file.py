@@ -1,15 +1,15 @@
 """Stores the finished blocks of a long translation on disk, for example in `report.ko.docx.part`.
 
     part = PartFile(path, key)          the key identifies the input, the model and the options
-    part.done                           results by name, also those that an earlier process stored
+    part.done                           results by name, including results of earlier processes
     part.add("3", result)               appends a result and flushes it to the disk
     part.remove()                       deletes the file, after the document has been written
     part.close()                        releases the lock; must always be called
 
-The file has one JSON value per line. The first line is the key, the others are [name, result, digest]. If a
-process is killed, the last line may be incomplete, and the next process cuts it off. A file with a different
-key belongs to another translation. A file without a key was not written by jumok. Both kinds of files are
-refused unless `overwrite` is true.
+The file has one JSON value per line. The first line is the key. Every other line is [name, result, digest].
+If a process is killed, the last line may be incomplete. The next process removes this line. A file with a
+different key belongs to another translation. A file without a key was not written by jumok. Both kinds of
+files are refused unless `overwrite` is true.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEY_NAME = "jumok translate"
 
 
 def make_key(*content: Any) -> str:
-    """Return a digest of values that JSON can hold."""
+    """Return a digest of values that JSON can represent."""
     text = json.dumps(content, ensure_ascii=True, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 

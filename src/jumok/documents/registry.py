@@ -79,8 +79,8 @@ def find_format(file_name: str) -> DocumentFormat:
     try:
         return _BY_SUFFIX[suffix]
     except KeyError:
-        known = ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS)
-        advice = (_ADVICE | _ADVICE_ON_LINES).get(suffix, f"Known types: {known}.")
+        known_types = ", ".join(document_format.suffix for document_format in DOCUMENT_FORMATS)
+        advice = (_ADVICE | _ADVICE_ON_LINES).get(suffix, f"Known types: {known_types}.")
         raise DataError(f"{suffix[:20]} files cannot be translated. {advice}") from None
 
 

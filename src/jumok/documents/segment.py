@@ -6,7 +6,7 @@
 An inline element around source words is placed around the target words that are aligned to the source words.
 If these target words are not adjacent, the element is written once for each run of adjacent words, except for
 runs of punctuation. An element without aligned words is placed empty, next to the word that follows or
-precedes it. `place` returns text and tags; the format decides how they are written.
+precedes it. `place` returns text and tags. The format decides how they are written.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ Ancestors = tuple["Element", ...]
 
 @dataclass(eq=False, slots=True)
 class Element:
-    """An inline element around characters of a segment; an atomic one is at a single position."""
+    """An inline element around characters of a segment. An atomic element is at a single position."""
 
     opening: str
     closing: str
     start: int = 0
     end: int = 0
     atomic: bool = False
-    """Whether the element is written as a whole, and no words are placed inside it. This is so for void
-    elements, comments and protected elements."""
+    """Whether the element is written as a whole, and no words are placed inside it. Void elements, comments
+    and protected elements are atomic."""
     space_after: bool = False
     """Whether a space after the element was left out of the segment's text. The space is left out if it would
     be the first character of the text, or if another space is before the element."""
@@ -191,8 +191,8 @@ def place(segment: Segment, translation: SegmentTranslation) -> list[str | Tag]:
     ancestors_of_words = _without_stray_punctuation(
         _target_ancestors(segment, words, links), [_has_letter_or_digit(text[slice(*word)]) for word in words]
     )
-    placed = {element for ancestors in ancestors_of_words for element in ancestors}
-    before, after = _anchor_elements(segment, words, links, placed)
+    placed_elements = {element for ancestors in ancestors_of_words for element in ancestors}
+    before, after = _anchor_elements(segment, words, links, placed_elements)
     placer = _Placer()
     written = 0  # the number of characters of the text that have been written
     for index, ((start, end), ancestors) in enumerate(zip(words, ancestors_of_words, strict=True)):
@@ -390,9 +390,11 @@ Anchors = dict[int, list[tuple[Element, Ancestors]]]
 
 
 def _anchor_elements(
-    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed: set[Element]
+    segment: Segment, words: Sequence[Span], links: Sequence[SpanLink], placed_elements: set[Element]
 ) -> tuple[Anchors, Anchors]:
-    """Return the elements that enclose no target word: those before a word, and those after a word.
+    """Return where to write the elements that enclose no target word.
+
+    The first result has the elements to write before a word, the second result those to write after a word.
 
     An image stays before the word that follows it in the source. A footnote stays after the word to which it
     is attached. An atomic element at the start of the segment stays at the start. Elements that are not
@@ -409,7 +411,7 @@ def _anchor_elements(
     before: Anchors = {}
     after: Anchors = {}
     for element, ancestors in segment.elements:
-        if not element.atomic and element in placed:
+        if not element.atomic and element in placed_elements:
             continue
         if element.atomic and element.start <= num_leading_spaces:
             before.setdefault(0, []).append((element, ancestors))

@@ -21,7 +21,7 @@ Piece = str | int
 
 
 class Code(NamedTuple):
-    """A placeholder, or one tag of a pair; `partner` is the index of the other tag."""
+    """A placeholder or a tag. For a tag, `partner` is the index of the other tag of the pair."""
 
     text: str
     partner: int | None = None

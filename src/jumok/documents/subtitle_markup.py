@@ -90,10 +90,11 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
     An utterance begins at a dash or a voice tag that marks a new speaker, or at a line of a song. If
     `has_entities` is true, "&amp;" stands for "&", as in WebVTT.
     """
-    first, *others = _BEFORE_PIECE.split(_LINE_BREAK.sub("\n", text))
-    pieces = [("", first), *zip(others[::2], others[1::2], strict=True)]  # (white space, text after it)
+    first, *separators_and_texts = _BEFORE_PIECE.split(_LINE_BREAK.sub("\n", text))
+    # Pairs of white space and the text after it.
+    pieces = [("", first), *zip(separators_and_texts[::2], separators_and_texts[1::2], strict=True)]
     tags = list(tokenize(text))
-    opened, closed = (
+    opening_names, closing_names = (
         {_base_name(tag.name) for tag in tags if tag.kind is kind}
         for kind in (TokenKind.OPENING, TokenKind.CLOSING)
     )
@@ -105,7 +106,7 @@ def read_cue(text: str, *, has_entities: bool = False) -> Cue:
         spoken = spoken if has_entities else spoken.replace("&", "&amp;")
         if _VOICE.match(pieces[start][1]):  # a voice tag ends the text of the previous voice
             still_open = [tag for tag in still_open if tag.closing != "</v>"]
-        tokens = [*still_open, *_separate_dash(_tokenize(spoken, opened & closed))]
+        tokens = [*still_open, *_separate_dash(_tokenize(spoken, opening_names & closing_names))]
         still_open = _open_tags(tokens)
         utterances.append(Utterance(read_tokens(tokens), num_lines, pieces[start][0], has_entities))
     return Cue(utterances, text)
@@ -162,7 +163,7 @@ def _split_codes(text: str) -> Iterator[HtmlToken]:
 
 
 def _code_token(raw: str) -> HtmlToken:
-    """Return a token for a code: a tag if the code styles words, or else a token of kind OTHER."""
+    """Return a tag for a code that styles words, and a token of kind OTHER for any other code."""
     style = _STYLE.fullmatch(raw)
     if style is None:
         return HtmlToken(TokenKind.OTHER, raw)
@@ -205,7 +206,9 @@ def _wrap(text: str, num_lines: int) -> list[str]:
     """Wrap into lines of about the same visible length, without breaking a tag."""
     lines: list[list[str]] = [[]]
     width = _visible_length(text) / num_lines
-    length = -1  # of the last line; each word adds 1 for a space, and the first word has no space before it
+    # The length of the last line. It starts at -1, because each word adds 1 for the space before the word,
+    # and the first word has no space before it.
+    length = -1
     for word in _WORD.findall(text):
         if lines[-1] and len(lines) < num_lines and length + _visible_length(word) / 2 > width:
             lines.append([])

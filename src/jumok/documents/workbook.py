@@ -72,7 +72,7 @@ class FormulaText(NamedTuple):
 
 
 @dataclass(slots=True)
-class KeptTexts:
+class CellFilter:
     """Decides which cells are not translated, and stores the reasons."""
 
     columns: frozenset[str] = frozenset()
@@ -81,17 +81,17 @@ class KeptTexts:
     """The texts that formulas compare with whole cells. The keys are the texts, casefolded."""
     searched: Sequence[FormulaText] = ()
     """The texts that formulas search for inside cells."""
-    _kept: dict[str, str] = field(default_factory=dict)  # text of a cell → location of the formula
+    _excluded: dict[str, str] = field(default_factory=dict)  # text of a cell → location of the formula
     _translated: dict[str, None] = field(default_factory=dict)
 
-    def keeps(self, text: str) -> bool:
+    def excludes(self, text: str) -> bool:
         """Return whether a cell with this text is not translated."""
         text = text.strip()
         if text in self.columns:
             return True
         formula_text = self.compared.get(text.casefold())
         if formula_text is not None and has_letters(text):
-            self._kept.setdefault(text, formula_text.location)
+            self._excluded.setdefault(text, formula_text.location)
             return True
         self._translated[text] = None
         return False
@@ -103,8 +103,8 @@ class KeptTexts:
     def notes(self) -> list[str]:
         """Return remarks for the reader of the translation. Call this after all cells have been read."""
         notes = []
-        if self._kept:
-            listed = _list_texts(self._kept.items())
+        if self._excluded:
+            listed = _list_texts(self._excluded.items())
             notes.append(f"These cells are not translated, because formulas compare with them: {listed}")
         texts = "\n".join(self._translated).casefold()
         to_check = {
@@ -123,15 +123,15 @@ def is_about_cells(name: str) -> bool:
     return name in (WORKBOOK_PART, _RELATIONS) or any(re.fullmatch(pattern, name) for pattern in _COLUMNS)
 
 
-def read_kept_texts(archive: ZipFile) -> KeptTexts:
+def read_cell_filter(archive: ZipFile) -> CellFilter:
     """Return the texts that formulas, rules, tables and pivot tables of a workbook refer to."""
     compared: dict[str, FormulaText] = {}
     searched: dict[str, FormulaText] = {}
     for formula_text in _formula_texts(archive):
         texts = searched if formula_text.is_part else compared
         texts.setdefault(formula_text.text.strip().casefold(), formula_text)
-    words = [each for each in searched.values() if _is_word(_longest_literal(each.text))]
-    return KeptTexts(_column_names(archive), compared, words[:_MAX_SEARCHED])
+    words = [word for word in searched.values() if _is_word(_longest_literal(word.text))]
+    return CellFilter(_column_names(archive), compared, words[:_MAX_SEARCHED])
 
 
 def has_text_results(archive: ZipFile) -> bool:
@@ -143,7 +143,7 @@ def has_text_results(archive: ZipFile) -> bool:
     return any(result.search(read_part(archive, name)) for name in _sheet_parts(archive))
 
 
-def names_columns_in_formulas(archive: ZipFile) -> bool:
+def formulas_use_column_names(archive: ZipFile) -> bool:
     """Return whether formulas refer to columns by their names, as in `Table1[Price]`."""
     reference = re.compile(rb"<(?:\w++:)?(?:f|calculatedColumnFormula)(?:\s[^<>]*+)?>[^<\[]*+\[")
     names = [*_sheet_parts(archive), *filter(is_about_cells, archive.namelist())]

@@ -33,13 +33,13 @@ _PREFIXES = {
     **{f"urn:oasis:names:tc:xliff:document:2.{minor}": "" for minor in range(3)},
 }
 _UNITS = frozenset(["trans-unit", "segment"])  # trans-unit in XLIFF 1.2, segment in XLIFF 2.x
-_NOT_TRANSLATED = frozenset(["new", "needs-translation", "initial"])
+_UNTRANSLATED_STATES = frozenset(["new", "needs-translation", "initial"])
 _NEEDS_REVIEW = "needs-review-translation"
-_FINISHED = frozenset(["translated", "reviewed", "final"])  # states of XLIFF 2.x
+_FINISHED_STATES = frozenset(["translated", "reviewed", "final"])  # states of XLIFF 2.x
 _REVIEW_OF_SEGMENT = 'state="initial" subState="jumok:needs-review"'
 _WRAPPERS = frozenset(["g", "mrk", "pc"])
-_OPENING = {"bpt": "ept", "bx": "ex", "sc": "ec"}
-_CLOSING = {closing: opening for opening, closing in _OPENING.items()}
+_CLOSING_CODE_OF = {"bpt": "ept", "bx": "ex", "sc": "ec"}
+_OPENING_CODE_OF = {closing: opening for opening, closing in _CLOSING_CODE_OF.items()}
 
 
 class _Reader(XmlReader):
@@ -73,7 +73,7 @@ class _Reader(XmlReader):
         """Read a segment of XLIFF 2.x. The mark stands for the whole segment, as its start tag changes."""
         raw = self.source.raw_node(node)
         source, target = node.find("source"), node.find("target")
-        if source is None or node.attributes.get("state") in _FINISHED:
+        if source is None or node.attributes.get("state") in _FINISHED_STATES:
             return raw
         if target is not None and _is_copy(source, target, node):
             target.children = []
@@ -183,7 +183,7 @@ def _has_elements(node: XmlNode) -> bool:
 def _is_copy(source: XmlNode, target: XmlNode, unit: XmlNode) -> bool:
     """Return whether the target copies the source and its state says that it is untranslated."""
     state = target.attributes.get("state") or unit.attributes.get("state")
-    return state in _NOT_TRANSLATED and target.content().strip() == source.content().strip()
+    return state in _UNTRANSLATED_STATES and target.content().strip() == source.content().strip()
 
 
 def _segments_of(node: XmlNode) -> dict[str, XmlNode]:
@@ -205,11 +205,11 @@ def _code_of(node: XmlNode) -> tuple[str, bool] | None:
     Return None if the node is not such a code.
     """
     attributes = node.attributes
-    if node.name in _OPENING:
+    if node.name in _CLOSING_CODE_OF:
         return f"{node.name} {attributes.get('rid') or attributes.get('id')}", True
-    if node.name in _CLOSING:
+    if node.name in _OPENING_CODE_OF:
         key = attributes.get("startRef") or attributes.get("rid") or attributes.get("id")
-        return f"{_CLOSING[node.name]} {key}", False
+        return f"{_OPENING_CODE_OF[node.name]} {key}", False
     return None
 
 

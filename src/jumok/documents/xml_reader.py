@@ -1,4 +1,4 @@
-"""Read XML: each element that a format treats as a paragraph becomes a segment; the rest stays as it is."""
+"""Read XML: each element that a format treats as a paragraph becomes a segment. The rest is copied."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ class XmlReader(ABC):
         return False
 
     def text_attributes(self, node: XmlNode) -> frozenset[str]:
-        """Return the names, as in the tree, of those attributes of an element that people read."""
+        """Return the names of the attributes that people read. The names are those in the tree."""
         return _NO_ATTRIBUTES
 
-    def keeps_value(self, node: XmlNode, value: str) -> bool:
+    def is_untranslated_value(self, node: XmlNode, value: str) -> bool:
         """Return whether an attribute that people read is not translated because of its value."""
         return not has_letters(value) or is_address(value) or _FILE_NAME.fullmatch(value.strip()) is not None
 
@@ -123,7 +123,7 @@ class XmlReader(ABC):
         to_translate = {
             _key_of(name): value
             for name, value in node.attributes.items()
-            if name in names and not self.keeps_value(node, value)
+            if name in names and not self.is_untranslated_value(node, value)
         }
         return (
             _ATTRIBUTE.sub(partial(self._mark_attribute, to_translate=to_translate), tag)

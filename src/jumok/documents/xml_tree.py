@@ -24,7 +24,10 @@ _CHUNK_BYTES = 2**20
 
 @dataclass(eq=False, slots=True)
 class XmlNode:
-    """An element, or text if the name is empty; comments and processing instructions are named "?"."""
+    """An element, a text, a comment or a processing instruction.
+
+    The name of a text is "". The name of a comment or a processing instruction is "?".
+    """
 
     name: str
     """`prefix:local` with the prefix that the reader of the format defines for the namespace."""
@@ -162,8 +165,8 @@ class _TreeBuilder:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if len(self._open) > MAX_XML_DEPTH:
             raise DataError(f"The XML has more than {MAX_XML_DEPTH} elements inside each other.")
-        named = {self._name(key): value for key, value in attributes.items()}
-        self._open.append(self._begin(XmlNode(self._name(name), named, self._position())))
+        attributes = {self._name(key): value for key, value in attributes.items()}
+        self._open.append(self._begin(XmlNode(self._name(name), attributes, self._position())))
 
     def end(self, _: str) -> None:
         position = self._position()
@@ -187,7 +190,7 @@ class _TreeBuilder:
         return node
 
     def _complete_last(self, position: int) -> None:
-        """Store `position` as the end of the last event: of a tag, of a text, or of a comment."""
+        """Store `position` as the end of the last event, which is a tag, a text or a comment."""
         if self._last_ended or self._last.name in ("", "?"):
             self._last.end = position
         else:

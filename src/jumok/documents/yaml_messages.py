@@ -34,7 +34,7 @@ _NOT_TEXT = re.compile(
     r"|:\w+",  # a symbol of Ruby
     re.IGNORECASE,
 )
-_NOT_UNDERSTOOD = tuple("&*!{[?%@`")
+_UNSUPPORTED_STARTS = tuple("&*!{[?%@`")
 _SAFE_PLAIN = re.compile(r"[^\W\d_](?:[^:#\n]|:(?=\S)|(?<=\S)#)*(?<![\s:])")
 
 
@@ -74,11 +74,11 @@ def _split_line(line: str, number: int) -> tuple[str, str]:
     comment = _COMMENT.search(rest)
     if key_end and not quoted and comment and comment.start() < key_end.start():
         key_end = None
-    if key_end and rest.startswith(_NOT_UNDERSTOOD):
-        raise _not_understood(line, number)
+    if key_end and rest.startswith(_UNSUPPORTED_STARTS):
+        raise _line_error(line, number)
     is_item = "-" in line[:start]
     if (key_end is None and not is_item) or line.lstrip(" ").startswith("\t"):
-        raise _not_understood(line, number)
+        raise _line_error(line, number)
     start += key_end.end() if key_end else 0
     start += len(line[start:]) - len(line[start:].lstrip())
     return line[:start], line[start:]
@@ -91,18 +91,18 @@ def _read_value(value: str, number: int) -> list[str | TextTemplate]:
     if quoted:
         text, rest = quoted[0], value[quoted.end() :]
         if rest.strip() and not re.match(r"\s+#", rest):
-            raise _not_understood(value, number)
+            raise _line_error(value, number)
         if value[0] == "'":
             return [EncodedMessage(text, Message(text[1:-1].replace("''", "'")), _encode_single), rest]
         if not _is_json(text):
-            raise _not_understood(value, number)
+            raise _line_error(value, number)
         return [EncodedMessage(text, Message(json.loads(text)), _encode_double), rest]
     comment = _COMMENT.search(value)
     text = (value[: comment.start()] if comment else value).rstrip()
     if _NOT_TEXT.fullmatch(text):
         return [value]
-    if text.startswith((*_NOT_UNDERSTOOD, '"', "'", "|", ">")) or _KEY_END.search(text):
-        raise _not_understood(value, number)
+    if text.startswith((*_UNSUPPORTED_STARTS, '"', "'", "|", ">")) or _KEY_END.search(text):
+        raise _line_error(value, number)
     return [EncodedMessage(text, Message(text), _encode_plain), value[len(text) :]]
 
 
@@ -114,7 +114,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _not_understood(line: str, number: int) -> DataError:
+def _line_error(line: str, number: int) -> DataError:
     return DataError(
         f"Line {number:,} is not understood: {line.strip()[:60]!r}. Keys with one value per line, lists and "
         "blocks of text after | or > are read; anchors, tags, brackets and text that continues on the next "

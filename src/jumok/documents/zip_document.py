@@ -30,7 +30,7 @@ MAX_PART_BYTES = 128 * 2**20
 MAX_TOTAL_BYTES = 2**30
 MAX_RATIO = 200
 """A part of more than MAX_SAFE_BYTES may inflate to at most this many times its compressed size. XML of
-office programs inflates to 5 to 50 times its size, a zip bomb to a thousand times."""
+office programs inflates to 5 to 50 times its size. A zip bomb inflates to a thousand times its size."""
 MAX_SAFE_BYTES = 16 * 2**20
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 
@@ -42,7 +42,7 @@ class LanguageSetter(Protocol):
 
 
 class PartWithText(Protocol):
-    """A part with segments; it may be an archive itself."""
+    """A part with segments. The part may be an archive."""
 
     @property
     def segments(self) -> list[str]: ...
@@ -87,15 +87,15 @@ class ZipDocument:
         filled = self._fill(translations)
         changed = False
         output = io.BytesIO()
-        with open_archive(self.data) as archive, zipfile.ZipFile(output, "w") as written:
-            written.comment = archive.comment
+        with open_archive(self.data) as archive, zipfile.ZipFile(output, "w") as new_archive:
+            new_archive.comment = archive.comment
             for info in archive.infolist():
                 data = self._new_part(archive, info.filename, filled, language)
                 if data is None:
-                    _copy_part(self.data, info, written)
+                    _copy_part(self.data, info, new_archive)
                 else:
                     changed = True
-                    written.writestr(info, data, compress_type=info.compress_type)
+                    new_archive.writestr(info, data, compress_type=info.compress_type)
         return output.getvalue() if changed else self.data
 
     def _new_part(
@@ -105,8 +105,8 @@ class ZipDocument:
 
         A part is inflated only if it may change.
         """
-        finder = self.language_setter
-        set_language = finder(name) if language and finder is not None else None
+        setter_of_part = self.language_setter
+        set_language = setter_of_part(name) if language and setter_of_part is not None else None
         if name not in filled and set_language is None:
             return None
         original = read_part(archive, name)
@@ -125,18 +125,19 @@ class ZipDocument:
         return filled
 
 
-def _copy_part(data: bytes, info: zipfile.ZipInfo, written: zipfile.ZipFile) -> None:
+def _copy_part(data: bytes, info: zipfile.ZipInfo, new_archive: zipfile.ZipFile) -> None:
     """Copy the compressed data of a part. The name and the dates are taken from the archive's directory."""
     start = _data_start(data, info)
-    copied = copy.copy(info)
-    copied.flag_bits &= ~8  # the sizes are in the header before the data, not in a descriptor after the data
-    output = cast("io.BytesIO", written.fp)
-    copied.header_offset = output.tell()
-    output.write(copied.FileHeader(zip64=False))
+    new_info = copy.copy(info)
+    # Bit 3 means that the sizes are in a descriptor after the data. Here they are in the header.
+    new_info.flag_bits &= ~8
+    output = cast("io.BytesIO", new_archive.fp)
+    new_info.header_offset = output.tell()
+    output.write(new_info.FileHeader(zip64=False))
     output.write(data[start : start + info.compress_size])
-    written.start_dir = output.tell()
-    written.filelist.append(copied)
-    written.NameToInfo[copied.filename] = copied
+    new_archive.start_dir = output.tell()
+    new_archive.filelist.append(new_info)
+    new_archive.NameToInfo[new_info.filename] = new_info
 
 
 def _data_start(data: bytes, info: zipfile.ZipInfo) -> int:

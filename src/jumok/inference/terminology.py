@@ -153,7 +153,7 @@ def place_in_pairs(
     for index, evidence in enumerate(_evidence(aligned, translator)):
         source, matches = pairs[index].pair.source, pairs[index].matches
         if index in shortened:
-            evidence = evidence.of_original(shortened[index][1], len(split_words(source)))
+            evidence = evidence.for_original_source(shortened[index][1], len(split_words(source)))
         evidence = replace(evidence, words_for=words_for)
         placed = place_terms_in_sentence(source, aligned[index].target, evidence, matches)
         results.append(replace(placed, notes=translations[index].notes) if index in shortened else placed)

@@ -184,26 +184,26 @@ def _embeddings(foreign: ForeignModel, label: str) -> tuple[dict[str, Tensor], b
         raise refusal(label, "its weights lack the embeddings (model.shared.weight)")
     output = weights.get("lm_head.weight", target)
     one_vocabulary = foreign.target is None
-    tied = _same(output, target) and (not one_vocabulary or _same(source, target))
+    tied = _is_same_matrix(output, target) and (not one_vocabulary or _is_same_matrix(source, target))
     target_vocabulary = foreign.target or foreign.source
-    source_rows = _rows(source, foreign.source, label)
+    source_rows = _reordered_rows(source, foreign.source, label)
     converted = {
         "source_embedding.weight": source_rows,
         "output.bias": _output_bias(foreign, target_vocabulary, label),
     }
     if tied and one_vocabulary:
         return converted, True
-    converted["target_embedding.weight"] = _rows(target, target_vocabulary, label)
+    converted["target_embedding.weight"] = _reordered_rows(target, target_vocabulary, label)
     if not tied:
-        converted["output.weight"] = _rows(output, target_vocabulary, label)
+        converted["output.weight"] = _reordered_rows(output, target_vocabulary, label)
     return converted, tied
 
 
-def _same(first: Tensor, second: Tensor) -> bool:
+def _is_same_matrix(first: Tensor, second: Tensor) -> bool:
     return first is second or (first.shape == second.shape and bool(torch.equal(first, second)))
 
 
-def _rows(matrix: Tensor, vocabulary: ForeignVocabulary, label: str) -> Tensor:
+def _reordered_rows(matrix: Tensor, vocabulary: ForeignVocabulary, label: str) -> Tensor:
     """Return the rows of a matrix in the order of jumok's ids, with channels interleaved."""
     width = matrix.shape[-1]
     ordinary = _ordinary_ids(vocabulary)

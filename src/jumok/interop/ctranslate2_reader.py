@@ -236,19 +236,19 @@ class _Vocabularies:
     def special(self, tokens: Sequence[str]) -> dict[str, str]:
         """Return jumok's name of each special token. The keys are the names in this vocabulary."""
         table = SettingsTable(self.package, "config.json", self.values)
-        own = {
+        special_names = {
             table.text("eos_token", "</s>"): SPECIAL_TOKENS[END],
             table.text("unk_token", "<unk>"): SPECIAL_TOKENS[UNKNOWN],
         }
-        missing = [name for name in own if name not in tokens]
+        missing = [name for name in special_names if name not in tokens]
         if missing:
             raise self.package.refusal(f"its vocabulary has no {' and no '.join(missing)}")
         begin = table.text("bos_token", "<s>")
         others = {begin: SPECIAL_TOKENS[BEGIN], **dict.fromkeys(_PADDING, SPECIAL_TOKENS[PAD])}
         for name, special in others.items():
-            if name in tokens and name not in own and special not in own.values():
-                own[name] = special
-        return own
+            if name in tokens and name not in special_names and special not in special_names.values():
+                special_names[name] = special
+        return special_names
 
     def ordinary(self, tokens: Sequence[str]) -> list[str]:
         special = self.special(tokens)

@@ -56,8 +56,8 @@ def export_model(
 ) -> list[str]:
     """Write a model in the format `to` to the path `out`, which must not exist. Return the file names."""
     if to not in EXPORT_FORMATS:
-        known = ", ".join(EXPORT_FORMATS)
-        raise RecipeError(f"There is no format {to!r}.{suggest(to, EXPORT_FORMATS)} Known: {known}.")
+        known_formats = ", ".join(EXPORT_FORMATS)
+        raise RecipeError(f"There is no format {to!r}.{suggest(to, EXPORT_FORMATS)} Known: {known_formats}.")
     if quantization not in QUANTIZATIONS:
         raise RecipeError(f"There is no precision {quantization!r}. Known: {', '.join(QUANTIZATIONS)}.")
     if quantization != "float32" and to not in ("ctranslate2", "argos"):
@@ -68,7 +68,7 @@ def export_model(
     files = EXPORT_FORMATS[to](_load(Path(folder), quantization, licence))
     note = "Nothing has been exported; the model is intact."
     if to == "argos":
-        write_file(out, _packed(files), failure_note=note)
+        write_file(out, _to_zip(files), failure_note=note)
         return sorted(files)
     with new_folder(out, failure_note=note) as temporary:
         for name, data in files.items():
@@ -173,13 +173,13 @@ def _argos_files(exported: ExportedModel) -> dict[str, bytes]:
     return {f"{folder}/{name}": data for name, data in inside.items()}
 
 
-def _packed(files: dict[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+def _to_zip(files: dict[str, bytes]) -> bytes:
+    output = io.BytesIO()
+    with zipfile.ZipFile(output, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))  # a fixed date makes the zip reproducible
             archive.writestr(entry, data, zipfile.ZIP_DEFLATED)
-    return packed.getvalue()
+    return output.getvalue()
 
 
 EXPORT_FORMATS: dict[str, Callable[[ExportedModel], dict[str, bytes]]] = {

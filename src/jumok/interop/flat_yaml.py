@@ -25,20 +25,20 @@ def parse_settings(text: str) -> dict[str, Any]:
         if not stripped or stripped.startswith("#"):
             continue
         if stripped.startswith("- ") and isinstance(settings.get(key), list):
-            settings[key].append(_value(stripped[2:]))
+            settings[key].append(_parse_value(stripped[2:]))
         elif stripped == "[]" and isinstance(settings.get(key), list):
             continue
         elif ":" in stripped:
             name, _, rest = stripped.partition(":")
-            key = _value(name) if name.startswith(('"', "'")) else name
-            settings[key] = _value(rest) if rest.strip() else []
+            key = _parse_value(name) if name.startswith(('"', "'")) else name
+            settings[key] = _parse_value(rest) if rest.strip() else []
     return settings
 
 
 def parse_vocabulary(text: str) -> dict[str, int]:
     """Return the id of each token. Raise a ValueError if a line is not an entry or a token occurs twice."""
     if text.lstrip().startswith("{"):
-        return _checked(list(json.loads(text).items()))
+        return _to_vocabulary(list(json.loads(text).items()))
     entries: list[tuple[str, int]] = []
     complex_key: str | None = None
     for number, line in enumerate(text.split("\n"), 1):
@@ -52,11 +52,11 @@ def parse_vocabulary(text: str) -> dict[str, int]:
         match = _ENTRY.fullmatch(line)
         if match is None:
             raise ValueError(f"line {number} is not `token: id`: {line[:40]!r}")
-        entries.append((_token(match[1]), int(match[2])))
-    return _checked(entries)
+        entries.append((_parse_token(match[1]), int(match[2])))
+    return _to_vocabulary(entries)
 
 
-def _checked(entries: list[tuple[str, int]]) -> dict[str, int]:
+def _to_vocabulary(entries: list[tuple[str, int]]) -> dict[str, int]:
     vocabulary = dict(entries)
     ids = list(vocabulary.values())
     if not all(isinstance(id_, int) and not isinstance(id_, bool) and id_ >= 0 for id_ in ids):
@@ -66,15 +66,15 @@ def _checked(entries: list[tuple[str, int]]) -> dict[str, int]:
     return vocabulary
 
 
-def _token(text: str) -> str:
+def _parse_token(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == '"':
-        return _ESCAPE.sub(_unescaped, text[1:-1])
+        return _ESCAPE.sub(_unescape, text[1:-1])
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1].replace("''", "'")
     return text
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     escape = match[1]
     if len(escape) == 1:
         return _ESCAPES.get(escape, escape)
@@ -82,12 +82,12 @@ def _unescaped(match: re.Match[str]) -> str:
     return chr(code) if code < 0x110000 and not 0xD800 <= code < 0xE000 else "\ufffd"
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
-        return [_value(item) for item in text[1:-1].split(",") if item.strip()]
+        return [_parse_value(item) for item in text[1:-1].split(",") if item.strip()]
     if text.startswith(('"', "'")):
-        return _token(text)
+        return _parse_token(text)
     if text in ("true", "false"):
         return text == "true"
     if _NUMBER.fullmatch(text):

@@ -109,21 +109,23 @@ def _decoder_settings(package: Package) -> dict[str, Any]:
 
 
 def _weights_file(package: Package, decoder: Mapping[str, Any]) -> str:
-    named = _plain_names(decoder.get("models"))
-    if len(named) > 1:
-        raise package.refusal(f"it is an ensemble of {len(named)} models", "Import one of them.")
+    model_names = _file_names(decoder.get("models"))
+    if len(model_names) > 1:
+        raise package.refusal(f"it is an ensemble of {len(model_names)} models", "Import one of them.")
     candidates = [name for name in package.names(".npz") if not name.endswith(".optimizer.npz")]
-    if named and named[0] in package:
-        return named[0]
+    if model_names and model_names[0] in package:
+        return model_names[0]
     if len(candidates) == 1:
         return candidates[0]
     reason = (
-        f"decoder.yml names {named[0]:.80}, which is missing" if named else "no decoder.yml names its weights"
+        f"decoder.yml names {model_names[0]:.80}, which is missing"
+        if model_names
+        else "no decoder.yml names its weights"
     )
     raise package.refusal(f"{reason}, and there are {len(candidates)} .npz files")
 
 
-def _plain_names(value: object) -> list[str]:
+def _file_names(value: object) -> list[str]:
     """Return the file name of each path. The paths in decoder.yml may be paths of another computer."""
     values = value if isinstance(value, list) else [value]
     return [str(name).replace("\\", "/").rpartition("/")[2] for name in values if name]
@@ -192,17 +194,19 @@ def _search_settings(package: Package, decoder: Mapping[str, Any]) -> dict[str, 
 
 def _vocabularies(package: Package, decoder: Mapping[str, Any]) -> list[ForeignVocabulary]:
     """Return one vocabulary for both sides, or one per side."""
-    named = _plain_names(decoder.get("vocabs"))
-    missing = [name for name in named if name not in package]
+    vocabulary_names = _file_names(decoder.get("vocabs"))
+    missing = [name for name in vocabulary_names if name not in package]
     if missing:
         raise package.refusal(f"decoder.yml names the vocabulary {missing[0]:.80}, which is missing")
-    if not named:
-        named = package.names(".vocab.yml") or [
+    if not vocabulary_names:
+        vocabulary_names = package.names(".vocab.yml") or [
             name for name in package.names(".spm") if name not in ("source.spm", "target.spm")
         ]
-    if not 1 <= len(named) <= 2:
-        raise package.refusal(f"it has {len(named)} vocabularies; there must be one, or one per side")
-    names = list(dict.fromkeys(named))
+    if not 1 <= len(vocabulary_names) <= 2:
+        raise package.refusal(
+            f"it has {len(vocabulary_names)} vocabularies; there must be one, or one per side"
+        )
+    names = list(dict.fromkeys(vocabulary_names))
     if len(names) == 2 and package.read(names[0]) == package.read(names[1]):
         names = names[:1]
     sides = ("source.spm", "target.spm")

@@ -99,10 +99,10 @@ def _refuse_choices(package: Package, choices: ImportChoices) -> None:
         "--to": choices.target_language,
         "--code": choices.code,
     }
-    if given := [name for name, value in options.items() if value]:
+    if used := [name for name, value in options.items() if value]:
         raise RecipeError(
             f"{package.label} was exported by jumok; {EXPORT_RECORD} in it has its languages and positions. "
-            f"Received: {', '.join(given)}. Leave out {'this option' if len(given) == 1 else 'them'}."
+            f"Received: {', '.join(used)}. Leave out {'this option' if len(used) == 1 else 'them'}."
         )
 
 

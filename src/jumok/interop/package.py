@@ -1,6 +1,6 @@
 """The untrusted files of a model in a folder or a zip. Files are read one by one, and never run or extracted.
 
-If a zip contains a single folder, it is read like this folder. File names that lead outside the zip, files
+A zip that contains a single folder is read like that folder. File names that lead outside the zip, files
 that are too large and git-LFS pointers are refused.
 """
 

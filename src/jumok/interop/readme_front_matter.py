@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from jumok.interop.package import Package
 
 MAX_README_BYTES = 1_000_000
-MAX_KEPT_CHARACTERS = 100_000
+MAX_README_CHARACTERS = 100_000
 """The maximum number of characters of the README that are copied into the model folder."""
 MAX_LICENCE_BYTES = 100_000
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
@@ -17,12 +17,15 @@ _LICENCE = re.compile(r"^license:[ \t]{0,8}[\"']?([\w.+ -]{1,80}?)[\"']?[ \t]{0,
 
 
 def read_readme(package: Package) -> str:
-    """Return the README of a model without its front matter, or "" if there is none."""
-    return _FRONT_MATTER.sub("", _readme(package))[:MAX_KEPT_CHARACTERS].strip()
+    """Return the README of a model without its front matter, or "" if the model has no README."""
+    return _FRONT_MATTER.sub("", _readme(package))[:MAX_README_CHARACTERS].strip()
 
 
 def read_licence(package: Package) -> str:
-    """Return the licence in the front matter of the README or in the file LICENSE, or "" if there is none."""
+    """Return the licence in the front matter of the README or in the file LICENSE.
+
+    If neither has a licence, return "".
+    """
     front_matter = _FRONT_MATTER.match(_readme(package))
     if front_matter and (match := _LICENCE.search(front_matter[1])):
         return match[1].strip()

@@ -46,20 +46,20 @@ class SettingsTable:
         value = self._values.get(name, default)
         return value if isinstance(value, str) else default
 
-    def require(self, name: str, wanted: Any, default: Any, why: str) -> None:
-        """Raise an error if a setting differs from `wanted`, the only value that jumok supports."""
+    def require(self, name: str, supported: Any, default: Any, why: str) -> None:
+        """Raise an error if a setting differs from `supported`, the only value that jumok supports."""
         value = self._values.get(name, default)
-        if value != wanted:
+        if value != supported:
             raise self._package.refusal(
-                f"{self._file} says {name} = {_shown(value)}: {why}", "Import a model without this setting."
+                f"{self._file} says {name} = {_to_text(value)}: {why}", "Import a model without this setting."
             )
 
     def wrong(self, name: str, expected: str) -> ModelFolderError:
-        received = _shown(self._values[name]) if name in self._values else "nothing"
+        received = _to_text(self._values[name]) if name in self._values else "nothing"
         return self._package.refusal(f"{name} in {self._file} must be {expected}. Received: {received}")
 
 
-def _shown(value: Any) -> str:
+def _to_text(value: Any) -> str:
     try:
         return f"{value!r:.60}"
     except ValueError:  # Python refuses to print integers of more than 4,300 digits

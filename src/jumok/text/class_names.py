@@ -68,7 +68,7 @@ class ClassNames(Tokenizer):
         return " ".join(self.tokens(ids))
 
     def tokens(self, ids: Sequence[int]) -> list[str]:
-        """Return the names of the classes; special tokens are left out."""
+        """Return the names of the classes, without special tokens."""
         return [self.names[token - FIRST_CLASS] for token in ids if FIRST_CLASS <= token < self.vocab_size]
 
     def word_of_token(self, text: str, ids: Sequence[int]) -> list[int]:

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 # An address ends before these characters, because a Korean particle can follow an address without a space.
 _NOT_IN_ADDRESS = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\uffef"
 _URL = rf"(?:https?|ftp)://[^\s<>\"{_NOT_IN_ADDRESS}]+|www\.[^\s<>\"{_NOT_IN_ADDRESS}]+"
-# A match must begin at the start of a run of these characters. Otherwise a long run would take quadratic
-# time.
+# A match must begin at the start of a run of characters that an address can contain. Otherwise a long run
+# would take quadratic time.
 _EMAIL = r"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]++@[A-Za-z0-9-]++(?:\.[A-Za-z0-9-]++)++"
 _IP_ADDRESS = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\w)"
 _BRACES = r"\{\{[^{}\n]*\}\}|[$%#]?\{[^{}\n]*\}"
-_PRINTF = (  # not "0.5%p", a percentage point
+_PRINTF = (  # "0.5%p", a percentage point, does not match
     r"(?<!\d)%(?:\(\w+\))?(?:\d++\$)?[-#0+']*+\d*+(?:\.\d++)?(?:hh?|ll?|[Lqzjt])?[@sdifuxXgGeEcop](?![a-zA-Z])"
 )
 _CODE = r"`[^`\n]+`"
@@ -58,7 +58,7 @@ class TermMatch:
     span: Span
     target: str
     protected: bool = False
-    """Whether the match is an address, a placeholder or `code`. Its position in the translation is free."""
+    """Whether the match is an address, a placeholder or `code`. It may be anywhere in the translation."""
 
 
 class Glossary:
@@ -86,7 +86,7 @@ class Glossary:
         """Return the terms of a sentence and the `protected` matches, in order. Matches do not overlap."""
         sentence, offsets = plain_offsets(sentence)
         lower = sentence.lower()
-        if len(lower) != len(sentence):  # one letter becomes two: İ
+        if len(lower) != len(sentence):  # the lower case of İ is two characters
             lower = "".join(low if len(low := letter.lower()) == 1 else letter for letter in sentence)
         matches, protected_spans = list(protected), [match.span for match in protected]
         position = 0

@@ -81,7 +81,7 @@ class JointVocabularyTokenizer(TokenTable):
             raise ModelFolderError(
                 f"A tokenizer cannot be used: it asks for the normaliser {normaliser!r} and the target "
                 f"language {code!r}. Known normalisers: {', '.join(NORMALISERS)}. "
-                f"Known target languages: {_listed(self.codes)}."
+                f"Known target languages: {_format_codes(self.codes)}."
             )
 
     @cached_property
@@ -163,7 +163,8 @@ class JointVocabularyTokenizer(TokenTable):
     def _split_code(self, text: str) -> tuple[list[int], str]:
         """Return a list with the id of the language code, and the text after the code.
 
-        If the text does not begin with a code, the list has the id of `self.code`, or is empty if that is "".
+        If the text does not begin with a code, the list has the id of `self.code`. If `self.code` is "", the
+        list is empty.
         """
         if not self._is_source or not self.codes:
             return [], text
@@ -173,7 +174,7 @@ class JointVocabularyTokenizer(TokenTable):
             if self._refuses_unknown_codes:
                 raise DataError(
                     f"This model does not know the target language {match[0]:.40}."
-                    f"{suggest(match[0], self.codes)} It knows: {_listed(self.codes)}."
+                    f"{suggest(match[0], self.codes)} It knows: {_format_codes(self.codes)}."
                 )
         return ([self._ids[self.code]] if self.code else []), text
 
@@ -181,7 +182,7 @@ class JointVocabularyTokenizer(TokenTable):
         """Return the UTF-8 bytes of a token."""
         if id_ == UNKNOWN:
             return _UNKNOWN_TEXT.encode()
-        if id_ in _SPECIAL_TOKENS or token == _SPECIAL_TOKENS[BEGIN]:  # some models list a <s> of their own
+        if id_ in _SPECIAL_TOKENS or token == _SPECIAL_TOKENS[BEGIN]:  # <s> may be an ordinary token too
             return b""
         if _BYTE.fullmatch(token) and self._processor.is_byte(self._processor.piece_to_id(token)):
             return bytes.fromhex(token[3:5])
@@ -198,7 +199,7 @@ def normalise_punctuation(text: str) -> str:
     return _SPACES.sub(" ", printable).strip(" ")
 
 
-def _listed(codes: Sequence[str]) -> str:
+def _format_codes(codes: Sequence[str]) -> str:
     more = f" and {len(codes) - 20} others" if len(codes) > 20 else ""
     return " ".join(codes[:20]) + more if codes else "none"
 

@@ -46,7 +46,8 @@ _ONE_FORM = (
 _SECOND = "(?:은|는|도|만|의|까지|부터|요|조차|마저|나|라도|이나)?"
 # Particles that are never the end of a noun. The copula may follow these particles: 도서관에서다.
 _NEVER_IN_NOUN = re.compile("(?<=.)(?:에게서?|에서|까지|부터|처럼|한테서?|께서)$")
-_ADNOMINAL = "인"  # the copula before a noun: 학생인 친구; in 한국인, a Korean, it is part of the noun
+# The copula before a noun, as in 학생인 친구. In 한국인 ("a Korean"), 인 is a part of the noun.
+_ADNOMINAL = "인"
 # The endings of the copula in the past tense: 이었+습니다, 였+다.
 _COPULA_END = "(?:다|니|어|던|고|지만|습니다|습니까|으며|는데|어요)?"
 _PLURAL = "들"

@@ -162,7 +162,7 @@ def looks_like_language(word: str) -> bool:
 
 
 def language_code(word: str) -> str:
-    """Return the code of a language given by code or name. An unknown language raises a DataError."""
+    """Return the code of the language that has this code or name. An unknown language raises a DataError."""
     language = find_language(word.strip()) or find_language(word.strip().lower())
     if language is None:
         known = [*LANGUAGES, *_BY_LONG_CODE, *(language.name for language in LANGUAGES.values())]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     CountTokens = Callable[[str], int]
 
-# Patterns for the end of a part, tried in this order. Full-width punctuation is not followed by a space.
+# Patterns for the end of a part, tried in this order. No space is needed after full-width punctuation.
 _BOUNDARIES = (
     re.compile(r"[.?!…]+[\"'”’»)\]]*\s+|[。！？｡]+[”’」』）]*\s*"),
     re.compile(r"[,;:–—]+[\"'”’»)\]]*\s+|[、，；：]+\s*"),
@@ -30,8 +30,8 @@ _SENTENCE_LEVEL = 0
 # A sentence with fewer tokens than this is joined to the next sentence, because it may be just "Dr.".
 _MIN_SENTENCE_TOKENS = 6
 
-# Languages without a space between sentences. Thai is not one of them: it writes no space between words, but
-# a space between sentences.
+# Languages without a space between sentences. Thai is not in this set. Thai has no spaces between words, but
+# it has spaces between sentences.
 _WITHOUT_SPACE_BETWEEN_SENTENCES = frozenset({"zh", "ja", "yue", "wuu", "lzh"})
 
 

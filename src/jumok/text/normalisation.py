@@ -18,8 +18,8 @@ import unicodedata
 MAX_MARKS = 30
 _GRAPHEME_JOINER = "\u034f"
 # A run of fewer than 14 characters cannot exceed MAX_MARKS. No mark is a letter, a digit or a space. The
-# canonical decomposition of a mark has at most two marks, and that of a letter has at most three. So 13
-# characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS marks.
+# canonical decomposition of a mark has at most two marks, and the decomposition of a letter has at most
+# three. So 13 characters and the letter before them have at most 2 · 13 + 3 < MAX_MARKS marks.
 _POSSIBLE_RUN = re.compile(r"[^\w\s]{14,}")
 # This pattern is searched in every third character of a text. A run of 14 has at least four of these
 # characters.
@@ -63,12 +63,12 @@ def bound_marks(text: str) -> str:
     end = 0
     for run in _POSSIBLE_RUN.finditer(text):
         start = max(run.start() - 1, end)  # the decomposition of the letter before the run may end with marks
-        parts += [text[end:start], _bounded(text[start : run.end()])]
+        parts += [text[end:start], _bound_run(text[start : run.end()])]
         end = run.end()
     return "".join([*parts, text[end:]]) if parts else text
 
 
-def _bounded(text: str) -> str:
+def _bound_run(text: str) -> str:
     characters, count = [], 0
     for character in text:
         classes = [*map(unicodedata.combining, unicodedata.normalize("NFD", character))]
@@ -99,7 +99,7 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo `escape`. An escape prefix without its second character stays; only a model can generate it."""
+    """Undo `escape`. An escape prefix without a second character, which a model can generate, stays."""
     if text.isascii():
         return text
     return _ESCAPED.sub(lambda match: _ORIGINALS[match[0]], text)

@@ -20,7 +20,7 @@ class AnyTokenizer(Protocol):
 
     @property
     def vocab_size(self) -> int:
-        """Number of tokens, including the four special tokens; 0 for pictures."""
+        """Number of tokens, including the four special tokens. For pictures, the number is 0."""
         ...
 
     @property

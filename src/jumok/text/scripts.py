@@ -101,7 +101,10 @@ def classify_characters(sentences: Sequence[str]) -> Characters:
 
 
 def script_density(script: str) -> float:
-    """Return the number of characters per character of the English translation; 1 for an unknown script."""
+    """Return the number of characters per character of the English translation.
+
+    For an unknown script, return 1.
+    """
     return SCRIPTS[script].density if script in SCRIPTS else 1.0
 
 

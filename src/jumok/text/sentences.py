@@ -33,11 +33,11 @@ _SPACES_BETWEEN_SENTENCES = " \u00a0\u3000"  # the space, the no-break space and
 # thousands of full stops take linear time.
 _SENTENCE_END = re.compile(r"(?<![.?!…])[.?!…]++[\"'”’»)\]]*+\s++(?=[^a-zà-ÿ&])|[。！？｡]++[”’」』）]*+\s*+")
 _LINE = re.compile(r"[^\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
-# Most texts are one sentence; this search recognises them quickly.
+# Most texts are one sentence. A search with this pattern recognises such texts quickly.
 _MAY_SPLIT = re.compile(r"[\r\n\v\f\x1c-\x1e\x85\u2028\u2029。！？｡]|[.?!…][\"'”’»)\]]*+\s++\S")
 _LETTER_OR_DIGIT = re.compile(r"[^\W_]")
-# In "Dr. Kim", "J. Kim" and "e.g. Kim", the full stop does not end a sentence. It does after "I": "So do I.
-# Do you?"
+# In "Dr. Kim", "J. Kim" and "e.g. Kim", the full stop does not end a sentence. A full stop after "I" ends a
+# sentence, as in "So do I. Do you?"
 _ABBREVIATION = re.compile(
     r"(?:mrs?|ms|dr|prof|st|mt|vs|fig|vol|gen|col|capt|lt|sgt|rev|hon|sen|gov|messrs|mme|mlle|hr|fr|nr|bzw|ca"
     r"|sra?|dra|e\.g|i\.e|z\.b|d\.h|u\.a|u\.s|u\.k)",

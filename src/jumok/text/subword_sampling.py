@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-# Longer than most words. In scripts without spaces, this limits the number of alternatives of a group.
+# Most words are shorter. In scripts without spaces, this limits the number of alternatives of a group.
 _MAX_GROUP_CHARACTERS = 12
 
 # Kudo 2018 (table 2 and figure 1) finds smoothing by α between 0.1 and 0.5 best.
@@ -37,10 +37,10 @@ class SegmentationSampler(Protocol):
 class NBestSampler:
     """Subword regularisation for unigram models (Kudo 2018, §3.2), with a strength. 0 means no sampling.
 
-    With probability `strength`, a group gets a segmentation other than its best segmentation. It is sampled
-    from the next best segmentations with p(x) ∝ P(x)^0.2. In Kudo's method, α also determines the probability
-    of the best segmentation, so that the number of changed words depends on the corpus. Here a strength of
-    0.1 changes about one word in ten.
+    With probability `strength`, a group gets a segmentation other than its best segmentation. This other
+    segmentation is sampled from the next best segmentations with p(x) ∝ P(x)^0.2. In Kudo's method, α also
+    determines the probability of the best segmentation, so that the number of changed words depends on the
+    corpus. Here a strength of 0.1 changes about one word in ten.
     """
 
     def __init__(self, n_best: Callable[[str, int], list[list[int]]], scores: Sequence[float]) -> None:
@@ -58,7 +58,7 @@ class NBestSampler:
         return alternatives[bisect_right(cumulative, drawn)]
 
     def _find_alternatives(self, text: str) -> tuple[list[list[int]], list[float]]:
-        """Return all segmentations except the best, and the cumulative sum of their unnormalised
+        """Return the segmentations after the best, and the cumulative sums of their unnormalised
         probabilities.
         """
         alternatives = self._n_best(text, 1 + _NUM_ALTERNATIVES)[1:]

@@ -55,7 +55,7 @@ class WordEvidence:
     words_for: Mapping[str, Sequence[str]] = field(default_factory=dict)
     by_position: bool = False
 
-    def of_original(self, word_of: Sequence[int], num_words: int) -> WordEvidence:
+    def for_original_source(self, word_of: Sequence[int], num_words: int) -> WordEvidence:
         """Return the evidence for the original source if only some of its words were given to the model.
 
         For each of these words, `word_of` has the index of the word in the original source.
@@ -77,7 +77,7 @@ class PlacedTerms:
     text: str
     links: tuple[Link, ...]
     missing: tuple[str, ...] = ()
-    guessed: tuple[str, ...] = ()
+    placed_by_position: tuple[str, ...] = ()
     """Terms that were placed by their position, because the words that translate them are unknown."""
     notes: tuple[str, ...] | None = None
     """The notes on the translation if the sentence was translated again for its terms."""
@@ -101,10 +101,10 @@ def has_all_terms(translation: str, matches: Sequence[TermMatch]) -> bool:
 def term_notes(placed: PlacedTerms) -> list[str]:
     """Return the notes on terms that could not be placed, or not reliably."""
     missing_note = "could not be placed: no word of the translation is linked to it"
-    guessed_note = "was placed by its position: without cross-attention, no word is known to translate it"
+    by_position_note = "was placed by its position: without cross-attention, no word is known to translate it"
     return [
         *(f'the term "{term}" {missing_note}' for term in placed.missing),
-        *(f'the term "{term}" {guessed_note}' for term in placed.guessed),
+        *(f'the term "{term}" {by_position_note}' for term in placed.placed_by_position),
     ]
 
 
@@ -135,12 +135,12 @@ def place_terms_in_sentence(
     for match in lost_protected(translation, matches):
         placer.insert(match)
     text, new_links = placer.result()
-    guessed = [match.target for match in to_place if placed[match] and evidence.by_position]
+    placed_by_position = [match.target for match in to_place if placed[match] and evidence.by_position]
     return PlacedTerms(
         text,
         new_links,
         tuple(match.target for match in missing if not _occurrences(text, match.target)),
-        tuple(dict.fromkeys(guessed)),
+        tuple(dict.fromkeys(placed_by_position)),
     )
 
 
@@ -185,7 +185,7 @@ class _Placer:
         self._evidence, self._links = evidence, evidence.links
         self._source_words, self._words = word_spans(source), word_spans(translation)
         self._edits: list[_Edit] = []
-        self._claimed: set[int] = set()  # words of the translation that belong to a term already
+        self._claimed_words: set[int] = set()  # words of the translation that belong to a term already
 
     def place(self, match: TermMatch) -> bool:
         """Replace the words that translate a term by the term. Return False if no word translates it."""
@@ -193,7 +193,7 @@ class _Placer:
         run = self._translating_run(match, source_words)
         if not run:
             return False
-        self._claimed.update(run)
+        self._claimed_words.update(run)
         start, end = self._words[run[0]][0], self._words[run[-1]][1]
         if not _occurrences(self._translation[start:end], match.target):
             stem = self._stem_of(run[-1], self._words_for(match))
@@ -204,8 +204,9 @@ class _Placer:
     def insert(self, match: TermMatch) -> None:
         """Insert an address or a placeholder.
 
-        It is inserted after the translation of the preceding source word. If no preceding source word has a
-        translation, it is inserted before the translation of the following words.
+        The string is inserted after the translation of the preceding source word. If no preceding source word
+        has a translation, the string is inserted before the translation of the following words. If these have
+        no translation either, the string is inserted at the end.
         """
         source_words = self._source_words_of(match)
         first, last = min(source_words, default=0), max(source_words, default=0)
@@ -274,7 +275,7 @@ class _Placer:
         weight_of = {
             j: sum(row[i] for i in source_words)
             for j, row in enumerate(self._evidence.weights)
-            if j not in self._claimed and any(map(str.isalnum, self._word(j)))
+            if j not in self._claimed_words and any(map(str.isalnum, self._word(j)))
         }
         candidates = {j: weight for j, weight in weight_of.items() if weight >= MIN_WEIGHT}
         confirmed = [j for j in candidates if self._stem_of(j, words_for_term)]

@@ -23,7 +23,7 @@ _WITHOUT_TEXT = (PAD, BEGIN, END)
 
 
 class TokenTable:
-    """Tokens by id, and the UTF-8 bytes that each of them contributes to a text."""
+    """Tokens by id, and the UTF-8 bytes that each token contributes to a text."""
 
     token_shape: tuple[int, ...] = ()
     """The shape of one token. A token of text is one id and has the shape ()."""

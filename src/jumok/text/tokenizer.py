@@ -113,7 +113,8 @@ class Tokenizer(TokenTable):
         scores = [processor.get_score(id_) for id_ in range(self.vocab_size)]
         try:
             processor.nbest_encode_as_ids(" ", nbest_size=2)
-        except RuntimeError:  # only unigram models have n-best lists; in BPE models, a token's score is −rank
+        except RuntimeError:  # only unigram models have n-best lists
+            # In a BPE model, the score of a token is −rank.
             ids = {text: id_ for id_, text in enumerate(self._splittable_texts) if text is not None}
             return BpeDropout({text: -scores[id_] for text, id_ in ids.items()}, ids)
         return NBestSampler(lambda text, n: list(processor.nbest_encode_as_ids(text, nbest_size=n)), scores)

@@ -152,7 +152,7 @@ def _train(
         model_type=settings.kind,
         vocab_size=vocab_size,
         hard_vocab_limit=False,
-        character_coverage=1.0,  # values below 0.98 are refused; rare characters are removed already
+        character_coverage=1.0,  # `_spread_duplicates` has removed the rare characters
         byte_fallback=settings.byte_fallback,
         # The token of a tag includes the space before the tag, so that the space is not a separate token.
         user_defined_symbols=[f"▁{tag}" for tag in tags],

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from jumok.text.words import Span
 
 NO_WORD = -1
-"""The word index of a token that belongs to no word: `<s>`, `</s>`, padding, or a token of an empty text."""
+"""The word index of `<s>`, `</s>`, padding, and every token of a text without words."""
 
 
 def words_of_spans(tokens: Sequence[Span], words: Sequence[Span]) -> list[int]:
