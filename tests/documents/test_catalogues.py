@@ -185,6 +185,7 @@ def test_android_strings_keep_escapes_placeholders_and_tags() -> None:
         ('"I go.  We stay."', r"I GO. \u0020WE STAY."),
         (" I  go\n home ", " I GO HOME "),
         ('"I" go <b>home</b> ', "I GO <b>HOME</b> "),
+        (r'"Go to  C:\\" now', r"GO TO \u0020C:\\ NOW"),
     ],
 )
 def test_android_keeps_protected_spaces_and_no_others(content: str, expected: str) -> None:

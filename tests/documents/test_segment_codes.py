@@ -56,7 +56,7 @@ def test_a_target_is_split_at_its_codes_if_it_has_all_codes_of_the_source(
     assert split_at_codes(segment_of(source), target) == pieces
 
 
-def test_a_choice_is_no_code_and_a_segment_is_pickled_as_a_plain_string() -> None:
+def test_codes_are_marked_in_a_plural_form_but_not_around_it_and_are_lost_by_pickling() -> None:
     [form, around] = Message("{n, plural, other {# files}} in {place}").segments
     assert isinstance(form, SegmentText)
     assert form.with_codes == "# files"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _PREFIXES = {"urn:oasis:names:tc:xliff:document:1.2": "xliff", "http://schemas.android.com/tools": "tools"}
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+# The text up to the next quotation mark that is not escaped.
+_PART = re.compile(r'((?:[^"\\]|\\.|\\\Z)*+)(?:"|\Z)', re.DOTALL)
 _SPACE = "\\u0020"
 _SPACE_AT_START = re.compile(r'"\s|\\u0020')
 _SPACE_AT_END = re.compile(r'(?:\s"|\\u0020)\Z')
@@ -63,7 +65,7 @@ class _Reader(XmlReader):
 
 def _decode(text: str) -> str:
     """Resolve escapes and remove quotation marks. White space outside quotation marks is collapsed."""
-    parts = re.split(r'(?<!\\)"', text)  # outside, inside, outside, …
+    parts = _PART.findall(text)  # outside quotation marks, inside, outside, …
     parts[::2] = [re.sub(r"\s+", " ", part) for part in parts[::2]]
     unescaped = _ESCAPE.sub(
         lambda match: chr(int(match[1], 16)) if match[1] else _CHARACTER_OF_ESCAPE.get(match[2], match[2]),
