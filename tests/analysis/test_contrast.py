@@ -1,4 +1,4 @@
-"""The model's own translation, contrasted with an expected one."""
+"""The model's own translation, contrasted with an expected translation."""
 
 from __future__ import annotations
 
