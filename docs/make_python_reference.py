@@ -109,27 +109,28 @@ def _entry(name: str) -> str:
 def _function(name: str, function: Any, *, level: int) -> str:
     signature = inspect.signature(function)
     parameters = _parameters([p for p in signature.parameters.values() if p.name not in ("self", "cls")])
-    returned = f" -> {signature.return_annotation}"
-    shown = f"({', '.join(parameters)}){returned}"
-    if len(f"{name}{shown}") > 100:
-        shown = "(\n" + "".join(f"    {parameter},\n" for parameter in parameters) + f"){returned}"
-    return f"{'#' * level} `{name}`\n\n```text\n{name}{shown}\n```\n\n{_docstring(function)}\n"
+    return_type = f" -> {signature.return_annotation}"
+    declaration = f"{name}({', '.join(parameters)}){return_type}"
+    if len(declaration) > 100:
+        lines = "".join(f"    {parameter},\n" for parameter in parameters)
+        declaration = f"{name}(\n{lines}){return_type}"
+    return f"{'#' * level} `{name}`\n\n```text\n{declaration}\n```\n\n{_docstring(function)}\n"
 
 
 def _parameters(parameters: list[inspect.Parameter]) -> list[str]:
     """Return the parameters as they are written in Python, with the star before keyword-only ones."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
-    shown, has_star = [], False
+    texts, has_star = [], False
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not has_star:
-            shown.append("*")
+            texts.append("*")
         has_star = has_star or parameter.kind in (
             inspect.Parameter.KEYWORD_ONLY,
             inspect.Parameter.VAR_POSITIONAL,
         )
         default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
-        shown.append(f"{stars.get(parameter.kind, '')}{parameter.name}: {parameter.annotation}{default}")
-    return shown
+        texts.append(f"{stars.get(parameter.kind, '')}{parameter.name}: {parameter.annotation}{default}")
+    return texts
 
 
 def _fields(value: type) -> dict[str, str]:

@@ -24,7 +24,7 @@ WORDS = ("I", "go", "home")
 SUBSCRIPT = re.compile(r"\b([A-Za-z])_([A-Za-z](?:−1)?)")
 
 
-def framed(title: str, width: int, height: int, elements: list[str]) -> str:
+def framed_svg(title: str, width: int, height: int, elements: list[str]) -> str:
     """An SVG of this size with a title, a frame and these elements."""
     return "\n".join(
         [
@@ -42,9 +42,9 @@ def framed(title: str, width: int, height: int, elements: list[str]) -> str:
 
 def label(x: float, y: float, text: str, *, colour: str = INK, anchor: str = "middle") -> str:
     """A text at a point; `s_t−1` has a subscript."""
-    written = SUBSCRIPT.sub(r'\1<tspan dy="4" font-size="9">\2</tspan>', escape(text))
-    written = re.sub(r"</tspan>(.+)", r'</tspan><tspan dy="-4">\1</tspan>', written)
-    return f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}" fill="{colour}">{written}</text>'
+    markup = SUBSCRIPT.sub(r'\1<tspan dy="4" font-size="9">\2</tspan>', escape(text))
+    markup = re.sub(r"</tspan>(.+)", r'</tspan><tspan dy="-4">\1</tspan>', markup)
+    return f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}" fill="{colour}">{markup}</text>'
 
 
 def line(path: str, *, colour: str = INK) -> str:

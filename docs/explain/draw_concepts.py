@@ -11,7 +11,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import torch
-from diagram_parts import COLOURS, PICTURES, WORDS, framed, write_pictures
+from diagram_parts import COLOURS, PICTURES, WORDS, framed_svg, write_pictures
 
 from jumok.attention import (
     ScaledDot,
@@ -149,7 +149,7 @@ def draw_curves(
         lines.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>')
         y = TOP + 14 + 20 * index
         lines.append(f'<text x="{WIDTH - RIGHT + 12}" y="{y}" fill="{colour}">{escape(curve)}</text>')
-    return framed(title, WIDTH, HEIGHT, lines)
+    return framed_svg(title, WIDTH, HEIGHT, lines)
 
 
 def draw_sines() -> Pictures:
@@ -161,10 +161,10 @@ def draw_sines() -> Pictures:
     names = {0: "sin p", 2: "sin p/10", 4: "sin p/100", 6: "sin p/1000"}
     curves = {}
     for column, name in names.items():
-        fine = torch.arange(length * steps + 1) / steps
-        curve = torch.sin(fine / 10 ** (column / 2))
+        positions = torch.arange(length * steps + 1) / steps
+        curve = torch.sin(positions / 10 ** (column / 2))
         torch.testing.assert_close(curve[::steps], table[:, column], atol=1e-5, rtol=0)
-        curves[name] = list(zip(fine.tolist(), curve.tolist(), strict=True))
+        curves[name] = list(zip(positions.tolist(), curve.tolist(), strict=True))
     yield "sines", draw_curves("Positions of width 8: the sines", "position p", across, up, curves)
 
 
@@ -182,7 +182,7 @@ def draw_warm_up() -> Pictures:
 
 
 def draw_forgetting() -> Pictures:
-    """What the last state retains of the first word: the gradient of the last state by the first word."""
+    """What the last state retains of the first word: its gradient with respect to the first word."""
     max_length = 50
     gradients: dict[str, list[tuple[float, float]]] = {"plain step": [], "LSTM cell": []}
     for length in range(1, max_length + 1):

@@ -20,7 +20,7 @@ from diagram_parts import (
     arrow,
     box,
     circle,
-    framed,
+    framed_svg,
     label,
     line,
     write_pictures,
@@ -65,7 +65,7 @@ def draw_lstm_cell() -> Pictures:
     lines += [arrow("M390 208V190H427"), arrow("M440 160V177"), label(376, 186, "o_t")]
     lines += [arrow("M453 190H532"), label(532, 176, "h_t")]
     lines += [circle(130, 96, "×"), circle(255, 96, "+"), circle(255, 160, "×"), circle(440, 190, "×")]
-    yield "lstm-cell", framed("An LSTM cell", 568, 350, lines)
+    yield "lstm-cell", framed_svg("An LSTM cell", 568, 350, lines)
 
 
 def attend_by_hand() -> tuple[list[float], list[float], float]:
@@ -114,7 +114,7 @@ def draw_attention_decoder() -> Pictures:
         label(576, 220, "word before", colour=FADED),
     ]
     lines += [arrow("M528 100H592"), label(606, 100, "y_t"), label(606, 84, "next word", colour=FADED)]
-    yield "attention-decoder", framed("One step of a decoder with attention", 660, 416, lines)
+    yield "attention-decoder", framed_svg("One step of a decoder with attention", 660, 416, lines)
 
 
 # --- The Transformer ----------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def draw_heads() -> Pictures:
         (352, "mix the heads"),
     ):
         lines.append(label(notes, y, note, colour=FADED, anchor="start"))
-    yield "heads", framed("Split, attend, concatenate, W_O", 780, 436, lines)
+    yield "heads", framed_svg("Split, attend, concatenate, W_O", 780, 436, lines)
 
 
 def draw_block() -> Pictures:
@@ -193,7 +193,7 @@ def draw_block() -> Pictures:
     top = bottom - 2 * step - 6
     lines.append(arrow(f"M150 {top}H285V{bottom - step - 40}H334", colour=COLOURS[2]))
     lines.append(label(222, top - 12, "keys and values", colour=COLOURS[2]))
-    yield "block", framed("Post-norm blocks: add, then norm, after each sublayer", 560, 412, lines)
+    yield "block", framed_svg("Post-norm blocks: add, then norm, after each sublayer", 560, 412, lines)
 
 
 def draw_norms() -> Pictures:
@@ -213,7 +213,7 @@ def draw_norms() -> Pictures:
                 lines.append(arrow(f"M{middle} 296H{middle - 90}V{y}H{middle - 62}", colour=ORANGE))
         lines += [arrow(f"M{middle} 138V112"), label(middle, 318, "x")]
         lines.append(label(middle, 344, note, colour=ORANGE))
-    yield "norms", framed("Two places for the norm", 560, 366, lines)
+    yield "norms", framed_svg("Two places for the norm", 560, 366, lines)
 
 
 def draw_shifted_right() -> Pictures:
@@ -235,7 +235,7 @@ def draw_shifted_right() -> Pictures:
         label(24, 161, "decoder", anchor="start"),
         label(340, 161, "masked: no later inputs", colour=FADED),
     ]
-    yield "shifted-right", framed("Shifted right", 564, 276, lines)
+    yield "shifted-right", framed_svg("Shifted right", 564, 276, lines)
 
 
 # --- The graph ----------------------------------------------------------------------------------------------
@@ -260,7 +260,7 @@ def draw_graph() -> Pictures:
         lines.append(label(52, height, row, colour=FADED))
         for x, word in zip(columns, WORDS, strict=True):
             lines.append(box(x, height, word, width=68))
-    yield "graph", framed("Two layers as a graph", 500, 304, lines)
+    yield "graph", framed_svg("Two layers as a graph", 500, 304, lines)
 
 
 DRAWINGS: tuple[Callable[[], Pictures], ...] = (

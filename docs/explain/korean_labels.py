@@ -145,8 +145,8 @@ _ENGLISH = re.compile(r"(?P<before><text[^>]*>|^<title>)(?P<text>[^<]+)(?=</t)",
 def in_korean(picture: str) -> str:
     """The same picture with Korean labels; the parts of a caption are translated one by one."""
 
-    def translate(found: re.Match[str]) -> str:
-        parts = unescape(found["text"]).split(" · ")
-        return found["before"] + escape(" · ".join(KOREAN.get(part, part) for part in parts))
+    def translate(match: re.Match[str]) -> str:
+        parts = unescape(match["text"]).split(" · ")
+        return match["before"] + escape(" · ".join(KOREAN.get(part, part) for part in parts))
 
     return _ENGLISH.sub(translate, picture)

@@ -54,17 +54,17 @@ def choose_pages(app: Sphinx, config: Config) -> None:
 def resolve_links(app: Sphinx, name: str, source: list[str]) -> None:
     """Link to pages in the language of the site; a link to any other file becomes text that names it."""
 
-    def resolve(found: re.Match[str]) -> str:
-        place = posixpath.normpath(posixpath.join(posixpath.dirname(name), found["target"]))
-        english = place.replace(f"{KOREAN}.md", ".md")
+    def resolve(match: re.Match[str]) -> str:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(name), match["target"]))
+        english = path.replace(f"{KOREAN}.md", ".md")
         korean = english.removesuffix(".md") + f"{KOREAN}.md"
         pages = [korean, english] if app.config.language == "ko" else [english]
         for page in pages:
             if page.removesuffix(".md") in app.env.found_docs:
                 target = posixpath.relpath(page, posixpath.dirname(name) or ".")
-                translated = page != place  # its headings have other anchors
-                return f"[{found['text']}]({target}{'' if translated else found['anchor'] or ''})"
-        return f"{found['text']} (`{posixpath.normpath(posixpath.join('docs', place))}`)"
+                translated = page != path  # the headings of a translated page have other anchors
+                return f"[{match['text']}]({target}{'' if translated else match['anchor'] or ''})"
+        return f"{match['text']} (`{posixpath.normpath(posixpath.join('docs', path))}`)"
 
     source[0] = LINK.sub(resolve, source[0])
 
@@ -75,7 +75,7 @@ def link_panels(app: Sphinx, name: str, source: list[str]) -> None:
     if page in PANELS:
         up = "../../" if language == "ko" else "../"
         link = f'<a href="{up}live.html#{PANELS[page]}&language={language}">{OPEN[language]}</a>'
-        source[0] = ON_THE_PAGE.sub(lambda found: f"{found[0]}\n{link}", source[0])
+        source[0] = ON_THE_PAGE.sub(lambda match: f"{match[0]}\n{link}", source[0])
 
 
 def write_live_page(app: Sphinx, error: Exception | None) -> None:

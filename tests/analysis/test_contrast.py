@@ -1,4 +1,4 @@
-"""The model's own translation, contrasted with an expected one."""
+"""The model's own translation, contrasted with an expected translation."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def test_contrast_finds_the_first_different_step_and_the_effect_of_each_source_w
     prefix = translator.tokenizers.target.decode(own.target.ids[:2])
     result = contrast(translator, SENTENCE, f"{prefix} river knows")
     assert result.own.text == own.text
-    ids = [list(one.target.ids) for one in (result.own, result.expected)]
+    ids = [list(explanation.target.ids) for explanation in (result.own, result.expected)]
     step = result.step
     assert step is not None
     assert ids[0][:step] == ids[1][:step]
-    tokens = [[*one, END][step] for one in ids]
+    tokens = [[*target, END][step] for target in ids]
     assert tokens[0] != tokens[1]
 
     def log_probs_at_step(source: list[int]) -> torch.Tensor:
@@ -40,15 +40,17 @@ def test_contrast_finds_the_first_different_step_and_the_effect_of_each_source_w
         return float(log_probs[tokens[0]] - log_probs[tokens[1]])
 
     source = result.own.source
-    whole = log_probs_at_step(list(source.ids))
+    with_all_words = log_probs_at_step(list(source.ids))
     own_log_prob, expected_log_prob = result.own.log_probs[step], result.expected.log_probs[step]
-    assert float(own_log_prob - expected_log_prob) == pytest.approx(difference(whole), abs=1e-4)
-    assert result.rank == int((whole > whole[tokens[1]]).sum())
+    assert float(own_log_prob - expected_log_prob) == pytest.approx(difference(with_all_words), abs=1e-4)
+    assert result.rank == int((with_all_words > with_all_words[tokens[1]]).sum())
     assert result.preference == pytest.approx(result.own.log_prob - result.expected.log_prob)
     assert result.source_effects is not None
     for word in range(len(source.words)):
-        rest = [id_ for id_, owner in zip(source.ids, source.word_of_token, strict=True) if owner != word]
-        effect = difference(whole) - difference(log_probs_at_step(rest))
+        other_ids = [
+            id_ for id_, owner in zip(source.ids, source.word_of_token, strict=True) if owner != word
+        ]
+        effect = difference(with_all_words) - difference(log_probs_at_step(other_ids))
         assert result.source_effects[word] == pytest.approx(effect, abs=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""The cost of an explanation is known before it is computed, and limited."""
+"""The cost of an explanation is counted before the explanation is computed, and is limited."""
 
 from __future__ import annotations
 

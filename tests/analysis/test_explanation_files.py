@@ -59,7 +59,7 @@ def test_unpacked_weights_are_within_the_error_bound(weights: np.ndarray) -> Non
         lambda shape: numpy_strategies.arrays(np.float32, shape, elements=st.floats(0, 1, width=32))
     )
 )
-def test_weights_in_two_bytes_are_right_to_four_decimals_and_can_be_read_without_the_second_byte(
+def test_weights_in_two_bytes_have_four_correct_decimals_and_can_be_read_without_the_second_byte(
     weights: np.ndarray,
 ) -> None:
     packed = json.loads(json.dumps(pack_weights(weights, four_decimals=True)))
@@ -269,11 +269,11 @@ def test_every_damaged_npz_is_refused_with_a_data_error(tmp_path: Path) -> None:
     np.save(one_array, np.zeros(3))
     # The local header of the first entry has 30 bytes and its name; compressed data follow.
     data_start = whole.index(b".npy") + len(b".npy") + int.from_bytes(whole[28:30], "little")
-    compressed = whole[:data_start] + b"\xff" * 50 + whole[data_start + 50 :]
+    overwritten = whole[:data_start] + b"\xff" * 50 + whole[data_start + 50 :]
     encrypted = bytearray(whole)
     encrypted[whole.index(b"PK\x01\x02") + 8] |= 1  # a flag in the central directory
     encrypted[6] |= 1  # and in the local header
-    for damaged in (b"", one_array.getvalue(), whole[:-100], compressed, bytes(encrypted)):
+    for damaged in (b"", one_array.getvalue(), whole[:-100], overwritten, bytes(encrypted)):
         path.write_bytes(damaged)
         with pytest.raises(DataError, match=r"not an explanation as \.npz"):
             open_explanation(path)

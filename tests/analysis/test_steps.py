@@ -40,17 +40,17 @@ def layer_output(translator: Translator, explanation: Explanation, site: str, la
     """Return the model's own output of an attention layer, (query, width): the input of the next sublayer."""
     model = translator.model
     if site == "encoder":
-        after = model.encoder[layer].around_feed_forward
+        following = model.encoder[layer].around_feed_forward
     else:
         block = model.decoder[layer]
-        after = block.around_cross if site == "decoder" else block.around_feed_forward
-    inputs, original = [], after.sublayer_input
-    after.sublayer_input = lambda states, mask=None: inputs.append(states) or original(states, mask)
+        following = block.around_cross if site == "decoder" else block.around_feed_forward
+    inputs, original = [], following.sublayer_input
+    following.sublayer_input = lambda states, mask=None: inputs.append(states) or original(states, mask)
     try:
         with torch.inference_mode():
             model(padded_batch([explanation.source.ids], [explanation.target.ids]))
     finally:
-        del after.sublayer_input
+        del following.sublayer_input
     return inputs[0][0].numpy()
 
 

@@ -24,7 +24,7 @@ def case(
     mask_shape: tuple[int, ...] | None = None,
     **options,
 ) -> dict:
-    """The output of `MultiHeadAttention` for random states and, if given a shape, a random mask."""
+    """The output of `MultiHeadAttention` for random states and, if `mask_shape` is given, a random mask."""
     layer = keras.layers.MultiHeadAttention(dtype="float64", **options)
     query = numbers(target_shape, 1)
     value = query if source_shape is None else numbers(source_shape, 2)

@@ -1,4 +1,4 @@
-"""Efficient attention against its formula in plain loops, whole and causal, step by step, and its cost."""
+"""Efficient attention, bidirectional and causal, equals its formula in plain loops and has linear cost."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def attend_by_loop(query, keys, values, allowed):
         if not allowed[b, j]:
             continue
         for feature in range(width):
-            of_query = math.exp(query[b, h, i, feature]) / sum(math.exp(x) for x in query[b, h, i])
+            share = math.exp(query[b, h, i, feature]) / sum(math.exp(x) for x in query[b, h, i])
             exponentials = [
                 math.exp(x)
                 for x, is_allowed in zip(keys[b, h, :, feature], allowed[b], strict=True)
                 if is_allowed
             ]
-            weights[b, h, i, j] += of_query * math.exp(keys[b, h, j, feature]) / sum(exponentials)
+            weights[b, h, i, j] += share * math.exp(keys[b, h, j, feature]) / sum(exponentials)
     return weights, torch.einsum("bhij,bhjv->bhiv", weights, values)
 
 
@@ -95,8 +95,8 @@ def test_padding_changes_nothing(monkeypatch, chunk):
     query, keys, values, allowed = random_inputs(5, 7)
     mechanism = Efficient()
     padded = mechanism(query, mechanism.prepare(keys, values, allowed)).context
-    cut = mechanism(query[1:2], mechanism.prepare(keys[1:2, :, :5], values[1:2, :, :5], None)).context
-    torch.testing.assert_close(padded[1:2], cut, atol=1e-12, rtol=0)
+    unpadded = mechanism(query[1:2], mechanism.prepare(keys[1:2, :, :5], values[1:2, :, :5], None)).context
+    torch.testing.assert_close(padded[1:2], unpadded, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("need_weights", [False, True])

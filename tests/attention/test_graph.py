@@ -83,7 +83,7 @@ def test_rows_are_renormalised_and_an_empty_row_has_only_its_residual():
     np.testing.assert_allclose(roll_out([weights], residual=0), [[0, 0], [0, 1]])
 
 
-def test_weights_without_a_roll_out_are_refused():
+def test_roll_out_refuses_wrong_shapes_an_empty_list_and_a_residual_above_one():
     with pytest.raises(DataError, match=r"\(2, 3\).*cross-attention"):
         roll_out([np.ones((2, 3))])
     with pytest.raises(DataError, match=r"\(2, 2\), \(3, 3\)"):

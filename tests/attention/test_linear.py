@@ -1,4 +1,4 @@
-"""Linear attention against its formula in plain loops, chunk by chunk and step by step, and its cost."""
+"""Linear attention, bidirectional and causal, equals its formula in plain loops and has linear cost."""
 
 from __future__ import annotations
 

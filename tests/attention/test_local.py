@@ -97,7 +97,7 @@ def test_local_p_equals_a_plain_loop(window):
     torch.testing.assert_close(attended.context, attended.weights @ values)
 
 
-def indifferent(kind, window):
+def with_equal_scores(kind, window):
     """A mechanism with equal scores for all keys; local-p then predicts p in the middle."""
     mechanism = kind(HeadShape(1, query=1, key=1), window=window)
     for parameter in mechanism.parameters():
@@ -126,7 +126,7 @@ def test_local_m_weights_equal_numbers_computed_by_hand():
             [0, 0, half, half],
         ]
     )
-    mechanism = indifferent(LuongLocalM, 1)
+    mechanism = with_equal_scores(LuongLocalM, 1)
     torch.testing.assert_close(weights_of(mechanism, queries=6, keys=4), expected)
     torch.testing.assert_close(weights_of(mechanism, queries=1, keys=4, query_offset=2), expected[2:3])
     padded = weights_of(mechanism, queries=4, keys=4, allowed=torch.tensor([[True, True, True, False]]))
@@ -135,7 +135,7 @@ def test_local_m_weights_equal_numbers_computed_by_hand():
 
 def test_local_m_with_a_masked_window_gives_zero():
     only_first = torch.tensor([[True, False, False, False, False]])
-    mechanism = indifferent(LuongLocalM, 1)
+    mechanism = with_equal_scores(LuongLocalM, 1)
     states = torch.ones(1, 1, 5, 1)
     memory = mechanism.prepare(states, states, None)
     attended = mechanism(states, memory, allowed=only_first[:, None, None], need_weights=True)
@@ -145,7 +145,7 @@ def test_local_m_with_a_masked_window_gives_zero():
 
 def test_local_m_keeps_the_positions_of_rows_that_share_a_memory():
     """Three hypotheses of one sentence have the same position, not consecutive positions."""
-    mechanism = indifferent(LuongLocalM, 1)
+    mechanism = with_equal_scores(LuongLocalM, 1)
     states = torch.ones(1, 1, 6, 1)
     memory = mechanism.prepare(states, states, None).with_beams(
         group_rows(torch.zeros(3, dtype=torch.long), 1)
@@ -158,14 +158,14 @@ def test_local_m_keeps_the_positions_of_rows_that_share_a_memory():
 def test_local_p_weights_equal_numbers_computed_by_hand():
     """S = 4, so p = 2; D = 2, so σ = 1 and the window covers every key."""
     near, far = math.exp(-0.5), math.exp(-2)
-    weights = weights_of(indifferent(LuongLocalP, 2), queries=1, keys=4)
+    weights = weights_of(with_equal_scores(LuongLocalP, 2), queries=1, keys=4)
     torch.testing.assert_close(weights, torch.tensor([[far / 4, near / 4, 1 / 4, near / 4]]))
 
 
 def test_local_p_uses_the_length_without_padding():
     """Two keys and four of padding: p = 1, as without padding."""
     allowed = torch.tensor([[True, True, False, False, False, False]])
-    mechanism = indifferent(LuongLocalP, 2)
+    mechanism = with_equal_scores(LuongLocalP, 2)
     weights = weights_of(mechanism, queries=1, keys=6, allowed=allowed)
     torch.testing.assert_close(weights, torch.tensor([[math.exp(-0.5) / 2, 1 / 2, 0, 0, 0, 0]]))
     torch.testing.assert_close(weights[:, :2], weights_of(mechanism, queries=1, keys=2))

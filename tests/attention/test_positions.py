@@ -80,10 +80,12 @@ def test_a_step_equals_a_row_of_the_table(positions):
 def test_only_positions_tell_go_home_i_from_i_go_home(positions, same):
     torch.manual_seed(0)
     attention = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
-    word = dict(zip(["I", "go", "home"], torch.randn(3, 8), strict=True))
+    vectors = dict(zip(["I", "go", "home"], torch.randn(3, 8), strict=True))
     order = {"I go home": ["I", "go", "home"], "go home I": ["go", "home", "I"]}
     context = {
-        sentence: attention.attend_self(torch.stack([word[w] for w in words])[None] + positions(3)).context[0]
+        sentence: attention.attend_self(
+            torch.stack([vectors[word] for word in words])[None] + positions(3)
+        ).context[0]
         for sentence, words in order.items()
     }
     moved = context["go home I"][[2, 0, 1]]  # reordered to "I go home"

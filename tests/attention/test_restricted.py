@@ -95,7 +95,8 @@ def test_as_many_neighbours_as_positions_are_no_restriction(causal):
 @pytest.mark.parametrize("dropout", [None, nn.Dropout(0.5)], ids=["no dropout", "dropout"])
 def test_no_tensor_grows_faster_than_the_sentence(causal, dropout):
     mechanism = Restricted(neighbours=16, causal=causal, dropout=dropout)
-    # Each block of 16 queries is scored against its own 16 keys, the 16 before and, unless causal, 16 after.
+    # A block of 16 queries is scored against the 16 keys at the same positions, the 16 keys before them and,
+    # unless causal, the 16 keys after them.
     window = 32 if causal else 48
     assert largest_tensor(mechanism, 512) == 2 * 512 * window  # two heads
     assert largest_tensor(mechanism, 1024) == 2 * 1024 * window
@@ -115,7 +116,7 @@ def test_dropout_applies_to_the_weights_of_a_block():
     mechanism = Restricted(neighbours=3, dropout=nn.Dropout(0.5)).train()
     torch.manual_seed(0)
     context = mechanism(states, mechanism.prepare(states, torch.ones_like(states), None)).context
-    remaining = context[0, 0, 3:-3, 0] * 7 / 2  # of seven equal weights
+    remaining = context[0, 0, 3:-3, 0] * 7 / 2  # number of the seven equal weights that are not dropped
     torch.testing.assert_close(remaining, remaining.round())
     assert 1 < remaining.mean() < 6
     assert len(remaining.unique()) > 2

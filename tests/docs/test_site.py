@@ -28,8 +28,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "docs",
             str(folder / subfolder),
         ]
-        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-3000:]
+        result = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr[-3000:]
     return folder
 
 
@@ -41,13 +41,13 @@ def test_both_languages_are_built_and_stay_on_the_site(site: Path) -> None:
         text = page.read_text(encoding="utf-8")
         expected = 'lang="ko"' if (site / "ko") in page.parents else 'lang="en"'
         assert expected in text[:200], page
-        fetched = re.findall(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)"', text)
-        fetched += re.findall(r'<link[^>]*\shref="([^"]*)"', text)
-        fetched = [address for address in fetched if not address.startswith("data:")]
-        assert not [address for address in fetched if "//" in address], page
-        for address in (*fetched, *re.findall(r'<a[^>]*\shref="([^"#:?]+)[#?"]', text)):
+        resources = re.findall(r'<(?:script|img|iframe)[^>]*\ssrc="([^"]*)"', text)
+        resources += re.findall(r'<link[^>]*\shref="([^"]*)"', text)
+        resources = [address for address in resources if not address.startswith("data:")]
+        assert not [address for address in resources if "//" in address], page
+        for address in (*resources, *re.findall(r'<a[^>]*\shref="([^"#:?]+)[#?"]', text)):
             target = page.parent / unquote(address.partition("?")[0].partition("#")[0])
-            assert target.exists(), f"{page.relative_to(site)} leads to {address}, which is not there"
+            assert target.exists(), f"{page.relative_to(site)} leads to {address}, which does not exist"
 
 
 @pytest.mark.medium

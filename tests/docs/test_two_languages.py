@@ -20,7 +20,7 @@ KOREAN_STRINGS = [
 ]
 """Files with the Korean strings of the web pages and the command line."""
 ENGLISH_ONLY = {"log.md", "renames.md", "python.md"}
-"""Records, and what is generated from docstrings."""
+"""Records of the project, and the page that is generated from docstrings."""
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 NUMBER = re.compile(r"(?<![A-Za-z\d.])\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z\d])")
 LARGE_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(?:\s(million)|(만)(?=\s?(?:개|쌍|줄|토큰|픽셀)))")
@@ -31,7 +31,7 @@ FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "sixth": 6, "eighth": 8, "tent
 CODE_SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 INDENTED = re.compile(r"(?<=\n\n)(?: {4}[^\n]*\n)+")
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-OTHER_WORDS = {
+WRONG_WORDS = {
     r"빔\s+서치": "빔 탐색",
     r"크로스\s+어텐션": "교차 어텐션",
     r"측도": "중요도 지표",
@@ -78,10 +78,10 @@ def first_column(line: str) -> str:
 def with_digits(prose: str) -> str:
     """Write large numbers in digits, so that 1.2 million and 120만 become the same number."""
 
-    def value(found: re.Match[str]) -> str:
-        return f"{float(found[1]) * SCALES[found[2] or found[3]]:,.0f} "
+    def digits(match: re.Match[str]) -> str:
+        return f"{float(match[1]) * SCALES[match[2] or match[3]]:,.0f} "
 
-    return LARGE_NUMBER.sub(value, prose)
+    return LARGE_NUMBER.sub(digits, prose)
 
 
 def numbers_in_words(english: Path) -> set[str]:
@@ -101,8 +101,8 @@ def without_language(target: str) -> str:
 
 def test_every_page_is_in_both_languages() -> None:
     english = {page for page in DOCS.glob("**/*.md") if not page.name.endswith(".ko.md")}
-    alone = {page for page in english if not korean_page(page).exists()}
-    assert {str(page.relative_to(DOCS)) for page in alone} == ENGLISH_ONLY
+    untranslated = {page for page in english if not korean_page(page).exists()}
+    assert {str(page.relative_to(DOCS)) for page in untranslated} == ENGLISH_ONLY
 
 
 @pytest.mark.parametrize("korean", KOREAN_PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
@@ -129,7 +129,7 @@ def test_a_korean_page_links_to_korean_pages(korean: Path) -> None:
 )
 def test_korean_uses_the_words_of_the_glossary(korean: Path) -> None:
     text = korean.read_text(encoding="utf-8")
-    mistakes = {match[0]: word for other, word in OTHER_WORDS.items() for match in re.finditer(other, text)}
+    mistakes = {match[0]: word for wrong, word in WRONG_WORDS.items() for match in re.finditer(wrong, text)}
     assert mistakes == {}
 
 

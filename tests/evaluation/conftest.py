@@ -53,6 +53,6 @@ def system(references: list[str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def better(references: list[str]) -> list[str]:
+def better_system(references: list[str]) -> list[str]:
     """A system that is much better than the baseline."""
     return corrupt(references, 0.10, seed=4)

@@ -50,9 +50,9 @@ def test_the_p_value_agrees_with_approximate_randomisation(
 
 
 def test_a_clear_difference_is_significant(
-    baseline: list[str], better: list[str], references: list[str]
+    baseline: list[str], better_system: list[str], references: list[str]
 ) -> None:
-    for comparison in compare(baseline, better, references).values():
+    for comparison in compare(baseline, better_system, references).values():
         assert comparison.p_value < 0.01
         assert comparison.wins == 1
         assert comparison.delta == pytest.approx(comparison.system - comparison.baseline)

@@ -102,7 +102,7 @@ class TestScoring:
 
 
 @pytest.mark.slow
-def test_noise_in_the_built_in_corpus_is_found(tmp_path: Path) -> None:
+def test_noise_in_the_built_in_corpus_has_lower_scores(tmp_path: Path) -> None:
     """docs/quality.md has the figures of this measurement."""
     from jumok.datasets.english_korean import generate
 

@@ -62,34 +62,36 @@ class Block:
     text: str
     line: int
     """The number of the line with the opening fence."""
-    not_run: str = ""
-    prints: str | None = None
+    skip_reason: str = ""
+    expected_output: str | None = None
     """The expected output, from a `text` block directly below."""
 
 
 def blocks_of(page: str) -> list[Block]:
     blocks = []
-    for found in FENCED.finditer(page):
-        below = OUTPUT_BELOW.match(page, found.end())
+    for fence in FENCED.finditer(page):
+        output = OUTPUT_BELOW.match(page, fence.end())
         blocks.append(
             Block(
-                found["language"],
-                found["text"],
-                page.count("\n", 0, found.start("text")),
-                found["reason"] or "",
-                below["text"] if below else None,
+                fence["language"],
+                fence["text"],
+                page.count("\n", 0, fence.start("text")),
+                fence["reason"] or "",
+                output["text"] if output else None,
             )
         )
     return blocks
 
 
 def blocks_to_run(page: str) -> list[Block]:
-    return [block for block in blocks_of(page) if block.language in {"sh", "python"} and not block.not_run]
+    return [
+        block for block in blocks_of(page) if block.language in {"sh", "python"} and not block.skip_reason
+    ]
 
 
 def with_little_training(text: str) -> str:
     """Return the same commands with seconds of training, whether a time was given or not, and few pairs."""
-    text = re.sub(r"(--count[ =])(\d+)", lambda found: f"{found[1]}{min(int(found[2]), MAX_PAIRS)}", text)
+    text = re.sub(r"(--count[ =])(\d+)", lambda match: f"{match[1]}{min(int(match[2]), MAX_PAIRS)}", text)
     text = re.sub(r"(--minutes[ =]|\bminutes=)[\d.]+", rf"\g<1>{MINUTES}", text)
     return re.sub(
         r"^(jumok train (?!.*--minutes)[^\n|>#]*[^\n|>#\s\\])", rf"\1 --minutes {MINUTES}", text, flags=re.M
@@ -128,11 +130,11 @@ def test_the_commands_of_a_page_work(name: str, tmp_path: Path) -> None:
         copy = shutil.copytree if (PROJECT / original).is_dir() else shutil.copy
         copy(PROJECT / original, tmp_path / name_on_page)
     for block in blocks_to_run((PROJECT / name).read_text(encoding="utf-8")):
-        done = run_block(block, tmp_path)
-        if done.returncode:
+        result = run_block(block, tmp_path)
+        if result.returncode:
             pytest.fail(
-                f"{name}, line {block.line}: this block ends with exit code {done.returncode}.\n\n"
-                f"{block.text}\n--- output\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+                f"{name}, line {block.line}: this block ends with exit code {result.returncode}.\n\n"
+                f"{block.text}\n--- output\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}"
             )
 
 
@@ -165,7 +167,7 @@ def test_pictures_of_the_korean_readme_are_described_in_korean() -> None:
 # --- The explanations ---------------------------------------------------------------------------------------
 
 
-def printed_by(block: Block, name: str) -> str:
+def run_python_block(block: Block, name: str) -> str:
     """Run a block on its own and return what it prints. Tracebacks have the line number of the page."""
     program = compile("\n" * block.line + block.text, name, "exec", dont_inherit=True)
     output = io.StringIO()
@@ -174,7 +176,7 @@ def printed_by(block: Block, name: str) -> str:
     return output.getvalue()
 
 
-def trimmed(text: str) -> list[str]:
+def trim_lines(text: str) -> list[str]:
     """Return the lines without trailing whitespace."""
     return [line.rstrip() for line in text.rstrip().splitlines()]
 
@@ -200,9 +202,9 @@ def explanation_blocks(language: str) -> list[Any]:
 @pytest.mark.usefixtures("clean_state")
 @pytest.mark.parametrize(("name", "block"), explanation_blocks("python"))
 def test_the_python_code_of_an_explanation_prints_the_text_below_it(name: str, block: Block) -> None:
-    printed = printed_by(block, name)
-    if block.prints is not None:
-        assert trimmed(printed) == trimmed(block.prints), f"{name}, line {block.line}"
+    printed = run_python_block(block, name)
+    if block.expected_output is not None:
+        assert trim_lines(printed) == trim_lines(block.expected_output), f"{name}, line {block.line}"
 
 
 @pytest.mark.parametrize(("name", "block"), explanation_blocks("sh"))
@@ -338,7 +340,7 @@ print("yes")
 
 
 def test_blocks_are_found_in_order_with_their_line() -> None:
-    assert [(block.language, block.not_run, block.line) for block in blocks_of(PAGE)] == [
+    assert [(block.language, block.skip_reason, block.line) for block in blocks_of(PAGE)] == [
         ("sh", "", 4),
         ("sh", "installs the package", 9),
         ("text", "", 13),
@@ -378,20 +380,20 @@ raise ValueError("why")
 
 def test_only_a_text_block_directly_below_is_the_expected_output() -> None:
     blocks = blocks_to_run(PAGE_WITH_OUTPUT)
-    assert [block.prints for block in blocks] == ["yes\n", None, None]
-    assert [printed_by(block, "page") for block in blocks[:2]] == ["yes\n", "no\n"]
+    assert [block.expected_output for block in blocks] == ["yes\n", None, None]
+    assert [run_python_block(block, "page") for block in blocks[:2]] == ["yes\n", "no\n"]
 
 
 def test_an_error_in_a_block_has_the_line_number_of_the_page() -> None:
     failing = blocks_to_run(PAGE_WITH_OUTPUT)[2]
     assert PAGE_WITH_OUTPUT.splitlines()[failing.line].startswith("raise")
     with pytest.raises(ValueError, match="why") as raised:
-        printed_by(failing, "page")
+        run_python_block(failing, "page")
     assert raised.traceback[-1].lineno == failing.line
 
 
 @pytest.mark.parametrize(
-    ("written", "run"),
+    ("original", "reduced"),
     [
         ("jumok train a.tsv --out r\n", "jumok train a.tsv --out r --minutes 0.05\n"),
         ("jumok train a.tsv --out r --minutes 45", "jumok train a.tsv --out r --minutes 0.05"),
@@ -405,8 +407,8 @@ def test_an_error_in_a_block_has_the_line_number_of_the_page() -> None:
         ("jumok translate runs/mine/model", "jumok translate runs/mine/model"),
     ],
 )
-def test_commands_get_little_training(written: str, run: str) -> None:
-    assert with_little_training(written) == run
+def test_commands_get_little_training(original: str, reduced: str) -> None:
+    assert with_little_training(original) == reduced
 
 
 def test_run_block_returns_the_exit_code_of_a_failing_block(tmp_path: Path) -> None:

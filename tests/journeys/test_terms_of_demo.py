@@ -28,7 +28,7 @@ TERMS = {
     "cat": ("고양이", "야옹이"),
 }
 """A word of the corpus → the model's own translation of this word, and its translation in the glossary."""
-GLOSSARY = jumok.Glossary({term: wanted for term, (_, wanted) in TERMS.items()})
+GLOSSARY = jumok.Glossary({term: glossary_word for term, (_, glossary_word) in TERMS.items()})
 PROTECTED = (
     "https://example.com/a?b=1&c=2",
     "www.jumok.org/x",
@@ -67,26 +67,25 @@ def sentences_with_a_term(count: int) -> list[tuple[str, str, str]]:
 
 
 def with_term(target: str, term: str) -> str:
-    """Return a translation with the wanted term in place of the model's word."""
-    word, wanted = TERMS[term]
+    """Return a translation with the word of the glossary in place of the model's word."""
+    model_word, glossary_word = TERMS[term]
 
-    def replaced(match: re.Match[str]) -> str:
-        return wanted + adapt_particle(wanted, match[1], old_stem=word)
+    def replace(match: re.Match[str]) -> str:
+        return glossary_word + adapt_particle(glossary_word, match[1], old_stem=model_word)
 
-    return re.sub(f"{word}([가-힣]*)", replaced, target)
+    return re.sub(f"{model_word}([가-힣]*)", replace, target)
 
 
 def test_terms_are_present_and_exact(translator: jumok.Translator) -> None:
     sentences = sentences_with_a_term(90)
     sources = [source for source, _, _ in sentences]
-    translations = [one.text for one in translator.translate(sources, glossary=GLOSSARY)]
-    present = [TERMS[term][1] in text for text, (*_, term) in zip(translations, sentences, strict=True)]
-    exact = [
-        text == with_term(target, term)
-        for text, (_, target, term) in zip(translations, sentences, strict=True)
+    texts = [translation.text for translation in translator.translate(sources, glossary=GLOSSARY)]
+    has_term = [TERMS[term][1] in text for text, (*_, term) in zip(texts, sentences, strict=True)]
+    is_exact = [
+        text == with_term(target, term) for text, (_, target, term) in zip(texts, sentences, strict=True)
     ]
-    assert sum(present) >= 0.98 * len(sentences)
-    assert sum(exact) >= 0.9 * len(sentences)
+    assert sum(has_term) >= 0.98 * len(sentences)
+    assert sum(is_exact) >= 0.9 * len(sentences)
 
 
 def test_sentences_without_terms_stay_as_they_are(translator: jumok.Translator) -> None:
@@ -97,12 +96,13 @@ def test_sentences_without_terms_stay_as_they_are(translator: jumok.Translator) 
 
 def test_200_lines_keep_their_addresses_and_placeholders(translator: jumok.Translator) -> None:
     generator = random.Random(3)
-    lines, wanted = [], []
+    lines, expected_strings = [], []
     for pair in generate("test", 200):
         words, strings = pair.source.split(), generator.sample(PROTECTED, generator.choice([1, 1, 2, 3]))
         for string in strings:
             words.insert(generator.randrange(len(words)), string)
         lines.append(" ".join(words))
-        wanted.append(strings)
-    for text, strings in zip([one.text for one in translator.translate(lines)], wanted, strict=True):
-        assert [text.count(string) for string in strings] == [1] * len(strings), text
+        expected_strings.append(strings)
+    for translation, strings in zip(translator.translate(lines), expected_strings, strict=True):
+        counts = [translation.text.count(string) for string in strings]
+        assert counts == [1] * len(strings), translation.text

@@ -23,9 +23,9 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel, and with its dependencies from this environment."""
     folder = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(PROJECT)]
-    built = subprocess.run(command, capture_output=True, text=True, check=False)
-    if built.returncode:
-        pytest.skip(f"a wheel cannot be built here: {built.stderr[-300:]}")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        pytest.skip(f"a wheel cannot be built here: {result.stderr[-300:]}")
     [wheel] = folder.glob("*.whl")
     venv.create(folder / "environment")
     [packages] = (folder / "environment" / "lib").glob("python*/site-packages")
@@ -48,7 +48,7 @@ def environment() -> dict[str, str]:
 
 
 def run(python: Path, folder: Path, *arguments: str | Path, text: str = "") -> str:
-    done = subprocess.run(
+    result = subprocess.run(
         [python, "-m", "jumok", *map(str, arguments)],
         input=text,
         capture_output=True,
@@ -58,13 +58,13 @@ def run(python: Path, folder: Path, *arguments: str | Path, text: str = "") -> s
         env=environment(),
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 @pytest.mark.slow
 def test_a_wheel_translates_looks_and_serves(python: Path, tmp_path: Path) -> None:
-    where = subprocess.run(
+    location = subprocess.run(
         [python, "-c", "import jumok; print(jumok.__file__)"],
         capture_output=True,
         text=True,
@@ -72,11 +72,11 @@ def test_a_wheel_translates_looks_and_serves(python: Path, tmp_path: Path) -> No
         cwd=tmp_path,
         env=environment(),
     )
-    assert Path(where.stdout.strip()).is_relative_to(python.parents[1])
-    translated = run(python, tmp_path, "translate", MODEL, text="I go home.\n").strip()
-    assert translated
+    assert Path(location.stdout.strip()).is_relative_to(python.parents[1])
+    translation = run(python, tmp_path, "translate", MODEL, text="I go home.\n").strip()
+    assert translation
     run(python, tmp_path, "look", MODEL, "I go home.", "--out", tmp_path / "x.html")
-    assert translated in (tmp_path / "x.html").read_text(encoding="utf-8")
+    assert translation in (tmp_path / "x.html").read_text(encoding="utf-8")
     server = subprocess.Popen(
         [python, "-m", "jumok", "serve", str(MODEL), "--port", "0", "--workers", "1"],
         stdout=subprocess.PIPE,
@@ -90,7 +90,7 @@ def test_a_wheel_translates_looks_and_serves(python: Path, tmp_path: Path) -> No
         fields = json.dumps({"q": "I go home.", "source": "en", "target": "ko"}).encode()
         request = urllib.request.Request(f"{url}/translate", fields, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as answer:
-            assert json.load(answer)["translatedText"] == translated
+            assert json.load(answer)["translatedText"] == translation
         with urllib.request.urlopen(url, timeout=60) as page:
             assert b"<html" in page.read()
     finally:

@@ -11,7 +11,7 @@ The paper has no causal version. A causal map ends at the position of its query:
 
     context_i = Σ_f ρ_q(q_i)_f · Σ_{j≤i} e^k_jf v_j / Σ_{j≤i} e^k_jf
 
-so two running sums per feature are enough, as in linear attention, and a new key adds one term to each.
+so two running sums per feature are enough, as in linear attention. A new key adds one term to each sum.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class LuongLocalM(_Local):
 
 
 class LuongLocalP(_Local):
-    """Predictive: each query predicts p, a real number in [0, S]; weights fall with the distance to it.
+    """Predictive: each query predicts p, a real number in [0, S]. Weights fall with the distance to p.
 
     The Gaussian multiplies weights that sum to 1, so rows sum to less than 1. p gets its gradient through the
     Gaussian only, because the window has no gradient. p depends on the length of the memory, which therefore

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Keys and the value of each: numbers, vectors, or tensors, all of the same shape."""
+    """Keys, and one value per key. Values may be numbers, vectors or tensors, all of the same shape."""
 
     keys: Tensor  # (entry, width)
     values: Tensor  # (entry, …)
@@ -85,7 +85,7 @@ class Score:
 
 
 dot = Score(lambda query, keys: query @ keys.T)
-"""qᵀk: also large for long vectors, not only for near ones."""
+"""qᵀk: large for near vectors, and also for long vectors."""
 
 scaled_dot = Score(lambda query, keys: query @ keys.T / math.sqrt(query.shape[-1]))
 """qᵀk / √d, so that the softmax does not saturate as d grows. Vaswani et al. 2017, eq. 1."""
@@ -160,7 +160,7 @@ boxcar = Kernel(lambda distance: (distance <= 1) + _zero(distance))
 """1 up to a distance of 1, then 0: the mean of the values within that distance."""
 
 triangular = Kernel(lambda distance: (1 - distance).clamp(min=0))
-"""max(0, 1 − d). Dive into Deep Learning, 11.2, calls this one "Epanechikov"."""
+"""max(0, 1 − d). Dive into Deep Learning, 11.2, calls this kernel "Epanechikov"."""
 
 epanechnikov = Kernel(lambda distance: 0.75 * (1 - distance.square()).clamp(min=0))
 """¾ max(0, 1 − d²). Epanechnikov 1969; minimises the mean squared error of a density estimate."""

@@ -13,7 +13,7 @@ from jumok.errors import UnsupportedError
 
 
 def padding_mask(lengths: Tensor, size: int) -> Tensor:
-    """True at the keys that are not padding, (batch, size): the first `lengths[b]` of row b."""
+    """True at the keys that are not padding, (batch, size): the first `lengths[b]` keys of row b."""
     return torch.arange(size, device=lengths.device) < lengths[:, None]
 
 
@@ -75,12 +75,12 @@ def mask_and_renormalise(weights: Tensor, allowed: Tensor) -> Tensor:
 
         (exp(eᵢ) / Z) / Σ_{j∈A} (exp(eⱼ) / Z) = exp(eᵢ) / Σ_{j∈A} exp(eⱼ),
 
-    since Z cancels: the softmax over A alone, which exp(-∞) = 0 gives as well. Elsewhere both are 0. Any
-    numbers ≥ 0 that are proportional to weights will do, so this also turns kernels into weights.
+    because Z cancels. The right side is the softmax over A alone. For i not in A, both methods give 0. The
+    function accepts any numbers ≥ 0 that are proportional to weights, e.g. the values of a kernel.
 
-    In floating point there is one difference: if a key that is not allowed outweighs the allowed ones so much
-    that their softmax is 0, or almost, nothing remains to be divided, and the row is 0 like one that allows
-    no key. `masked_softmax` has no such limit.
+    In floating point there is one difference. If the weight of a masked key is so large that the weights of
+    all allowed keys round to 0, or almost to 0, then the row cannot be divided by its sum, and the result is
+    a row of 0. `masked_softmax` has no such limit.
     """
     masked = weights.masked_fill(~allowed, 0.0)
     total = masked.sum(dim=-1, keepdim=True)

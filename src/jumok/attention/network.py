@@ -2,11 +2,11 @@
 
     score(q, k) = network([q; k])                                Bahdanau et al. 2015, section 3.1: "a(s, h)"
 
-The paper only requires "a" to be a feed-forward network that is trained with the rest. The recipe builds one
-from the number and width of its hidden layers; in Python, any module that maps (…, query width + key width)
-to (…, 1) will do. With one hidden layer, tanh and no bias it is the additive score. The network sees one
-query and one key, never their neighbours. Therefore a masked key stays hidden, and cached steps give the same
-scores as a pass over the whole sentence.
+The paper only requires "a" to be a feed-forward network that is trained with the rest. A recipe sets the
+number and the width of its hidden layers. In Python, the network can be any module that maps
+(…, query width + key width) to (…, 1). With one hidden layer, tanh and no bias, the score is the additive
+score. The network receives one query and one key, never their neighbours. Therefore a masked key stays
+hidden, and cached steps give the same scores as a pass over the whole sentence.
 """
 
 from __future__ import annotations

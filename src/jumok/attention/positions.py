@@ -95,7 +95,10 @@ class SinusoidalPositions(nn.Module):
 
 
 class MarianPositions(SinusoidalPositions):
-    """Marian's sinusoids, for models that Marian trained. Their ports to other toolkits use the paper's."""
+    """Marian's sinusoids, for models that Marian trained.
+
+    Ports of these models to other toolkits use the sinusoids of the paper.
+    """
 
     formula = staticmethod(marian_sinusoids)
 
@@ -244,8 +247,9 @@ def _distances(queries: int, keys: int, query_offset: int, device: torch.device 
 def alibi_slopes(heads: int) -> list[float]:
     """mₕ = 2^(-8h/heads) for h = 1 … heads, if `heads` is a power of two.
 
-    Otherwise the slopes of the next lower power of two, then every second slope of the next higher one: the
-    rule of the paper's code (the paper itself, section 3, covers powers of two only).
+    Otherwise the list begins with the slopes of the next lower power of two, and continues with every second
+    slope of the next higher power of two. This is the rule of the paper's code. The paper itself, section 3,
+    covers powers of two only.
     """
     if heads < 1:
         raise RecipeError(f"ALiBi needs at least one head. Received: heads = {heads}.")
@@ -288,7 +292,9 @@ class Alibi(HeadPositions):
 
 
 def relative_buckets(distances: Tensor, buckets: int, max_distance: int, *, bidirectional: bool) -> Tensor:
-    """T5's bucket of each distance: one per small distance, then ever wider ones up to `max_distance`.
+    """T5's bucket of each distance. Each small distance has its own bucket.
+
+    Larger distances, up to `max_distance`, share buckets that become wider with the distance.
 
     If `bidirectional`, half of the buckets are for keys after the query. If not, all keys after the query
     are in bucket 0.

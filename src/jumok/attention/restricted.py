@@ -59,7 +59,7 @@ class Restricted(ScaledDot):
 
     def attend(self, query: Tensor, memory: KeyValues, call: Call) -> Attended:
         if call.must_form_weights or call.allowed is not None:
-            near = self._near(query.shape[2], memory.length, call.query_offset, query.device)
+            near = self._band_mask(query.shape[2], memory.length, call.query_offset, query.device)
             return super().attend(query, memory, replace(call, allowed=combine_masks(call.allowed, near)))
         return Attended(self._attend_blocks(query, memory, call.query_offset))
 
@@ -89,7 +89,7 @@ class Restricted(ScaledDot):
 
         all_keys = torch.ones(1, dtype=torch.bool, device=query.device).expand(1, 1, memory.length, 1)
         allowed = windows(all_keys if memory.allowed is None else memory.allowed[:, None, :, None])
-        near = self._near(block_size, window_size, self.neighbours, query.device)
+        near = self._band_mask(block_size, window_size, self.neighbours, query.device)
         padded = pad(query, (0, 0, 0, blocks * block_size - queries))
         blocked = padded.reshape(batch, head, blocks, block_size, query_width)
         scores = self.scores(blocked, windows(memory.keys).transpose(-2, -1))
@@ -97,7 +97,7 @@ class Restricted(ScaledDot):
         context: Tensor = weights @ windows(memory.values).transpose(-2, -1)
         return context.flatten(2, 3)[:, :, :queries]
 
-    def _near(self, queries: int, keys: int, query_offset: int, device: torch.device) -> Tensor:
+    def _band_mask(self, queries: int, keys: int, query_offset: int, device: torch.device) -> Tensor:
         """The band |query_offset + i - j| ≤ r, or its lower half if causal, (queries, keys)."""
         positions = torch.arange(query_offset, query_offset + queries, device=device)
         distance = positions[:, None] - torch.arange(keys, device=device)  # > 0: the key is earlier

@@ -75,7 +75,10 @@ class KeyValues:
 
 
 def _append(stored: Tensor, used: int, added: Tensor) -> Tensor:
-    """Write `added` after the first `used` positions; the capacity doubles, so n steps copy O(n) in all."""
+    """Write `added` after the first `used` positions.
+
+    If the capacity is too small, it is doubled, so n steps copy O(n) positions in total.
+    """
     if added.requires_grad or stored.requires_grad:
         return torch.cat([stored[:, :, :used], added], dim=2)
     length = used + added.shape[2]

@@ -1,7 +1,8 @@
 """Significance of the difference between two systems: the paired bootstrap (Koehn 2004).
 
-Draw as many sentences as the test set has, with replacement, the same for both systems, and score both;
-repeat this a thousand times. The statistics of each sentence are computed once and summed per resample.
+A resample is a random selection of sentences, drawn with replacement, as large as the test set. Both systems
+are scored on the same resample. This is repeated a thousand times. The statistics of each sentence are
+computed once and summed per resample.
 """
 
 from __future__ import annotations
@@ -109,8 +110,8 @@ def _resampled_scores(
     generator = numpy.random.default_rng(resampling.seed)
     scores = numpy.empty(resampling.count)
     for index in range(resampling.count):
-        drawn = generator.choice(len(statistics), size=len(statistics), replace=True)
-        counts = numpy.bincount(drawn, minlength=len(statistics))
+        sentences = generator.choice(len(statistics), size=len(statistics), replace=True)
+        counts = numpy.bincount(sentences, minlength=len(statistics))
         scores[index] = metric._compute_score_from_stats(list(counts @ statistics)).score
     return scores
 

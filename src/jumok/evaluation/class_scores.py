@@ -51,7 +51,7 @@ def evaluate_classifier(classifier: PictureClassifier, pairs: Sequence[Pair]) ->
             f"Received: {received}."
         )
     answers = [answer.name for answer in classifier.classify([pair.source for pair in pairs])]
-    compared = Counter((pair.target, answer) for pair, answer in zip(pairs, answers, strict=True))
-    wrong = Counter({names: count for names, count in compared.items() if names[0] != names[1]})
-    confusions = tuple((*names, count) for names, count in wrong.most_common(10))
-    return ClassScores(len(pairs), len(pairs) - wrong.total(), confusions)
+    counts = Counter((pair.target, answer) for pair, answer in zip(pairs, answers, strict=True))
+    wrong_counts = Counter({names: count for names, count in counts.items() if names[0] != names[1]})
+    confusions = tuple((*names, count) for names, count in wrong_counts.most_common(10))
+    return ClassScores(len(pairs), len(pairs) - wrong_counts.total(), confusions)

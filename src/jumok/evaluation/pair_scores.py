@@ -49,7 +49,7 @@ def check_directions(forward: Translator, back: Translator) -> None:
     if languages[0] != languages[1][::-1]:
         received = " and ".join(f"{source or '?'} → {target or '?'}" for source, target in languages)
         raise UnsupportedError(
-            f"Pairs are scored by a model and one of the other direction. Received: {received}."
+            f"Pairs are scored by two models of opposite directions. Received: {received}."
         )
 
 

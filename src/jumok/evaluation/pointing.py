@@ -6,9 +6,9 @@ w̄ is the cross-attention of the last layer, averaged over its heads and over t
 Korean, a noun and its particle are one word, but the particle follows from the noun and can be written
 without attention to the picture. The region of such a word gives the number of letters of the name
 (`Region.letters`), and only tokens that begin within these letters are measured. A patch lies in a region if
-its centre does. The edge of a thing is often in a patch whose centre is just outside, so a second score also
-counts patches that overlap the region. A word is scored only if the caption has it at the same index as the
-reference.
+the centre of the patch lies in the region. The edge of a thing is often in a patch whose centre is just
+outside the region, so a second score also counts patches that overlap the region. A word is scored only if
+the caption has the word at the same index as the reference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cost of a shortlist in BLEU and its speed-up: the same sentences translated with it and without."""
+"""Cost of a shortlist in BLEU and its speed-up, from translations with and without the shortlist."""
 
 from __future__ import annotations
 

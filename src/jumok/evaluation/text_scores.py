@@ -85,22 +85,22 @@ def evaluate_text(model: TextModel, texts: Sequence[str]) -> TextScores:
     """Score a text with one sentence per line. Blank lines and lines too long for the model are left out."""
     non_blank = [text for text in texts if text.strip()]
     encoded = model.tokenizer.encode_batch(non_blank)
-    fitting = [index for index, ids in enumerate(encoded) if len(ids) <= model.max_tokens]
-    if not fitting:
+    short = [index for index, ids in enumerate(encoded) if len(ids) <= model.max_tokens]
+    if not short:
         raise DataError(
             f"There is no sentence to score. Received: {len(texts):,} lines, {len(non_blank):,} of them with "
             f"more than the {model.max_tokens:,} tokens that the model was trained on. "
             "Write one sentence per line."
         )
-    sentences = [non_blank[index] for index in fitting]
-    scored = (score_batch(model.model, batch) for batch in model.batches([encoded[i] for i in fitting]))
+    sentences = [non_blank[index] for index in short]
+    batch_scores = (score_batch(model.model, batch) for batch in model.batches([encoded[i] for i in short]))
     return TextScores(
         task=model.task,
         sentences=len(sentences),
         left_out=len(non_blank) - len(sentences),
         words=sum(len(split_words(text)) + 1 for text in sentences),
         characters=sum(len(normalise(text)) + 1 for text in sentences),
-        token_scores=sum(scored, TokenScores()),
+        token_scores=sum(batch_scores, TokenScores()),
     )
 
 

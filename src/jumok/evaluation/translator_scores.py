@@ -101,7 +101,7 @@ def evaluate_translations(
 
 
 def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentScores | None:
-    """Score the translator's alignments; None without gold alignments or if it cannot align."""
+    """Score the translator's alignments; None without gold alignments or without cross-attention."""
     aligned = [pair for pair in pairs if pair.alignment is not None]
     gold = [pair.alignment for pair in aligned if pair.alignment is not None]
     try:
@@ -124,7 +124,7 @@ def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
         as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)
     except UnsupportedError:  # only CTranslate2 runs this model
         return False
-    # A comparison with NaN is False: without pairs that are short enough, nothing is claimed.
+    # If no pair is short enough, a loss is NaN, and the comparison is False.
     return swapped + MIN_SWAPPED_GAIN < as_given
 
 
