@@ -18,7 +18,7 @@ import pytest
 from jumok.data.corpora import open_corpora, open_corpus
 from jumok.data.formats.inline_codes import SegmentText
 from jumok.errors import DataError
-from jumok.types import Pair
+from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
     from jumok.data.corpora import Corpus
@@ -397,6 +397,22 @@ def test_the_rows_of_an_ods_are_pairs(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path / "table.ods", ods(ODS_ROWS))
     assert (corpus.source_language, corpus.target_language) == ("en", "ko")
     assert list(corpus.numbered_pairs()) == [(2, SAVE), (6, OPEN)]
+
+
+@pytest.mark.parametrize("header", [("en", "ko"), ("source", "target"), ("target", "source")])
+def test_a_spreadsheet_whose_header_names_an_alignment_keeps_its_alignments(
+    tmp_path: Path, header: tuple[str, str]
+) -> None:
+    aligned = Pair("I go.", "나는 가요.", Alignment(frozenset({(0, 0), (1, 1)})))
+    sides = (aligned.source, aligned.target)
+    cells = [*header, "alignment"], [*(sides if header[1] != "source" else sides[::-1]), "0-0 1-1"]
+    rows = "".join(
+        "<row>" + "".join(f'<c t="inlineStr"><is><t>{cell}</t></is></c>' for cell in row) + "</row>"
+        for row in (*cells, ["x", "y"])
+    )
+    pairs = list(corpus_at(tmp_path / "table.xlsx", xlsx(rows)).pairs())
+    assert pairs[0] == aligned
+    assert pairs[1].alignment is None
 
 
 @pytest.mark.parametrize(
