@@ -307,14 +307,14 @@ _DAY_PARTS = frozenset(
 
 def frequency(scene: Scene, verb: Verb) -> Complement:
     """Return "always", "often" …: before the verb in English, first in Korean."""
-    of_people = FREQUENCIES if verb.objects else _WITHOUT_USUALLY
-    options = of_people if verb.human_subject else _OF_ANIMALS
+    options_for_people = FREQUENCIES if verb.objects else _FREQUENCIES_WITHOUT_USUALLY
+    options = options_for_people if verb.human_subject else _FREQUENCIES_FOR_ANIMALS
     return expression_complement(scene.pick(options), UNRANKED, KOREAN_FREQUENCY_RANK)
 
 
 # "She usually runs" leaves open when she does not.
-_WITHOUT_USUALLY = tuple(entry for entry in FREQUENCIES if entry.key != "usually")
-_OF_ANIMALS = tuple(entry for entry in FREQUENCIES if entry.key in ("often", "sometimes"))
+_FREQUENCIES_WITHOUT_USUALLY = tuple(entry for entry in FREQUENCIES if entry.key != "usually")
+_FREQUENCIES_FOR_ANIMALS = tuple(entry for entry in FREQUENCIES if entry.key in ("often", "sometimes"))
 
 
 def degree(scene: Scene, adjective: Adjective) -> Complement:
@@ -424,13 +424,13 @@ def object_phrase(
         scene.used.add(ONE_PERSON)
     if verb.forms.base in _GIVING_VERBS:
         scene.used.add(HER_IS_RECIPIENT)
-    means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
+    has_generic_object = verb.has_generic_object and not entry.classes & {"melody", "film", "text"}
     is_unspecific = (verb.forms.base, entry) in _UNSPECIFIC_OBJECTS
     return thing_phrase(
         scene,
         entry,
         p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
-        generic=generic or means_kind or is_unspecific or _is_sold_food(verb, entry),
+        generic=generic or has_generic_object or is_unspecific or _is_sold_food(verb, entry),
         definite=verb.forms.base in ("understand", "remember", "forget"),
         may_have_possessor=_takes_owned_object(verb),
         created=verb.is_creation,

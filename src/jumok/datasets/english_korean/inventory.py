@@ -83,6 +83,6 @@ def _num_object_phrases(verb: Verb) -> int:
 def _num_determiners(verb: Verb, noun: Noun) -> int:
     """Return the number of determiners: a, the, this, that and seven possessors, or at least one."""
     is_limited = bool(noun.classes & {"person", "elder", "place", "definite", "transit", "instrument"})
-    if noun.form != "count" or is_limited or verb.is_creation or verb.means_kind:
+    if noun.form != "count" or is_limited or verb.is_creation or verb.has_generic_object:
         return 1
     return 11 if may_be_owned(verb, noun) else 4

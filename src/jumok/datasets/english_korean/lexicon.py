@@ -63,7 +63,7 @@ class Verb:
     tenses: tuple[str, ...] = TENSES  # of a statement
     is_repeatable: bool = False  # people repeat the action with the same thing: "I use my computer every day"
     is_creation: bool = False  # the verb creates its object: "bake a cake"
-    means_kind: bool = False  # the object means the kind: "collect stones"
+    has_generic_object: bool = False  # the object means the kind: "collect stones"
     object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # object → places that fit
 
     @property
@@ -237,7 +237,7 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         tenses=_tenses_of(base, korean_stem, subject_cell),
         is_repeatable="again" in time_cell.split(),
         is_creation=is_listed(predicates.CREATION, base, korean_stem),
-        means_kind=is_listed(predicates.KIND_VERBS, base, korean_stem),
+        has_generic_object=is_listed(predicates.KIND_VERBS, base, korean_stem),
         object_places=_places_of_objects(first, objects, places),
     )
 
@@ -258,12 +258,12 @@ def _tenses_of(base: str, korean: Stem, subjects: str) -> tuple[str, ...]:
         return ("past",)
     if is_listed(predicates.PAST_AND_FUTURE_VERBS, base, korean):
         return ("past", "future")
-    has_plans = (
+    can_be_future = (
         base not in _STATIVE
         and base not in predicates.PRESENT_AND_PAST_VERBS.split()
         and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
     )
-    return TENSES if has_plans else ("present", "past")
+    return TENSES if can_be_future else ("present", "past")
 
 
 def _places_of_objects(

@@ -43,7 +43,7 @@ from jumok.datasets.english_korean.noun_phrases import (
 )
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.datasets.english_korean.verb_phrases import RAINS, SNOWS
+from jumok.datasets.english_korean.verb_phrases import RAIN_VERB, SNOW_VERB
 
 PERSON = frozenset({"person"})
 
@@ -264,7 +264,7 @@ def somebody_looks(scene: Scene) -> Sentence:
 
 def something_becomes(scene: Scene) -> Sentence:
     """The room became dark."""
-    adjective, things = scene.pick(_CHANGING)
+    adjective, things = scene.pick(_CHANGING_ADJECTIVES)
     if things:
         entry = scene.pick_new(things)
         scene.note_combination(adjective, entry)
@@ -285,7 +285,7 @@ _CHANGES = {
     "warm": "=room =classroom", "clean": "=room =kitchen =river =park",
     "expensive": "=fruit =vegetables =meat =fish =coffee", "cheap": "=fruit =vegetables =meat =fish",
 }  # fmt: skip
-_CHANGING = tuple(
+_CHANGING_ADJECTIVES = tuple(
     (entry, nouns_of(_CHANGES[entry.english]) if _CHANGES[entry.english] else ())
     for entry in (*ADJECTIVES, *STATES)
     if entry.english in _CHANGES
@@ -303,10 +303,10 @@ def weather_clause(scene: Scene, tense: str, *, p_time: float = 0.0, p_place: fl
     if scene.chance(p_place):
         region = place_phrase(scene.pick_new(_REGIONS), "in")
         complements.append(Complement(region.english, region.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK))
-    verb = scene.pick((RAINS, SNOWS))
+    verb = scene.pick((RAIN_VERB, SNOW_VERB))
     if scene.chance(p_time):
         kinds = _WEATHER_KINDS - {"now"}  # not "it rains today"
-        complements += _weather_time(scene, tense, "in winter" if verb is SNOWS else "in spring", kinds)
+        complements += _weather_time(scene, tense, "in winter" if verb is SNOW_VERB else "in spring", kinds)
     return Clause(it, verb, complements, tense=tense)
 
 
@@ -343,7 +343,7 @@ def the_weather_is(scene: Scene) -> Sentence:
     the, weather = words(["the", "weather"])
     phrase = NounPhrase([the, weather], "날씨", (weather,))
     phrase.possible = (the,)
-    adjective = scene.pick(_WEATHER)
+    adjective = scene.pick(_WEATHER_ADJECTIVES)
     tense = scene.pick(("present", "past"))
     season = _WEATHER_SEASONS.get(adjective.english, "")
     when = _weather_time(scene, tense, season, _WEATHER_KINDS) if scene.chance(0.7) else []
@@ -361,7 +361,7 @@ def the_weather_is(scene: Scene) -> Sentence:
     return Sentence(clause.statement(), korean)
 
 
-_WEATHER = (
+_WEATHER_ADJECTIVES = (
     *(entry for entry in ADJECTIVES if entry.stem.text in ("덥", "춥", "따뜻하", "좋")),
     Adjective("bad", Stem("나쁘", "adjective"), (), None, (), "bad"),
     Adjective("cool", Stem("시원하", "adjective"), (), None, (), "cool"),
