@@ -1,10 +1,11 @@
-"""Tables: which two columns of a file hold the pairs, and the pairs in them.
+"""Tables: choose the two columns of a file that hold the pairs, and read the pairs.
 
 `--columns` chooses by number or by name. Without it, columns are chosen only if the choice is clear:
 
     two columns                             source and target
-    three, the third a word alignment       the same, with the alignment
-    a header that names two languages       those columns, or the ones that --from and --to name
+    three, the third a word alignment       source, target and alignment
+    a header that names two languages       the columns of these languages
+    a header with more than two languages   the columns of the languages that --from and --to name
     exactly two columns of text             these two; the others may be numbers, links, codes or licences
 
 Any other table is refused. The message lists its columns and the option to add.
