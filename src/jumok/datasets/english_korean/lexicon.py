@@ -148,7 +148,10 @@ _NOUN_CLASSES = frozenset(name for entry in NOUNS for name in entry.classes)
 
 
 def nouns_of(specification: str) -> tuple[Noun, ...]:
-    """Return the nouns of any of these classes, or named as `=piano`, in table order."""
+    """Return the nouns that a specification names, in table order.
+
+    A specification has classes of nouns, and single nouns such as `=piano`.
+    """
     items = specification.split()
     names = {item[1:].replace("_", " ") for item in items if item[0] == "="}
     classes = frozenset(item for item in items if item[0] != "=")
@@ -270,7 +273,7 @@ def _places_of_objects(
     name: str, objects: tuple[Noun, ...], places: tuple[Noun, ...]
 ) -> dict[Noun, tuple[Noun, ...]]:
     """Return the places of each object: books are bought at the bookstore, cakes at the bakery."""
-    accepted = [
+    restrictions = [
         (nouns_of(place_cell), nouns_of(object_cell))
         for verbs, place_cell, object_cell in _rows(predicates.PLACES_OF_OBJECTS)
         if name in verbs.split()
@@ -279,7 +282,7 @@ def _places_of_objects(
         entry: tuple(
             place
             for place in places
-            if all(entry in entries for restricted, entries in accepted if place in restricted)
+            if all(entry in fitting for restricted, fitting in restrictions if place in restricted)
         )
         for entry in dict.fromkeys(objects)
     }

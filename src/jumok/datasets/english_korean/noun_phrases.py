@@ -155,7 +155,7 @@ def optional_adjective(
 def _attributive_adjective(
     scene: Scene, entry: Noun, adjective: Adjective
 ) -> tuple[list[Word], list[Eojeol]]:
-    """Return an adjective as it stands before the noun."""
+    """Return an adjective in its form before a noun."""
     scene.note_combination(adjective, entry)
     word = Word(adjective.english)
     korean = [Eojeol(text, (word,)) for text in adjective.before]

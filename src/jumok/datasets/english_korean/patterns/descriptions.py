@@ -72,9 +72,10 @@ def person_and_state(
 ) -> tuple[NounPhrase, Adjective]:
     """Return a person and a state or character trait."""
     subject = person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question)
-    is_known = subject.english[0].text == "you" and not question  # nobody tells people that they are thirsty
+    # Nobody tells people that they are thirsty.
+    is_listener = subject.english[0].text == "you" and not question
     has_trait = any(isinstance(entry, Adjective) for entry in scene.used)  # not "that tall child is tall"
-    is_state = (has_trait or scene.chance(0.6)) and not is_known
+    is_state = (has_trait or scene.chance(0.6)) and not is_listener
     return subject, scene.pick(STATES if is_state else _GENERAL_CHARACTERS)
 
 
@@ -110,7 +111,7 @@ def person_is_adjective(scene: Scene) -> Sentence:
     return sentence
 
 
-# When people are in a state; traits have no time.
+# Kinds of times that fit a state of people. A trait takes no time.
 _STATE_KINDS = {
     adjective.english: frozenset(kinds.split())
     for adjectives, kinds in ((STATES, "day morning night week now"), (CHARACTERS, ""))
@@ -161,7 +162,7 @@ def _definite(scene: Scene, entry: Noun) -> NounPhrase:
 
 
 def _two_of_a_kind(scene: Scene, entry: Noun) -> tuple[NounPhrase, NounPhrase]:
-    """Return "this bag" and "that bag", or two with different owners."""
+    """Return "this bag" and "that bag", or two bags with different owners."""
     if scene.chance(0.3):
         return demonstrated_phrase(scene, entry, "this"), demonstrated_phrase(scene, entry, "that")
     first = owned_phrase(scene, entry, p_adjective=0.0)
@@ -277,7 +278,8 @@ def something_becomes(scene: Scene) -> Sentence:
     return make_statement(scene, Clause(subject, adjective, tense=tense, mode="become"))
 
 
-# Adjective → the things that can become so; "" means people. A shirt does not become clean by itself.
+# Adjective → the things that it can describe after "become"; "" means people. A shirt does not become clean
+# by itself.
 _CHANGES = {
     "happy": "", "sad": "", "busy": "", "healthy": "", "lonely": "", "tired": "",
     "dirty": "room =shirt =coat =shoes =socks =river =car", "dark": "room =office", "bright": "room =office",

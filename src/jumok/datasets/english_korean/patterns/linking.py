@@ -211,8 +211,8 @@ def contrasting_clauses(
     if make_subject:
         scene.used.add(THIRD_PERSON_MENTIONED)
     if scene.chance(0.4):
-        left, right = scene.pick(_CONTRASTS)
-        actions = [frame_action(scene, left), frame_action(scene, right)]
+        first_frames, second_frames = scene.pick(_CONTRASTS)
+        actions = [frame_action(scene, first_frames), frame_action(scene, second_frames)]
     else:
         verb, entries = scene.pick(_SIMILAR_OBJECTS)
         first = scene.pick_new(entries)

@@ -90,7 +90,7 @@ def relation_complement(relation: Expression, ground: Noun) -> Complement:
 def there_is(scene: Scene) -> Sentence:
     """There is a cat under the table."""
     location, entry = place_and_thing(scene)
-    is_cooled = location.english[-1].text == "refrigerator"  # nothing in it is hot
+    is_cooled = location.english[-1].text == "refrigerator"  # nothing in a refrigerator is hot
     phrase = indefinite_phrase(scene, entry, p_adjective=0.0 if is_cooled else 0.2)
     question = scene.chance(0.25)
     tense = scene.pick(("present", "present", "past"))

@@ -258,9 +258,11 @@ def transitive_with_tool(scene: Scene) -> Sentence:
     phrase = object_phrase(scene, verb, entry)
     tool = indefinite_phrase(scene, scene.pick_new(tools), p_adjective=0.2)
     lead = Word("with")
-    using = Complement([lead, *tool.english], tool.korean("으로", (lead,)), PLACE_RANK, KOREAN_MEANS_RANK)
+    tool_complement = Complement(
+        [lead, *tool.english], tool.korean("으로", (lead,)), PLACE_RANK, KOREAN_MEANS_RANK
+    )
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
-    action = Action(verb, [object_complement, using], entry)
+    action = Action(verb, [object_complement, tool_complement], entry)
     return make_statement(scene, make_clause(scene, action, p_time=0.2))
 
 
@@ -337,14 +339,14 @@ def two_people_do(scene: Scene) -> Sentence:
     """Minsu and Yuna play soccer together."""
     action = frame_action(scene, _JOINT_ACTIONS)
     first, second = scene.pick_new(_NAMES), scene.pick_new(_NAMES)
-    left, conjunction, right, together = (
+    first_word, conjunction, second_word, together = (
         Word(first.english[0]),
         Word("and"),
         Word(second.english[0]),
         Word("together"),
     )
-    subject = NounPhrase([left, conjunction, right], second.korean, (right,))
-    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (conjunction,))]
+    subject = NounPhrase([first_word, conjunction, second_word], second.korean, (second_word,))
+    subject.before = [Eojeol(attach(first.korean, "과"), (first_word,), (conjunction,))]
     subject.agreement = "plural"
     jointly = Complement([together], [Eojeol("함께", (together,))], MANNER_RANK, KOREAN_COMPANY_RANK)
     return make_statement(
