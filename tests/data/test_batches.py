@@ -58,8 +58,8 @@ def test_each_pair_occurs_once_per_epoch(
     lengths: list[tuple[int, int]], seed: int, batch_tokens: int, epoch: int
 ) -> None:
     batches = Batches(store_in_memory(lengths), batch_tokens=batch_tokens, seed=seed)
-    seen = [pair for batch in pairs_of_epoch(batches, epoch) for pair in batch]
-    assert sorted(seen) == list(range(len(lengths)))
+    used_pairs = [pair for batch in pairs_of_epoch(batches, epoch) for pair in batch]
+    assert sorted(used_pairs) == list(range(len(lengths)))
 
 
 @given(lengths_of_corpora, seeds, st.integers(1, 600), st.tuples(st.floats(0.05, 3), st.floats(0.05, 3)))
@@ -104,7 +104,7 @@ def test_each_epoch_composes_its_batches_differently() -> None:
     assert len(compositions[0] & compositions[1]) < 0.05 * batches.per_epoch
 
 
-def test_short_and_long_batches_are_mixed() -> None:
+def test_batches_of_short_and_of_long_sentences_are_mixed() -> None:
     """The batches of an epoch are not sorted by the length of their sentences."""
     batches = Batches(store_in_memory(natural_lengths(5000)), batch_tokens=500, seed=1)
     lengths = batches.store.target_lengths
@@ -216,7 +216,7 @@ def test_a_sampled_pair_is_segmented_differently_in_other_epochs_within_limits(t
             batches.pairs_of(position).tolist(), batch.source_lengths.tolist(), strict=True
         ):
             lengths.setdefault(pair, set()).add(length)
-    assert sum(len(seen) > 1 for seen in lengths.values()) > 200
+    assert sum(len(pair_lengths) > 1 for pair_lengths in lengths.values()) > 200
 
 
 def test_sampling_needs_a_store_with_text_and_its_tokenizers(tmp_path: Path) -> None:

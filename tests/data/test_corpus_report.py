@@ -179,7 +179,7 @@ def test_the_report_counts_words_characters_and_lengths(tmp_path: Path) -> None:
     assert report.corpora[0].dropped == {"byte order mark": 1, "carriage return": 1}
 
 
-def test_words_of_scripts_without_spaces_are_their_letters() -> None:
+def test_each_letter_of_a_script_without_spaces_counts_as_a_word() -> None:
     assert classify_characters(["你好 abc。", "ไป", "a b  c", ""]).count_words().tolist() == [3, 2, 3, 0]
     report = check_corpora([corpus_of_pairs([Pair("a cat", "一只猫一")], source="en", target="zh")])
     assert (report.target.words, report.target.distinct_words) == (4, 3)
@@ -208,8 +208,8 @@ def test_rows_with_swapped_sides_are_found_without_languages(num_forward: int) -
     assert report.kept == num_forward + 9
     [swapped] = [fault for fault in report.faults if fault.fault is Fault.SWAPPED]
     assert (swapped.examples[0].source[0] in "저") == (num_forward == 11)
-    named = check_corpora([corpus_of_pairs([*forward, *backward], source="en", target="ko")])
-    assert named.skipped[Fault.WRONG_SCRIPT] == 7
+    with_languages = check_corpora([corpus_of_pairs([*forward, *backward], source="en", target="ko")])
+    assert with_languages.skipped[Fault.WRONG_SCRIPT] == 7
     same_script = [Pair(f"This is {n}.", f"Das ist {n}.") for n in range(9)]
     assert not check_corpora([corpus_of_pairs(same_script)]).count(Fault.SWAPPED)
 
@@ -266,14 +266,14 @@ def test_one_cleaner_finds_duplicates_across_corpora() -> None:
 
 @given(st.lists(st.lists(st.integers(-20, 20), max_size=30), max_size=12))
 def test_a_hash_set_behaves_like_a_set(blocks: list[list[int]]) -> None:
-    seen, plain = HashSet(), set()
+    hash_set, plain_set = HashSet(), set()
     for block in blocks:
         expected = []
         for value in block:
-            expected.append(value not in plain)
-            plain.add(value)
-        assert seen.add(np.array(block, dtype=np.int64)).tolist() == expected
-    assert len(seen) == len(plain)
+            expected.append(value not in plain_set)
+            plain_set.add(value)
+        assert hash_set.add(np.array(block, dtype=np.int64)).tolist() == expected
+    assert len(hash_set) == len(plain_set)
 
 
 def test_the_report_is_fast() -> None:
@@ -283,8 +283,10 @@ def test_the_report_is_fast() -> None:
     """
     generator = random.Random(1)
     vocabulary = ["".join(generator.choices("abcdefgéh", k=generator.randint(2, 9))) for _ in range(3000)]
-    sentence = lambda: " ".join(generator.choices(vocabulary, k=generator.randint(3, 12)))  # noqa: E731
-    corpus = corpus_of_pairs([Pair(sentence(), sentence()) for _ in range(8000)], source="en", target="fr")
+    make_sentence = lambda: " ".join(generator.choices(vocabulary, k=generator.randint(3, 12)))  # noqa: E731
+    corpus = corpus_of_pairs(
+        [Pair(make_sentence(), make_sentence()) for _ in range(8000)], source="en", target="fr"
+    )
     assert best_rate(corpus) > 20_000
 
 

@@ -27,7 +27,7 @@ FRENCH = "Où est l’élève qui a fini ses études ?"
 
 
 @pytest.mark.parametrize(
-    ("text", "written_as", "offered"),
+    ("text", "written_as", "offered_encoding"),
     [
         (KOREAN, "cp949", "cp949"),
         (KOREAN, "euc-kr", "cp949"),
@@ -48,18 +48,20 @@ FRENCH = "Où est l’élève qui a fini ses études ?"
     ],
 )
 def test_the_error_offers_the_encoding_that_reads_the_file(
-    tmp_path: Path, text: str, written_as: str, offered: str
+    tmp_path: Path, text: str, written_as: str, offered_encoding: str
 ) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_bytes("".join(f"I go {n} times.\t{text} {n}\n" for n in range(20)).encode(written_as))
     with pytest.raises(DataError, match=r"is not UTF-8 text") as refusal:
         open_corpus(path)
-    assert f"add --encoding {offered} (in Python: encoding={offered!r})." in str(refusal.value)
+    assert f"add --encoding {offered_encoding} (in Python: encoding={offered_encoding!r})." in str(
+        refusal.value
+    )
     # Earlier versions advised: iconv -f latin1 -t utf-8.
     assert "latin1 -t" not in str(refusal.value)
-    if not offered.startswith("utf-16"):
+    if not offered_encoding.startswith("utf-16"):
         assert f"{text} 0"[:20] in str(refusal.value)  # the message shows the line in the offered encoding
-    corpus = open_corpus(path, encoding=offered)
+    corpus = open_corpus(path, encoding=offered_encoding)
     assert len(list(corpus.pairs())) == 20
     assert next(corpus.pairs()).target == f"{text} 0"
 
@@ -135,13 +137,13 @@ def test_utf8_is_not_read_in_another_encoding(tmp_path: Path) -> None:
 
 
 def test_a_validation_set_may_have_other_columns_and_another_encoding(tmp_path: Path) -> None:
-    table, two, text = (tmp_path / name for name in ("t.csv", "v.en-ko.tsv", "v.en"))
+    table, pair_file, text = (tmp_path / name for name in ("t.csv", "v.en-ko.tsv", "v.en"))
     table.write_bytes(f"1;I go.;{KOREAN};x\n2;He goes.;{KOREAN};y\n".encode("cp949"))
-    two.write_text(f"She reads.\t{KOREAN}\n" * 3, encoding="utf-8")
+    pair_file.write_text(f"She reads.\t{KOREAN}\n" * 3, encoding="utf-8")
     text.write_text("We read.\n", encoding="utf-8")
     (tmp_path / "v.ko").write_text(f"{KOREAN}\n", encoding="utf-8")
     reading = {"columns": "2,3", "encoding": "cp949"}
-    for names in ([table], [two], [text, tmp_path / "v.ko"]):
+    for names in ([table], [pair_file], [text, tmp_path / "v.ko"]):
         assert next(open_further_corpora(list(map(str, names)), **reading)[0].pairs()).target == KOREAN
     with pytest.raises(DataError, match="no file"):
         open_further_corpora([str(tmp_path / "no.tsv")], **reading)

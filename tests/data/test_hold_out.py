@@ -26,7 +26,7 @@ def test_no_more_than_requested_or_a_tenth_is_held_out_and_no_source_is_in_both_
     assert not {sentence_key(pair.source) for pair in trained_on} & held_out_keys
 
 
-def test_of_distinct_sources_exactly_the_requested_number_is_held_out() -> None:
+def test_exactly_the_requested_number_of_distinct_sources_is_held_out() -> None:
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(5000)]
     few, many = choose_hold_out(pairs, count=137), choose_hold_out(pairs, count=1000)
     assert sum(pair in few for pair in pairs) == 137
@@ -37,8 +37,8 @@ def test_the_hold_out_ignores_the_order_and_changes_little_with_added_pairs() ->
     pairs = [Pair(f"Sentence {n}.", "x") for n in range(3000)]
     hold_out = choose_hold_out(pairs, count=100)
     assert choose_hold_out(pairs[::-1], count=100) == hold_out
-    grown = choose_hold_out([*pairs, *(Pair(f"New {n}.", "y") for n in range(300))], count=100)
-    assert sum(pair in grown for pair in pairs if pair in hold_out) > 80
+    with_added_pairs = choose_hold_out([*pairs, *(Pair(f"New {n}.", "y") for n in range(300))], count=100)
+    assert sum(pair in with_added_pairs for pair in pairs if pair in hold_out) > 80
 
 
 def test_the_hold_out_does_not_depend_on_the_process() -> None:

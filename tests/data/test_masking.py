@@ -72,17 +72,17 @@ def test_a_batch_depends_only_on_the_seed_and_its_position(tmp_path: Path) -> No
     assert len(store) == 40
     assert store.source_lengths.tolist() == [1] * 40
 
-    def batches(seed: int) -> MaskedBatches:
+    def make_batches(seed: int) -> MaskedBatches:
         return MaskedBatches(store, batch_tokens=64, seed=seed, tokenizers=tokenizers)
 
-    first, second = batches(1), batches(1)
+    first, second = make_batches(1), make_batches(1)
     in_next_epoch = first.per_epoch + 2
     for position in (0, 3, in_next_epoch):
         expected, received = first.batch(position).source, second.batch(position).source
         torch.testing.assert_close(received, expected, atol=0, rtol=0)
     masked = {
         seed: torch.cat(
-            [batches(seed).batch(position).source.flatten() for position in range(first.per_epoch)]
+            [make_batches(seed).batch(position).source.flatten() for position in range(first.per_epoch)]
         )
         for seed in (1, 2)
     }

@@ -18,7 +18,7 @@ import pytest
 from jumok.data.corpora import open_corpora, open_corpus
 from jumok.data.formats.inline_codes import SegmentText
 from jumok.errors import DataError
-from jumok.types import Pair
+from jumok.types import Alignment, Pair
 
 if TYPE_CHECKING:
     from jumok.data.corpora import Corpus
@@ -98,13 +98,13 @@ def test_an_xml_encoding_that_is_no_text_encoding_is_refused(tmp_path: Path, dec
         corpus_at(tmp_path / "m.tmx", content)
 
 
-@pytest.mark.parametrize(("declared", "given"), [("utf-8", ""), ("euc-kr", "utf-8")])
+@pytest.mark.parametrize(("declared", "encoding"), [("utf-8", ""), ("euc-kr", "utf-8")])
 def test_xml_that_cannot_be_decoded_is_refused_with_its_encoding(
-    tmp_path: Path, declared: str, given: str
+    tmp_path: Path, declared: str, encoding: str
 ) -> None:
     content = tmx(tuv("ko", "저장"), declaration=f'<?xml version="1.0" encoding="{declared}"?>')
     with pytest.raises(DataError, match=r"m\.tmx is not utf-8 text: invalid start byte near byte \d+\. Give"):
-        corpus_at(tmp_path / "m.tmx", content.encode("cp949"), encoding=given)
+        corpus_at(tmp_path / "m.tmx", content.encode("cp949"), encoding=encoding)
 
 
 def test_forbidden_characters_are_dropped_and_counted_even_at_the_end(tmp_path: Path) -> None:
@@ -146,8 +146,10 @@ def test_a_tmx_that_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) ->
         open_corpus(tmp_path / "m.tmx", source="de", target="en", columns="1,2")
     with pytest.raises(DataError, match=r"units are in en \(1\).*en-US and en-GB count as one"):
         corpus_at(tmp_path / "n.tmx", tmx(tuv("en-US", "a") + tuv("en-GB", "b")))
-    late = tmx(*[tuv("en", "a") + tuv("de", "b")] * 1200, tuv("en", "a") + tuv("ko", "c"))
-    assert list(corpus_at(tmp_path / "q.tmx", late, source="en", target="ko").pairs()) == [Pair("a", "c")]
+    korean_after_1200_units = tmx(*[tuv("en", "a") + tuv("de", "b")] * 1200, tuv("en", "a") + tuv("ko", "c"))
+    assert list(corpus_at(tmp_path / "q.tmx", korean_after_1200_units, source="en", target="ko").pairs()) == [
+        Pair("a", "c")
+    ]
     with pytest.raises(DataError, match="XML, but not TMX"):
         corpus_at(tmp_path / "o.tmx", "<html><body/></html>")
     with pytest.raises(DataError, match=r"not well-formed XML: .* on line 4"):
@@ -397,6 +399,22 @@ def test_the_rows_of_an_ods_are_pairs(tmp_path: Path) -> None:
     corpus = corpus_at(tmp_path / "table.ods", ods(ODS_ROWS))
     assert (corpus.source_language, corpus.target_language) == ("en", "ko")
     assert list(corpus.numbered_pairs()) == [(2, SAVE), (6, OPEN)]
+
+
+@pytest.mark.parametrize("header", [("en", "ko"), ("source", "target"), ("target", "source")])
+def test_a_spreadsheet_whose_header_names_an_alignment_keeps_its_alignments(
+    tmp_path: Path, header: tuple[str, str]
+) -> None:
+    aligned = Pair("I go.", "나는 가요.", Alignment(frozenset({(0, 0), (1, 1)})))
+    sides = (aligned.source, aligned.target)
+    cells = [*header, "alignment"], [*(sides if header[1] != "source" else sides[::-1]), "0-0 1-1"]
+    rows = "".join(
+        "<row>" + "".join(f'<c t="inlineStr"><is><t>{cell}</t></is></c>' for cell in row) + "</row>"
+        for row in (*cells, ["x", "y"])
+    )
+    pairs = list(corpus_at(tmp_path / "table.xlsx", xlsx(rows)).pairs())
+    assert pairs[0] == aligned
+    assert pairs[1].alignment is None
 
 
 @pytest.mark.parametrize(

@@ -58,9 +58,9 @@ def test_ids_take_two_bytes_or_four_if_the_vocabulary_is_large(tmp_path: Path) -
 
 
 def test_the_block_size_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = write(tmp_path / "whole")
+    in_one_block = write(tmp_path / "in-one-block")
     monkeypatch.setattr(store, "_BLOCK_PAIRS", 3)
-    assert write(tmp_path / "in-blocks").fingerprint == whole.fingerprint
+    assert write(tmp_path / "in-blocks").fingerprint == in_one_block.fingerprint
 
 
 def test_corpora_have_their_weights_and_ranges(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_batch_has_the_patches_of_its_pictures(tmp_path: Path) -> None:
     store = write_store(tmp_path / "data", [CorpusPairs("halves", pairs)], tokenizers, max_tokens=1)
     assert store.source_lengths.tolist() == [4] * 8
     batches = ClassBatches(store, batch_tokens=8, seed=1)
-    seen = []
+    used_indices = []
     for position in range(batches.per_epoch):
         batch, indices = batches.batch(position), batches.pairs_of(position)
         assert batch.source.shape[1:] == (4, 16)
@@ -171,11 +171,11 @@ def test_a_batch_has_the_patches_of_its_pictures(tmp_path: Path) -> None:
         for row, index in enumerate(indices.tolist()):
             assert np.array_equal(batch.source[row].numpy(), pictures.encode(pairs[index].source))
             assert batch.target[row].tolist() == [BEGIN, *classes.encode(pairs[index].target)]
-            seen.append(index)
-    assert sorted(seen) == list(range(8))
-    whole = Batches(store, batch_tokens=100, seed=1).batch(0)
-    assert whole.target is not None
-    assert whole.target.shape[1] == 3  # <s> class </s>
+            used_indices.append(index)
+    assert sorted(used_indices) == list(range(8))
+    batch_of_tokens = Batches(store, batch_tokens=100, seed=1).batch(0)
+    assert batch_of_tokens.target is not None
+    assert batch_of_tokens.target.shape[1] == 3  # <s> class </s>
 
 
 def test_tokenizers_of_pictures_and_classes_are_stored_as_files() -> None:

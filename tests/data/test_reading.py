@@ -11,19 +11,20 @@ import tracemalloc
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 import zstandard
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from jumok.data import input_files, lines
-from jumok.data import unequal_lines as unequal
 from jumok.data.alignments import parse_alignment
 from jumok.data.corpora import Corpus, corpus_of_pairs, open_corpora, open_corpus
 from jumok.data.encodings import find_utf16, name_binary_file
 from jumok.data.formats.columns import HeaderWarning
 from jumok.data.formats.pair_file import PairFile, ReadOptions
 from jumok.data.readers import PAIR_FORMATS, has_pair_suffix
+from jumok.data.unequal_lines import first_suspicious_line
 from jumok.errors import DataError
 from jumok.types import Alignment, Pair
 
@@ -246,8 +247,8 @@ def test_an_extra_line_at_the_end_gives_no_hint(tmp_path: Path) -> None:
 
 
 def test_few_lines_give_no_hint() -> None:
-    few = unequal.np.array([1, 2])
-    assert unequal.first_suspicious_line(few, few) == 0
+    few_lengths = np.array([1, 2])
+    assert first_suspicious_line(few_lengths, few_lengths) == 0
 
 
 @pytest.mark.parametrize(
@@ -335,8 +336,8 @@ def test_a_zstandard_window_of_a_gigabyte_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["cut", "flip", "foreign"])
 def test_damaged_compression_is_refused(tmp_path: Path, suffix: str, damage: str) -> None:
     text = "".join(f"{n * n}\t{n ^ 0x5555}\n" for n in range(3000)).encode()
-    checked = zstandard.ZstdCompressor(write_checksum=True).compress
-    content = checked(text) if suffix == ".zst" else COMPRESS[suffix](text)
+    compress_with_checksum = zstandard.ZstdCompressor(write_checksum=True).compress
+    content = compress_with_checksum(text) if suffix == ".zst" else COMPRESS[suffix](text)
     middle = len(content) // 2
     flipped = content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
     damaged = {"cut": content[:-9], "flip": flipped, "foreign": text}[damage]
@@ -377,6 +378,19 @@ def test_a_header_may_name_the_target_first(tmp_path: Path, header: str) -> None
     corpus = corpus_at(tmp_path / "p.csv", f"{header}\na,b\n")
     assert list(corpus.pairs()) == [Pair("b", "a")]
     assert corpus.note == "the first column is the target"
+
+
+@pytest.mark.parametrize("name", ["p.tsv", "p.csv"])
+def test_a_table_whose_target_comes_first_keeps_its_alignments(tmp_path: Path, name: str) -> None:
+    """Links are source-target, as in JSON lines, whatever the order of the columns is."""
+    rows = [["target", "source", "alignment"], ["나는 가요.", "I go.", "0-0 1-1 2?1"], ["네.", "Yes.", ""]]
+    separator = "\t" if name == "p.tsv" else ","
+    corpus = corpus_at(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
+    assert list(corpus.pairs()) == [PAIRS[1], Pair("Yes.", "네.")]
+    rows.append(["가요.", "Go.", "CC-BY"])
+    corpus = corpus_at(tmp_path / name, "".join(separator.join(row) + "\n" for row in rows))
+    with pytest.raises(DataError, match=r"Line 4 .*not a word alignment.*--columns 2,1"):
+        list(corpus.pairs())
 
 
 @pytest.mark.parametrize("header", ['"source","Target"', "src,tgt", "Term,Translation", "원문,번역"])

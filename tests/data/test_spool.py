@@ -125,13 +125,13 @@ def test_a_run_reads_its_files_once(
     passes = 0
     reader = corpora[0].reader
 
-    def counted(dropped):  # type: ignore[no-untyped-def]
+    def counting_reader(dropped):  # type: ignore[no-untyped-def]
         nonlocal passes
         passes += 1
         return reader(dropped)
 
     sentences = read_sentences(
-        [replace(corpora[0], reader=counted)], [], held_out_pairs=20, work=tmp_path / "work"
+        [replace(corpora[0], reader=counting_reader)], [], held_out_pairs=20, work=tmp_path / "work"
     )
     pairs = list(sentences.pairs())
     assert list(sentences.pairs()) == pairs

@@ -15,7 +15,14 @@ from jumok.datasets.english_korean.lexicon import (
     STATES,
     TRANSITIVE,
 )
-from jumok.datasets.english_korean.verb_phrases import BECOMES, LOCATED, MODES, NEEDED, OWNED, RAINS
+from jumok.datasets.english_korean.verb_phrases import (
+    BECOME_VERB,
+    LOCATION_VERB,
+    MODES,
+    NEED_VERB,
+    POSSESSION_VERB,
+    RAIN_VERB,
+)
 
 if TYPE_CHECKING:
     from jumok.datasets.english_korean.conjugation import Stem
@@ -29,7 +36,18 @@ def kiwi_stems() -> tuple[Stem, ...]:
     left out: `kiwi_forms.json` has none of their forms.
     """
     humble = (verb.humble for verb in GIVING if verb.humble)
-    verbs = (*TRANSITIVE, *INTRANSITIVE, *MOTION, *GIVING, *humble, LOCATED, NEEDED, OWNED, RAINS, BECOMES)
+    verbs = (
+        *TRANSITIVE,
+        *INTRANSITIVE,
+        *MOTION,
+        *GIVING,
+        *humble,
+        LOCATION_VERB,
+        NEED_VERB,
+        POSSESSION_VERB,
+        RAIN_VERB,
+        BECOME_VERB,
+    )
     adjectives = (*ADJECTIVES, *STATES, *CHARACTERS, *ATTRIBUTES)
     stems = [
         *(verb.stem for verb in verbs),

@@ -47,9 +47,10 @@ def random_uint64(seed: int, index: int, stream: int, count: int) -> NDArray[np.
 
 @dataclass(frozen=True)
 class EpochPlan:
-    """One epoch. Batch b has `pairs[starts[order[b]] : starts[order[b] + 1]]`.
+    """The pairs and the order of the batches of one epoch.
 
-    `starts` is that of the layout.
+    Batch b has the pairs `pairs[starts[order[b]] : starts[order[b] + 1]]`, where `starts` is the field of
+    `SlotLayout`.
     """
 
     epoch: int

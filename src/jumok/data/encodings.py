@@ -104,10 +104,12 @@ def encoding_advice(
     bad_lines = [bad_line, *(line for line in others if not _decodes_as_utf8(line))]
     encoding = guess_encoding(b"\n".join(bad_lines))
     decoded = f"{encoding.title}: {_preview(bad_line, encoding)!r}" if encoding else ""
-    good = sum(_decodes_as_utf8(line) for line in others if not line.isascii())
-    if good > len(bad_lines):
-        also = f" (in {decoded})" if encoding else ""
-        return f"The lines around it are UTF-8, so do not convert the file: repair or delete that line{also}."
+    num_good_lines = sum(_decodes_as_utf8(line) for line in others if not line.isascii())
+    if num_good_lines > len(bad_lines):
+        guess = f" (in {decoded})" if encoding else ""
+        return (
+            f"The lines around it are UTF-8, so do not convert the file: repair or delete that line{guess}."
+        )
     if encoding is None:
         return "jumok cannot tell which encoding it has. Find out where the file comes from, and convert it."
     return f"It looks like {decoded}. If that reads right, {how_to_read(encoding)}"

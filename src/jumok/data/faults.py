@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 class Fault(Enum):
     """A fault: its title, whether training skips the pairs that have it, and its meaning.
 
-    A pair with several faults is counted under each fault. It is skipped for the first of its faults whose
-    pairs training skips.
+    A pair with several faults is counted under each fault, but training skips it for one fault only: the
+    first of its faults with `skips`.
     """
 
     EMPTY = ("empty", True, "one side is empty")
@@ -238,7 +238,7 @@ class Inspector:
 
 
 def _in_scripts(block: BlockCharacters, source_script: str, target_script: str) -> NDArray[np.bool_]:
-    """Return which pairs have most source letters in one script, and most target letters in the other."""
+    """Return which pairs have most letters of each side in the script that is given for this side."""
     source = 2 * block.source.count_letters([source_script]) > block.source.count_letters()
     target = 2 * block.target.count_letters([target_script]) > block.target.count_letters()
     return np.asarray(source & target, dtype=bool)

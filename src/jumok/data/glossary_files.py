@@ -42,8 +42,8 @@ def read_glossary(
         file = InputFile(path)
     options = ReadOptions(_code(source_language), _code(target_language))
     opened = _open(file, options)
-    named = {code for code in opened.languages if code}
-    if len(named) == 2 and not {options.source, options.target} - {""} <= named:
+    named_languages = {code for code in opened.languages if code}
+    if len(named_languages) == 2 and not {options.source, options.target} - {""} <= named_languages:
         raise DataError(
             f"{file.name} has terms between {' and '.join(opened.languages)}. Received: a translation from "
             f"{source_language or 'an unknown language'} to {target_language or 'an unknown language'}."

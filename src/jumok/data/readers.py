@@ -9,9 +9,9 @@
     two texts    one sentence per line, its translation on the same line of the other file
     one text     one sentence per line: pairs without a source
 
-A reader yields (line number, pair). Every line becomes a pair, even a blank line. Cleaning decides which
-pairs are used, and counts the skipped pairs. A reader counts what it drops, such as units without a
-translation.
+A reader yields (line number, pair). In TSV, CSV, JSONL and texts, every row becomes a pair, even a blank row.
+Only a header does not become a pair. Cleaning decides which pairs are used, and counts the skipped pairs. A
+reader counts what it drops, such as units without a translation.
 
 To support another format, write a function such as `open_tsv` and add a row to `PAIR_FORMATS`.
 """

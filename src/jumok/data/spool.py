@@ -283,10 +283,10 @@ class Spool:
         histogram = np.zeros(1 << _HISTOGRAM_BITS, dtype=np.int64)
         for keys in self._keys():
             histogram += np.bincount((keys >> shift).astype(np.int64), minlength=len(histogram))
-        below = np.cumsum(histogram)
-        bucket = int(np.searchsorted(below, max_pairs, side="right"))
+        cumulative = np.cumsum(histogram)
+        bucket = int(np.searchsorted(cumulative, max_pairs, side="right"))
         inside = np.concatenate([keys[keys >> shift == bucket] for keys in self._keys()])
-        rank = max_pairs - (int(below[bucket - 1]) if bucket else 0)
+        rank = max_pairs - (int(cumulative[bucket - 1]) if bucket else 0)
         return HoldOut(int(np.partition(inside, rank)[rank]))
 
     def _keys(self) -> Iterator[NDArray[np.uint64]]:

@@ -450,13 +450,13 @@ def _append_spooled(
         first={**message, "threshold": corpus.hold_out.threshold},
         advice=OUT_OF_MEMORY_ADVICE,
     )
-    num_stored, done = 0, set[int]()
+    num_stored, encoded_numbers = 0, set[int]()
     next_blocks = iter(blocks)
     next_block = next(next_blocks, None)
     for block, answer in workers.map((block, {"number": block.number}) for block in blocks):
         skipped.update(answer["skipped"])
-        done.add(block.number)
-        while next_block is not None and next_block.number in done:
+        encoded_numbers.add(block.number)
+        while next_block is not None and next_block.number in encoded_numbers:
             num_stored += _append_block(next_block, writers)
             next_block = next(next_blocks, None)
     return num_stored

@@ -107,7 +107,7 @@ EVENTS = (
     Noun("concert", "concert", False),
     Noun("wedding", "mariage", False),
 )
-# What somebody is going to do; indices count from the English verb.
+# What somebody is going to do. Indices are relative to the English verb, which has the index 0.
 PLANS: tuple[tuple[str, tuple[French, ...]], ...] = (
     ("eat dinner", (French("dîner", (0, 1)),)),
     ("go home", (French("rentrer", (0, 1)),)),
@@ -338,13 +338,13 @@ def _pairs(split: str, count: int, seed: int) -> Iterator[Pair]:
         failed_draws += 1
         build = random.choices(builders, cum_weights=cumulative)[0]
         pair = _pair(*build(random), ends[build])
-        if pair.source not in sources and _split(pair.source) == split:
+        if pair.source not in sources and _split_of(pair.source) == split:
             sources.add(pair.source)
             failed_draws = 0
             yield pair
 
 
-def _split(english: str) -> str:
+def _split_of(english: str) -> str:
     bucket = crc32(english.encode()) % 1000
     if bucket < TESTS_PER_1000:
         return "test"

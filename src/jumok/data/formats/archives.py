@@ -42,9 +42,9 @@ def open_zip(
         codes = _language_of(first), _language_of(second)
         sides = file.in_archive(first), file.in_archive(second)
         return PairFile(partial(read_parallel, *sides), codes, f"{first} and {second}")
-    others = [] if texts else [n for n in names if PurePosixPath(n).suffix.lower() not in _ARCHIVES]
+    candidates = [] if texts else [n for n in names if PurePosixPath(n).suffix.lower() not in _ARCHIVES]
     readable, unreadable = [], []
-    for member in map(file.in_archive, others):
+    for member in map(file.in_archive, candidates):
         try:
             open_format = find_format(member)
         except DataError as error:  # a .txt in another encoding: perhaps only a licence

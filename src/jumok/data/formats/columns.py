@@ -1,10 +1,11 @@
-"""Tables: which two columns of a file hold the pairs, and the pairs in them.
+"""Tables: choose the two columns of a file that hold the pairs, and read the pairs.
 
 `--columns` chooses by number or by name. Without it, columns are chosen only if the choice is clear:
 
     two columns                             source and target
-    three, the third a word alignment       the same, with the alignment
-    a header that names two languages       those columns, or the ones that --from and --to name
+    three, the third a word alignment       source, target and alignment
+    a header that names two languages       the columns of these languages
+    a header with more than two languages   the columns of the languages that --from and --to name
     exactly two columns of text             these two; the others may be numbers, links, codes or licences
 
 Any other table is refused. The message lists its columns and the option to add.
@@ -24,7 +25,7 @@ from jumok.data.alignments import parse_alignment
 from jumok.data.formats.pair_file import HEADER, PairFile, line_error, make_pair, no_pairs_error, shorten
 from jumok.errors import DataError, suggest
 from jumok.text.languages import find_language, looks_like_language
-from jumok.types import Alignment, Pair
+from jumok.types import Pair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -69,11 +70,14 @@ class ColumnChoice:
 
     `width` is the number of columns of the table. `width` 0 stands for the simple layout: the source, the
     target and optionally a word alignment.
+
+    If `width` is not 0, `alignment` is the column of the word alignment, or None if no alignment is read.
     """
 
     source: int = 0
     target: int = 1
     width: int = 0
+    alignment: int | None = None
     header: bool = False
     languages: tuple[str, str] = ("", "")
     note: str = ""
@@ -105,9 +109,11 @@ def _find_columns(table: Table, sample: list[list[str]], options: ReadOptions) -
     languages = header_languages(first)
     if languages is not None:
         _warn_about_unknown_codes(table.file, first)
+        alignment = 2 if len(first) == 3 else None
         if first[0].strip().casefold() in _TARGET_NAMES:
-            return ColumnChoice(1, 0, width, header=True, note="the first column is the target")
-        return ColumnChoice(header=True, languages=languages, width=width if table.ragged else 0)
+            return ColumnChoice(1, 0, width, alignment, header=True, note="the first column is the target")
+        width = width if table.ragged else 0
+        return ColumnChoice(width=width, alignment=alignment, header=True, languages=languages)
     named = _columns_in_header(table, sample, options)
     if named is not None:
         return named
@@ -181,7 +187,9 @@ def _requested_columns(table: Table, sample: list[list[str]], options: ReadOptio
     languages = header_languages(chosen)
     note = f"columns {indices[0] + 1} and {indices[1] + 1} of {width}"
     header = languages is not None or _columns_in_header(table, sample, options) is not None
-    return ColumnChoice(indices[0], indices[1], width, header, languages or ("", ""), note)
+    return ColumnChoice(
+        indices[0], indices[1], width, header=header, languages=languages or ("", ""), note=note
+    )
 
 
 def _column_index(table: Table, wanted: str, names: list[str], width: int) -> int:
@@ -299,7 +307,7 @@ def _read(table: Table, choice: ColumnChoice, dropped: Counter[str]) -> Iterator
         elif choice.width:
             yield number, _chosen_pair(table, choice, number, cells, dropped)
         else:
-            yield number, _aligned_pair(table, number, cells, dropped)
+            yield number, _aligned_pair(table, choice, number, cells, dropped)
 
 
 def _chosen_pair(
@@ -309,32 +317,41 @@ def _chosen_pair(
         cells = cells + [""] * (choice.width - len(cells))
     elif len(cells) != choice.width:
         raise _width_error(table, number, cells, f"The first line has {choice.width}.")
-    return make_pair(cells[choice.source], cells[choice.target], dropped)
+    pair = make_pair(cells[choice.source], cells[choice.target], dropped)
+    if choice.alignment is None:
+        return pair
+    return _with_alignment(table, choice, number, pair, cells[choice.alignment])
 
 
-def _aligned_pair(table: Table, number: int, cells: list[str], dropped: Counter[str]) -> Pair:
-    """Return the pair in two cells, or in three with an alignment."""
+def _aligned_pair(
+    table: Table, choice: ColumnChoice, number: int, cells: list[str], dropped: Counter[str]
+) -> Pair:
+    """Return the pair of a row with two cells, or with three cells of which the third is a word alignment."""
     if len(cells) not in (2, 3):
         wanted = (
             f"Columns are source, target and optionally the word alignment, separated by {table.separator}."
         )
         raise _width_error(table, number, cells, wanted)
     pair = make_pair(cells[0], cells[1], dropped)
-    if len(cells) == 2 or not cells[2].strip():
+    return pair if len(cells) == 2 else _with_alignment(table, choice, number, pair, cells[2])
+
+
+def _with_alignment(table: Table, choice: ColumnChoice, number: int, pair: Pair, cell: str) -> Pair:
+    """Return the pair with the word alignment in a cell.
+
+    If the header is `target`, `source`, `alignment`, links are still source-target.
+    """
+    if not cell.strip():
         return pair
-    return Pair(pair.source, pair.target, _parse_links(table.file, number, cells[2]))
-
-
-def _parse_links(file: InputFile, number: int, text: str) -> Alignment:
-    """Parse the word alignment in the third column of a table."""
     try:
-        return parse_alignment(text)
+        return Pair(pair.source, pair.target, parse_alignment(cell))
     except DataError as error:
+        columns = f"{choice.source + 1},{choice.target + 1}"
         raise line_error(
-            file,
+            table.file,
             number,
             "has a third column that is not a word alignment",
-            f"{shorten(str(error))} If it is not needed, add --columns 1,2.",
+            f"{shorten(str(error))} If it is not needed, add --columns {columns}.",
         ) from None
 
 

@@ -42,7 +42,7 @@ def open_csv(file: InputFile, options: ReadOptions) -> PairFile:
 
 
 def has_tab_columns(file: InputFile) -> bool:
-    """Return whether a text is a table: every one of its first lines has the same number of tabs."""
+    """Return whether a text is a table: its first lines all have the same number of tabs, at least one."""
     lines = islice((line for line in read_lines(file, Counter()) if line.strip()), _SAMPLE_LINES)
     counts = {line.count("\t") for line in lines}
     return len(counts) == 1 and counts != {0}

@@ -49,10 +49,10 @@ def open_xlsx(file: InputFile, options: ReadOptions) -> PairFile:
         raise DataError(f"{file.name} is not an Excel workbook: it has no {_WORKBOOK}. Is it the right file?")
     strings = _shared_strings(file) if _SHARED_STRINGS in members else []
     sheets = [sheet for sheet in _xlsx_sheets(file) if sheet.part in members]
-    rows = {
+    row_readers = {
         sheet.name: partial(_xlsx_rows, file, sheet.part, strings) for sheet in sheets if not sheet.hidden
     }
-    return _open_sheets(file, rows, options)
+    return _open_sheets(file, row_readers, options)
 
 
 def open_ods(file: InputFile, options: ReadOptions) -> PairFile:
@@ -64,8 +64,8 @@ def open_ods(file: InputFile, options: ReadOptions) -> PairFile:
         )
     content = file.in_archive(_CONTENT)
     names = list(dict.fromkeys(sheet for sheet, _ in read_xml(content, _OdsRows(names_only=True), Counter())))
-    rows = {name: partial(_ods_rows, content, name) for name in names}
-    return _open_sheets(file, rows, options)
+    row_readers = {name: partial(_ods_rows, content, name) for name in names}
+    return _open_sheets(file, row_readers, options)
 
 
 def _refuse_old_office(file: InputFile) -> None:
@@ -76,11 +76,14 @@ def _refuse_old_office(file: InputFile) -> None:
         )
 
 
-def _open_sheets(file: InputFile, rows: dict[str, partial[Iterator[Row]]], options: ReadOptions) -> PairFile:
-    for name, read in rows.items():
+def _open_sheets(
+    file: InputFile, row_readers: dict[str, partial[Iterator[Row]]], options: ReadOptions
+) -> PairFile:
+    """Open the first sheet that has a row with at least two cells of text."""
+    for name, read in row_readers.items():
         sample = (cells for _, cells in islice(read(Counter()), _SAMPLE_ROWS))
         if any(len([cell for cell in cells if cell.strip()]) > 1 for cells in sample):
-            others = ", ".join(repr(other) for other in rows if other != name)
+            others = ", ".join(repr(other) for other in row_readers if other != name)
             note = f"sheet {name!r}; not read: {others}" if others else ""
             return open_table(Table(file, read, "", note), options)
     raise no_pairs_error(file)

@@ -56,13 +56,13 @@ class XmlHandler(Protocol[T]):
 def read_xml(file: InputFile, handler: XmlHandler[T], dropped: Counter[str]) -> Iterator[T]:
     """Feed a file to a handler and yield the items that it collects."""
     parser = _make_parser(file, handler)
-    fed = 0
+    fed_bytes = 0
     try:
         for text in _without_forbidden(_decoded(file), dropped):
             data = text.encode("utf-8", "surrogatepass")
-            fed += len(data)
+            fed_bytes += len(data)
             parser.Parse(data, False)
-            if fed - parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
+            if fed_bytes - parser.CurrentByteIndex > _MAX_TOKEN_BYTES:
                 raise DataError(
                     f"{file.name} has a tag of more than {_MAX_TOKEN_BYTES:,} bytes; reading stopped."
                 )

@@ -232,14 +232,21 @@ _FUNCTION_WORDS = frozenset({"in", "the", "at", "on", "an", "a"})
 
 
 def _expression_eojeols(entry: Expression, english: list[Word]) -> list[Eojeol]:
-    """Align word by word if both sides have the same number of content words, otherwise all to all."""
-    content = [word for word in english if word.text not in _FUNCTION_WORDS]
-    function = [word for word in english if word.text in _FUNCTION_WORDS]
-    if len(content) == len(entry.korean):
-        return [Eojeol(text, (word,), function) for text, word in zip(entry.korean, content, strict=True)]
+    """Return the Korean words of an expression, aligned with its English words.
+
+    If English has as many content words as Korean has words, they are aligned one by one. Otherwise, every
+    Korean word is aligned with every content word.
+    """
+    content_words = [word for word in english if word.text not in _FUNCTION_WORDS]
+    function_words = [word for word in english if word.text in _FUNCTION_WORDS]
+    if len(content_words) == len(entry.korean):
+        return [
+            Eojeol(text, (word,), function_words)
+            for text, word in zip(entry.korean, content_words, strict=True)
+        ]
     if len(entry.korean) == 1:
-        return [Eojeol(entry.korean[0], content, function)]
-    return [Eojeol(text, content, function) for text in entry.korean]
+        return [Eojeol(entry.korean[0], content_words, function_words)]
+    return [Eojeol(text, content_words, function_words) for text in entry.korean]
 
 
 TIMES_BY_TENSE = {
@@ -306,19 +313,19 @@ _DAY_PARTS = frozenset(
 
 
 def frequency(scene: Scene, verb: Verb) -> Complement:
-    """Return "always", "often" …: before the verb in English, first in Korean."""
-    of_people = FREQUENCIES if verb.objects else _WITHOUT_USUALLY
-    options = of_people if verb.human_subject else _OF_ANIMALS
+    """Return an adverb such as "always". It is before the verb in English, and comes first in Korean."""
+    options_for_people = FREQUENCIES if verb.objects else _FREQUENCIES_WITHOUT_USUALLY
+    options = options_for_people if verb.human_subject else _FREQUENCIES_FOR_ANIMALS
     return expression_complement(scene.pick(options), UNRANKED, KOREAN_FREQUENCY_RANK)
 
 
-# "She usually runs" leaves open when she does not.
-_WITHOUT_USUALLY = tuple(entry for entry in FREQUENCIES if entry.key != "usually")
-_OF_ANIMALS = tuple(entry for entry in FREQUENCIES if entry.key in ("often", "sometimes"))
+# "She usually runs" does not say in which cases she does not run.
+_FREQUENCIES_WITHOUT_USUALLY = tuple(entry for entry in FREQUENCIES if entry.key != "usually")
+_FREQUENCIES_FOR_ANIMALS = tuple(entry for entry in FREQUENCIES if entry.key in ("often", "sometimes"))
 
 
 def degree(scene: Scene, adjective: Adjective) -> Complement:
-    """Return "very", "really" …: directly before the adjective in both languages."""
+    """Return an adverb such as "very". It is directly before the adjective in both languages."""
     options = DEGREES if adjective.english in _COMPLAINTS else DEGREES[:2]
     return expression_complement(scene.pick(options), UNRANKED, KOREAN_DEGREE_RANK)
 
@@ -424,13 +431,13 @@ def object_phrase(
         scene.used.add(ONE_PERSON)
     if verb.forms.base in _GIVING_VERBS:
         scene.used.add(HER_IS_RECIPIENT)
-    means_kind = verb.means_kind and not entry.classes & {"melody", "film", "text"}
+    is_generic_object = verb.has_generic_object and not entry.classes & {"melody", "film", "text"}
     is_unspecific = (verb.forms.base, entry) in _UNSPECIFIC_OBJECTS
     return thing_phrase(
         scene,
         entry,
         p_adjective=0.0 if verb.forms.base in _PLAIN_OBJECTS else 0.22,
-        generic=generic or means_kind or is_unspecific or _is_sold_food(verb, entry),
+        generic=generic or is_generic_object or is_unspecific or _is_sold_food(verb, entry),
         definite=verb.forms.base in ("understand", "remember", "forget"),
         may_have_possessor=_takes_owned_object(verb),
         created=verb.is_creation,
@@ -477,8 +484,8 @@ def transitive_action(
 def intransitive_action(scene: Scene, verb: Verb | None = None) -> Action:
     """Return an intransitive verb. "get up" takes a manner: people get up early or late."""
     verb = verb or scene.pick(INTRANSITIVE)
-    manner = verb.forms.base == "get"
-    return Action(verb, [adverb_complement(scene, scene.pick(verb.manners))] if manner else [])
+    needs_manner = verb.forms.base == "get"
+    return Action(verb, [adverb_complement(scene, scene.pick(verb.manners))] if needs_manner else [])
 
 
 def going_action(scene: Scene, verb: Verb | None = None, goal: Noun | None = None) -> Action:
@@ -606,7 +613,7 @@ def _optional_parts(
 ) -> tuple[list[Complement], Complement | None]:
     """Return the complements of an action together with optional complements, and an optional adverb."""
     verb, complements = action.verb, action.complements
-    # Now and then "she dances alone", not always "she dances".
+    # An action without complements sometimes has a manner: "she dances alone" and not only "she dances".
     p_manner, p_place = chances.get("p_manner", 0.0 if complements else 0.25), chances.get("p_place", 0.0)
     p_often, p_time = chances.get("p_often", 0.0), chances.get("p_time", 0.0)
     if p_manner and manners and scene.chance(p_manner):

@@ -47,7 +47,7 @@ def capacity() -> int:
 
     It counts only the pattern "transitive with time" in the past and future: subject × verb with object ×
     time that fits verb and tense × polarity, in two styles. It does not count adjectives, animals as subjects
-    and verbs of wearing clothes.
+    or verbs of wearing clothes.
     """
     objects_and_times = sum(
         _num_object_phrases(verb) * _num_times(verb) for verb in TRANSITIVE if _is_counted(verb)
@@ -81,8 +81,11 @@ def _num_object_phrases(verb: Verb) -> int:
 
 
 def _num_determiners(verb: Verb, noun: Noun) -> int:
-    """Return the number of determiners: a, the, this, that and seven possessors, or at least one."""
+    """Return a lower bound of the number of determiners before an object.
+
+    They are a, the, this, that and seven possessors. Some objects take only the first four, or only one.
+    """
     is_limited = bool(noun.classes & {"person", "elder", "place", "definite", "transit", "instrument"})
-    if noun.form != "count" or is_limited or verb.is_creation or verb.means_kind:
+    if noun.form != "count" or is_limited or verb.is_creation or verb.has_generic_object:
         return 1
     return 11 if may_be_owned(verb, noun) else 4

@@ -63,7 +63,7 @@ class Verb:
     tenses: tuple[str, ...] = TENSES  # of a statement
     is_repeatable: bool = False  # people repeat the action with the same thing: "I use my computer every day"
     is_creation: bool = False  # the verb creates its object: "bake a cake"
-    means_kind: bool = False  # the object means the kind: "collect stones"
+    has_generic_object: bool = False  # the object means the kind: "collect stones"
     object_places: Mapping[Noun, tuple[Noun, ...]] = field(default_factory=dict)  # object → places that fit
 
     @property
@@ -148,7 +148,10 @@ _NOUN_CLASSES = frozenset(name for entry in NOUNS for name in entry.classes)
 
 
 def nouns_of(specification: str) -> tuple[Noun, ...]:
-    """Return the nouns of any of these classes, or named as `=piano`, in table order."""
+    """Return the nouns that a specification names, in table order.
+
+    A specification has classes of nouns, and single nouns such as `=piano`.
+    """
     items = specification.split()
     names = {item[1:].replace("_", " ") for item in items if item[0] == "="}
     classes = frozenset(item for item in items if item[0] != "=")
@@ -237,7 +240,7 @@ def _read_verb(row: list[str], objects: tuple[Noun, ...], is_motion: bool) -> Ve
         tenses=_tenses_of(base, korean_stem, subject_cell),
         is_repeatable="again" in time_cell.split(),
         is_creation=is_listed(predicates.CREATION, base, korean_stem),
-        means_kind=is_listed(predicates.KIND_VERBS, base, korean_stem),
+        has_generic_object=is_listed(predicates.KIND_VERBS, base, korean_stem),
         object_places=_places_of_objects(first, objects, places),
     )
 
@@ -258,19 +261,19 @@ def _tenses_of(base: str, korean: Stem, subjects: str) -> tuple[str, ...]:
         return ("past",)
     if is_listed(predicates.PAST_AND_FUTURE_VERBS, base, korean):
         return ("past", "future")
-    has_plans = (
+    can_be_future = (
         base not in _STATIVE
         and base not in predicates.PRESENT_AND_PAST_VERBS.split()
         and not any(entry.classes & {"animal"} for entry in nouns_of(subjects))
     )
-    return TENSES if has_plans else ("present", "past")
+    return TENSES if can_be_future else ("present", "past")
 
 
 def _places_of_objects(
     name: str, objects: tuple[Noun, ...], places: tuple[Noun, ...]
 ) -> dict[Noun, tuple[Noun, ...]]:
     """Return the places of each object: books are bought at the bookstore, cakes at the bakery."""
-    accepted = [
+    restrictions = [
         (nouns_of(place_cell), nouns_of(object_cell))
         for verbs, place_cell, object_cell in _rows(predicates.PLACES_OF_OBJECTS)
         if name in verbs.split()
@@ -279,7 +282,7 @@ def _places_of_objects(
         entry: tuple(
             place
             for place in places
-            if all(entry in entries for restricted, entries in accepted if place in restricted)
+            if all(entry in fitting for restricted, fitting in restrictions if place in restricted)
         )
         for entry in dict.fromkeys(objects)
     }

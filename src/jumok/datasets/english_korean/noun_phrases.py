@@ -155,7 +155,7 @@ def optional_adjective(
 def _attributive_adjective(
     scene: Scene, entry: Noun, adjective: Adjective
 ) -> tuple[list[Word], list[Eojeol]]:
-    """Return an adjective as it stands before the noun."""
+    """Return an adjective in its form before a noun."""
     scene.note_combination(adjective, entry)
     word = Word(adjective.english)
     korean = [Eojeol(text, (word,)) for text in adjective.before]
@@ -352,11 +352,16 @@ def _uncounted_phrase(
 
 
 def person_phrase(
-    scene: Scene, entry: Noun, *, p_adjective: float = 0.1, p_indefinite: float = 0.0, pointed: bool = False
+    scene: Scene,
+    entry: Noun,
+    *,
+    p_adjective: float = 0.1,
+    p_indefinite: float = 0.0,
+    is_pointed_at: bool = False,
 ) -> NounPhrase:
     """Return a person: a name, "my mother", "the kind nurse", "the students".
 
-    If `pointed` is true, "the" is translated by 그, as if the speaker points at the person.
+    If `is_pointed_at` is true, "the" is translated by 그, as if the speaker points at the person.
     """
     scene.used.add(entry)
     if entry.form == "name":
@@ -375,7 +380,7 @@ def person_phrase(
     plural = draw < 0.45 and ONE_PERSON not in scene.used
     the = Word("the")
     # 여자 alone means any woman. "The woman" is 그 여자.
-    korean = [Eojeol("그", (the,))] if pointed or entry.key in ("man", "woman") else []
+    korean = [Eojeol("그", (the,))] if is_pointed_at or entry.key in ("man", "woman") else []
     return _assemble(entry, ([the], korean), description, plural=plural, plural_suffix=plural)
 
 

@@ -125,7 +125,7 @@ take/타다 =bus =train =subway | walk; take/타다 =taxi; drive =car; ride =bic
 """
 
 # What is said about a person: "The man who lives in Seoul likes coffee."
-TELLING = """
+ACTIONS_OF_DESCRIBED_PEOPLE = """
 like food drink sport study animal; hate food drink sport study animal; eat meal; drink beverage; study; \
 learn; teach; write =novel =letter; \
 play sport; play instrument; raise =dog =cat =bird; buy =car =house =bag =flower =cake =camera; sell =car \
@@ -136,7 +136,7 @@ find; receive; send =letter =gift =email; know; trust; love; miss; understand st
 """
 
 # What people hope of others.
-HOPED = """
+HOPED_ACTIONS = """
 come; return; go =hospital =Korea; study; learn; cook; bake; make homemade; help; sing; dance; rest; \
 sleep; invite; send =letter =email =photo; write =letter =email =novel; clean; finish; buy =house =car \
 =cake =flower; \
@@ -173,7 +173,7 @@ lonely  | cry; raise =dog =cat =bird =rabbit; meet =friend =cousin; invite =frie
 """
 
 # What people are doing when something happens, and what happens.
-LASTING = """
+LASTING_ACTIONS = """
 watch; listen_to; cook; bake; clean; write; draw; study; sleep; rest; cry; dance; exercise; eat; drink; \
 wash; practice instrument; \
 play instrument; fix; make homemade; do; prepare meal
@@ -195,7 +195,7 @@ laugh | watch =movie =television; dance; play team
 """
 
 # Actions that people request, forbid, permit and propose, and actions that people have to do.
-REQUESTED = """
+REQUESTED_ACTIONS = """
 open; close; turn_on; turn_off; clean; wash; eat; drink; read; write =letter =email =report; study; do; \
 finish; practice; sing; \
 buy; cook; bake; make homemade; use; find; bring; choose; draw; take/찍다; take/타다; take/먹다; send; \
@@ -204,7 +204,7 @@ push; move/옮기다; carry; pick_up; pour; plant; take_off; help; wait_for; inv
 =farm; listen_to; watch; \
 learn; borrow; hug little; run; walk; sleep; rest; exercise; dance; wait; go; come; return; sit; drive; wear
 """
-FORBIDDEN = """
+FORBIDDEN_ACTIONS = """
 open; close; turn_on; turn_off; eat food; drink; use; buy; sell; read =letter =email =newspaper; \
 take/찍다; throw; push; \
 move/옮기다; drive; ride; wear; take_off; borrow; bring; send; pour; sing; play team =tennis; play \
@@ -213,14 +213,14 @@ invite; wait_for; run; swim; sleep; dance; laugh; cry; go =sea =river =mountain 
 =office; sit; pick_up; \
 meet; forget; lose; break; trust =man =woman name; take/타다 =boat =airplane =train =taxi
 """
-PERMITTED = """
+PERMITTED_ACTIONS = """
 open; close; turn_on; turn_off; eat food; drink; use; buy; sell; read; take/찍다; move/옮기다; drive; \
 ride; wear; take_off; borrow; \
 bring; send; sing; play; watch; listen_to; invite; choose; run; swim; sleep; rest; dance; go; come; \
 return; sit; draw; pick_up; \
 meet; take/타다; study =English =Korean =math; cook; bake; practice; wait; visit; plant
 """
-PROPOSED = """
+PROPOSED_ACTIONS = """
 eat; drink; study; watch; listen_to; sing; play; buy; make homemade; cook; bake; clean; wash; go; return; \
 visit; meet; help; \
 wait_for; plant; ride; take/타다; take/찍다; invite; rest; walk; run; swim; dance; exercise; travel; \
@@ -228,7 +228,7 @@ prepare; learn; practice; \
 fix; move/옮기다; open; close; turn_on; turn_off; sell; choose; draw; send; leave; stay; wait; raise =dog \
 =cat =bird =rabbit; find; use
 """
-OBLIGED = """
+OBLIGATORY_ACTIONS = """
 clean; wash; do; finish; study; learn study; teach; write =report =letter =email; practice; work; go; \
 come; return; take/먹다; \
 take/타다; buy; sell =car =house =bicycle =computer =camera; cook; prepare; fix; move/옮기다; carry; \
@@ -240,7 +240,7 @@ read =book =newspaper \
 =report =letter
 """
 # What people want, plan and decide to do, and what they can do.
-WANTED = """
+WANTED_ACTIONS = """
 eat; drink; read; write; study; learn; teach; speak; practice; finish; watch; listen_to; sing; play; buy; \
 sell; make; cook; bake; \
 clean; fix; borrow; choose; draw; take/찍다; take/타다; ride; drive; send; collect; plant; build; \
@@ -257,7 +257,7 @@ buy =house =car =bicycle =computer =camera =phone =television =refrigerator =pia
 furniture; \
 sell =house =car =bicycle =computer =camera =piano furniture
 """
-POSSIBLE = """
+POSSIBLE_ACTIONS = """
 eat food; drink; read; write; study; learn; teach; speak; practice; do; finish; watch; listen_to; sing; \
 play sport; play instrument; buy; sell; make; cook; \
 bake; wash; clean; open; close; turn_on; turn_off; fix; use; find; borrow; bring; choose; draw; take/찍다; \
@@ -288,7 +288,7 @@ SKILLS = """
 drive; ride; swim; dance; bake; cook; make homemade handmade; fix; speak; use =computer =camera =map; \
 draw; play sport; play instrument; raise; plant; sing
 """
-BEGUN = """
+BEGUN_ACTIONS = """
 read; write; study; learn; teach; practice; cook; clean; draw; collect; build; raise; make; eat food; \
 listen_to; sing; cry; laugh; walk; \
 run; dance; work; exercise; play; wash; bake; watch; prepare; fix; drink; do; sell

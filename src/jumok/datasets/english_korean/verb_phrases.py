@@ -137,14 +137,14 @@ _ALL_MODES = (
 )
 MODES = {mode.name: mode for mode in _ALL_MODES}
 
-LOCATED = Verb(_BE, (), _EXISTS, (), _EXISTS_HONORIFIC, frozenset(), True, (), key="be located")
-OWNED = Verb(_HAVE, (), _EXISTS, (), None, frozenset(), True, (), key="have")
-NEEDED = Verb(
+LOCATION_VERB = Verb(_BE, (), _EXISTS, (), _EXISTS_HONORIFIC, frozenset(), True, (), key="be located")
+POSSESSION_VERB = Verb(_HAVE, (), _EXISTS, (), None, frozenset(), True, (), key="have")
+NEED_VERB = Verb(
     verb_forms("need"), (), stem("필요하다", "adjective"), (), None, frozenset(), True, (), key="need"
 )
-RAINS = Verb(verb_forms("rain"), (), stem("오다"), ("비가",), None, frozenset(), False, (), key="rain")
-SNOWS = Verb(verb_forms("snow"), (), stem("오다"), ("눈이",), None, frozenset(), False, (), key="snow")
-BECOMES = Verb(
+RAIN_VERB = Verb(verb_forms("rain"), (), stem("오다"), ("비가",), None, frozenset(), False, (), key="rain")
+SNOW_VERB = Verb(verb_forms("snow"), (), stem("오다"), ("눈이",), None, frozenset(), False, (), key="snow")
+BECOME_VERB = Verb(
     verb_forms("become/became/become"), (), stem("되다"), (), None, frozenset(), True, (), key="become"
 )
 # Only its English is used: `copula_eojeols` makes the Korean 이다, so the stem is a placeholder.
@@ -234,10 +234,10 @@ def korean_predicate(
     `final` is the function of the final ending: a key of `_FINALS`, such as "statement", "polite" or "if".
     """
     base, before, roles = lexeme.stem, lexeme.before, _VERB
-    suppletive = honorific and lexeme.honorific_stem is not None and mode.name not in ("look", "become")
-    if negative and mode.name == "simple" and base.text in _OPPOSITES and not suppletive:
+    is_suppletive = honorific and lexeme.honorific_stem is not None and mode.name not in ("look", "become")
+    if negative and mode.name == "simple" and base.text in _OPPOSITES and not is_suppletive:
         base, roles, negative = _OPPOSITES[base.text], ("verb", "not"), False
-    if suppletive and lexeme.honorific_stem is not None:
+    if is_suppletive and lexeme.honorific_stem is not None:
         base, before = lexeme.honorific_stem, ()
     elif _main_verb_is_honorific(honorific, mode, negative, final):
         base = with_honorific(base)
@@ -283,8 +283,8 @@ _INABILITY = frozenset(predicates.INABILITY.split())
 _VERB: tuple[str, ...] = ("verb",)
 _PROHIBITIONS = {"command": "마라", "polite command": "마세요"}
 _HELPER: tuple[str, ...] = ("helper",)
-_WISHES = stem("하다")
-_ALLOWED = stem("되다")
+_AUXILIARY_OF_WANT = stem("하다")
+_AUXILIARY_OF_NEED_NOT = stem("되다")
 
 
 def _with_helper(
@@ -300,7 +300,7 @@ def _with_helper(
             RoleEojeol(conjugate(base, "지"), _VERB, ("connector",)),
             RoleEojeol(conjugate(need_not, "어도"), ("not",), ("verb",)),
         ]
-        return eojeols, _ALLOWED, ("helper",), False
+        return eojeols, _AUXILIARY_OF_NEED_NOT, ("helper",), False
     eojeols = [RoleEojeol(conjugate(base, mode.join), _VERB, ("connector", "auxiliary"))]
     eojeols += [
         RoleEojeol(text, _ROLES_BETWEEN[text], ("verb", "helper", "connector")) for text in mode.between
@@ -308,7 +308,7 @@ def _with_helper(
     helper, roles = mode.stem, _HELPER
     if mode.name == "want" and not first_or_second_person:  # a third person: 가고 싶어 한다
         eojeols.append(RoleEojeol("싶어", ("helper",), ("verb", "connector")))
-        helper = _WISHES
+        helper = _AUXILIARY_OF_WANT
     if negative and mode.negative is not None:
         helper, roles, negative = mode.negative, ("helper", "not"), False
     if honorific and mode.honorific_on == "helper" and (mode.honorific_stem or not negative):

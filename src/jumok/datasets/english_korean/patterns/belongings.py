@@ -24,11 +24,11 @@ from jumok.datasets.english_korean.noun_phrases import (
     the_phrase,
 )
 from jumok.datasets.english_korean.patterns.descriptions import PERSON, POINTERS
-from jumok.datasets.english_korean.patterns.identities import SHOWN
+from jumok.datasets.english_korean.patterns.identities import SHOWN_THINGS
 from jumok.datasets.english_korean.patterns.places import floating_quantifier
 from jumok.datasets.english_korean.patterns.sentence import make_question, make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.datasets.english_korean.verb_phrases import LOCATED, NEEDED, OWNED
+from jumok.datasets.english_korean.verb_phrases import LOCATION_VERB, NEED_VERB, POSSESSION_VERB
 
 
 def somebody_has(scene: Scene) -> Sentence:
@@ -41,7 +41,9 @@ def somebody_has(scene: Scene) -> Sentence:
     phrase = indefinite_phrase(scene, entry, p_adjective=p_adjective, plural=is_plural)
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     negative, tense = scene.chance(0.3), scene.pick(("present", "present", "past"))
-    return make_statement(scene, Clause(subject, OWNED, [object_complement], tense=tense, negative=negative))
+    return make_statement(
+        scene, Clause(subject, POSSESSION_VERB, [object_complement], tense=tense, negative=negative)
+    )
 
 
 def _has_one_each(subject: NounPhrase, entry: Noun) -> bool:
@@ -68,7 +70,10 @@ def somebody_has_counted_things(scene: Scene) -> Sentence:
         phrase.english, floating_quantifier(phrase), OBJECT_RANK, KOREAN_OBJECT_RANK
     )
     return make_statement(
-        scene, Clause(subject, OWNED, [object_complement], tense=scene.pick(("present", "present", "past")))
+        scene,
+        Clause(
+            subject, POSSESSION_VERB, [object_complement], tense=scene.pick(("present", "present", "past"))
+        ),
     )
 
 
@@ -89,7 +94,7 @@ def somebody_needs(scene: Scene) -> Sentence:
     object_complement = Complement(phrase.english, phrase.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK)
     tense = scene.pick(("present", "present", "past", "future"))
     return make_statement(
-        scene, Clause(subject, NEEDED, [object_complement], tense=tense, negative=scene.chance(0.25))
+        scene, Clause(subject, NEED_VERB, [object_complement], tense=tense, negative=scene.chance(0.25))
     )
 
 
@@ -105,10 +110,10 @@ def where_is_it(scene: Scene) -> Sentence:
     if scene.chance(0.5):
         subject = _known_thing(scene, scene.pick_new(_LOST_THINGS))
     else:
-        subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True, pool=_SOUGHT)
+        subject = person_subject(scene, PERSON, p_you=0.1, exclude_first_person=True, pool=_SOUGHT_PEOPLE)
     clause = Clause(
         subject,
-        LOCATED,
+        LOCATION_VERB,
         [Complement([], [Eojeol("어디에", (where,))], UNRANKED, KOREAN_PLACE_RANK)],
         question=True,
     )
@@ -123,7 +128,7 @@ def _known_thing(scene: Scene, entry: Noun) -> NounPhrase:
     return the_phrase(scene, entry, p_adjective=0.2)
 
 
-_SOUGHT = nouns_of("kin =teacher =professor")  # nobody asks where "this doctor" is
+_SOUGHT_PEOPLE = nouns_of("kin =teacher =professor")  # nobody asks where "this doctor" is
 _LOST_THINGS = nouns_of("portable small goods")
 
 
@@ -139,7 +144,9 @@ def how_many(scene: Scene) -> Sentence:
         Eojeol("몇", (how, many)),
         Eojeol(entry.counter, (many,), [how, *head]),
     ]
-    clause = Clause(subject, OWNED, [Complement([], korean, UNRANKED, KOREAN_OBJECT_RANK)], question=True)
+    clause = Clause(
+        subject, POSSESSION_VERB, [Complement([], korean, UNRANKED, KOREAN_OBJECT_RANK)], question=True
+    )
     sentence = make_question(scene, clause)
     return Sentence([how, many, *head, *sentence.words], sentence.eojeols, "?")
 
@@ -147,7 +154,7 @@ def how_many(scene: Scene) -> Sentence:
 def whose(scene: Scene) -> Sentence:
     """Whose umbrella is this?"""
     pointing, korean = scene.pick(POINTERS)
-    entry = scene.pick_new(_COUNTED_SHOWN)
+    entry = scene.pick_new(_COUNTABLE_SHOWN_THINGS)
     owner, verb, this = words(["whose", "is", pointing])
     head = words(entry.english)
     text = copula(entry.korean, "어요" if scene.polite else "니")
@@ -155,4 +162,4 @@ def whose(scene: Scene) -> Sentence:
     return Sentence([owner, *head, verb, this], eojeols, "?")
 
 
-_COUNTED_SHOWN = tuple(entry for entry in SHOWN if entry.form == "count")
+_COUNTABLE_SHOWN_THINGS = tuple(entry for entry in SHOWN_THINGS if entry.form == "count")

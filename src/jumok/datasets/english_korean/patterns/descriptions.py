@@ -43,7 +43,7 @@ from jumok.datasets.english_korean.noun_phrases import (
 )
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.datasets.english_korean.verb_phrases import RAINS, SNOWS
+from jumok.datasets.english_korean.verb_phrases import RAIN_VERB, SNOW_VERB
 
 PERSON = frozenset({"person"})
 
@@ -72,9 +72,10 @@ def person_and_state(
 ) -> tuple[NounPhrase, Adjective]:
     """Return a person and a state or character trait."""
     subject = person_subject(scene, PERSON, p_you=p_you, exclude_first_person=question)
-    is_known = subject.english[0].text == "you" and not question  # nobody tells people that they are thirsty
+    # Nobody tells people that they are thirsty.
+    is_listener = subject.english[0].text == "you" and not question
     has_trait = any(isinstance(entry, Adjective) for entry in scene.used)  # not "that tall child is tall"
-    is_state = (has_trait or scene.chance(0.6)) and not is_known
+    is_state = (has_trait or scene.chance(0.6)) and not is_listener
     return subject, scene.pick(STATES if is_state else _GENERAL_CHARACTERS)
 
 
@@ -110,7 +111,7 @@ def person_is_adjective(scene: Scene) -> Sentence:
     return sentence
 
 
-# When people are in a state; traits have no time.
+# Kinds of times that fit a state of people. A trait takes no time.
 _STATE_KINDS = {
     adjective.english: frozenset(kinds.split())
     for adjectives, kinds in ((STATES, "day morning night week now"), (CHARACTERS, ""))
@@ -161,7 +162,7 @@ def _definite(scene: Scene, entry: Noun) -> NounPhrase:
 
 
 def _two_of_a_kind(scene: Scene, entry: Noun) -> tuple[NounPhrase, NounPhrase]:
-    """Return "this bag" and "that bag", or two with different owners."""
+    """Return "this bag" and "that bag", or two bags with different owners."""
     if scene.chance(0.3):
         return demonstrated_phrase(scene, entry, "this"), demonstrated_phrase(scene, entry, "that")
     first = owned_phrase(scene, entry, p_adjective=0.0)
@@ -264,7 +265,7 @@ def somebody_looks(scene: Scene) -> Sentence:
 
 def something_becomes(scene: Scene) -> Sentence:
     """The room became dark."""
-    adjective, things = scene.pick(_CHANGING)
+    adjective, things = scene.pick(_CHANGING_ADJECTIVES)
     if things:
         entry = scene.pick_new(things)
         scene.note_combination(adjective, entry)
@@ -277,7 +278,8 @@ def something_becomes(scene: Scene) -> Sentence:
     return make_statement(scene, Clause(subject, adjective, tense=tense, mode="become"))
 
 
-# Adjective → the things that can become so; "" means people. A shirt does not become clean by itself.
+# Adjective → the things that it can describe after "become"; "" means people. A shirt does not become clean
+# by itself.
 _CHANGES = {
     "happy": "", "sad": "", "busy": "", "healthy": "", "lonely": "", "tired": "",
     "dirty": "room =shirt =coat =shoes =socks =river =car", "dark": "room =office", "bright": "room =office",
@@ -285,7 +287,7 @@ _CHANGES = {
     "warm": "=room =classroom", "clean": "=room =kitchen =river =park",
     "expensive": "=fruit =vegetables =meat =fish =coffee", "cheap": "=fruit =vegetables =meat =fish",
 }  # fmt: skip
-_CHANGING = tuple(
+_CHANGING_ADJECTIVES = tuple(
     (entry, nouns_of(_CHANGES[entry.english]) if _CHANGES[entry.english] else ())
     for entry in (*ADJECTIVES, *STATES)
     if entry.english in _CHANGES
@@ -303,10 +305,10 @@ def weather_clause(scene: Scene, tense: str, *, p_time: float = 0.0, p_place: fl
     if scene.chance(p_place):
         region = place_phrase(scene.pick_new(_REGIONS), "in")
         complements.append(Complement(region.english, region.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK))
-    verb = scene.pick((RAINS, SNOWS))
+    verb = scene.pick((RAIN_VERB, SNOW_VERB))
     if scene.chance(p_time):
         kinds = _WEATHER_KINDS - {"now"}  # not "it rains today"
-        complements += _weather_time(scene, tense, "in winter" if verb is SNOWS else "in spring", kinds)
+        complements += _weather_time(scene, tense, "in winter" if verb is SNOW_VERB else "in spring", kinds)
     return Clause(it, verb, complements, tense=tense)
 
 
@@ -343,7 +345,7 @@ def the_weather_is(scene: Scene) -> Sentence:
     the, weather = words(["the", "weather"])
     phrase = NounPhrase([the, weather], "날씨", (weather,))
     phrase.possible = (the,)
-    adjective = scene.pick(_WEATHER)
+    adjective = scene.pick(_WEATHER_ADJECTIVES)
     tense = scene.pick(("present", "past"))
     season = _WEATHER_SEASONS.get(adjective.english, "")
     when = _weather_time(scene, tense, season, _WEATHER_KINDS) if scene.chance(0.7) else []
@@ -361,7 +363,7 @@ def the_weather_is(scene: Scene) -> Sentence:
     return Sentence(clause.statement(), korean)
 
 
-_WEATHER = (
+_WEATHER_ADJECTIVES = (
     *(entry for entry in ADJECTIVES if entry.stem.text in ("덥", "춥", "따뜻하", "좋")),
     Adjective("bad", Stem("나쁘", "adjective"), (), None, (), "bad"),
     Adjective("cool", Stem("시원하", "adjective"), (), None, (), "cool"),

@@ -151,7 +151,7 @@ def the_thing_that(scene: Scene) -> Sentence:
 
 def somebody_knows_the_person_who(scene: Scene) -> Sentence:
     """I know the man who lives in Seoul."""
-    verb, tenses = scene.pick(_ACQUAINTED)
+    verb, tenses = scene.pick(_ACQUAINTANCE_VERBS)
     if "future" in tenses:
         scene.used.add("you")  # nobody tells people whom they will meet
     subject = person_subject(scene, verb.subjects)
@@ -163,7 +163,7 @@ def somebody_knows_the_person_who(scene: Scene) -> Sentence:
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
-_ACQUAINTED = (
+_ACQUAINTANCE_VERBS = (
     *((verb, ("present", "past")) for verb in human_verbs("know remember trust love")),
     *((verb, ("past", "future")) for verb in human_verbs("meet help invite")),
 )
@@ -172,18 +172,18 @@ _ACQUAINTED = (
 def the_person_who_does(scene: Scene) -> Sentence:
     """The woman who works at the bank likes coffee."""
     subject = person_with_relative_clause(scene)
-    action = frame_action(scene, _TELLING)
+    action = frame_action(scene, _ACTIONS_OF_DESCRIBED_PEOPLE)
     clause = make_clause(scene, action, subject, p_negative=0.1)
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
-_TELLING = without_ambiguous_tense(read_frames(scripts.TELLING))
+_ACTIONS_OF_DESCRIBED_PEOPLE = without_ambiguous_tense(read_frames(scripts.ACTIONS_OF_DESCRIBED_PEOPLE))
 
 
 def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     """I lost the umbrella that my father bought."""
-    verb = scene.pick(_HANDLING)
-    relative_verb, entry = scene.pick(_HANDLED[verb])
+    verb = scene.pick(_HANDLING_VERBS)
+    relative_verb, entry = scene.pick(_HANDLED_THINGS[verb])
     phrase = _thing_with_relative_clause(scene, relative_verb, entry)
     tense = pick_tense(scene, verb, ("past", "future"))
     if tense == "future":
@@ -197,8 +197,8 @@ def somebody_handles_the_thing_that(scene: Scene) -> Sentence:
     return Sentence(clause.statement(), clause.korean(final_ending(scene)))
 
 
-_HANDLING = human_verbs("lose find sell use eat break fix wear wash move")
-_HANDLED = {
+_HANDLING_VERBS = human_verbs("lose find sell use eat break fix wear wash move")
+_HANDLED_THINGS = {
     verb: tuple(
         (relative_verb, entry)
         for relative_verb, entry in _RELATIVE_THINGS
@@ -206,7 +206,7 @@ _HANDLED = {
         and not (verb.forms.base == "sell" and "food" in entry.classes)
         and relative_verb.forms.base in ("buy", "make", "borrow", "bring", "choose", "bake", "receive")
     )
-    for verb in _HANDLING
+    for verb in _HANDLING_VERBS
 }
 
 
@@ -217,7 +217,7 @@ def somebody_thinks(scene: Scene) -> Sentence:
     """I think that the movie is interesting."""
     scene.used.update((THAT_USED, "you"))
     thinker = person_subject(scene, PERSON)
-    subject, adjective = thing_and_adjective(scene, scene.pick(_OPINIONS))
+    subject, adjective = thing_and_adjective(scene, scene.pick(_OPINION_ADJECTIVES))
     inner = Clause(subject, adjective, tense="present", negative=scene.chance(0.2))
     that = Word("that")
     inner.link(that)
@@ -226,7 +226,7 @@ def somebody_thinks(scene: Scene) -> Sentence:
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 
-_OPINIONS = tuple(entry for entry in ADJECTIVES if entry.english in predicates.OPINIONS.split())
+_OPINION_ADJECTIVES = tuple(entry for entry in ADJECTIVES if entry.english in predicates.OPINIONS.split())
 
 
 def somebody_hopes(scene: Scene) -> Sentence:
@@ -237,13 +237,13 @@ def somebody_hopes(scene: Scene) -> Sentence:
     if scene.chance(0.3):
         inner = weather_clause(scene, "present")
     else:
-        inner = make_clause(scene, frame_action(scene, _HOPED), tense="present", p_negative=0.0)
+        inner = make_clause(scene, frame_action(scene, _HOPED_ACTIONS), tense="present", p_negative=0.0)
     inner.link(that)
     outer = Clause(hoping_person, _HOPE, tense="present")
     korean = [*hoping_person.topic(), *inner.korean("hope", "이"), *outer.korean(final_ending(scene), "")]
     return Sentence([*outer.statement(), that, *inner.statement()], korean)
 
 
-_HOPED = without_ambiguous_tense(read_frames(scripts.HOPED))
+_HOPED_ACTIONS = without_ambiguous_tense(read_frames(scripts.HOPED_ACTIONS))
 _THINK = Verb(verb_forms("think/thought"), (), stem("생각하다"), (), None, frozenset(), True, (), key="think")
 _HOPE = Verb(verb_forms("hope"), (), stem("바라다"), (), None, frozenset(), True, (), key="hope")

@@ -30,17 +30,17 @@ def read_frames(text: str) -> Frames:
 def _read_item(item: str) -> list[Frame]:
     name, *specification = item.split()
     english, _, korean = name.partition("/")
-    accepted = nouns_of(" ".join(specification)) if specification else None
+    accepted_nouns = nouns_of(" ".join(specification)) if specification else None
     frames = []
     for verb in (*TRANSITIVE, *INTRANSITIVE, *MOTION):
         is_named = "_".join([verb.forms.base, *verb.after]) == english
         if not is_named or not verb.human_subject or (korean and f"{verb.stem.text}다" != korean):
             continue
         complements = verb.places if verb.adpositions[0] else verb.objects
-        entries = tuple(entry for entry in complements if accepted is None or entry in accepted)
+        entries = tuple(entry for entry in complements if accepted_nouns is None or entry in accepted_nouns)
         # A verb with objects or goals fits if one of them is accepted. A verb without objects and goals fits
         # if the item names no nouns.
-        if bool(entries) == bool(complements) and (accepted is None or complements):
+        if bool(entries) == bool(complements) and (accepted_nouns is None or complements):
             frames.append(Frame(verb, entries))
     if not frames:
         raise ValueError(f"No verb of people fits the action {item.strip()!r}.")

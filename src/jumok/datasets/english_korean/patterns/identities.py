@@ -22,7 +22,7 @@ from jumok.datasets.english_korean.noun_phrases import (
 from jumok.datasets.english_korean.patterns.descriptions import PERSON, POINTERS, final_ending
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.datasets.english_korean.verb_phrases import BECOMES, COPULA
+from jumok.datasets.english_korean.verb_phrases import BECOME_VERB, COPULA
 
 _COPULA_ENDINGS = {
     ("statement", "present"): "ㄴ다",
@@ -86,7 +86,7 @@ def somebody_becomes_something(scene: Scene) -> Sentence:
     object_complement = Complement(
         complement.english, complement.korean("이"), OBJECT_RANK, KOREAN_OBJECT_RANK
     )
-    return make_statement(scene, Clause(subject, BECOMES, [object_complement], tense=tense, mode=mode))
+    return make_statement(scene, Clause(subject, BECOME_VERB, [object_complement], tense=tense, mode=mode))
 
 
 def this_is(scene: Scene) -> Sentence:
@@ -94,7 +94,7 @@ def this_is(scene: Scene) -> Sentence:
     pointing, korean = scene.pick(POINTERS)
     word = Word(pointing)
     subject = NounPhrase([word], korean, (word,))
-    entry = scene.pick_new(SHOWN)
+    entry = scene.pick_new(SHOWN_THINGS)
     complement = (
         owned_phrase(scene, entry) if scene.chance(0.5) else indefinite_phrase(scene, entry, p_adjective=0.25)
     )
@@ -110,4 +110,4 @@ def this_is(scene: Scene) -> Sentence:
     return Sentence([*clause.statement(), *complement.english], eojeols)
 
 
-SHOWN = nouns_of("goods portable small drawn shown")
+SHOWN_THINGS = nouns_of("goods portable small drawn shown")

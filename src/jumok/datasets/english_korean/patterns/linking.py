@@ -47,7 +47,7 @@ from jumok.datasets.english_korean.patterns.frames import (
     read_frames,
     read_rows,
 )
-from jumok.datasets.english_korean.patterns.modes import NOT_LASTING
+from jumok.datasets.english_korean.patterns.modes import NOT_LASTING_VERBS
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _actions_at(place: Noun) -> Frames:
     frames = []
     for verb in (*TRANSITIVE, *INTRANSITIVE):
         if "person" not in verb.subjects or verb.forms.base in (
-            *NOT_LASTING,
+            *NOT_LASTING_VERBS,
             "raise",
             "read",
             "build",
@@ -211,8 +211,8 @@ def contrasting_clauses(
     if make_subject:
         scene.used.add(THIRD_PERSON_MENTIONED)
     if scene.chance(0.4):
-        left, right = scene.pick(_CONTRASTS)
-        actions = [frame_action(scene, left), frame_action(scene, right)]
+        first_frames, second_frames = scene.pick(_CONTRASTS)
+        actions = [frame_action(scene, first_frames), frame_action(scene, second_frames)]
     else:
         verb, entries = scene.pick(_SIMILAR_OBJECTS)
         first = scene.pick_new(entries)
@@ -469,7 +469,7 @@ _ARRIVING_VERBS = tuple(
 )
 _ARRIVALS = nouns_of("=home =school =office =company =library =park =cafe =restaurant =hotel =beach")
 _AT_WORK = read_frames("work; write =report =email; drink =coffee =tea; use =computer; clean =office")
-LASTING_ACTIONS = read_frames(scripts.LASTING)
+LASTING_ACTIONS = read_frames(scripts.LASTING_ACTIONS)
 _AT_HOTELS = read_frames("sleep; rest; eat =breakfast =dinner; wait; drink =coffee =tea =beer")
 _LASTING_BY_PLACE = {"home": LASTING_ACTIONS, "office": _AT_WORK, "company": _AT_WORK, "hotel": _AT_HOTELS}
 _LASTING_AT = {place: _LASTING_BY_PLACE.get(place.key) or ACTIONS_AT[place] for place in _ARRIVALS}

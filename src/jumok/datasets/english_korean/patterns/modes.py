@@ -28,23 +28,28 @@ from jumok.datasets.english_korean.scene import Scene, Sentence, Word
 
 # Verbs of states and moments, which have no progressive.
 _MOMENTARY = "find finish receive catch wear lose break get invite collect turn choose borrow"
-NOT_LASTING = frozenset(f"{predicates.STATIVE_VERBS} {_MOMENTARY}".split())
-_LASTING = frames_of(tuple(verb for verb in TRANSITIVE if verb.forms.base not in NOT_LASTING))
-_LASTING_INTRANSITIVE = frames_of(tuple(verb for verb in INTRANSITIVE if verb.forms.base not in NOT_LASTING))
-WANTED, POSSIBLE = read_frames(scripts.WANTED), read_frames(scripts.POSSIBLE)
-_INTENDED = tuple(frame for frame in WANTED if frame.verb.forms.base != "speak")
-_OBLIGED, _PERMITTED, _FORBIDDEN, _REQUESTED, _PROPOSED = (
+NOT_LASTING_VERBS = frozenset(f"{predicates.STATIVE_VERBS} {_MOMENTARY}".split())
+_LASTING_TRANSITIVE = frames_of(
+    tuple(verb for verb in TRANSITIVE if verb.forms.base not in NOT_LASTING_VERBS)
+)
+_LASTING_INTRANSITIVE = frames_of(
+    tuple(verb for verb in INTRANSITIVE if verb.forms.base not in NOT_LASTING_VERBS)
+)
+WANTED_ACTIONS, POSSIBLE_ACTIONS = read_frames(scripts.WANTED_ACTIONS), read_frames(scripts.POSSIBLE_ACTIONS)
+_INTENDED_ACTIONS = tuple(frame for frame in WANTED_ACTIONS if frame.verb.forms.base != "speak")
+_OBLIGATORY_ACTIONS, _PERMITTED_ACTIONS, _FORBIDDEN_ACTIONS, _REQUESTED_ACTIONS, _PROPOSED_ACTIONS = (
     read_frames(table)
     for table in (
-        scripts.OBLIGED,
-        scripts.PERMITTED,
-        scripts.FORBIDDEN,
-        scripts.REQUESTED,
-        scripts.PROPOSED,
+        scripts.OBLIGATORY_ACTIONS,
+        scripts.PERMITTED_ACTIONS,
+        scripts.FORBIDDEN_ACTIONS,
+        scripts.REQUESTED_ACTIONS,
+        scripts.PROPOSED_ACTIONS,
     )
 )
-_PASTIMES, _EXPERIENCES, _SKILLS, _BEGUN = (
-    read_frames(table) for table in (scripts.PASTIMES, scripts.EXPERIENCES, scripts.SKILLS, scripts.BEGUN)
+_PASTIMES, _EXPERIENCES, _SKILLS, _BEGUN_ACTIONS = (
+    read_frames(table)
+    for table in (scripts.PASTIMES, scripts.EXPERIENCES, scripts.SKILLS, scripts.BEGUN_ACTIONS)
 )
 
 
@@ -53,7 +58,7 @@ def progressive(scene: Scene) -> Sentence:
     tense = scene.pick(("present", "present", "past"))
     clause = make_clause(
         scene,
-        frame_action(scene, _LASTING if scene.chance(0.75) else _LASTING_INTRANSITIVE),
+        frame_action(scene, _LASTING_TRANSITIVE if scene.chance(0.75) else _LASTING_INTRANSITIVE),
         tense=tense,
         mode="progressive",
         p_negative=0.12,
@@ -69,14 +74,14 @@ def somebody_can(scene: Scene) -> Sentence:
     return make_statement(
         scene,
         make_clause(
-            scene, frame_action(scene, POSSIBLE), tense=tense, mode="can", p_negative=0.35, p_you=0.05
+            scene, frame_action(scene, POSSIBLE_ACTIONS), tense=tense, mode="can", p_negative=0.35, p_you=0.05
         ),
     )
 
 
 def somebody_wants(scene: Scene) -> Sentence:
     """She wants to go to Korea."""
-    action = frame_action(scene, WANTED)
+    action = frame_action(scene, WANTED_ACTIONS)
     scene.used.add("you")  # people ask "do you want", they do not state "you want"
     tense = scene.pick(("present", "present", "past"))
     return make_statement(
@@ -90,14 +95,19 @@ def somebody_has_to(scene: Scene) -> Sentence:
     return make_statement(
         scene,
         make_clause(
-            scene, frame_action(scene, _OBLIGED), tense=tense, mode="must", p_negative=0.2, p_you=0.12
+            scene,
+            frame_action(scene, _OBLIGATORY_ACTIONS),
+            tense=tense,
+            mode="must",
+            p_negative=0.2,
+            p_you=0.12,
         ),
     )
 
 
 def somebody_may(scene: Scene) -> Sentence:
     """You may open the window."""
-    action = frame_action(scene, _PERMITTED)
+    action = frame_action(scene, _PERMITTED_ACTIONS)
     subject = pronoun_subject(scene, "you") if scene.chance(0.7) else None
     return make_statement(
         scene, make_clause(scene, action, subject, tense="present", mode="may", p_negative=0.0)
@@ -106,7 +116,7 @@ def somebody_may(scene: Scene) -> Sentence:
 
 def somebody_must_not(scene: Scene) -> Sentence:
     """You must not open the box."""
-    action = frame_action(scene, _FORBIDDEN)
+    action = frame_action(scene, _FORBIDDEN_ACTIONS)
     subject = pronoun_subject(scene, "you") if scene.chance(0.7) else None
     return make_statement(
         scene, make_clause(scene, action, subject, tense="present", mode="forbidden", p_negative=0.0)
@@ -117,14 +127,17 @@ def somebody_decided(scene: Scene) -> Sentence:
     """They decided to move to Busan."""
     scene.used.add("you")
     return make_statement(
-        scene, make_clause(scene, frame_action(scene, _INTENDED), tense="past", mode="decide", p_negative=0.0)
+        scene,
+        make_clause(
+            scene, frame_action(scene, _INTENDED_ACTIONS), tense="past", mode="decide", p_negative=0.0
+        ),
     )
 
 
 def somebody_began(scene: Scene) -> Sentence:
     """The child began to cry."""
     scene.used.add("you")
-    action = frame_action(scene, _BEGUN)
+    action = frame_action(scene, _BEGUN_ACTIONS)
     clause = make_clause(scene, action, tense="past", mode="begin", p_negative=0.0)
     if scene.chance(0.3):
         # "began to build a house last year", "began to cook an hour ago"
@@ -148,7 +161,7 @@ def somebody_likes_doing(scene: Scene) -> Sentence:
 def somebody_is_going_to(scene: Scene) -> Sentence:
     """I am going to buy a new camera tomorrow."""
     scene.used.add("you")
-    action = frame_action(scene, _INTENDED)
+    action = frame_action(scene, _INTENDED_ACTIONS)
     clause = make_clause(scene, action, tense="present", mode="intend", p_negative=0.0)
     if scene.chance(0.5):
         clause.complements = [*clause.complements, *time_of_action(scene, action, "future")]
@@ -182,7 +195,7 @@ def command(scene: Scene) -> Sentence:
     """Open the door. Do not open the door."""
     scene.used.add("you")  # nobody says "help you"
     is_negative = scene.chance(0.3)
-    action = frame_action(scene, _FORBIDDEN if is_negative else _REQUESTED)
+    action = frame_action(scene, _FORBIDDEN_ACTIONS if is_negative else _REQUESTED_ACTIONS)
     subject = _implied_subject()
     complements = action.complements
     places = places_of(action)
@@ -209,7 +222,7 @@ _SOON = frozenset({"day", "night", "part", "weekday"})
 def proposal(scene: Scene) -> Sentence:
     """Let's go home."""
     scene.used.update(("I", "you"))
-    action = frame_action(scene, _PROPOSED)
+    action = frame_action(scene, _PROPOSED_ACTIONS)
     clause = Clause(_implied_subject(), action.verb, action.complements)
     if scene.chance(0.4):
         clause.complements = [*clause.complements, *time_of_action(scene, action, "future")]
@@ -222,7 +235,7 @@ def proposal(scene: Scene) -> Sentence:
 def somebody_wants_somewhere(scene: Scene) -> Sentence:
     """I wanted to study at the library."""
     scene.used.add("you")
-    action = frame_action(scene, _WANTED_SOMEWHERE)
+    action = frame_action(scene, _WANTED_ACTIONS_WITH_PLACE)
     subject = fitting_subject(scene, action)
     tense = scene.pick(("present", "past"))
     return make_statement(
@@ -230,4 +243,6 @@ def somebody_wants_somewhere(scene: Scene) -> Sentence:
     )
 
 
-_WANTED_SOMEWHERE = tuple(frame for frame in WANTED if frame.verb.places and not frame.verb.adpositions[0])
+_WANTED_ACTIONS_WITH_PLACE = tuple(
+    frame for frame in WANTED_ACTIONS if frame.verb.places and not frame.verb.adpositions[0]
+)

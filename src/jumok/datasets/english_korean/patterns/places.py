@@ -24,7 +24,7 @@ from jumok.datasets.english_korean.noun_phrases import (
 from jumok.datasets.english_korean.patterns.descriptions import PERSON, final_ending
 from jumok.datasets.english_korean.patterns.sentence import make_statement
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word, words
-from jumok.datasets.english_korean.verb_phrases import LOCATED
+from jumok.datasets.english_korean.verb_phrases import LOCATION_VERB
 
 # A relation, its grounds and its figures. A figure is a thing that can be in, on or near a ground: small
 # things are in bags, cars are in front of schools.
@@ -90,11 +90,11 @@ def relation_complement(relation: Expression, ground: Noun) -> Complement:
 def there_is(scene: Scene) -> Sentence:
     """There is a cat under the table."""
     location, entry = place_and_thing(scene)
-    is_cooled = location.english[-1].text == "refrigerator"  # nothing in it is hot
+    is_cooled = location.english[-1].text == "refrigerator"  # nothing in a refrigerator is hot
     phrase = indefinite_phrase(scene, entry, p_adjective=0.0 if is_cooled else 0.2)
     question = scene.chance(0.25)
     tense = scene.pick(("present", "present", "past"))
-    clause = Clause(phrase, LOCATED, tense=tense)
+    clause = Clause(phrase, LOCATION_VERB, tense=tense)
     there = Word("there")
     clause.link(there)
     final = final_ending(scene, question=question)
@@ -108,7 +108,7 @@ def there_is_no(scene: Scene) -> Sentence:
     """There is no milk in the refrigerator."""
     location, entry = place_and_thing(scene)
     phrase = bare_noun(entry)
-    clause = Clause(phrase, LOCATED, tense=scene.pick(("present", "past")), negative=True)
+    clause = Clause(phrase, LOCATION_VERB, tense=scene.pick(("present", "past")), negative=True)
     there, no = words(["there", "no"])
     clause.roles["not"] = [no]
     clause.link(there)
@@ -131,7 +131,7 @@ def there_are_counted_things(scene: Scene) -> Sentence:
     while entry.form != "count":
         location, entry = place_and_thing(scene)
     phrase = counted_phrase(scene, entry, few=5)
-    clause = Clause(phrase, LOCATED, tense=scene.pick(("present", "present", "past")))
+    clause = Clause(phrase, LOCATION_VERB, tense=scene.pick(("present", "present", "past")))
     there = Word("there")
     clause.link(there)
     korean = location.korean + floating_quantifier(phrase) + clause.korean_predicate(final_ending(scene))
@@ -150,7 +150,7 @@ def a_thing_is_somewhere(scene: Scene) -> Sentence:
     location, entry = place_and_thing(scene)
     subject = thing_phrase(scene, entry, p_adjective=0.15, definite=True)
     clause = Clause(
-        subject, LOCATED, [location], tense=scene.pick(("present", "past")), negative=scene.chance(0.25)
+        subject, LOCATION_VERB, [location], tense=scene.pick(("present", "past")), negative=scene.chance(0.25)
     )
     return make_statement(scene, clause)
 
@@ -158,18 +158,18 @@ def a_thing_is_somewhere(scene: Scene) -> Sentence:
 def a_person_is_somewhere(scene: Scene) -> Sentence:
     """My grandmother is at the hospital."""
     subject = person_subject(scene, PERSON)
-    entry = scene.pick_new(_WHEREABOUTS)
+    entry = scene.pick_new(_PLACES_OF_PEOPLE)
     phrase = place_phrase(entry, entry.preposition)
     location = Complement(phrase.english, phrase.korean("에"), PLACE_RANK, KOREAN_PLACE_RANK)
     tense = scene.pick(("present", "past", "future"))
-    kinds = _AWAY if entry.classes & {"region", "town"} else _THERE
+    kinds = _TIMES_IN_TOWNS_AND_REGIONS if entry.classes & {"region", "town"} else _TIMES_AT_PLACES_NEARBY
     when = time_complement(scene, tense, kinds) if scene.chance(0.3) else []
     complements = [location, *when]
-    clause = Clause(subject, LOCATED, complements, tense=tense, negative=scene.chance(0.2))
+    clause = Clause(subject, LOCATION_VERB, complements, tense=tense, negative=scene.chance(0.2))
     return make_statement(scene, clause)
 
 
-_WHEREABOUTS = tuple(entry for entry in nouns_of("place") if entry.key not in ("river", "sea"))
+_PLACES_OF_PEOPLE = tuple(entry for entry in nouns_of("place") if entry.key not in ("river", "sea"))
 # Kinds of times at which people are in a country or city, and at which they are at a place nearby.
-_AWAY = frozenset({"day", "week", "year", "now"})
-_THERE = frozenset({"day", "morning", "night", "hour", "part", "weekday", "now"})
+_TIMES_IN_TOWNS_AND_REGIONS = frozenset({"day", "week", "year", "now"})
+_TIMES_AT_PLACES_NEARBY = frozenset({"day", "morning", "night", "hour", "part", "weekday", "now"})

@@ -41,7 +41,7 @@ from jumok.datasets.english_korean.patterns.descriptions import (
 )
 from jumok.datasets.english_korean.patterns.frames import frame_action, frames_of, read_frames
 from jumok.datasets.english_korean.patterns.identities import copula_eojeols
-from jumok.datasets.english_korean.patterns.modes import POSSIBLE, WANTED
+from jumok.datasets.english_korean.patterns.modes import POSSIBLE_ACTIONS, WANTED_ACTIONS
 from jumok.datasets.english_korean.patterns.sentence import make_question
 from jumok.datasets.english_korean.scene import Eojeol, Scene, Sentence, Word
 from jumok.datasets.english_korean.verb_phrases import COPULA
@@ -93,7 +93,7 @@ def can_somebody(scene: Scene) -> Sentence:
     """Can you play the piano?"""
     clause = make_clause(
         scene,
-        frame_action(scene, POSSIBLE),
+        frame_action(scene, POSSIBLE_ACTIONS),
         tense="present",
         question=True,
         p_negative=0.0,
@@ -107,7 +107,7 @@ def does_somebody_want(scene: Scene) -> Sentence:
     """Do you want to watch a movie?"""
     clause = make_clause(
         scene,
-        frame_action(scene, WANTED),
+        frame_action(scene, WANTED_ACTIONS),
         tense="present",
         question=True,
         p_negative=0.0,
@@ -197,7 +197,7 @@ def where(scene: Scene) -> Sentence:
         tense = pick_tense(scene, verb, _TENSES)
         complements = [Complement([], [Eojeol("어디에", (word,))], OBJECT_RANK, KOREAN_OBJECT_RANK)]
     else:
-        action = frame_action(scene, _PLACED)
+        action = frame_action(scene, _ACTIONS_WITH_PLACE)
         verb, tense = action.verb, _tense_to_ask_where_or_when(scene, action)
         unknown = attach("어디", place_particle(verb))
         complements = [
@@ -212,7 +212,7 @@ def where(scene: Scene) -> Sentence:
 
 _GO_AND_LIVE = tuple(verb for verb in MOTION if verb.forms.base in ("go", "live"))
 _GO = tuple(verb for verb in MOTION if verb.forms.base == "go")
-_PLACED = frames_of(
+_ACTIONS_WITH_PLACE = frames_of(
     tuple(
         verb
         for verb in (*TRANSITIVE, *INTRANSITIVE)
@@ -247,7 +247,7 @@ def _adverbial_question(scene: Scene, english: str, korean: str) -> Sentence:
 
 _QUESTIONED_ACTIONS = tuple(
     frame
-    for frame in WANTED
+    for frame in WANTED_ACTIONS
     if frame.verb.forms.base
     not in ("live", "raise", "sit", "receive", "collect", "speak", "wait", "get", "finish")
 )
@@ -271,7 +271,11 @@ def who_is(scene: Scene) -> Sentence:
     """Who is that tall man?"""
     word = Word("who")
     subject = person_phrase(
-        scene, scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY), p_adjective=0.4, p_indefinite=0.0, pointed=True
+        scene,
+        scene.pick_new(_PERSONS_OUTSIDE_THE_FAMILY),
+        p_adjective=0.4,
+        p_indefinite=0.0,
+        is_pointed_at=True,
     )
     clause = Clause(subject, COPULA, question=True)
     unknown = NounPhrase([word], "누구", (word,))

@@ -130,7 +130,7 @@ def time_comes_first(scene: Scene) -> Sentence:
 def action_with_frequency(scene: Scene) -> Sentence:
     """I often drink coffee in the morning."""
     scene.used.add("you")
-    verb = scene.pick(_REPEATED if scene.chance(0.7) else _REPEATED_INTRANSITIVE)
+    verb = scene.pick(_REPEATED_TRANSITIVE if scene.chance(0.7) else _REPEATED_INTRANSITIVE)
     is_generic = not verb.is_repeatable or scene.chance(0.3)
     action = (
         transitive_action(scene, verb, generic=is_generic)
@@ -144,7 +144,7 @@ def action_with_frequency(scene: Scene) -> Sentence:
 def action_with_never(scene: Scene) -> Sentence:
     """He never eats meat."""
     scene.used.add("you")
-    verb, entries = scene.pick(_AVOIDED)
+    verb, entries = scene.pick(_AVOIDED_ACTIONS)
     subject = subject_phrase(scene, verb)
     phrase = object_phrase(scene, verb, scene.pick_new(entries), generic=True)
     never = Word("never")
@@ -258,15 +258,17 @@ def transitive_with_tool(scene: Scene) -> Sentence:
     phrase = object_phrase(scene, verb, entry)
     tool = indefinite_phrase(scene, scene.pick_new(tools), p_adjective=0.2)
     lead = Word("with")
-    using = Complement([lead, *tool.english], tool.korean("으로", (lead,)), PLACE_RANK, KOREAN_MEANS_RANK)
+    tool_complement = Complement(
+        [lead, *tool.english], tool.korean("으로", (lead,)), PLACE_RANK, KOREAN_MEANS_RANK
+    )
     object_complement = Complement(phrase.english, phrase.korean("을"), OBJECT_RANK, KOREAN_OBJECT_RANK)
-    action = Action(verb, [object_complement, using], entry)
+    action = Action(verb, [object_complement, tool_complement], entry)
     return make_statement(scene, make_clause(scene, action, p_time=0.2))
 
 
 def two_objects(scene: Scene) -> Sentence:
     """I bought bread and milk."""
-    verb, entries = scene.pick(_TWO_OBJECTS)
+    verb, entries = scene.pick(_VERBS_WITH_TWO_OBJECTS)
     first_entry = scene.pick_new(entries)
     second_entry = scene.pick_new(tuple(entry for entry in SIMILAR[first_entry] if entry in entries))
     first, second = _one_of_two(scene, verb, first_entry), _one_of_two(scene, verb, second_entry)
@@ -283,7 +285,7 @@ def two_objects(scene: Scene) -> Sentence:
 
 def _one_of_two(scene: Scene, verb: Verb, entry: Noun) -> NounPhrase:
     """Return one of two objects: "a hat", "milk", "the piano", "dogs"."""
-    if verb.means_kind or verb.forms.base in ("study", "learn", "sell"):
+    if verb.has_generic_object or verb.forms.base in ("study", "learn", "sell"):
         return object_phrase(scene, verb, entry, generic=True)
     scene.note_combination(verb, entry)
     return indefinite_phrase(scene, entry, p_adjective=0.0 if verb.is_creation else 0.15)
@@ -309,7 +311,7 @@ def _also_subject(subject: NounPhrase, also: Word) -> list[Eojeol]:
 def only_this_object(scene: Scene) -> Sentence:
     """I only drink water."""
     scene.used.add("you")
-    verb, entries = scene.pick(_EXCLUSIVE)
+    verb, entries = scene.pick(_EXCLUSIVE_ACTIONS)
     subject = subject_phrase(scene, verb)
     phrase = object_phrase(scene, verb, scene.pick_new(entries), generic=True)
     only = Word("only")
@@ -337,14 +339,14 @@ def two_people_do(scene: Scene) -> Sentence:
     """Minsu and Yuna play soccer together."""
     action = frame_action(scene, _JOINT_ACTIONS)
     first, second = scene.pick_new(_NAMES), scene.pick_new(_NAMES)
-    left, conjunction, right, together = (
+    first_word, conjunction, second_word, together = (
         Word(first.english[0]),
         Word("and"),
         Word(second.english[0]),
         Word("together"),
     )
-    subject = NounPhrase([left, conjunction, right], second.korean, (right,))
-    subject.before = [Eojeol(attach(first.korean, "과"), (left,), (conjunction,))]
+    subject = NounPhrase([first_word, conjunction, second_word], second.korean, (second_word,))
+    subject.before = [Eojeol(attach(first.korean, "과"), (first_word,), (conjunction,))]
     subject.agreement = "plural"
     jointly = Complement([together], [Eojeol("함께", (together,))], MANNER_RANK, KOREAN_COMPANY_RANK)
     return make_statement(
@@ -362,12 +364,13 @@ _TIMED_VERBS = tuple(
     for verb in TRANSITIVE
     if all(fitting_times(verb.times, tense, is_meal=True) for tense in ("past", "future"))
 )
-_OFTEN = frozenset({"laugh", "cry", "get", "buy"})  # actions that are frequent, but have no regular times
-_REPEATED, _REPEATED_INTRANSITIVE = (
+# Actions that are frequent, but have no regular times.
+_FREQUENT_VERBS = frozenset({"laugh", "cry", "get", "buy"})
+_REPEATED_TRANSITIVE, _REPEATED_INTRANSITIVE = (
     tuple(
         verb
         for verb in verbs
-        if (verb.times & HABITUAL and "year" not in verb.times) or verb.forms.base in _OFTEN
+        if (verb.times & HABITUAL and "year" not in verb.times) or verb.forms.base in _FREQUENT_VERBS
     )
     for verbs in (TRANSITIVE, INTRANSITIVE)
 )
@@ -385,14 +388,14 @@ _FRAMES_BY_MANNER = tuple(
     for manner in MANNERS
 )
 # Actions for "He never eats meat", and actions for "I only drink water".
-_AVOIDED = read_frames(
+_AVOIDED_ACTIONS = read_frames(
     "eat food =breakfast; drink =beer =coffee =tea =milk =juice; watch; wear =skirt =dress =hat "
     "=coat =gloves =glasses =boots; clean; bake; cook; "
     "sing; ride; listen_to =music =radio =news; study; write =letter =email; use =knife =map "
     "=computer; "
     "drive; take/타다 =airplane =taxi =boat; play team =tennis; buy =meat =beer =chocolate =newspaper =fish"
 )
-_EXCLUSIVE = read_frames(
+_EXCLUSIVE_ACTIONS = read_frames(
     "eat food; drink; watch =movie =news; listen_to =music =news; sell food =book =car =flower =shoes =hat; "
     "buy food; write =novel =letter; teach; study; learn; play team =tennis; play instrument; like; "
     "take/타다 =bus =subway =train =taxi; draw animal =flower =tree; raise; trust name kin; bake"
@@ -402,7 +405,7 @@ _JOINT_ACTIONS = read_frames(
     "sport; play instrument; buy; plant; "
     "prepare; learn; draw; wash; visit; take/타다; move/옮기다; carry"
 )
-_TWO_OBJECTS = tuple(
+_VERBS_WITH_TWO_OBJECTS = tuple(
     (verb, entries)
     for verb in human_verbs("eat drink buy sell study learn like hate make wash bring draw cook bake choose")
     if len(
