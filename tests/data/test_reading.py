@@ -554,3 +554,14 @@ def test_a_new_format_needs_one_function_and_one_row(tmp_path: Path, monkeypatch
 )
 def test_the_suffix_says_whether_a_file_holds_pairs(name: str, expected: bool) -> None:
     assert has_pair_suffix(name) is expected
+
+
+def test_file_names_have_no_folders_even_if_a_folder_is_called_like_two_files(tmp_path: Path) -> None:
+    folder = tmp_path / "secret + project"
+    folder.mkdir()
+    for name, text in (("pairs.en-de.tsv", "one\teins\n"), ("a.en", "one\n"), ("a.de", "eins\n")):
+        (folder / name).write_text(text, encoding="utf-8")
+    [pairs] = open_corpora([str(folder / "pairs.en-de.tsv")])
+    [parallel] = open_corpora([str(folder / "a.en"), str(folder / "a.de")])
+    assert (pairs.file_names, parallel.file_names) == ("pairs.en-de.tsv", "a.en + a.de")
+    assert (pairs.num_bytes(), parallel.num_bytes()) == (9, 9)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from jumok.data.formats.pair_file import NumberedPair, OpenPairs, PairReader
 
 STANDARD_INPUT = "-"
-_NAME_SEPARATOR = " + "  # between the names of two parallel texts
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,17 @@ class Corpus:
     plain: bool = False
     pictures: bool = False
     note: str = ""
+    parallel_files: tuple[str, ...] = ()
+    """The paths of two parallel texts. Any other corpus has one path, `name`."""
 
     @property
     def file_names(self) -> str:
         """The name without folders, for a model that is given away, because paths may be private."""
-        return _NAME_SEPARATOR.join(re.split(r"[\\/]", part)[-1] for part in self.name.split(_NAME_SEPARATOR))
+        return " + ".join(re.split(r"[\\/]", path)[-1] for path in self.parallel_files or [self.name])
 
     def num_bytes(self, compressed_factor: int = 1) -> int:
         """Return the size of the files; a compressed file counts as `compressed_factor` times as large."""
-        files = [Path(part) for part in self.name.split(_NAME_SEPARATOR)]
+        files = [Path(path) for path in self.parallel_files or [self.name]]
         return sum(
             file.stat().st_size * (1 if without_compression(file.name) == file.name else compressed_factor)
             for file in files
@@ -372,8 +373,9 @@ def _open_parallel(source: InputFile, target: InputFile) -> Corpus:
             f"{source.name} and {target.name} are both {language_name(languages[0])} by their names. "
             "Parallel texts have two languages: name one file of each."
         )
-    name = f"{source.name}{_NAME_SEPARATOR}{target.name}"
-    return Corpus(name, partial(read_parallel, source, target), *languages)
+    names = source.name, target.name
+    reader = partial(read_parallel, source, target)
+    return Corpus(" + ".join(names), reader, *languages, parallel_files=names)
 
 
 def _language_in_name(file: InputFile) -> str:
