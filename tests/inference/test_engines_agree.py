@@ -222,8 +222,8 @@ def test_both_engines_sample_from_the_same_distribution(sampling: Sampling) -> N
     assert not converted.unsupported_reason(plan, sampling)
     assert set(torch_counts) == set(converted_counts) or not sampling.top_k
     # 4,000 samples each: the standard error of a share is at most 0.8 %.
-    drawn = torch_counts | converted_counts
-    assert max(abs(torch_counts[token] - converted_counts[token]) / 4000 for token in drawn) < 0.04
+    drawn_tokens = torch_counts | converted_counts
+    assert max(abs(torch_counts[token] - converted_counts[token]) / 4000 for token in drawn_tokens) < 0.04
 
 
 def test_unsupported_sampling_falls_back_to_torch_or_is_refused() -> None:

@@ -70,7 +70,8 @@ def train_once(model: nn.Module) -> dict[str, torch.Tensor]:
     states = model(batch) * (batch.target[:, 1:] != PAD)[..., None]
     weights = torch.randn(states.shape, dtype=states.dtype, generator=torch.Generator().manual_seed(5))
     (states * weights).sum().backward()
-    return {"states": states.detach(), **{name: part.grad.clone() for name, part in model.named_parameters()}}
+    gradients = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    return {"states": states.detach(), **gradients}
 
 
 def use_plain_twins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +167,7 @@ def test_the_device_and_the_pass_decide_whether_a_kernel_runs(kind, monkeypatch)
     for module, name in ((recurrent, "run_decoder"), (kernels.recurrent, "fast_encode_layer")):
         kernel = getattr(module, name)
         monkeypatch.setattr(
-            module, name, lambda *parts, name=name, kernel=kernel: calls.append(name) or kernel(*parts)
+            module, name, lambda *inputs, name=name, kernel=kernel: calls.append(name) or kernel(*inputs)
         )
     plain = model(batch)
     assert calls == ["fast_encode_layer", "run_decoder"]
@@ -295,7 +296,7 @@ def activations(monkeypatch):
     alive = weakref.WeakSet()
     initialise = CellActivations.__init__
     monkeypatch.setattr(
-        CellActivations, "__init__", lambda self, *parts: alive.add(self) or initialise(self, *parts)
+        CellActivations, "__init__", lambda self, *arguments: alive.add(self) or initialise(self, *arguments)
     )
     return alive
 

@@ -225,7 +225,10 @@ class PartFolder:
         write_file(self.path / JOINED, json_with_checksum(record), failure_note="The output is complete.")
 
     def has_joined(self, out: Path, settings: BulkSettings) -> bool:
-        """Whether `out` still has the bytes that were joined with these settings. Their input may differ."""
+        """Whether `out` still has the bytes that were joined with these settings.
+
+        The input may have changed.
+        """
         try:
             record = read_json_with_checksum(self.path / JOINED)
             with out.open("rb") as file:
