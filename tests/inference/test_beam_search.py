@@ -45,11 +45,11 @@ PLANS = st.builds(
 )
 
 
-def assert_close(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
-    assert [[h.ids for h in row] for row in left] == [[h.ids for h in row] for row in right]
-    for first, second in zip(chain(*left), chain(*right), strict=True):
-        assert first.score == pytest.approx(second.score, abs=1e-5)
-        assert first.log_prob == pytest.approx(second.log_prob, abs=1e-5)
+def assert_close(actual: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    assert [[h.ids for h in row] for row in actual] == [[h.ids for h in row] for row in expected]
+    for actual_hypothesis, expected_hypothesis in zip(chain(*actual), chain(*expected), strict=True):
+        assert actual_hypothesis.score == pytest.approx(expected_hypothesis.score, abs=1e-5)
+        assert actual_hypothesis.log_prob == pytest.approx(expected_hypothesis.log_prob, abs=1e-5)
 
 
 @settings(max_examples=25, deadline=None)

@@ -423,9 +423,9 @@ def test_invalid_arguments_are_refused(tokenizers: TokenizerPair) -> None:
     translator = echo_translator(tokenizers)
     with pytest.raises(DataError, match=r"Write translate\(\[text\]\)"):
         translator.translate("one line")
-    for odd in (None, 1, b"one"):
-        with pytest.raises(DataError, match=rf"Texts are strings\. Received: {odd!r} as text 2"):
-            translator.translate(["one", odd])  # type: ignore[list-item]
+    for not_text in (None, 1, b"one"):
+        with pytest.raises(DataError, match=rf"Texts are strings\. Received: {not_text!r} as text 2"):
+            translator.translate(["one", not_text])  # type: ignore[list-item]
     with pytest.raises(DataError, match="1 prefixes for 2 texts"):
         translator.translate(["a", "b"], prefix=["c"])
     with pytest.raises(RecipeError, match="n_best 5 with beam 2"):

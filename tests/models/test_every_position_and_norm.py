@@ -145,14 +145,14 @@ def test_beam_search_is_at_least_as_good_as_greedy(kind):
 @every_kind
 def test_stored_weights_restore_the_whole_model(family, kind):
     model = make(family, **kind)
-    other = make(family, **kind).train()
-    other(make_batch(TARGETS, SOURCES))  # changes the running statistics
+    restored_model = make(family, **kind).train()
+    restored_model(make_batch(TARGETS, SOURCES))  # changes the running statistics
     with torch.no_grad():
-        for parameter in other.parameters():
+        for parameter in restored_model.parameters():
             parameter.zero_()
     weights = {name: tensor.clone() for name, tensor in module_weights(model).items()}
-    load_module_weights(other, weights)
-    assert torch.equal(other.eval()(BATCH), model(BATCH))
+    load_module_weights(restored_model, weights)
+    assert torch.equal(restored_model.eval()(BATCH), model(BATCH))
 
 
 @pytest.mark.parametrize("positions", list(POSITIONS))

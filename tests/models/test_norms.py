@@ -90,10 +90,10 @@ def test_batch_norm_equals_a_calculation_by_hand():
 
 
 def test_the_contents_of_padding_change_nothing():
-    norm, other = BatchNorm(WIDTH), BatchNorm(WIDTH)
-    poisoned = states().masked_fill(~NOT_PADDING[..., None], float("nan"))
-    assert torch.equal(norm(states(), NOT_PADDING), other(poisoned, NOT_PADDING))
-    assert torch.equal(norm.mean, other.mean)
+    norm, norm_with_nan = BatchNorm(WIDTH), BatchNorm(WIDTH)
+    states_with_nan = states().masked_fill(~NOT_PADDING[..., None], float("nan"))
+    assert torch.equal(norm(states(), NOT_PADDING), norm_with_nan(states_with_nan, NOT_PADDING))
+    assert torch.equal(norm.mean, norm_with_nan.mean)
 
 
 def test_in_evaluation_a_position_does_not_depend_on_its_batch():

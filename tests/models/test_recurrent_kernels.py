@@ -147,17 +147,17 @@ def test_a_subclass_trains_with_its_own_formula(monkeypatch):
 def test_a_wrong_gradient_exceeds_the_tolerance(monkeypatch):
     """The tolerance for float32 still notices a gradient that is off by a thousandth."""
     model = make_model(torch.float32, cell="rnn", encoder_layers=3, decoder_layers=3)
-    right = train_once(model)
+    expected = train_once(model)
     gradients = kernels.bahdanau._AttentionBackward.gradients
 
-    def slightly_wrong(self):
+    def wrong_gradients(self):
         exact = gradients(self)
         return exact._replace(score_vector=exact.score_vector * 1.001)
 
-    monkeypatch.setattr(kernels.bahdanau._AttentionBackward, "gradients", slightly_wrong)
-    wrong = train_once(model)
+    monkeypatch.setattr(kernels.bahdanau._AttentionBackward, "gradients", wrong_gradients)
+    actual = train_once(model)
     with pytest.raises(AssertionError, match="energy"):
-        assert_all_close(wrong, right)
+        assert_all_close(actual, expected)
 
 
 @pytest.mark.parametrize("kind", ["bahdanau", "luong-concat"])
