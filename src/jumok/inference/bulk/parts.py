@@ -7,8 +7,8 @@ The name of a part file is a digest of everything that its content depends on.
 
 A block has the lines that `Translator.stream` would search together. So the joined parts have the same bytes
 as the output of a single process, for any order and number of workers. Parts are written atomically, and
-existing parts are reused. The name of a part depends only on the lines of its block and on the settings:
-after a change of the input, only the changed blocks are translated.
+existing parts are reused. The name of a part depends only on the lines of its block, on the settings and on
+the version of jumok: after a change of the input, only the changed blocks are translated.
 """
 
 from __future__ import annotations
