@@ -217,7 +217,7 @@ class PartFolder:
         except JumokError:
             return None
 
-    def note_joined(self, sha256: str, settings: BulkSettings) -> None:
+    def record_joined(self, sha256: str, settings: BulkSettings) -> None:
         """Store the sha256 of the joined output, and a digest of the settings."""
         record = {"sha256": sha256, "settings": settings.key(())}
         with disk_errors(self.path, "The output is complete."):
