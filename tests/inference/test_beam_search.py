@@ -45,11 +45,11 @@ PLANS = st.builds(
 )
 
 
-def assert_close(left: list[list[Hypothesis]], right: list[list[Hypothesis]]) -> None:
-    assert [[h.ids for h in row] for row in left] == [[h.ids for h in row] for row in right]
-    for first, second in zip(chain(*left), chain(*right), strict=True):
-        assert first.score == pytest.approx(second.score, abs=1e-5)
-        assert first.log_prob == pytest.approx(second.log_prob, abs=1e-5)
+def assert_close(actual: list[list[Hypothesis]], expected: list[list[Hypothesis]]) -> None:
+    assert [[h.ids for h in row] for row in actual] == [[h.ids for h in row] for row in expected]
+    for actual_hypothesis, expected_hypothesis in zip(chain(*actual), chain(*expected), strict=True):
+        assert actual_hypothesis.score == pytest.approx(expected_hypothesis.score, abs=1e-5)
+        assert actual_hypothesis.log_prob == pytest.approx(expected_hypothesis.log_prob, abs=1e-5)
 
 
 @settings(max_examples=25, deadline=None)
@@ -197,8 +197,9 @@ def rebuild(steps: list[SearchStep]) -> dict[tuple[int, tuple[int, ...]], tuple[
         extended: dict[tuple[int, int], tuple[int, ...]] = {}
         for row, sentence in enumerate(report.sentences.tolist()):
             for candidate, token in enumerate(report.tokens[row].tolist()):
-                before = paths.get((sentence, int(report.parents[row, candidate])), ()) if report.step else ()
-                path = before if token == END else (*before, token)
+                parent = (sentence, int(report.parents[row, candidate]))
+                parent_path = paths.get(parent, ()) if report.step else ()
+                path = parent_path if token == END else (*parent_path, token)
                 if report.finished[row, candidate]:
                     score, log_prob = report.scores[row, candidate], report.log_probs[row, candidate]
                     finished[sentence, path] = float(score), float(log_prob)
@@ -277,15 +278,15 @@ class IgnoresFirstToken(AttendingTableStepper):
 def test_the_coverage_penalty_is_large_for_an_unattended_token_and_0_for_padding(search: Search) -> None:
     plan = SearchPlan(beam=1, coverage_penalty=1.0)
     sources = [4, 5, 6], [7]
-    plain, ignoring = (
+    usual_results, penalised_results = (
         search(stepper(vocab_size=9, seed=3), batch_of(*sources), plan)
         for stepper in (AttendingTableStepper, IgnoresFirstToken)
     )
-    for [usual], [penalised] in zip(plain, ignoring, strict=True):
+    for [usual], [penalised] in zip(usual_results, penalised_results, strict=True):
         assert usual.ids == penalised.ids
         assert penalised.score < usual.score + math.log(1e-6)
     alone = search(IgnoresFirstToken(vocab_size=9, seed=3), batch_of(sources[1]), plan)
-    assert alone[0][0].score == pytest.approx(ignoring[1][0].score, abs=1e-5)
+    assert alone[0][0].score == pytest.approx(penalised_results[1][0].score, abs=1e-5)
 
 
 def test_the_coverage_penalty_needs_attention() -> None:

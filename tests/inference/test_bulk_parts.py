@@ -196,18 +196,18 @@ def test_an_output_that_another_process_has_written_is_not_replaced(tmp_path: Pa
 
 
 def test_only_an_unchanged_output_of_the_same_settings_is_replaced_without_overwrite(tmp_path: Path) -> None:
-    out, other = tmp_path / "out", replace(SETTINGS, n_best=2)
+    out, other_settings = tmp_path / "out", replace(SETTINGS, n_best=2)
     files = [(tmp_path / "in", out)]
     job = run(out, lines(3), UpperCaseWorkers())
     check_replaceable(files, SETTINGS, overwrite=False)  # there is no output yet
     job.join()
     check_replaceable(files, SETTINGS, overwrite=False)
     with pytest.raises(StorageError, match="--overwrite"):
-        check_replaceable(files, other, overwrite=False)
+        check_replaceable(files, other_settings, overwrite=False)
     out.write_text("corrected by hand\n")
     with pytest.raises(StorageError, match="--overwrite"):
         check_replaceable(files, SETTINGS, overwrite=False)
-    check_replaceable(files, other, overwrite=True)
+    check_replaceable(files, other_settings, overwrite=True)
 
 
 def test_equal_blocks_are_translated_once(tmp_path: Path) -> None:

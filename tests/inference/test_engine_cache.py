@@ -89,18 +89,19 @@ def test_the_cache_works_on_a_disk_without_locks(monkeypatch: pytest.MonkeyPatch
     def no_locks(*_: object) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    def create_while_another_does() -> dict[str, bytes]:
-        get_or_create({"weights": "a"}, other)
+    create = Creator()
+
+    def create_after_another_machine() -> dict[str, bytes]:
+        get_or_create({"weights": "a"}, create)
         return FILES
 
     monkeypatch.setattr("fcntl.flock", no_locks)
-    other = Creator()
-    assert get_or_create({"weights": "a"}, create_while_another_does) == FILES
-    assert get_or_create({"weights": "a"}, other) == FILES
-    assert other.calls == 1
+    assert get_or_create({"weights": "a"}, create_after_another_machine) == FILES
+    assert get_or_create({"weights": "a"}, create) == FILES
+    assert create.calls == 1
     evict({"weights": "a"})
-    get_or_create({"weights": "a"}, other)
-    assert other.calls == 2
+    get_or_create({"weights": "a"}, create)
+    assert create.calls == 2
 
 
 def test_an_interrupted_conversion_leaves_no_entry(temporary_cache: Path) -> None:
@@ -170,14 +171,14 @@ def test_a_foreign_entry_with_a_valid_manifest_is_not_used(temporary_cache: Path
     """Another converted model in the place of this one, or changed files with a matching manifest."""
     get_or_create({"weights": "a"}, Creator())
     get_or_create({"weights": "b"}, lambda: {**FILES, "model.bin": b"foreign"})
-    [mine] = [path for path in entries(temporary_cache) if (path / "model.bin").read_bytes() == b"weights"]
-    [other] = [path for path in entries(temporary_cache) if path != mine]
-    shutil.rmtree(mine)
-    shutil.copytree(other, mine)
+    [entry] = [path for path in entries(temporary_cache) if (path / "model.bin").read_bytes() == b"weights"]
+    [foreign_entry] = [path for path in entries(temporary_cache) if path != entry]
+    shutil.rmtree(entry)
+    shutil.copytree(foreign_entry, entry)
     assert get_or_create({"weights": "a"}, Creator()) == FILES
-    shutil.rmtree(mine)
-    foreign = {**FILES, "model.bin": b"changed"}
-    write_folder(mine, foreign.items(), metadata={"made_of": {"weights": "a"}})
+    shutil.rmtree(entry)
+    changed_files = {**FILES, "model.bin": b"changed"}
+    write_folder(entry, changed_files.items(), metadata={"made_of": {"weights": "a"}})
     assert get_or_create({"weights": "a"}, Creator()) == FILES
 
 

@@ -105,8 +105,8 @@ def test_the_command_imports_no_torch(folder: Path) -> None:
 
 def test_the_seeds_of_a_stream_wrap_around_the_largest_seed(folder: Path) -> None:
     translator = jumok.load(folder, engine="ctranslate2")
-    drawn = translator.stream(LINES, sampling=Sampling(seed=2**32 - 1), look_ahead=2)
-    assert len(list(drawn)) == len(LINES)
+    samples = translator.stream(LINES, sampling=Sampling(seed=2**32 - 1), look_ahead=2)
+    assert len(list(samples)) == len(LINES)
 
 
 def test_without_a_home_folder_the_engine_is_torch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,9 +98,10 @@ def test_99_percent_of_200_sentences_have_the_same_translations(beam: int) -> No
     with_torch, converted = (Translator(model, tokenizers, engine=engine) for engine in both_engines(model))
     lines = [*sentences(200, seed=5), "", "  "]
     expected, actual = (translator.translate(lines, beam=beam) for translator in (with_torch, converted))
-    pairs = list(zip(expected, actual, strict=True))
-    assert sum(left.text == right.text for left, right in pairs) >= 0.99 * len(lines)
-    assert sum(abs(left.score - right.score) < 1e-3 for left, right in pairs) >= 0.99 * len(lines)
+    num_same_texts = sum(a.text == e.text for a, e in zip(actual, expected, strict=True))
+    num_close_scores = sum(abs(a.score - e.score) < 1e-3 for a, e in zip(actual, expected, strict=True))
+    assert num_same_texts >= 0.99 * len(lines)
+    assert num_close_scores >= 0.99 * len(lines)
     assert sum(not translation.tokens for translation in expected) < 10
     streamed = list(converted.stream(lines, beam=beam, look_ahead=30))
     assert [translation.text for translation in streamed] == [translation.text for translation in actual]
@@ -222,8 +223,8 @@ def test_both_engines_sample_from_the_same_distribution(sampling: Sampling) -> N
     assert not converted.unsupported_reason(plan, sampling)
     assert set(torch_counts) == set(converted_counts) or not sampling.top_k
     # 4,000 samples each: the standard error of a share is at most 0.8 %.
-    drawn = torch_counts | converted_counts
-    assert max(abs(torch_counts[token] - converted_counts[token]) / 4000 for token in drawn) < 0.04
+    drawn_tokens = torch_counts | converted_counts
+    assert max(abs(torch_counts[token] - converted_counts[token]) / 4000 for token in drawn_tokens) < 0.04
 
 
 def test_unsupported_sampling_falls_back_to_torch_or_is_refused() -> None:

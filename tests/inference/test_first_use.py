@@ -157,7 +157,7 @@ def test_an_unknown_exit_code_is_treated_as_a_crash(
 
 
 def write_picture_model(folder: Path, **source: Any) -> Path:
-    """Write a folder that is not on the list of checked folders; its tokenizer reads 8 × 8 pixels."""
+    """Write a model folder that is not on the list of checked folders. Its tokenizer reads 8 × 8 pixels."""
     settings = {"kind": "pictures", "size": 8, "patch_size": 2, "colour": "rgb", **source}
     recipe = make_recipe({"source": settings, "model": {"family": "encoder-only"}})
     pictures = PictureTokenizer(size=8, patch_size=2, channels=3)

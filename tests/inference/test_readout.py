@@ -23,7 +23,7 @@ def links(alignment: Alignment) -> set[tuple[int, int]]:
     return set(alignment.sure)
 
 
-def hand_made() -> AttendedPair:
+def hand_made_pair() -> AttendedPair:
     """Return attention of one layer and two heads.
 
     The two source words have two tokens and one token. The two target words have one token and two tokens.
@@ -50,17 +50,17 @@ def one_head(layer: int, head: int, shift: int = 0) -> ReadOut:
 
 
 def test_keys_are_summed_and_queries_averaged() -> None:
-    pair = hand_made()
+    pair = hand_made_pair()
     assert links(read_alignment(pair, one_head(0, 0))) == {(0, 0), (1, 1)}
     assert links(read_alignment(pair, one_head(0, 1, 1))) == {(1, 0), (0, 1)}
 
 
 def test_the_weight_of_the_end_token_is_added_to_the_last_word() -> None:
-    assert links(read_alignment(hand_made(), one_head(0, 1))) == {(1, 0), (1, 1)}
+    assert links(read_alignment(hand_made_pair(), one_head(0, 1))) == {(1, 0), (1, 1)}
 
 
 def test_several_heads_are_averaged() -> None:
-    pair = hand_made()
+    pair = hand_made_pair()
     average = AttendedPair(
         pair.weights.mean(axis=1, keepdims=True), source_words=[0, 0, 1], target_words=[0, 1, 1]
     )
@@ -115,8 +115,8 @@ def test_heads_that_improve_each_other_are_combined(read_out: ReadOut) -> None:
     chosen = choose_read_out(samples)
     assert set(chosen.heads) == set(read_out.heads)
     assert chosen.shift == read_out.shift
-    alone = min(error_of(samples, one_head(*head, chosen.shift)) for head in chosen.heads)
-    assert error_of(samples, chosen) < alone - 0.1
+    best_single_error = min(error_of(samples, one_head(*head, chosen.shift)) for head in chosen.heads)
+    assert error_of(samples, chosen) < best_single_error - 0.1
 
 
 def test_gold_alignments_take_precedence() -> None:
@@ -183,7 +183,7 @@ def test_three_hundred_sentences_take_less_than_five_seconds_of_the_processor() 
 
 
 def test_invalid_read_outs_and_shapes_are_refused() -> None:
-    pair = hand_made()
+    pair = hand_made_pair()
     with pytest.raises(DataError, match="1 layers and 2 heads"):
         read_alignment(pair, one_head(1, 0))
     with pytest.raises(DataError, match="1 layers and 2 heads"):

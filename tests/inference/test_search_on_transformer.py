@@ -65,13 +65,13 @@ def test_scores_are_those_of_a_teacher_forced_pass() -> None:
                 for hypothesis in hypotheses:
                     ended = not was_cut(hypothesis, max_lengths[row])
                     sentence = single_sentence(batch, row)
-                    stepped = forced_log_probs(model, sentence, [hypothesis.ids], score_end=ended).sum()
+                    stepwise = forced_log_probs(model, sentence, [hypothesis.ids], score_end=ended).sum()
                     pair = padded_batch([sentence.source[0, :-1].tolist()], [hypothesis.ids])
                     log_probs = model.output.log_probs(model(pair))[0]
                     next_tokens = pair.target[0, 1:] if pair.target is not None else torch.empty(0)
                     teacher_forced = log_probs.gather(1, next_tokens[:, None])[:, 0]
                     teacher_forced = teacher_forced if ended else teacher_forced[:-1]
-                    assert float(stepped) == pytest.approx(hypothesis.log_prob, abs=1e-4)
+                    assert float(stepwise) == pytest.approx(hypothesis.log_prob, abs=1e-4)
                     assert float(teacher_forced.sum()) == pytest.approx(hypothesis.log_prob, abs=1e-4)
 
 
@@ -81,8 +81,8 @@ def test_a_beam_of_one_equals_greedy_search_and_begins_with_the_prefix() -> None
     prefixes = [[4, 5], [], [6]]
     for seed in range(4):
         model = transformer(seed)
-        beamed = beam_search(model, batch, plan, prefixes=prefixes)
-        greedily = greedy_search(model, batch, plan, prefixes=prefixes)
-        assert [h.ids for [h] in beamed] == [h.ids for [h] in greedily]
-        assert [h.score for [h] in beamed] == pytest.approx([h.score for [h] in greedily], abs=1e-5)
-        assert all(list(h.ids[: len(prefix)]) == prefix for [h], prefix in zip(beamed, prefixes, strict=True))
+        actual = beam_search(model, batch, plan, prefixes=prefixes)
+        expected = greedy_search(model, batch, plan, prefixes=prefixes)
+        assert [h.ids for [h] in actual] == [h.ids for [h] in expected]
+        assert [h.score for [h] in actual] == pytest.approx([h.score for [h] in expected], abs=1e-5)
+        assert all(list(h.ids[: len(prefix)]) == prefix for [h], prefix in zip(actual, prefixes, strict=True))

@@ -94,8 +94,10 @@ def test_a_shortlist_of_all_tokens_changes_nothing(plan: SearchPlan) -> None:
 )
 def test_the_shortlist_limits_every_family(settings: dict[str, Any]) -> None:
     torch.manual_seed(1)
-    chosen = make_recipe({"model": settings}).model
-    model: Any = build_model(chosen, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True)
+    model_settings = make_recipe({"model": settings}).model
+    model: Any = build_model(
+        model_settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True
+    )
     with torch.no_grad():
         model.output.weight.mul_(4)
         model.output.weight[[PAD, BEGIN]] = 0
@@ -180,8 +182,10 @@ def test_a_stored_shortlist_is_used_on_request(folder: Path, engine: str) -> Non
     allowed = set(tokenizer.tokens(range(60)))
     assert all(set(translation.tokens) <= allowed for translation in limited)
     assert not all(set(translation.tokens) <= allowed for translation in unlimited)
-    with_argument = load(folder, engine=engine, shortlist=shortlist).translate(lines, beam=2)
-    assert [one.text for one in with_argument] == [one.text for one in limited]
+    limited_by_argument = load(folder, engine=engine, shortlist=shortlist).translate(lines, beam=2)
+    assert [translation.text for translation in limited_by_argument] == [
+        translation.text for translation in limited
+    ]
 
 
 @pytest.mark.parametrize(

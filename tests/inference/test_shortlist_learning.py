@@ -29,8 +29,8 @@ def make_translator(*, shared: bool = False, attention: str = "bahdanau") -> Tra
     english, german = (
         train_tokenizer([" ".join(words)] * 20, TextSettings(), vocab_size=300) for words in (ENGLISH, GERMAN)
     )
-    both = train_tokenizer([" ".join(ENGLISH), " ".join(GERMAN)] * 20, TextSettings(), vocab_size=320)
-    tokenizers = TokenizerPair(both, both, True) if shared else TokenizerPair(english, german, False)
+    joint = train_tokenizer([" ".join(ENGLISH), " ".join(GERMAN)] * 20, TextSettings(), vocab_size=320)
+    tokenizers = TokenizerPair(joint, joint, True) if shared else TokenizerPair(english, german, False)
     torch.manual_seed(1)
     settings = make_recipe({"model": {"family": "recurrent", "width": 16, "attention": attention}}).model
     model = build_model(
@@ -85,13 +85,13 @@ def test_the_strongest_links_are_chosen() -> None:
         return source * vocab_size + target
 
     links = _LinkSums()
-    end = 10 + MAX_PER_SOURCE_TOKEN + 5
-    for target in range(10, end):  # five too many for source token 7; the weight grows with the token
+    stop = 10 + MAX_PER_SOURCE_TOKEN + 5
+    for target in range(10, stop):  # five too many for source token 7; the weight grows with the token
         links.add(numpy.array([link(7, target), link(8, 50)]), numpy.array([0.5 + target, 1.0]))
     # Token 10 becomes the strongest, so the weakest five are 11 to 15. Links of </s> are ignored.
     links.add(numpy.array([link(7, 10), link(7, END), link(END, 60)]), numpy.array([500.0, 900.0, 900.0]))
     targets = _strongest_targets(*links.sums(), vocab_size)
-    assert targets == {7: [10, *range(16, end)], 8: [50]}
+    assert targets == {7: [10, *range(16, stop)], 8: [50]}
     assert _strongest_targets(numpy.array([], dtype=numpy.int64), numpy.array([]), vocab_size) == {}
 
 

@@ -275,10 +275,10 @@ def test_every_search_setting_can_be_overridden_by_name(tokenizers: TokenizerPai
     translator = echo_translator(tokenizers)
     assert translator.translate([line], no_repeat_ngram_size=2)[0].text != line
     assert len(translator.translate([line * 3], max_length_ratio=0.1)[0].tokens) < len(line.split()) * 3
-    chosen = echo_translator(tokenizers, search=SearchSettings(length_penalty=0.5)).translate([line])
-    assert translator.translate([line], length_penalty=0.5) == chosen
-    assert list(translator.stream([line], length_penalty=0.5)) == chosen
-    assert chosen != translator.translate([line])
+    expected = echo_translator(tokenizers, search=SearchSettings(length_penalty=0.5)).translate([line])
+    assert translator.translate([line], length_penalty=0.5) == expected
+    assert list(translator.stream([line], length_penalty=0.5)) == expected
+    assert expected != translator.translate([line])
     with pytest.raises(UnsupportedError, match="Received: Echo, which has no `step_with_attention`"):
         translator.translate([line], coverage_penalty=0.2)
     with pytest.raises(RecipeError, match=r"n_best 2 with beam 4 and patience_factor 0\.25"):
@@ -382,8 +382,8 @@ def test_attention_is_labelled_by_tokens(tokenizers: TokenizerPair) -> None:
         assert isinstance(attention.weights, numpy.ndarray)
         assert attention.weights.shape == (2, 3, len(attention.queries), len(attention.keys))
         assert attention.weights.dtype == numpy.float32
-    of_own_translation = echo_translator(tokenizers).attention("the house")
-    assert of_own_translation["cross"].queries == source
+    maps_of_own_translation = echo_translator(tokenizers).attention("the house")
+    assert maps_of_own_translation["cross"].queries == source
 
 
 def test_words_are_aligned_and_their_attention_is_labelled(tokenizers: TokenizerPair) -> None:
@@ -423,9 +423,9 @@ def test_invalid_arguments_are_refused(tokenizers: TokenizerPair) -> None:
     translator = echo_translator(tokenizers)
     with pytest.raises(DataError, match=r"Write translate\(\[text\]\)"):
         translator.translate("one line")
-    for odd in (None, 1, b"one"):
-        with pytest.raises(DataError, match=rf"Texts are strings\. Received: {odd!r} as text 2"):
-            translator.translate(["one", odd])  # type: ignore[list-item]
+    for not_text in (None, 1, b"one"):
+        with pytest.raises(DataError, match=rf"Texts are strings\. Received: {not_text!r} as text 2"):
+            translator.translate(["one", not_text])  # type: ignore[list-item]
     with pytest.raises(DataError, match="1 prefixes for 2 texts"):
         translator.translate(["a", "b"], prefix=["c"])
     with pytest.raises(RecipeError, match="n_best 5 with beam 2"):
@@ -555,11 +555,11 @@ def test_a_sentence_that_lost_a_placeholder_is_translated_again_with_prefix_beam
     searches = []
     search = translator.engine.search
 
-    def recorded(sources: Any, plan: SearchPlan, **options: Any) -> Any:
+    def record_and_search(sources: Any, plan: SearchPlan, **options: Any) -> Any:
         searches.append((plan, options["sampling"]))
         return search(sources, plan, **options)
 
-    monkeypatch.setattr(translator.engine, "search", recorded)
+    monkeypatch.setattr(translator.engine, "search", record_and_search)
     placeholder = "{" + "x" * 60 + "}"
     text = f"see {placeholder} now"
     [translation] = translator.translate([text], prefix="the old", beam=2, max_length_ratio=0.1)

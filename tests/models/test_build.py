@@ -120,7 +120,7 @@ def test_the_base_model_has_the_size_of_the_paper():
             target_vocab_size=37_000,
             shared=True,
         )
-    sizes = [sum(value.numel() for value in each.parameters()) / 1e6 for each in (model, with_biases)]
+    sizes = [sum(value.numel() for value in variant.parameters()) / 1e6 for variant in (model, with_biases)]
     assert sizes[0] == pytest.approx(63, abs=0.5)
     assert sizes[1] - sizes[0] == pytest.approx(18 * 4 * 512 / 1e6)  # 18 attentions, 4 projections each
 
@@ -145,10 +145,10 @@ def test_recipes_of_papers_have_the_expected_number_of_parameters(name, million)
 
 def test_the_same_seed_gives_the_same_model():
     torch.manual_seed(1)
-    one = build().state_dict()
+    first_weights = build().state_dict()
     torch.manual_seed(1)
-    other = build().state_dict()
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    second_weights = build().state_dict()
+    assert all(torch.equal(first_weights[name], second_weights[name]) for name in first_weights)
 
 
 PROJECTIONS = {

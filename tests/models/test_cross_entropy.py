@@ -54,8 +54,8 @@ def test_the_fused_loss_equals_the_plain_loss(batch, target, vocab_size, bias, s
     assert fused.tokens == plain.tokens == int((labels != PAD).sum())
     assert fused.correct.item() == plain.correct.item()
     assert not fused.nll.requires_grad
-    for one, other in zip(fused_gradients, plain_gradients, strict=True):
-        torch.testing.assert_close(one, other)
+    for actual, expected in zip(fused_gradients, plain_gradients, strict=True):
+        torch.testing.assert_close(actual, expected)
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -78,8 +78,8 @@ def test_large_scores_do_not_overflow_in_single_precision():
     fused, fused_gradients = loss_and_gradients(sequence_loss, states, labels, output, 0.1)
     plain, plain_gradients = loss_and_gradients(plain_sequence_loss, states, labels, output, 0.1)
     torch.testing.assert_close(fused.total, plain.total, rtol=1e-5, atol=0)
-    for one, other in zip(fused_gradients, plain_gradients, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-3)
+    for actual, expected in zip(fused_gradients, plain_gradients, strict=True):
+        torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-3)
 
 
 def test_the_loss_of_uniform_scores_is_the_log_of_the_vocabulary_size():
@@ -103,9 +103,9 @@ def test_the_loss_is_the_same_without_gradients():
     states, labels, output = example()
     expected = sequence_loss(states, labels, output, smoothing=0.1)
     with torch.no_grad():
-        without = sequence_loss(states, labels, output, smoothing=0.1)
-    assert torch.equal(without.total, expected.total.detach())
-    assert not without.total.requires_grad
+        actual = sequence_loss(states, labels, output, smoothing=0.1)
+    assert torch.equal(actual.total, expected.total.detach())
+    assert not actual.total.requires_grad
 
 
 def test_the_loss_of_padding_alone_is_zero():
@@ -122,10 +122,10 @@ def test_a_tied_weight_gets_both_gradients():
     states, labels, output = example()
     embedded = nn.functional.embedding(labels, output.weight)
     sequence_loss(states + embedded, labels, output, smoothing=0.1).total.backward()
-    fused, output.weight.grad = output.weight.grad, None
+    fused_gradient, output.weight.grad = output.weight.grad, None
     embedded = nn.functional.embedding(labels, output.weight)
     plain_sequence_loss(states.detach() + embedded, labels, output, smoothing=0.1).total.backward()
-    torch.testing.assert_close(fused, output.weight.grad)
+    torch.testing.assert_close(fused_gradient, output.weight.grad)
 
 
 def test_larger_chunks_of_other_devices_give_the_same_loss(monkeypatch):

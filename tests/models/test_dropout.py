@@ -19,8 +19,8 @@ def drop_twice(seed: int, step: int) -> list[torch.Tensor]:
 
 def test_masks_depend_only_on_seed_step_and_order():
     first, second = drop_twice(1, 7)
-    again, second_again = drop_twice(1, 7)
-    assert torch.equal(first, again)
+    first_again, second_again = drop_twice(1, 7)
+    assert torch.equal(first, first_again)
     assert torch.equal(second, second_again)
     assert not torch.equal(first, second)
     for seed, step in ((1, 8), (2, 7), (7, 1)):
@@ -41,11 +41,11 @@ def test_masks_drop_with_the_probability_and_the_scale_preserves_the_mean(probab
     torch.manual_seed(0)
     with seed_dropout(3, 4):
         mask, scale = draw(STATES, probability)
-    remaining = mask.double().mean().item()
+    share_of_ones = mask.double().mean().item()
     assert set(mask.unique().tolist()) == {0, 1}
-    assert remaining == pytest.approx(1 - probability, abs=0.009)  # rounding to n/256, and chance
+    assert share_of_ones == pytest.approx(1 - probability, abs=0.009)  # rounding to n/256, and chance
     # The mean is preserved even though the probability was rounded.
-    assert remaining * scale == pytest.approx(
+    assert share_of_ones * scale == pytest.approx(
         1, abs=4 * (probability / (1 - probability) / STATES.numel()) ** 0.5 + 0.01
     )
 
@@ -82,10 +82,10 @@ def test_in_eval_mode_or_with_probability_0_nothing_is_dropped(inactive):
 def test_add_equals_the_sum_with_the_dropped_output():
     dropout, states, output = Dropout(0.2), torch.randn(4, 5, 6), torch.randn(4, 5, 6)
     with seed_dropout(1, 1):
-        one = dropout.add(states, output)
+        actual = dropout.add(states, output)
     with seed_dropout(1, 1):
-        other = states + dropout(output)
-    torch.testing.assert_close(one, other)
+        expected = states + dropout(output)
+    torch.testing.assert_close(actual, expected)
 
 
 def test_gradients_equal_finite_differences():
@@ -93,11 +93,11 @@ def test_gradients_equal_finite_differences():
     states = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
     output = torch.randn(3, 4, dtype=torch.float64, requires_grad=True)
 
-    def both(states, output):
+    def drop_and_add(states, output):
         with seed_dropout(1, 2):
             return dropout(states), dropout.add(states, output)
 
-    assert torch.autograd.gradcheck(both, (states, output))
+    assert torch.autograd.gradcheck(drop_and_add, (states, output))
 
 
 def test_the_probability_must_be_below_one():

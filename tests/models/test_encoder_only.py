@@ -105,8 +105,8 @@ def test_the_encoder_has_the_weights_of_a_transformers_encoder(tied: bool) -> No
     """The same names and shapes, so that a Transformer can start from these weights."""
     encoder_only_weights = encoder_part(module_weights(make(tied=tied)))
     settings = TransformerSettings(width=16, heads=2, feed_forward=32, encoder_layers=2, decoder_layers=1)
-    other = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=20, shared=False)
-    transformer_weights = encoder_part(module_weights(other))
+    transformer = build_model(settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=20, shared=False)
+    transformer_weights = encoder_part(module_weights(transformer))
     shapes = {name: weight.shape for name, weight in encoder_only_weights.items()}
     assert shapes == {name: weight.shape for name, weight in transformer_weights.items()}
     assert any(name.startswith("source_embedding") for name in encoder_only_weights)

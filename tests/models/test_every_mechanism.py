@@ -36,7 +36,7 @@ every_mechanism = pytest.mark.parametrize("name", list(dict.fromkeys(name for na
 def make(name: str, *sites: str, **changes):
     """A model with the mechanism at these sites, or at every site that it supports."""
     torch.manual_seed(5)
-    sites = sites or tuple(site for supported, site in SUPPORTED if supported == name)
+    sites = sites or tuple(site for mechanism, site in SUPPORTED if mechanism == name)
     mechanisms = {f"{site}_attention": AttentionSettings(kind=name) for site in sites}
     settings = SMALL.model_copy(update={**mechanisms, **changes})
     return build_model(

@@ -145,14 +145,14 @@ def test_beam_search_is_at_least_as_good_as_greedy(kind):
 @every_kind
 def test_stored_weights_restore_the_whole_model(family, kind):
     model = make(family, **kind)
-    other = make(family, **kind).train()
-    other(make_batch(TARGETS, SOURCES))  # changes the running statistics
+    restored_model = make(family, **kind).train()
+    restored_model(make_batch(TARGETS, SOURCES))  # changes the running statistics
     with torch.no_grad():
-        for parameter in other.parameters():
+        for parameter in restored_model.parameters():
             parameter.zero_()
     weights = {name: tensor.clone() for name, tensor in module_weights(model).items()}
-    load_module_weights(other, weights)
-    assert torch.equal(other.eval()(BATCH), model(BATCH))
+    load_module_weights(restored_model, weights)
+    assert torch.equal(restored_model.eval()(BATCH), model(BATCH))
 
 
 @pytest.mark.parametrize("positions", list(POSITIONS))
@@ -161,29 +161,28 @@ def test_the_encoder_knows_the_order_only_from_its_positions(positions):
     model = make("transformer", positions=positions)
     forward = make_batch([[5, 6, 7, 8]], [[20, 21]])
     backward = Batch(forward.source.flip(1), forward.source_lengths, forward.target, forward.target_lengths)
-    same = torch.allclose(model(forward), model(backward), atol=1e-5)
-    assert same == (positions == "none")
+    are_equal = torch.allclose(model(forward), model(backward), atol=1e-5)
+    assert are_equal == (positions == "none")
 
 
 def test_batch_norm_in_training_ignores_padding():
     """More padding changes neither the states nor the running statistics."""
     for family in SMALL:
-        model, other = (make(family, norm_kind="batch").train() for _ in range(2))
+        model, equal_model = (make(family, norm_kind="batch").train() for _ in range(2))
         pad = torch.nn.functional.pad
-        wider = Batch(
+        wider_batch = Batch(
             pad(BATCH.source, (0, 4)), BATCH.source_lengths, pad(BATCH.target, (0, 3)), BATCH.target_lengths
         )
-        for one in (model, other):
-            for module in one.modules():
-                if isinstance(module, BatchNorm):
-                    module.mean.zero_()
-        states, padded = model(BATCH), other(wider)
+        for module in (*model.modules(), *equal_model.modules()):
+            if isinstance(module, BatchNorm):
+                module.mean.zero_()
+        states, padded_states = model(BATCH), equal_model(wider_batch)
         not_padding = torch.arange(states.shape[1]) < BATCH.target_lengths[:, None] - 1
         torch.testing.assert_close(
-            padded[:, : states.shape[1]][not_padding], states[not_padding], atol=1e-5, rtol=0
+            padded_states[:, : states.shape[1]][not_padding], states[not_padding], atol=1e-5, rtol=0
         )
         for name, tensor in module_weights(model).items():
-            torch.testing.assert_close(module_weights(other)[name], tensor, atol=1e-5, rtol=0)
+            torch.testing.assert_close(module_weights(equal_model)[name], tensor, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("positions", ["rotary", "alibi", "relative-keys", "relative-bias"])
@@ -265,7 +264,7 @@ def test_max_keys_limit_the_length_of_translations():
 
 def test_a_decoder_only_model_has_one_table_of_positions_and_a_transformer_two():
     assert make("decoder-only", positions="learned").source_embedding.positions.table.shape == (64, 16)
-    one = make("decoder-only", positions="learned")
-    assert one.source_embedding.positions is one.target_embedding.positions
-    two = make("transformer", positions="learned")
-    assert two.source_embedding.positions is not two.target_embedding.positions
+    decoder_only = make("decoder-only", positions="learned")
+    assert decoder_only.source_embedding.positions is decoder_only.target_embedding.positions
+    transformer = make("transformer", positions="learned")
+    assert transformer.source_embedding.positions is not transformer.target_embedding.positions

@@ -42,9 +42,9 @@ def test_rms_norm_follows_the_formula_and_torch():
     inputs, norm = states(), with_random_parameters(RootMeanSquareNorm(WIDTH))
     expected = inputs / (inputs.square().mean(-1, keepdim=True) + 1e-5).sqrt() * norm.weight
     torch.testing.assert_close(norm(inputs), expected)
-    theirs = torch.nn.RMSNorm(WIDTH, eps=1e-5)
-    theirs.load_state_dict(norm.state_dict())
-    torch.testing.assert_close(norm(inputs), theirs(inputs))
+    torch_norm = torch.nn.RMSNorm(WIDTH, eps=1e-5)
+    torch_norm.load_state_dict(norm.state_dict())
+    torch.testing.assert_close(norm(inputs), torch_norm(inputs))
 
 
 @pytest.mark.parametrize("make", [LayerNorm, RootMeanSquareNorm, NoNorm])
@@ -55,26 +55,26 @@ def test_norms_of_single_positions_do_not_depend_on_the_padding_mask(make):
 
 def test_batch_norm_equals_batch_norm_of_torch_without_padding():
     """Compare outputs, gradients and running statistics over several batches, then outputs in evaluation."""
-    ours, theirs = with_random_parameters(BatchNorm(WIDTH)), torch.nn.BatchNorm1d(WIDTH)
+    norm, torch_norm = with_random_parameters(BatchNorm(WIDTH)), torch.nn.BatchNorm1d(WIDTH)
     with torch.no_grad():
-        theirs.weight.copy_(ours.weight)
-        theirs.bias.copy_(ours.bias)
+        torch_norm.weight.copy_(norm.weight)
+        torch_norm.bias.copy_(norm.bias)
     for seed in range(3):
-        one, other = states(seed).requires_grad_(), states(seed).requires_grad_()
-        normed, expected = ours(one, NOT_PADDING), theirs(other[NOT_PADDING])
-        torch.testing.assert_close(normed[NOT_PADDING], expected)
-        assert torch.all(normed[~NOT_PADDING] == 0)
-        normed.pow(3).sum().backward()
+        inputs, torch_inputs = states(seed).requires_grad_(), states(seed).requires_grad_()
+        actual, expected = norm(inputs, NOT_PADDING), torch_norm(torch_inputs[NOT_PADDING])
+        torch.testing.assert_close(actual[NOT_PADDING], expected)
+        assert torch.all(actual[~NOT_PADDING] == 0)
+        actual.pow(3).sum().backward()
         expected.pow(3).sum().backward()
-        torch.testing.assert_close(one.grad, other.grad)
-        assert torch.all(one.grad[~NOT_PADDING] == 0)
-    torch.testing.assert_close(ours.weight.grad, theirs.weight.grad)
-    torch.testing.assert_close(ours.bias.grad, theirs.bias.grad)
-    torch.testing.assert_close(ours.mean, theirs.running_mean)
-    torch.testing.assert_close(ours.variance, theirs.running_var)
-    ours.eval()
-    theirs.eval()
-    torch.testing.assert_close(ours(states(9)).flatten(0, 1), theirs(states(9).flatten(0, 1)))
+        torch.testing.assert_close(inputs.grad, torch_inputs.grad)
+        assert torch.all(inputs.grad[~NOT_PADDING] == 0)
+    torch.testing.assert_close(norm.weight.grad, torch_norm.weight.grad)
+    torch.testing.assert_close(norm.bias.grad, torch_norm.bias.grad)
+    torch.testing.assert_close(norm.mean, torch_norm.running_mean)
+    torch.testing.assert_close(norm.variance, torch_norm.running_var)
+    norm.eval()
+    torch_norm.eval()
+    torch.testing.assert_close(norm(states(9)).flatten(0, 1), torch_norm(states(9).flatten(0, 1)))
 
 
 def test_batch_norm_equals_a_calculation_by_hand():
@@ -90,10 +90,10 @@ def test_batch_norm_equals_a_calculation_by_hand():
 
 
 def test_the_contents_of_padding_change_nothing():
-    norm, other = BatchNorm(WIDTH), BatchNorm(WIDTH)
-    poisoned = states().masked_fill(~NOT_PADDING[..., None], float("nan"))
-    assert torch.equal(norm(states(), NOT_PADDING), other(poisoned, NOT_PADDING))
-    assert torch.equal(norm.mean, other.mean)
+    norm, norm_with_nan = BatchNorm(WIDTH), BatchNorm(WIDTH)
+    states_with_nan = states().masked_fill(~NOT_PADDING[..., None], float("nan"))
+    assert torch.equal(norm(states(), NOT_PADDING), norm_with_nan(states_with_nan, NOT_PADDING))
+    assert torch.equal(norm.mean, norm_with_nan.mean)
 
 
 def test_in_evaluation_a_position_does_not_depend_on_its_batch():

@@ -47,9 +47,10 @@ def test_the_embedding_is_a_projection_plus_positions(class_token: bool) -> None
 def test_every_pixel_reaches_the_embedding_of_its_own_patch_only() -> None:
     embedding = PatchEmbedding(GRID, width=16, dropout=0.0, positions=NoPositions(16), class_token=False)
     patches = random_patches(1)
-    changed = patches.copy()
-    changed[0, 4, 7] ^= 255
-    difference = (embedding(torch.from_numpy(changed)) - embedding(torch.from_numpy(patches))).abs().sum(2)
+    changed_patches = patches.copy()
+    changed_patches[0, 4, 7] ^= 255
+    states, changed_states = (embedding(torch.from_numpy(picture)) for picture in (patches, changed_patches))
+    difference = (changed_states - states).abs().sum(2)
     assert (difference[0] > 0).nonzero().flatten().tolist() == [4]
 
 
@@ -119,9 +120,9 @@ def test_a_picture_with_moved_patches_has_a_different_state() -> None:
     model = build_model(settings, source_vocab_size=0, target_vocab_size=6, shared=False, grid=GRID).eval()
     assert isinstance(model, EncoderOnly)
     patches = random_patches(1)
-    moved = np.roll(patches, 1, axis=1)
-    first, second = model(padded_batch([patches[0]])), model(padded_batch([moved[0]]))
-    assert not torch.allclose(first, second, atol=1e-4)
+    moved_patches = np.roll(patches, 1, axis=1)
+    state, moved_state = (model(padded_batch([picture[0]])) for picture in (patches, moved_patches))
+    assert not torch.allclose(state, moved_state, atol=1e-4)
 
 
 @pytest.mark.parametrize("family", ["recurrent", "decoder-only"])

@@ -109,17 +109,19 @@ def test_without_attention_there_is_no_map():
 
 def test_bahdanau_queries_with_the_state_before_the_step_and_luong_with_the_state_after():
     """At the first step Bahdanau's query cannot depend on the first token, and Luong's does."""
-    changed = BATCH.target.clone()
-    changed[:, 0] = 7
-    other = Batch(BATCH.source, BATCH.source_lengths, changed, BATCH.target_lengths)
+    changed_target = BATCH.target.clone()
+    changed_target[:, 0] = 7
+    changed_batch = Batch(BATCH.source, BATCH.source_lengths, changed_target, BATCH.target_lengths)
     for name, decoder, depends in (("bahdanau", AttendBefore, False), ("luong-general", AttendAfter, True)):
         model = make(attention=name)
         assert isinstance(model.decoder, decoder)
-        one, two = (model.attention(batch)["cross"][:, 0, 0, 0] for batch in (BATCH, other))
+        weights, changed_weights = (
+            model.attention(batch)["cross"][:, 0, 0, 0] for batch in (BATCH, changed_batch)
+        )
         if depends:
-            assert not torch.allclose(one, two, atol=1e-7)
+            assert not torch.allclose(weights, changed_weights, atol=1e-7)
         else:
-            torch.testing.assert_close(one, two, atol=1e-7, rtol=0)
+            torch.testing.assert_close(weights, changed_weights, atol=1e-7, rtol=0)
 
 
 def test_input_feeding_feeds_the_context_into_the_next_step():
@@ -165,6 +167,6 @@ def test_settings_that_cannot_be_combined_are_refused(changes, message):
 
 
 def test_options_of_a_mechanism_are_checked():
-    wrong = SMALL.model_copy(update={"attention": AttentionSettings(kind="bahdanau", unts=3)})
+    wrong_settings = SMALL.model_copy(update={"attention": AttentionSettings(kind="bahdanau", unts=3)})
     with pytest.raises(RecipeError, match=r'no such option\. Did you mean "units"'):
-        build_model(wrong, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True)
+        build_model(wrong_settings, source_vocab_size=VOCAB_SIZE, target_vocab_size=VOCAB_SIZE, shared=True)

@@ -70,7 +70,8 @@ def train_once(model: nn.Module) -> dict[str, torch.Tensor]:
     states = model(batch) * (batch.target[:, 1:] != PAD)[..., None]
     weights = torch.randn(states.shape, dtype=states.dtype, generator=torch.Generator().manual_seed(5))
     (states * weights).sum().backward()
-    return {"states": states.detach(), **{name: part.grad.clone() for name, part in model.named_parameters()}}
+    gradients = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    return {"states": states.detach(), **gradients}
 
 
 def use_plain_twins(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,17 +147,17 @@ def test_a_subclass_trains_with_its_own_formula(monkeypatch):
 def test_a_wrong_gradient_exceeds_the_tolerance(monkeypatch):
     """The tolerance for float32 still notices a gradient that is off by a thousandth."""
     model = make_model(torch.float32, cell="rnn", encoder_layers=3, decoder_layers=3)
-    right = train_once(model)
+    expected = train_once(model)
     gradients = kernels.bahdanau._AttentionBackward.gradients
 
-    def slightly_wrong(self):
+    def wrong_gradients(self):
         exact = gradients(self)
         return exact._replace(score_vector=exact.score_vector * 1.001)
 
-    monkeypatch.setattr(kernels.bahdanau._AttentionBackward, "gradients", slightly_wrong)
-    wrong = train_once(model)
+    monkeypatch.setattr(kernels.bahdanau._AttentionBackward, "gradients", wrong_gradients)
+    actual = train_once(model)
     with pytest.raises(AssertionError, match="energy"):
-        assert_all_close(wrong, right)
+        assert_all_close(actual, expected)
 
 
 @pytest.mark.parametrize("kind", ["bahdanau", "luong-concat"])
@@ -166,7 +167,7 @@ def test_the_device_and_the_pass_decide_whether_a_kernel_runs(kind, monkeypatch)
     for module, name in ((recurrent, "run_decoder"), (kernels.recurrent, "fast_encode_layer")):
         kernel = getattr(module, name)
         monkeypatch.setattr(
-            module, name, lambda *parts, name=name, kernel=kernel: calls.append(name) or kernel(*parts)
+            module, name, lambda *inputs, name=name, kernel=kernel: calls.append(name) or kernel(*inputs)
         )
     plain = model(batch)
     assert calls == ["fast_encode_layer", "run_decoder"]
@@ -295,7 +296,7 @@ def activations(monkeypatch):
     alive = weakref.WeakSet()
     initialise = CellActivations.__init__
     monkeypatch.setattr(
-        CellActivations, "__init__", lambda self, *parts: alive.add(self) or initialise(self, *parts)
+        CellActivations, "__init__", lambda self, *arguments: alive.add(self) or initialise(self, *arguments)
     )
     return alive
 

@@ -35,7 +35,7 @@ def make(norm: str = "pre", *, shared: bool = True, **changes) -> Transformer:
     return model
 
 
-def padded(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+def pad(rows: list[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
     lengths = torch.tensor([len(row) for row in rows])
     max_length = int(lengths.max())
     return torch.tensor([row + [PAD] * (max_length - len(row)) for row in rows]), lengths
@@ -47,8 +47,8 @@ def sentences(lengths: list[int], seed: int = 0) -> list[list[int]]:
 
 
 def make_batch(sources: list[list[int]], targets: list[list[int]]) -> Batch:
-    source, source_lengths = padded([[*row, END] for row in sources])
-    target, target_lengths = padded([[BEGIN, *row, END] for row in targets])
+    source, source_lengths = pad([[*row, END] for row in sources])
+    target, target_lengths = pad([[BEGIN, *row, END] for row in targets])
     return Batch(source, source_lengths, target, target_lengths)
 
 
@@ -129,8 +129,8 @@ def test_reordered_rows_continue_their_own_sentence(orders):
                 assert log_probs.values.shape == (0, VOCAB_SIZE)
                 continue
             targets = torch.cat([history, torch.full((len(history), 1), END)], dim=1)
-            forced = Batch(BATCH.source[sentence], BATCH.source_lengths[sentence], targets)
-            expected = model.output.log_probs(model(forced)[:, -1])
+            forced_batch = Batch(BATCH.source[sentence], BATCH.source_lengths[sentence], targets)
+            expected = model.output.log_probs(model(forced_batch)[:, -1])
             torch.testing.assert_close(log_probs.values, expected, atol=1e-4, rtol=0)
 
 
@@ -232,7 +232,6 @@ def test_sentences_may_be_longer_than_the_table_of_positions():
 
 @both_norms
 def test_twenty_updates_reduce_the_loss_and_change_every_parameter(norm):
-    """The loss falls within twenty updates, and every parameter changes."""
     model = make(norm).train()
     before = {name: value.clone() for name, value in model.state_dict().items()}
     optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -253,7 +252,7 @@ def test_twenty_updates_reduce_the_loss_and_change_every_parameter(norm):
 
 @pytest.mark.medium
 def test_a_trained_model_copies_new_sentences():
-    """Trained on random sentences, greedy decoding copies new ones."""
+    """The model is trained on random sentences. Greedy decoding then copies other sentences."""
     model = make(encoder_layers=1, decoder_layers=1, width=32, heads=4, dropout=0.0).train()
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
     for step in range(300):
@@ -268,13 +267,13 @@ def test_a_trained_model_copies_new_sentences():
     batch = make_batch(rows, rows)
     model.eval()
     with torch.inference_mode():
-        state, last, outputs = model.begin(batch), torch.full((len(rows),), BEGIN), []
+        state, tokens, steps = model.begin(batch), torch.full((len(rows),), BEGIN), []
         for _ in range(7):
-            log_probs, state = model.step(state, last)
-            last = log_probs.values.argmax(-1)
-            outputs.append(last)
-    copied = torch.stack(outputs, dim=1)
-    correct = sum(copied[row, : len(expected)].tolist() == expected for row, expected in enumerate(rows))
+            log_probs, state = model.step(state, tokens)
+            tokens = log_probs.values.argmax(-1)
+            steps.append(tokens)
+    outputs = torch.stack(steps, dim=1)
+    correct = sum(outputs[row, : len(expected)].tolist() == expected for row, expected in enumerate(rows))
     assert correct >= 27  # of 30
 
 

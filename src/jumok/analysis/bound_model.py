@@ -96,13 +96,14 @@ class BoundModel:
         in the log-probability of the whole target.
         """
         self.check_cost([target] * len(groups))
-        [unchanged] = self._token_log_probs([target], self.edit, ended=ended)
+        [original_log_probs] = self._token_log_probs([target], self.edit, ended=ended)
         effects: list[NDArray[numpy.float64]] = []
         for batch in self.batches([target] * len(groups)):
-            silenced = groups[len(effects) : len(effects) + len(batch)]
-            edit = silence_per_row(silenced, self.model, self.source_length, self.edit)
-            effects.extend(after - unchanged for after in self._token_log_probs(batch, edit, ended=ended))
-        return numpy.stack(effects) if effects else numpy.zeros((0, len(unchanged)))
+            batch_groups = groups[len(effects) : len(effects) + len(batch)]
+            edit = silence_per_row(batch_groups, self.model, self.source_length, self.edit)
+            batch_log_probs = self._token_log_probs(batch, edit, ended=ended)
+            effects.extend(log_probs - original_log_probs for log_probs in batch_log_probs)
+        return numpy.stack(effects) if effects else numpy.zeros((0, len(original_log_probs)))
 
     def erasing_effects(
         self, target: Sequence[int], erased: Sequence[Sequence[int]], *, ended: bool = True
@@ -117,13 +118,13 @@ class BoundModel:
             [token for position, token in enumerate(self.source) if position not in positions]
             for positions in map(set, erased)
         ]
-        [unchanged] = self._token_log_probs([target], self.edit, ended=ended)
+        [original_log_probs] = self._token_log_probs([target], self.edit, ended=ended)
         effects: list[NDArray[numpy.float64]] = []
         for batch in self.batches([target] * len(erased)):
-            shortened = sources[len(effects) : len(effects) + len(batch)]
-            after = self._token_log_probs(batch, self.edit, ended=ended, sources=shortened)
-            effects.extend(row - unchanged for row in after)
-        return numpy.stack(effects) if effects else numpy.zeros((0, len(unchanged)))
+            batch_sources = sources[len(effects) : len(effects) + len(batch)]
+            batch_log_probs = self._token_log_probs(batch, self.edit, ended=ended, sources=batch_sources)
+            effects.extend(log_probs - original_log_probs for log_probs in batch_log_probs)
+        return numpy.stack(effects) if effects else numpy.zeros((0, len(original_log_probs)))
 
     @torch.inference_mode()
     def _token_log_probs(
@@ -144,8 +145,8 @@ class BoundModel:
             tokens = torch.tensor([*target, END] if ended else list(target), dtype=torch.int64)
             with self.model.autocast():
                 log_probs = self.model.output.log_probs(row[: len(tokens)])
-            produced = log_probs.gather(1, tokens[:, None].to(row.device))[:, 0]
-            rows.append(produced.double().cpu().numpy())
+            token_log_probs = log_probs.gather(1, tokens[:, None].to(row.device))[:, 0]
+            rows.append(token_log_probs.double().cpu().numpy())
         return rows
 
     def batches(self, targets: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:

@@ -39,7 +39,7 @@ class Window:
     first_query: int  # the index in the site's map of the first query in the window
 
     def index_of(self, query: int) -> int | None:
-        """Return the tensor's index of a query of the site, or None if the tensor does not have it."""
+        """Return the tensor's index of a query of the site, or None if the tensor lacks this query."""
         index = self.queries.start + query - self.first_query
         return index if self.queries.start <= index < self.queries.stop else None
 
@@ -64,7 +64,7 @@ def _paint(change: Paint, weights: Tensor, window: Window) -> None:
     key = window.keys.start + change.key
     total = row_weights.sum(dim=-1, keepdim=True)
     row_weights[..., key] = 0.0
-    rest = row_weights.sum(dim=-1, keepdim=True)  # a sum is exact even if the rest is tiny
+    rest = row_weights.sum(dim=-1, keepdim=True)  # total − old weight is inexact if the rest is tiny
     # If this key had all the weight, there is no rest to rescale: the row then sums to less.
     row_weights *= (total - change.weight).clamp(min=0) / rest.clamp(min=1e-12)
     row_weights[..., key] = change.weight
@@ -79,8 +79,8 @@ def _pin(change: Pin, weights: Tensor, window: Window) -> None:
             continue
         row_weights = weights[:, :, query]  # (row, head, key)
         shares = row_weights[..., keys]
-        pinned = shares.sum(dim=-1, keepdim=True)
-        shares = (shares / pinned.clamp(min=1e-12)).where(pinned > 1e-12, 1 / len(keys))
+        key_total = shares.sum(dim=-1, keepdim=True)
+        shares = (shares / key_total.clamp(min=1e-12)).where(key_total > 1e-12, 1 / len(keys))
         total = row_weights.sum(dim=-1, keepdim=True)
         total = total.where(total > 0, 1.0)
         row_weights[..., keys] = 0.0
@@ -109,13 +109,15 @@ def check_changes(
             raise DataError(f'This model has no attention "{change.site}". It has: {known}.')
         layers, heads, queries, keys = shapes[change.site]
         named_queries, named_keys = change.named_indices()
-        named = {"layer": ([change.layer], layers), "head": ([change.head], heads)}
+        by_axis = {"layer": ([change.layer], layers), "head": ([change.head], heads)}
         queries_are_known = not translates or change.site == "encoder"
-        checked = [query for query in named_queries if queries_are_known or query not in range(MAX_STEPS)]
-        named |= {"query": (list(checked), queries)}
+        by_axis["query"] = (
+            [query for query in named_queries if queries_are_known or query not in range(MAX_STEPS)],
+            queries,
+        )
         if not translates or change.site != "decoder":  # decoder: the causal mask limits keys, see below
-            named |= {"key": (list(named_keys), keys)}
-        for axis, (indices, count) in named.items():
+            by_axis["key"] = (list(named_keys), keys)
+        for axis, (indices, count) in by_axis.items():
             _check_indices(change, axis, indices, count)
         earliest = min(named_queries, default=keys)
         if change.site in causal and max(named_keys, default=0) > earliest:
@@ -129,8 +131,8 @@ def check_rows(changes: Sequence[Change], num_steps: int) -> None:
     """Refuse changes that name a step after the end of the translation.
 
     `num_steps` is the number of steps of the unchanged or of the changed translation: the larger number. A
-    change with `words` is accepted, because a person chose it in a translation with other changes, which may
-    have had more steps. It has no effect if the new translation does not have its step.
+    change with `words` is accepted. A person chose such a change in a translation with other changes, which
+    may have had more steps. If the new translation does not have the step, the change has no effect.
     """
     for change in changes:
         if change.site != "encoder" and change.chosen_words is None:

@@ -106,7 +106,7 @@ class Paint(Change):
 
 @dataclass(frozen=True, slots=True)
 class Pin(Change):
-    """Give these keys together the share `weight` of the queries' attention. Other weights are rescaled.
+    """Give the share `weight` of the queries' attention to these keys together. Rescale other weights.
 
     The share is divided among the keys in proportion to their weights, or evenly if all are 0. With a share
     of 1, the queries attend only to these keys. With a share of 0, they attend only to other keys.

@@ -30,7 +30,7 @@ class CostLimits:
     """Weights in all maps of one translation. A weight takes about 35 bytes of memory while the maps are
     computed, and up to 3 bytes as JSON."""
     max_total_weights: int = 200_000_000
-    """Weights of all passes together: over the hypotheses of a search, or one per silenced group of heads."""
+    """Weights of all passes together, for example one pass per hypothesis or per silenced group of heads."""
     max_log_probs: int = 25_000_000
     """(Target tokens + 1 for `</s>`) · vocabulary size."""
 

@@ -1,8 +1,9 @@
 """Contrast the model's own translation with an expected one, at the first step where they differ.
 
-Before that step both have the same tokens, so the model is in the same state, and the probabilities of the
-produced token and of the expected one are comparable. Each source word is then deleted from the sentence to
-measure which of the two it supports (a contrastive explanation: Yin & Neubig 2022).
+Before that step both translations have the same tokens, so the model is in the same state, and the
+probabilities of the produced token and of the expected token are comparable. Each source word is then deleted
+from the sentence to measure which of the two tokens the word supports (a contrastive explanation: Yin &
+Neubig 2022).
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class Contrast:
         """Return the model's own token and the expected token of `step`, or `</s>` after the last token."""
         if self.step is None:
             raise DataError("The translations do not differ: all their tokens are the same.")
-        own, expected = ((*each.target.tokens, "</s>")[self.step] for each in (self.own, self.expected))
+        own, expected = (
+            (*explanation.target.tokens, "</s>")[self.step] for explanation in (self.own, self.expected)
+        )
         return own, expected
 
 
@@ -71,18 +74,20 @@ def contrast(
     own = explain(translator, sentence, edit=edit, limits=limits)
     if expected.strip() == own.text:  # the same text counts as equal, even if its tokens differ
         return Contrast(own, own, None, None, None)
-    other = explain(translator, sentence, target=expected, edit=edit, limits=limits)
-    ids = [(*each.target.ids, END) for each in (own, other)]
-    step = next((i for i, (left, right) in enumerate(zip_longest(*ids)) if left != right), None)
+    expected_explanation = explain(translator, sentence, target=expected, edit=edit, limits=limits)
+    own_ids, expected_ids = ((*explanation.target.ids, END) for explanation in (own, expected_explanation))
+    id_pairs = enumerate(zip_longest(own_ids, expected_ids))
+    step = next((i for i, (own_id, expected_id) in id_pairs if own_id != expected_id), None)
     if step is None:
-        return Contrast(own, other, None, None, None)
-    log_probs = other.bound_model.log_probs(other.target.ids)[step]
-    rank = int((log_probs > log_probs[ids[1][step]]).sum())
+        return Contrast(own, expected_explanation, None, None, None)
+    log_probs = expected_explanation.bound_model.log_probs(expected_explanation.target.ids)[step]
+    rank = int((log_probs > log_probs[expected_ids[step]]).sum())
     effects = None
     if not any(change.named_indices()[0] for change in own.changes):
         erased = [own.source.tokens_of(word) for word in range(len(own.source.words))]
-        without_word = [
-            each.bound_model.erasing_effects(each.target.ids, erased)[:, step] for each in (own, other)
-        ]
-        effects = without_word[1] - without_word[0]
-    return Contrast(own, other, step, rank, effects)
+        own_effects, expected_effects = (
+            explanation.bound_model.erasing_effects(explanation.target.ids, erased)[:, step]
+            for explanation in (own, expected_explanation)
+        )
+        effects = expected_effects - own_effects
+    return Contrast(own, expected_explanation, step, rank, effects)

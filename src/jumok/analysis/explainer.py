@@ -119,8 +119,8 @@ def explain(
         if translation.text != explanation.text:
             # This text is explained like a given target, because its search was not recorded. `written_by`
             # tells the page that the engine wrote the text, so that the page does not label it as given.
-            explained = replace(explainer, target=translation.text).explain(source, "", None, None)
-            return replace(explained, facts={**explained.facts, "written_by": translator.engine.name})
+            explanation = replace(explainer, target=translation.text).explain(source, "", None, None)
+            return replace(explanation, facts={**explanation.facts, "written_by": translator.engine.name})
     return explanation
 
 
@@ -274,7 +274,7 @@ class _Explainer:
         bound_model: BoundModel,
         source: _Source,
         translation: _Translation,
-        forced: int,
+        num_forced: int,
         *,
         changes: tuple[Change, ...] = (),
         before: BeforeChange | None = None,
@@ -282,20 +282,20 @@ class _Explainer:
         target = self._tokenized_target(translation.ids)
         [weights] = bound_model.weights([translation.ids])
         log_probs = bound_model.log_probs(translation.ids)  # (step, token)
-        shown, picture = source.sentence, source.picture
-        maps = label_maps(weights, shown.tokens, target.tokens, picture=picture is not None)
+        sentence, picture = source.sentence, source.picture
+        maps = label_maps(weights, sentence.tokens, target.tokens, picture=picture is not None)
         statistics = {site: head_statistics(attention, picture) for site, attention in maps.items()}
         alignments: tuple[WordAlignment, ...] = ()
         if picture is not None:
             alignments = (_patch_alignment(weights["cross"], target.word_of_token),)
         elif "cross" in weights:
-            pair = AttendedPair(weights["cross"], shown.word_of_token, target.word_of_token)
+            pair = AttendedPair(weights["cross"], sentence.word_of_token, target.word_of_token)
             alignments = tuple(_alignments(pair, self.translator.read_out))
             if self.options.gold is not None:
                 errors = head_errors(pair, self.options.gold).astype(numpy.float32)
                 statistics["cross"] = replace(statistics["cross"], error=errors)
         return LiveExplanation(
-            source=shown,
+            source=sentence,
             target=target,
             attention=maps,
             log_probs=_select_tokens(log_probs, translation.ids).numpy(),
@@ -305,7 +305,7 @@ class _Explainer:
             search=translation.tree,
             score=translation.score,
             ended=translation.ended,
-            forced=forced if translation.tree else 0,
+            forced=num_forced if translation.tree else 0,
             changes=changes,
             before=before,
             facts=self._facts(),

@@ -21,16 +21,16 @@ def model_facts(model: Model) -> dict[str, Any]:
     if isinstance(model, Transformer):
         encoder, decoder = model.encoder[0], model.decoder[0]
         sites = {"encoder": encoder.attention, "decoder": decoder.attention, "cross": decoder.cross_attention}
-        around = encoder.around_attention
-        facts |= {"family": "transformer", "norm": "post" if isinstance(around, PostNorm) else "pre"}
+        residual = encoder.around_attention
+        facts |= {"family": "transformer", "norm": "post" if isinstance(residual, PostNorm) else "pre"}
     elif isinstance(model, DecoderOnly):
         sites = dict.fromkeys(("encoder", "decoder", "cross"), model.blocks[0].attention)
-        around = model.blocks[0].around_attention
-        facts |= {"family": "decoder-only", "norm": "post" if isinstance(around, PostNorm) else "pre"}
+        residual = model.blocks[0].around_attention
+        facts |= {"family": "decoder-only", "norm": "post" if isinstance(residual, PostNorm) else "pre"}
     elif isinstance(model, EncoderOnly):
         sites = {"encoder": model.encoder[0].attention}
-        around = model.encoder[0].around_attention
-        facts |= {"family": "encoder-only", "norm": "post" if isinstance(around, PostNorm) else "pre"}
+        residual = model.encoder[0].around_attention
+        facts |= {"family": "encoder-only", "norm": "post" if isinstance(residual, PostNorm) else "pre"}
     elif isinstance(model, Recurrent):
         attention = getattr(model.decoder, "attention", None)
         sites = {} if attention is None else {"cross": attention}

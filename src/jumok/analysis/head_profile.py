@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 BATCH_TOKENS = 256  # small, so that progress is reported often
 ALL_ON_SPECIAL = 0.95
-"""If the special token has at least this weight, a query counts as attending to no word. It has no offset."""
+"""A query with at least this weight on the special token attends to no word, and has no offset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class HeadProfile:
     changed: int
     """How many translations change without the head."""
     strongest: tuple[AffectedSentence, ...]
-    """The sentences whose log-probability falls most without the head, the largest fall first."""
+    """The sentences whose log-probability falls most without the head, from the largest fall down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,9 @@ def profile_head(
         if encoded_pair is encoded[0]:
             check_changes([change], {name: array.shape for name, array in weights.items()}, model)
         statistics.append(_statistics(weights[site][layer_head], site))
-        bound = BoundModel(model, encoded_pair.source)
-        effects.append(float(bound.silencing_effects(encoded_pair.target, [(site, (layer_head,))]).sum()))
+        bound_model = BoundModel(model, encoded_pair.source)
+        effect = bound_model.silencing_effects(encoded_pair.target, [(site, (layer_head,))])
+        effects.append(float(effect.sum()))
         if site == "cross" and encoded_pair.pair.alignment is not None:
             links.append(_links(translator, encoded_pair, weights["cross"], layer_head))
             gold.append(encoded_pair.pair.alignment)
@@ -145,7 +146,7 @@ def profile_head(
         effect=float(np.mean(effects)),
         bleu=bleu,
         bleu_without=bleu_without,
-        changed=sum(one != other for one, other in zip(with_head, without_head, strict=True)),
+        changed=sum(text != changed for text, changed in zip(with_head, without_head, strict=True)),
         strongest=tuple(
             AffectedSentence(
                 encoded[i].pair.source, encoded[i].pair.target, effects[i], with_head[i], without_head[i]

@@ -22,7 +22,7 @@ class HeadStatistics:
     """−Σ α ln α, in nats: 0 if a head attends to a single key, ln n if it attends equally to all n keys."""
     distance: NDArray[np.float32] | None
     """Σ α |query position − key position|, in tokens. In the encoder of a picture, the distance between
-    patches in rows and columns (Dosovitskiy et al. 2021, figure 7); from words to patches there is none."""
+    patches in rows and columns (Dosovitskiy et al. 2021, figure 7). None from words to patches."""
     on_special: NDArray[np.float32] | None
     """The weight on the special token: `</s>` for "encoder" and "cross", `<s>` for "decoder". A picture has
     none, except the class token of a classifier."""

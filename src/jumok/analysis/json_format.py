@@ -57,7 +57,7 @@ _STATISTICS = ("entropy", "distance", "on_special", "error", "effect")
 
 
 def explanation_to_json(explanation: Explanation) -> str:
-    """Return the explanation as JSON, with each weight in one byte, or in two if there are few."""
+    """Return the explanation as JSON, with each weight in one byte, or in two if there are few weights."""
     document = explanation_to_document(explanation)
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
@@ -168,14 +168,14 @@ _RENAMED_STEPS = {"turned key": "projected key", "place weights": "position weig
 def _upgrade(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document of version 1 with the names of version 2."""
 
-    def renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    def rename_keys(fields: Mapping[str, Any]) -> dict[str, Any]:
         return {_RENAMED_KEYS.get(name, name): value for name, value in fields.items()}
 
     search, before = document["search"], document["before"]
     if search is not None:
-        search = renamed(search) | {"steps": [renamed(step) for step in search["steps"]]}
+        search = rename_keys(search) | {"steps": [rename_keys(step) for step in search["steps"]]}
     if before is not None:
-        before = {**before, "target": renamed(before["target"])}
+        before = {**before, "target": rename_keys(before["target"])}
     steps = [
         {
             **cell,
@@ -187,9 +187,9 @@ def _upgrade(document: dict[str, Any]) -> dict[str, Any]:
     ]
     return {
         **document,
-        "source": renamed(document["source"]),
-        "target": renamed(document["target"]),
-        "statistics": {site: renamed(table) for site, table in document["statistics"].items()},
+        "source": rename_keys(document["source"]),
+        "target": rename_keys(document["target"]),
+        "statistics": {site: rename_keys(table) for site, table in document["statistics"].items()},
         "search": search,
         "before": before,
         "steps": steps,

@@ -69,9 +69,11 @@ class LiveExplanation(Explanation):
         change for the whole translation when a group of heads is silenced. There is one entry for each group
         that the page averages.
         """
-        single = [(site, (head,)) for site in self.attention for head in self._heads(site)]
+        single_heads = [(site, (head,)) for site in self.attention for head in self._heads(site)]
         groups = self._head_groups()
-        effects = self.bound_model.silencing_effects(self.target.ids, [*single, *groups], ended=self.ended)
+        effects = self.bound_model.silencing_effects(
+            self.target.ids, [*single_heads, *groups], ended=self.ended
+        )
         tables, first = {}, 0
         for site, attention in self.attention.items():
             layers, heads = attention.weights.shape[:2]
@@ -143,9 +145,9 @@ class LiveExplanation(Explanation):
         if site == "decoder" or self.picture is None:
             distance[..., 0 if site == "decoder" else keys - 1] += 1
         if distance[head].min() <= MAX_DISTANCE_FROM_HALF:
-            others = np.ones(distance.shape[:2], dtype=bool)
-            others[head] = False
-            distance[others] += 2
+            other_heads = np.ones(distance.shape[:2], dtype=bool)
+            other_heads[head] = False
+            distance[other_heads] += 2
         indices = np.unravel_index(int(distance.argmin()), distance.shape)
         return Cell(site, *map(int, indices))
 

@@ -114,7 +114,9 @@ def _value_norms(bound_model: BoundModel, target: Sequence[int]) -> dict[str, ND
         for handle in handles:
             handle.remove()
     norms = {
-        site: _array(torch.stack([_transformed_norms(each, collected[each]) for each in attentions]))
+        site: _array(
+            torch.stack([_transformed_norms(attention, collected[attention]) for attention in attentions])
+        )
         for site, attentions in layers.items()
     }
     if isinstance(model, DecoderOnly):  # one sequence: the target follows the source
@@ -125,12 +127,12 @@ def _value_norms(bound_model: BoundModel, target: Sequence[int]) -> dict[str, ND
 
 def _transformed_norms(attention: MultiHead, values: Tensor) -> Tensor:
     """Return ‖v W_O‖ of each head and key, from the values (key, groups · width): (head, key)."""
-    split = values.view(len(values), attention.groups, -1)  # (key, group, width)
-    split = split.repeat_interleave(attention.heads // attention.groups, dim=1)
+    by_group = values.view(len(values), attention.groups, -1)  # (key, group, width)
+    by_head = by_group.repeat_interleave(attention.heads // attention.groups, dim=1)  # (key, head, width)
     output = attention.out.weight.view(
         len(attention.out.weight), attention.heads, -1
     )  # (output, head, width)
-    transformed: Tensor = torch.einsum("khv,ohv->hko", split, output)
+    transformed: Tensor = torch.einsum("khv,ohv->hko", by_head, output)
     norms: Tensor = transformed.norm(dim=-1)
     return norms
 
@@ -138,21 +140,21 @@ def _transformed_norms(attention: MultiHead, values: Tensor) -> Tensor:
 def _gradients(bound_model: BoundModel, target: Sequence[int]) -> dict[str, NDArray[np.float32]]:
     """Return gradient × input.
 
-    Each row of a batch is for another step, so one backward pass does many steps.
+    Each row of a batch is for a different step, so one backward pass does many steps.
     """
-    model, produced = bound_model.model, [*target, END]
+    model, produced_ids = bound_model.model, [*target, END]
     inputs = {"cross": [*bound_model.source, END], "decoder": [BEGIN, *target]}
     tables = {"cross": model.source_embedding, "decoder": model.target_embedding}
-    bound_model.check_cost([target] * len(produced))
+    bound_model.check_cost([target] * len(produced_ids))
     parts: dict[str, list[NDArray[np.float32]]] = {site: [] for site in inputs}
     first = 0
-    for rows in bound_model.batches([target] * len(produced)):
+    for rows in bound_model.batches([target] * len(produced_ids)):
         steps = torch.arange(first, first + len(rows), device=model.device)
         with torch.enable_grad(), _EmbeddingLeaves(model) as leaves:
             states = model(padded_batch([bound_model.source] * len(rows), rows), edit=bound_model.edit)
             with model.autocast():
                 log_probs = model.output.log_probs(states[torch.arange(len(rows)), steps])  # (row, token)
-            tokens = torch.tensor(produced[first : first + len(rows)], device=model.device)
+            tokens = torch.tensor(produced_ids[first : first + len(rows)], device=model.device)
             total = log_probs.gather(1, tokens[:, None]).sum()
             gradients = torch.autograd.grad(total, leaves.outputs)
         for site, gradient in zip(inputs, gradients, strict=True):  # the source is embedded first

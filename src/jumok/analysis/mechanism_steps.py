@@ -72,7 +72,7 @@ def number(name: str, formula: str, value: Tensor | float) -> Step:
 
 
 def score_steps(inputs: HeadInputs, weights: Tensor) -> Iterator[Step]:
-    """Yield the steps from query and key to scores and mask. `weights` (query, key) belong to the head."""
+    """Yield the steps from query and key to scores and mask. `weights` (query, key) are those of the head."""
     for kind, mechanism_steps in _STEPS_OF_MECHANISM.items():
         if isinstance(inputs.mechanism, kind):
             yield from mechanism_steps(inputs)

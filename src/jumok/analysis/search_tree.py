@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One continuation that a step of the search considered. It was pruned if it is not kept or finished."""
+    """One continuation that a step considered. It was pruned if `kept` and `finished` are false."""
 
     parent: int  # index into the candidates of the step before, −1 at the first step
     id: int

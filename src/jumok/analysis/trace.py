@@ -226,17 +226,19 @@ def _embedding_steps(
 ) -> Iterator[Step]:
     position = index if position is None else position
     if isinstance(table, PatchEmbedding):
-        token, added = table.project(tokens)[0, index], table.positions(tokens.shape[1])[position]
-        yield vector(f"{name} embedding", "E · patch", token)
+        token_vector = table.project(tokens)[0, index]
+        position_vector = table.positions(tokens.shape[1])[position]
+        yield vector(f"{name} embedding", "E · patch", token_vector)
     else:
-        token, added = table.weight[tokens[0, index]] * table.scale, table.positions(position + 1)[position]
-        yield vector(f"{name} embedding", "√d · E[token]", token)
-    yield vector(f"{name} position", "what the position adds", added)
-    yield vector(f"{name} input", "embedding + position", token + added)
+        token_vector = table.weight[tokens[0, index]] * table.scale
+        position_vector = table.positions(position + 1)[position]
+        yield vector(f"{name} embedding", "√d · E[token]", token_vector)
+    yield vector(f"{name} position", "what the position adds", position_vector)
+    yield vector(f"{name} input", "embedding + position", token_vector + position_vector)
 
 
 def _block_steps(
-    around: Residual,
+    residual: Residual,
     attention: Attention,
     states: Tensor,
     source: Tensor | None,
@@ -247,13 +249,13 @@ def _block_steps(
 
     The keys and values are computed from `source`. If `source` is None, they are computed from the states.
     """
-    normed = around.sublayer_input(states)
+    normed = residual.sublayer_input(states)
     key_states = normed if source is None else source
     yield vector("query state", "the layer's input at the query", states[0, cell.query])
     yield vector(
         "key state", "the layer's input at the key", (states if source is None else source)[0, cell.key]
     )
-    if not isinstance(around, PostNorm):
+    if not isinstance(residual, PostNorm):
         yield vector("query normed", "norm(x)", normed[0, cell.query])
         if source is None:
             yield vector("key normed", "norm(x)", normed[0, cell.key])
@@ -273,12 +275,12 @@ def _block_steps(
     multi_head = cast("MultiHead", attention)
     heads = contexts.flatten()  # (head × width of a head,)
     output = multi_head.out(heads)
-    added = states[0, cell.query] + output
+    residual_sum = states[0, cell.query] + output
     yield vector("heads", "the contexts of all heads, concatenated", heads)
     yield vector("output", "heads · W_O", output)
-    yield vector("added", "x + output", added)
-    if isinstance(around, PostNorm):
-        yield vector("normed", "norm(x + output)", around.norm(added[None])[0])
+    yield vector("added", "x + output", residual_sum)
+    if isinstance(residual, PostNorm):
+        yield vector("normed", "norm(x + output)", residual.norm(residual_sum[None])[0])
 
 
 def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) -> Iterator[Step]:
@@ -290,12 +292,13 @@ def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) ->
         states, states, padding_mask(batch.source_lengths, batch.source.shape[1])
     )
     tokens = model.target_embedding(_target(batch))  # (1, target, embedding)
-    before = after = decoder.begin(last)
+    state_before = state_after = decoder.begin(last)
     for step in range(cell.query + 1):
-        before = after
-        _, after = decoder(tokens[:, step : step + 1], before, (memory,), position=step, probe=probe)
+        state_before = state_after
+        token = tokens[:, step : step + 1]
+        _, state_after = decoder(token, state_before, (memory,), position=step, probe=probe)
     attends_before = isinstance(decoder, AttendBefore)
-    state = before.query if attends_before else after.query  # (1, 1, width)
+    state = state_before.query if attends_before else state_after.query  # (1, 1, width)
     previous = tokens[0, cell.query]
     yield vector("key embedding", "√d · E[source token]", source_embeddings[0, cell.key])
     yield vector("key state", "hᵢ", states[0, cell.key])
@@ -307,7 +310,7 @@ def _recurrent(model: Recurrent, batch: Batch, cell: Cell, edit: Edit | None) ->
     steps, contexts = call.steps()
     yield from steps
     context = contexts[0]
-    new_state = after.query[0, 0]
+    new_state = state_after.query[0, 0]
     if isinstance(decoder, AttendBefore):
         yield vector("cell input", "[yₜ₋₁ ; cₜ]", torch.cat([previous, context]))
         yield vector("new state", "sₜ = cell([yₜ₋₁ ; cₜ], sₜ₋₁)", new_state)
@@ -352,12 +355,12 @@ def _feed_forward_steps(
 def _output_steps(output: OutputLayer, state: Tensor, batch: Batch, query: int) -> Iterator[Step]:
     """Yield the steps from the last state to the log-probability of the token that the step produces."""
     logits = output(state).float()
-    produced = logits[cast("Tensor", batch.target)[0, query + 1]]
+    logit = logits[cast("Tensor", batch.target)[0, query + 1]]
     log_sum = logits.logsumexp(dim=-1)
     yield vector("final state", "what predicts the next token", state)
-    yield number("logit", "W[produced token] · state", produced)
+    yield number("logit", "W[produced token] · state", logit)
     yield number("log sum", "log Σ exp(logits)", log_sum)
-    yield number("log-probability", "logit − log Σ exp(logits)", produced - log_sum)
+    yield number("log-probability", "logit − log Σ exp(logits)", logit - log_sum)
 
 
 def _probe(edit: Edit | None, model: TranslationModel) -> Probe:

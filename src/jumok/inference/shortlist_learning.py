@@ -49,13 +49,13 @@ def learn_shortlist(translator: Translator, pairs: Iterable[Pair]) -> Shortlist:
         raise DataError(
             "There is no pair to learn a shortlist from. Give the pairs that the model was trained on."
         )
-    frequent = numpy.argsort(-counts, kind="stable")[:MAX_ALWAYS]
+    most_frequent = numpy.argsort(-counts, kind="stable")[:MAX_ALWAYS]
     by_source = _strongest_targets(*links.sums(), target_vocab_size)
     if tokenizers.shared:
         by_source = {
             token: sorted({token, *by_source.get(token, ())}) for token in range(END + 1, target_vocab_size)
         }
-    return Shortlist(sorted(frequent[counts[frequent] > 0].tolist()), by_source)
+    return Shortlist(sorted(most_frequent[counts[most_frequent] > 0].tolist()), by_source)
 
 
 def _attended_tokens(

@@ -132,31 +132,35 @@ def place_in_pairs(
         return []
     words_for = _words_for(pairs, translator)
     # Index of a pair → its source without protected strings, and the original index of each remaining word.
-    shortened = {
+    short_sources = {
         index: without_protected(incomplete.pair.source, incomplete.matches)
         for index, incomplete in enumerate(pairs)
         if lost_protected(incomplete.pair.target, incomplete.matches)
     }
-    # The best translation of a sentence and its alternatives have the same source: translate it again only
-    # once.
-    inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in shortened.items()))
-    translated = retranslate([text for text, _ in inputs], [prefix for _, prefix in inputs]) if inputs else []
-    by_input = dict(zip(inputs, translated, strict=True))
-    translations = {index: by_input[text, pairs[index].prefix] for index, (text, _) in shortened.items()}
-    aligned = [
-        Pair(shortened[index][0], _text_of_rank(translations[index], incomplete.rank))
-        if index in shortened
+    # The best translation of a sentence and its alternatives have the same source. Such a source is
+    # translated again only once.
+    inputs = list(dict.fromkeys((text, pairs[index].prefix) for index, (text, _) in short_sources.items()))
+    outputs = retranslate([text for text, _ in inputs], [prefix for _, prefix in inputs]) if inputs else []
+    output_of = dict(zip(inputs, outputs, strict=True))
+    new_translations = {
+        index: output_of[text, pairs[index].prefix] for index, (text, _) in short_sources.items()
+    }
+    pairs_to_align = [
+        Pair(short_sources[index][0], _text_of_rank(new_translations[index], incomplete.rank))
+        if index in short_sources
         else incomplete.pair
         for index, incomplete in enumerate(pairs)
     ]
     results = []
-    for index, evidence in enumerate(_evidence(aligned, translator)):
+    for index, evidence in enumerate(_evidence(pairs_to_align, translator)):
         source, matches = pairs[index].pair.source, pairs[index].matches
-        if index in shortened:
-            evidence = evidence.for_original_source(shortened[index][1], len(split_words(source)))
+        if index in short_sources:
+            evidence = evidence.for_original_source(short_sources[index][1], len(split_words(source)))
         evidence = replace(evidence, words_for=words_for)
-        placed = place_terms_in_sentence(source, aligned[index].target, evidence, matches)
-        results.append(replace(placed, notes=translations[index].notes) if index in shortened else placed)
+        placed = place_terms_in_sentence(source, pairs_to_align[index].target, evidence, matches)
+        if index in short_sources:
+            placed = replace(placed, notes=new_translations[index].notes)
+        results.append(placed)
     return results
 
 
@@ -174,8 +178,8 @@ def _evidence(pairs: Sequence[Pair], translator: Translator) -> list[WordEvidenc
     try:
         maps = translator.word_attentions(pairs)
     except UnsupportedError:
-        lengths = [(len(split_words(pair.source)), len(split_words(pair.target))) for pair in pairs]
-        return [evidence_of_links(diagonal_links(*both), *both, by_position=True) for both in lengths]
+        num_words = [(len(split_words(pair.source)), len(split_words(pair.target))) for pair in pairs]
+        return [evidence_of_links(diagonal_links(*counts), *counts, by_position=True) for counts in num_words]
     return [WordEvidence(weights.tolist(), sorted(alignment.sure)) for weights, alignment in maps]
 
 
@@ -206,12 +210,12 @@ def _with_terms(
     alignments: dict[tuple[str, str], Alignment] = {}
     notes = list(translation.notes)
     text, end = translation.text, 0
-    new_texts = {sentence.part: new for sentence, new in placed if sentence.part is not None}
+    placed_by_part = {sentence.part: new for sentence, new in placed if sentence.part is not None}
     for index, (source, old) in enumerate(translation.parts):
         if text.find(old, end) < 0:  # a part may begin or end with white space, but the whole text does not
             old = old.strip()
         start = text.index(old, end)
-        new = new_texts.get(index)
+        new = placed_by_part.get(index)
         part_text = old if new is None else new.text
         text, end = text[:start] + part_text + text[start + len(old) :], start + len(part_text)
         if new is not None:
@@ -222,9 +226,9 @@ def _with_terms(
             notes.extend(term_notes(new))
     for sentence, new in placed:
         if sentence.part is None:
-            alternative = sentence.pair.rank - 1
-            alternatives[alternative] = (new.text, alternatives[alternative][1])
-    distinct = {other: score for other, score in reversed(alternatives) if other != text}
+            index = sentence.pair.rank - 1
+            alternatives[index] = (new.text, alternatives[index][1])
+    distinct = {alternative: score for alternative, score in reversed(alternatives) if alternative != text}
     align = translation.align
     return replace(
         translation,

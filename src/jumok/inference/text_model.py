@@ -115,7 +115,7 @@ class TextModel:
 
     @torch.inference_mode()
     def attention(self, text: str) -> dict[str, AttentionMap]:
-        """Return the attention map of every site for this text, without masked tokens.
+        """Return the attention map of every site for this text. No token is masked.
 
         A row of "decoder" is the step that produces the token of its label. Its keys are the tokens that this
         step has read.

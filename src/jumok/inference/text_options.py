@@ -19,7 +19,10 @@ class TextOptions(SearchOverrides, total=False):
     """The options of `Translator.translate` that may be left out: for texts, and for the search."""
 
     sentences: str | None
-    """"split" translates each sentence separately, "keep" each line. None is the default of the model."""
+    """"split" translates each sentence separately. "keep" translates each line as a whole.
+
+    None is the default of the model.
+    """
     glossary: Glossary | None
     """Terms that a translation must use."""
     protect: bool

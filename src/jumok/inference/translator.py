@@ -313,7 +313,7 @@ class Translator:
         return [alignments[i] for i in range(len(pairs))]
 
     def word_attention(self, source: str, target: str) -> AttentionMap:
-        """Return the cross-attention between words that alignments are read from. The last key is `</s>`.
+        """Return the cross-attention between words, from which alignments are read. The last key is `</s>`.
 
         For a picture, return the attention from words to patches, averaged over the heads of the last layer.
         """

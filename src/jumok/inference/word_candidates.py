@@ -1,4 +1,4 @@
-"""The probability of each word of a translation, and the words that could follow a prefix of it.
+"""The probability of each word of a translation, and the words that could follow a prefix.
 
 The probability of a word is the product of the probabilities of its tokens, given the source and the words
 before the word. It is the raw probability of the model, which does not measure quality.
@@ -62,7 +62,7 @@ def word_probabilities(translator: Translator, pairs: Sequence[Pair]) -> list[li
 def word_candidates(
     translator: Translator, sentence: str, prefix: str = "", *, count: int = 6
 ) -> list[WordCandidate]:
-    """Return the most probable words after `prefix`, each with a translation that begins with both.
+    """Return the most probable words after `prefix`, each with its best translation.
 
     For each of the most probable next tokens, a search finds the best translation that begins with the prefix
     and the token.

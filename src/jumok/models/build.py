@@ -225,8 +225,8 @@ def _embeddings(
     target = make(vocab_size=target_size, width=width, dropout=dropout)
     source = make(vocab_size=source_size, width=width, dropout=dropout)
     if not tied:
-        untied = make(vocab_size=target_size, width=width, dropout=dropout).weight
-        return source, target, OutputLayer(untied, bias=bias)
+        output_weight = make(vocab_size=target_size, width=width, dropout=dropout).weight
+        return source, target, OutputLayer(output_weight, bias=bias)
     if shared:
         source.weight = target.weight
     return source, target, OutputLayer(target.weight, bias=bias)
@@ -235,7 +235,7 @@ def _embeddings(
 def _block_embeddings(
     settings: BlockSettings, make: Callable[..., Embedding], vocab_sizes: tuple[int, int], *, shared: bool
 ) -> tuple[Embedding, Embedding, OutputLayer]:
-    """Return `_embeddings` with the settings of a model that consists of blocks."""
+    """Return the result of `_embeddings` for the settings of a model that consists of blocks."""
     return _embeddings(
         make,
         vocab_sizes,

@@ -141,9 +141,9 @@ class DecoderOnly(TranslationModel):
         The attention is the mean over the heads of the last layer.
         """
         probe = Probe(rows=state.sentence, edit=state.edit, collect_weights=True)
-        log_probs, after = self._step(state, last_tokens, probe)
+        log_probs, next_state = self._step(state, last_tokens, probe)
         weights = probe.collected["decoder"][-1][:, :, 0, : state.source_columns].mean(dim=1)  # (row, column)
-        return log_probs, after, _left_aligned(weights, state.num_padding)
+        return log_probs, next_state, _left_aligned(weights, state.num_padding)
 
     def reorder(self, state: DecoderOnlyState, order: Tensor) -> DecoderOnlyState:
         if is_identity_order(order, len(state.sentence)):

@@ -88,8 +88,8 @@ class Residual(nn.Module, ABC):
 
         residual.add_output(states, sublayer(residual.sublayer_input(states)))
 
-    `not_padding` (batch, length) is False at padding, because batch norm must ignore padding. None means that
-    there is no padding.
+    `not_padding` (batch, length) is False at padding. Batch norm uses this mask to ignore padding. None means
+    that there is no padding.
     """
 
     def __init__(self, *, width: int, dropout: float, norm: MakeNorm = LayerNorm) -> None:

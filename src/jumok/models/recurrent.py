@@ -178,13 +178,13 @@ class RecurrentDecoder(nn.Module, ABC):
 
         Return the top states (row, step, width) and the next state.
         """
-        states, after = inputs, []
-        for index, (layer, before) in enumerate(
+        states, final_states = inputs, []
+        for index, (layer, initial_state) in enumerate(
             zip(_recurrent_layers(self.layers), state.layers, strict=True)
         ):
-            states, final_state = run_layer(layer, self.dropout(states) if index else states, before)
-            after.append(final_state)
-        return states, replace(state, layers=tuple(after))
+            states, final_state = run_layer(layer, self.dropout(states) if index else states, initial_state)
+            final_states.append(final_state)
+        return states, replace(state, layers=tuple(final_states))
 
 
 class NoAttention(RecurrentDecoder):
@@ -386,11 +386,11 @@ class Recurrent(TranslationModel):
         self, state: RecurrentState, last_tokens: Tensor, probe: Probe
     ) -> tuple[LogProbs, RecurrentState]:
         tokens = self.target_embedding(last_tokens[:, None])  # (row, 1, embedding)
-        states, after = self.decoder(
+        states, decoder_state = self.decoder(
             tokens, state.decoder, state.memories, position=state.position, probe=probe
         )
         log_probs = self.output.next_log_probs(states[:, 0])
-        return log_probs, replace(state, decoder=after, position=state.position + 1)
+        return log_probs, replace(state, decoder=decoder_state, position=state.position + 1)
 
     def states(self, batch: Batch, probe: Probe) -> Tensor:
         state, memories = self._encode(batch)

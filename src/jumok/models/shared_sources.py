@@ -11,8 +11,8 @@ from jumok.attention import Beams, Memory, group_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
-# If at most this share of the memory rows is still in use, the rows of finished sentences are dropped. It is
-# not done more often, because all other rows are copied.
+# If at most this share of the memory rows is still in use, the rows of finished sentences are dropped. They
+# are not dropped after every finished sentence, because dropping rows copies all other rows.
 MIN_SHARE_IN_USE = 0.75
 
 

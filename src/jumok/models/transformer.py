@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class EncoderBlock(nn.Module):
     """Self-attention, then the position-wise network.
 
-    `residuals` has one residual for each, in this order.
+    `residuals` has one residual for each of these two sublayers, in this order.
     """
 
     def __init__(
@@ -205,8 +205,10 @@ class Transformer(TranslationModel):
             )
             caches.append(cache)
         log_probs = self.output.next_log_probs(self.after_decoder(states[:, 0]))
-        after = TransformerState(tuple(caches), state.sources, state.sentence, state.position + 1, state.edit)
-        return log_probs, after
+        next_state = TransformerState(
+            tuple(caches), state.sources, state.sentence, state.position + 1, state.edit
+        )
+        return log_probs, next_state
 
     def reorder(self, state: TransformerState, order: Tensor) -> TransformerState:
         rows = len(state.sentence)
@@ -255,8 +257,9 @@ def encode(
 ) -> tuple[Tensor, Tensor]:
     """Return the encoder's states (batch, source, width), and a mask that is False at padding."""
     states: Tensor = embedding(batch.source)  # (batch, source, width)
-    added = states.shape[1] - batch.source.shape[1]  # 1 if the embedding puts a class token in front
-    allowed_keys = padding_mask(batch.source_lengths + added, states.shape[1])  # (batch, source)
+    # 1 if the embedding puts a class token in front of the source, else 0.
+    num_class_tokens = states.shape[1] - batch.source.shape[1]
+    allowed_keys = padding_mask(batch.source_lengths + num_class_tokens, states.shape[1])  # (batch, source)
     for layer, block in enumerate(blocks):
         states = block(states, allowed_keys=allowed_keys, layer=layer, probe=probe)
     return final_norm(states, allowed_keys), allowed_keys

@@ -108,11 +108,11 @@ def _check_heads_of_sizes(heads: int, size: str | None) -> None:
     """
     widths = {name: width for name, (_, _, width, *_) in SIZES.items() if size in (None, name)}
     if all(width % heads for width in widths.values()):
-        listed = ", ".join(f"{width} ({name})" for name, width in widths.items())
+        widths_text = ", ".join(f"{width} ({name})" for name, width in widths.items())
         smallest = min(widths.values())
         divisors = ", ".join(str(count) for count in range(1, 65) if smallest % count == 0)
         raise UnsupportedError(
-            f"{heads} heads cannot share the width of any size evenly. Widths: {listed}. "
+            f"{heads} heads cannot share the width of any size evenly. Widths: {widths_text}. "
             f"Possible: {divisors}, or set model.width too."
         )
 
@@ -177,12 +177,12 @@ def attention_order(settings: RecurrentSettings) -> str:
 
 def fill_max_keys(overrides: Overrides) -> Overrides:
     """Return the overrides with `max_keys` filled in for mechanisms with a fixed number of positions."""
-    filled = {
+    complete_settings = {
         setting: {"kind": mechanism.kind, **mechanism.options, "max_keys": needed}
         for setting, mechanism, needed in _mechanisms_with_max_keys(overrides.with_defaults())
         if "max_keys" not in mechanism.options
     }
-    return overrides.updated(filled)
+    return overrides.updated(complete_settings)
 
 
 def _mechanisms(model: ModelSettings) -> dict[str, tuple[AttentionSettings, tuple[str, ...]]]:
@@ -279,8 +279,8 @@ def _mechanisms_with_max_keys(recipe: Recipe) -> Iterator[tuple[str, AttentionSe
     """Yield (setting, mechanism, needed positions) for each mechanism with a fixed number of positions."""
     for setting, (mechanism, _) in _mechanisms(recipe.model).items():
         if mechanism.kind != NO_ATTENTION and hasattr(check_options(mechanism), "max_keys"):
-            over_target = setting == "model.decoder_attention"
-            yield setting, mechanism, (_max_target_tokens if over_target else _max_source_tokens)(recipe)
+            max_tokens = _max_target_tokens if setting == "model.decoder_attention" else _max_source_tokens
+            yield setting, mechanism, max_tokens(recipe)
 
 
 # --- Combinations -------------------------------------------------------------------------------------------
@@ -321,7 +321,10 @@ def _check_recurrent(settings: RecurrentSettings) -> None:
 
 
 def _check_recurrent_widths(settings: RecurrentSettings) -> None:
-    """Build the attention without memory for its weights, because some mechanisms refuse different widths."""
+    """Raise if the mechanism of attention refuses the widths of the encoder and the decoder.
+
+    To check this, the attention is built on the device "meta", where weights take no memory.
+    """
     if settings.attention.kind != NO_ATTENTION and settings.encoder_width is not None:
         with torch.device("meta"):
             make_single_head(settings.attention, query=settings.width, key=settings.encoder_width)

@@ -196,7 +196,10 @@ def _with_source_links(pairs: Sequence[AttendedPair], read_out: ReadOut, quality
 
 
 def _grow_read_out(pairs: Sequence[AttendedPair], shift: int) -> tuple[ReadOut, float]:
-    """Return the best read-out with this shift, and its quality. Heads are added while the quality rises."""
+    """Return the best read-out with this shift, and its quality.
+
+    A head is added only if the quality rises by at least `MIN_GAIN_PER_HEAD`.
+    """
     maps = [_word_weights(pair, shift) for pair in pairs]
     layers, heads_per_layer = maps[0].shape[:2]
     all_heads = [(layer, head) for layer in range(layers) for head in range(heads_per_layer)]

@@ -118,7 +118,7 @@ class BulkJob:
                 yield part.output
 
         write_file(self.out, outputs())
-        self.folder.note_joined(digest.hexdigest(), self._settings)
+        self.folder.record_joined(digest.hexdigest(), self._settings)
         self.remove_other_parts()
 
     def remove_other_parts(self) -> None:

@@ -7,8 +7,8 @@ The name of a part file is a digest of everything that its content depends on.
 
 A block has the lines that `Translator.stream` would search together. So the joined parts have the same bytes
 as the output of a single process, for any order and number of workers. Parts are written atomically, and
-existing parts are reused. The name of a part depends only on the lines of its block and on the settings:
-after a change of the input, only the changed blocks are translated.
+existing parts are reused. The name of a part depends only on the lines of its block, on the settings and on
+the version of jumok: after a change of the input, only the changed blocks are translated.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ class PartFolder:
         except JumokError:
             return None
 
-    def note_joined(self, sha256: str, settings: BulkSettings) -> None:
+    def record_joined(self, sha256: str, settings: BulkSettings) -> None:
         """Store the sha256 of the joined output, and a digest of the settings."""
         record = {"sha256": sha256, "settings": settings.key(())}
         with disk_errors(self.path, "The output is complete."):
@@ -225,7 +225,10 @@ class PartFolder:
         write_file(self.path / JOINED, json_with_checksum(record), failure_note="The output is complete.")
 
     def has_joined(self, out: Path, settings: BulkSettings) -> bool:
-        """Whether `out` still has the bytes that were joined with these settings. Their input may differ."""
+        """Whether `out` still has the bytes that were joined with these settings.
+
+        The input may have changed.
+        """
         try:
             record = read_json_with_checksum(self.path / JOINED)
             with out.open("rb") as file:

@@ -331,11 +331,12 @@ def _unsupported_search(plan: SearchPlan, sampling: Sampling | None, shortlist: 
 
 
 def _default_batch_tokens(tokens: int, beam: int, *, small: bool) -> int:
-    """Return the source tokens per batch: few enough to fit the caches and to give every worker batches.
+    """Return the number of source tokens per batch.
 
-    Every step reads all weights of a large model, which takes less time per sentence in a larger batch. All
-    cores of the machine count, not only the engine's: the engines of a server's workers run beside each
-    other, and smaller batches save memory.
+    A batch should fit into the caches, and every worker should get batches. Every step reads all weights of a
+    large model, which takes less time per sentence in a larger batch. The tokens are divided among all
+    available cores, even if the engine uses fewer: the engines of a server's workers run at the same time,
+    and smaller batches save memory.
     """
     largest = BATCH_TOKENS // min(beam, 4 if small else 2)
     return max(MIN_BATCH_TOKENS, min(largest, tokens // (2 * available_cores())))
@@ -357,7 +358,7 @@ def _options(plan: SearchPlan, sampling: Sampling | None, scores: bool) -> dict[
     }
     if sampling is None:
         plan.check_n_best()
-        # CTranslate2 rounds beam × patience as the plan does, but refuses 0, which the plan makes 1.
+        # Like `max_finished`, CTranslate2 rounds beam × patience, but it refuses 0.
         return {**options, "beam_size": plan.beam, "patience": plan.max_finished / plan.beam}
     return {
         **options,

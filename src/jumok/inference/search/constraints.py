@@ -22,7 +22,8 @@ NEG_INF = float("-inf")
 MAX_MASKED_PROBABILITY = 0.5
 """If the masked tokens of a row have more probability than this, the row gets a new softmax.
 
-Otherwise the row is divided by 1 - masked probability, which is too inexact if the result is small.
+Otherwise the probabilities of the row are divided by 1 - masked probability. For a larger masked probability,
+rounding makes this difference inexact.
 """
 
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_LENGTH_PENALTY = 20
 # Between these, log-probabilities divided by a temperature are finite in float32.
 MIN_TEMPERATURE, MAX_TEMPERATURE = 1e-6, 1e6
-_SEED_STEP = 1_000_003  # difference of the seeds of two blocks; large, so that nearby seeds never overlap
+# The difference of the seeds of two blocks. It is large, so that runs with nearby seeds do not share seeds.
+_SEED_STEP = 1_000_003
 
 
 class SearchOverrides(TypedDict, total=False):
@@ -75,8 +76,8 @@ class SearchPlan:
     ) -> Self:
         """Return the plan of a recipe with overrides."""
         if any(value is not None for value in overrides.values()):
-            changed = {f"search.{name}": value for name, value in overrides.items()}
-            settings = make_recipe({"search": settings.model_dump()}, **changed).search
+            changes = {f"search.{name}": value for name, value in overrides.items()}
+            settings = make_recipe({"search": settings.model_dump()}, **changes).search
         if overrides.get("patience_factor") is not None and settings.beam == 1:
             raise UnsupportedError(
                 "A beam of 1 ends with its first translation, so patience_factor would be ignored. Use a "
@@ -159,8 +160,8 @@ class SearchStep:
     Candidate c of sentence s continues candidate parents[s, c] of the previous step of the same sentence. At
     step 0, it continues `<s>`. A candidate was pruned if `kept` and `finished` are both false.
 
-    In greedy search and sampling each of the n_best hypotheses of a sentence has its own row with one
-    candidate: row i · n_best + d is hypothesis d of sentence i.
+    In greedy search and sampling, each of the n_best hypotheses of a sentence has its own row with one
+    candidate: row i · n_best + d is hypothesis d of sentence i. `sentences` then has the indices of rows.
 
     Constrained log-probabilities are the log-probabilities after the constraints of the search. The tokens of
     a forced prefix have 0, and disallowed tokens have -inf.

@@ -31,8 +31,8 @@ def top_k(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     covered = chunks * _CHUNK
     maxima = values[:, :covered].reshape(rows, chunks, _CHUNK).amax(dim=-1)  # (row, chunk)
     best_chunks = maxima.topk(k, sorted=False).indices  # (row, k)
-    within = torch.arange(_CHUNK, device=values.device)
-    candidates = (best_chunks[:, :, None] * _CHUNK + within).flatten(1)  # (row, k × _CHUNK)
+    offsets = torch.arange(_CHUNK, device=values.device)
+    candidates = (best_chunks[:, :, None] * _CHUNK + offsets).flatten(1)  # (row, k × _CHUNK)
     remainder = torch.arange(covered, columns, device=values.device).expand(rows, -1)
     candidates = torch.cat([candidates, remainder], dim=1)
     best, indices = values.gather(1, candidates).topk(k)

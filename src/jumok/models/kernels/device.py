@@ -17,7 +17,8 @@ def on_cpu(tensor: Tensor) -> bool:
 def runs_fast_kernels(tensor: Tensor) -> bool:
     """Whether the kernels with gradients by hand run on this tensor. If not, their plain twins run.
 
-    The kernels run only on the CPU and without autocast, because autocast would change only some products.
+    The kernels run only on the CPU and without autocast. Autocast would change the type of only some of their
+    products.
     """
     return on_cpu(tensor) and not torch.is_autocast_enabled("cpu")
 

@@ -4,9 +4,9 @@
 
 Drawing a mask with torch's `bernoulli_` takes longer than the matrix product before it. On the CPU, bytes of
 numpy's SFC64 generator are compared with a threshold instead, which is at least ten times faster. Therefore p
-and the scale 1 / (1 - p) are computed with p rounded to a multiple of 1/256. For the backward pass only the
-mask is saved, one byte per activation. On other devices, masks are drawn with torch's generator. Training
-seeds this generator with (seed, step, rank) before each update.
+is rounded to a multiple of 1/256, also in the scale 1 / (1 - p). For the backward pass only the mask is
+saved, one byte per activation. On other devices, masks are drawn with torch's generator. Training seeds this
+generator with (seed, step, rank) before each update.
 """
 
 from __future__ import annotations
