@@ -200,7 +200,7 @@ def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
         body = json.dumps({**REQUEST, "q": ["one two three four five"] * 30, "greedy": True}).encode()
         sizes_of_streams = [received_sizes(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
         assert any(sizes[0] < sum(sizes) / 2 for sizes in sizes_of_streams)
-        # nginx passes bodies up to the server's own limit to the server.
+        # nginx forwards every body that the server's own limit allows.
         for size, status in ((limits.max_body_bytes - 100, 400), (limits.max_body_bytes + 1, 413)):
             text = b"x" * (size - len(b'{"q": ""}'))
             large = post(port, "/translate", b'{"q": "%b"}' % text, "127.0.0.4")

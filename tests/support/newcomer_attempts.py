@@ -106,7 +106,7 @@ FILES: dict[str, bytes] = {
 }  # fmt: skip
 
 TINY_OPTIONS = " ".join(f"--set {name}={value}" for name, value in TINY.items())
-# Advice that must not be given, because every file can be read as Latin-1, even if its encoding is another.
+# Advice that must not be given. Every file can be decoded as Latin-1, but the text may then be wrong.
 LATIN1 = ("latin1 -t", "-f latin1")
 CHECKS = [
     Attempt(1, "check empty.tsv", 2, ("holds no sentence pairs",)),

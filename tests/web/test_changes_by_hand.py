@@ -246,7 +246,7 @@ def test_the_translation_stays_in_view_when_a_head_below_is_silenced(
     assert changes(page) == []
 
 
-def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
+def pin_that_changes_a_later_word(translator: Translator) -> tuple[Pin, int, str]:
     """Return a pin, and the index and the text of a word of the new translation.
 
     At the steps of this word, the translation without the pin has other tokens.
@@ -295,7 +295,7 @@ def test_a_second_change_is_named_by_the_word_that_was_chosen(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     """In the translation without any change, the steps of this word wrote another word."""
-    pin, index, name = changed_pin(translator)
+    pin, index, name = pin_that_changes_a_later_word(translator)
     page = open_page(f"{address}#changes={quote(json.dumps([change_to_json(pin)]))}")
     wait_for_responses(page)
     expect(word(page, "target", index)).to_have_text(name)

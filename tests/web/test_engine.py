@@ -189,7 +189,7 @@ def test_text_is_tokenized_as_by_sentencepiece(kind: str, byte_fallback: bool) -
             assert message["answer"][side] == fields, repr(text)
 
 
-# Tests of the other models are slow, because they take too long for `make test`.
+# Tests of the other models have the mark `slow`, because they take too long for `make test`.
 QUICK_MODELS = ("pre-norm", "bahdanau, gru")
 
 
