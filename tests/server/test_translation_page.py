@@ -152,7 +152,9 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
     fields = response.value.request.post_data_json
     assert (fields["q"], fields["prefix"]) == (source, default_translation["text"][:start].rstrip())
     candidates = response.value.json()["candidates"]
-    expected = next(candidate for candidate in candidates if candidate["word"] != default_translation["text"][start:end])
+    expected = next(
+        candidate for candidate in candidates if candidate["word"] != default_translation["text"][start:end]
+    )
     choice = page.locator("#candidate-list button").first
     expect(choice).to_be_visible(timeout=TIMEOUT_MS)
     assert choice.locator("small").text_content() == expected["text"]

@@ -58,7 +58,7 @@ def both_engines(
 
 def all_ids(hypotheses: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
     """Return the token ids of all hypotheses of each sentence."""
-    return [[hypothesis.ids for hypothesis in of_sentence] for of_sentence in hypotheses]
+    return [[hypothesis.ids for hypothesis in sentence_hypotheses] for sentence_hypotheses in hypotheses]
 
 
 def run_search(

@@ -324,7 +324,9 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
     story = page.get_by_test_id("story")
     for step in range(1, 8):
         expect(story.locator(".count")).to_have_text(f"{step} of 7")
-        action_button = story.locator(".buttons").get_by_role("button", name=re.compile("Translate it|for me|Silence"))
+        action_button = story.locator(".buttons").get_by_role(
+            "button", name=re.compile("Translate it|for me|Silence")
+        )
         if step == 4:
             head = re.fullmatch(
                 r".*Without head (\d) of layer (\d), the model finds this translation (.*?)\..*",
