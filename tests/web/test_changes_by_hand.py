@@ -441,7 +441,7 @@ def test_a_word_is_no_longer_highlighted_when_the_element_under_the_pointer_is_g
     expect(page.locator(".pair .pointed")).to_have_count(0)
 
 
-def test_a_figure_outlines_highlighted_words_strikes_lost_words_and_hatches_silenced_heads(
+def test_a_figure_outlines_highlighted_words_and_marks_removed_words_and_silenced_heads(
     open_page: OpenPage, address: str
 ) -> None:
     silence = quote(json.dumps([{"kind": "silence", "site": "cross", "layer": None, "head": None}]))

@@ -245,7 +245,7 @@ def test_back_leads_to_a_sentence_with_its_pin(open_page: OpenPage, address: str
     assert shown_changes(page) == pins
 
 
-def test_the_highlight_of_point_for_me_ends_with_its_step_and_with_the_first_steps(
+def test_the_highlight_of_the_button_point_for_me_ends_with_its_step_and_with_the_first_steps(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address)
