@@ -187,7 +187,7 @@ def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
     limits = Limits(requests_per_minute=10)
     settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (HOST_NAME,), "limits": limits}
     with serving_in_thread(tmp_path, model, **settings) as server, nginx(tmp_path, server) as port:
-        # The page's own origin is allowed, and files have URLs under the public name.
+        # The page's own origin is allowed, and the URLs of translated files have the public host name.
         body = json.dumps(REQUEST).encode()
         assert post(port, "/translate", body, Origin=f"http://{HOST_NAME}:{port}").status == 200
         assert post(port, "/translate", body, Origin="http://127.0.0.1").status == 403

@@ -120,7 +120,10 @@ def assert_refused(call: Callable[[], object], *, alternative: str) -> None:
 
 
 def shapes(subject: Subject, case: Case) -> None:
-    """Contexts are (batch, query, width), weights (batch, head, query, key). Unrequested weights are None."""
+    """Contexts have the shape (batch, query, width). Weights have the shape (batch, head, query, key).
+
+    Weights that are not requested are None.
+    """
     attention = subject.attention(case)
     query, keys, _ = case.inputs(subject)
     memory = attention.prepare(keys, keys)
