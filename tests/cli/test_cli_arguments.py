@@ -92,6 +92,7 @@ def test_file_options_are_repeated(command_line: str, expected: str) -> None:
 def test_before_the_training_files_the_next_file_is_a_second_value_only_if_its_name_is_parallel(
     command_line: str, expected: str
 ) -> None:
+    """For example, `v.en` and `v.de` are parallel names, and `v.txt` and `a.txt` are not."""
     assert repeat_file_options(command_line.split(), with_value=["--steps"]) == expected.split()
 
 

@@ -1,4 +1,4 @@
-"""`jumok cache` lists converted models, removes them down to a given size, or removes all of them."""
+"""`jumok cache` lists converted models, removes some until the rest fits a given size, or removes all."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def leaking_files(tmp_path: Path) -> dict[str, Path]:
 
 @pytest.mark.parametrize("option", ["--valid", "--test"])
 @pytest.mark.parametrize("before", [True, False], ids=["before the pairs", "after the pairs"])
-def test_leaks_of_a_set_in_two_texts_are_reported(
+def test_leaked_pairs_of_a_held_out_set_in_two_files_are_reported(
     option: str, before: bool, call: Call, leaking_files: dict[str, Path]
 ) -> None:
     options = [option, leaking_files["en"], leaking_files["de"]]
@@ -270,12 +270,14 @@ def test_links_to_missing_words_are_reported_with_their_line(call: Call, tmp_pat
     assert "received 1-7, 3-1" in fault["examples"][0]["detail"]
 
 
-def test_leaks_of_a_set_in_one_file_are_reported(call: Call, leaking_files: dict[str, Path]) -> None:
+def test_leaked_pairs_of_a_held_out_set_in_one_file_are_reported(
+    call: Call, leaking_files: dict[str, Path]
+) -> None:
     report = json.loads(call("check", "--valid", leaking_files["both"], leaking_files["train"], "--json").out)
     assert report["leaked"] == {str(leaking_files["both"]): 2}
 
 
-def test_leaks_of_the_validation_set_and_the_test_set_are_reported(
+def test_leaked_pairs_of_the_validation_set_and_the_test_set_are_reported(
     call: Call, leaking_files: dict[str, Path]
 ) -> None:
     options = ["--valid", leaking_files["en"], leaking_files["de"], "--test", leaking_files["both"], "--json"]

@@ -30,7 +30,7 @@ def test_a_corpus_has_a_header_and_the_requested_number_of_pairs(call: Call) -> 
     assert all(line.count("\t") == 2 for line in lines[:-1])
 
 
-def test_the_classic_examples_are_another_corpus(call: Call) -> None:
+def test_the_corpus_english_french_is_printed_and_suggested(call: Call) -> None:
     lines = call("corpus", "english-french", "--count", "3").out.splitlines()
     assert lines[0] == "en\tfr\talignment"
     assert len(lines) == 1 + 3

@@ -1,4 +1,4 @@
-"""`jumok demo`: every step once, here with few pairs and little time."""
+"""`jumok demo` with few pairs and a short training time."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_narrow_terminal_shows_the_bar_and_fewer_facts(
     assert "…" not in text
 
 
-def test_a_run_without_an_end_has_no_time_left() -> None:
+def test_the_bar_of_a_run_without_an_end_shows_no_remaining_time() -> None:
     display = make_display(80)
     display.show(Progress(**{**_fields(PROGRESS), "steps": None, "seconds_left": None}))
     text = bar_line(display, 80)
@@ -69,7 +69,7 @@ def test_stages_are_shown_while_they_last() -> None:
     assert bar_line(display, 80) == ""
 
 
-def test_a_validation_keeps_the_bar_and_the_time_left() -> None:
+def test_the_bar_and_the_remaining_time_stay_during_a_validation() -> None:
     display = make_display(80)
     display.show(PROGRESS)
     display.show(StageStarted("validating"))

@@ -274,7 +274,7 @@ def test_a_memory_entry_matches_even_if_its_kinds_of_spaces_differ(call: Call, t
     assert out.read_text(encoding="utf-8") == "둘\u00a0넷 아홉.\n"
 
 
-def test_a_memory_without_a_translation_erases_nothing(call: Call, page: Path, tmp_path: Path) -> None:
+def test_a_memory_entry_without_a_translation_is_ignored(call: Call, page: Path, tmp_path: Path) -> None:
     memory, out = tmp_path / "memory.en-ko.tsv", tmp_path / "out.html"
     memory.write_text("two four nine.\t\nseven\t칠\n", encoding="utf-8")
     assert call("translate", MODEL, page, "--out", out, "--memory", memory).code == 0
@@ -409,7 +409,7 @@ class TestResuming:
         return path
 
     @pytest.fixture
-    def blocks(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    def block_sizes(self, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         """The sizes of the blocks whose translation began. The third block is interrupted as by Ctrl-C."""
         sizes: list[int] = []
         original = SegmentTranslator._candidates
@@ -424,7 +424,7 @@ class TestResuming:
         return sizes
 
     def test_the_same_command_continues_an_interrupted_translation(
-        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+        self, call: Call, source: Path, tmp_path: Path, block_sizes: list[int]
     ) -> None:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
         stopped = call("translate", MODEL, source, "--out", out)
@@ -433,7 +433,7 @@ class TestResuming:
         assert (out.exists(), part.exists()) == (False, True)
         part.write_bytes(part.read_bytes() + b'["4", {"sent')  # as after a kill during a write
         assert call("translate", MODEL, source, "--out", out).code == 0
-        assert blocks == [2, 2, 1, 1]
+        assert block_sizes == [2, 2, 1, 1]
         assert not part.exists()
         plain = tmp_path / "plain.html"
         assert call("translate", MODEL, source, "--out", plain).code == 0
@@ -443,7 +443,7 @@ class TestResuming:
         "option", [["--beam", "1"], ["--sentences", "keep"], ["--memory", "m.en-ko.tsv"]]
     )
     def test_with_other_options_a_translation_begins_again_only_with_overwrite(
-        self, option: list[str], call: Call, source: Path, tmp_path: Path, blocks: list[int],
+        self, option: list[str], call: Call, source: Path, tmp_path: Path, block_sizes: list[int],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         monkeypatch.chdir(tmp_path)
@@ -454,11 +454,11 @@ class TestResuming:
         assert "another document, or with another model or other options" in refused.error_of("translate")
         assert Path("out.html.part").read_bytes() == stored_blocks
         assert call("translate", MODEL, source, "--out", "out.html", *option, "--overwrite").code == 0
-        assert sum(blocks[3:]) == 5
+        assert sum(block_sizes[3:]) == 5
         assert sorted(path.name for path in tmp_path.iterdir()) == ["m.en-ko.tsv", "many.html", "out.html"]
 
     def test_a_part_file_that_is_not_from_jumok_is_not_replaced(
-        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+        self, call: Call, source: Path, tmp_path: Path, block_sizes: list[int]
     ) -> None:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
         part.write_text("half a download", encoding="utf-8")
@@ -472,10 +472,10 @@ class TestResuming:
         message = call("translate", MODEL, source, "--out", out, "--overwrite").error_of("translate")
         assert "symbolic link" in message
         assert mine.read_text(encoding="utf-8") == "mine"
-        assert blocks == []
+        assert block_sizes == []
 
     def test_a_changed_block_is_translated_again(
-        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+        self, call: Call, source: Path, tmp_path: Path, block_sizes: list[int]
     ) -> None:
         out, part = tmp_path / "out.html", tmp_path / "out.html.part"
         call("translate", MODEL, source, "--out", out)
@@ -486,7 +486,7 @@ class TestResuming:
         part.write_text(changed, encoding="utf-8")
         assert call("translate", MODEL, source, "--out", out).code == 0
         assert "pwned" not in out.read_text(encoding="utf-8")
-        assert sum(blocks[3:]) == 5
+        assert sum(block_sizes[3:]) == 5
 
     def test_a_second_process_with_the_same_target_is_refused(
         self, call: Call, source: Path, tmp_path: Path
@@ -513,7 +513,12 @@ class TestResuming:
         assert out.read_text(encoding="utf-8") == "from another process"
 
     def test_a_model_that_is_replaced_while_the_memory_is_read_counts_as_another_model(
-        self, call: Call, source: Path, tmp_path: Path, blocks: list[int], monkeypatch: pytest.MonkeyPatch
+        self,
+        call: Call,
+        source: Path,
+        tmp_path: Path,
+        block_sizes: list[int],
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """A translation that the old model began must not be continued by the new model."""
         model, memory = tmp_path / "model", tmp_path / "m.en-ko.tsv"
@@ -522,7 +527,7 @@ class TestResuming:
         original = corpora.open_further_corpora
 
         def replace_model_and_open(*arguments: Any, **options: Any) -> list[Any]:
-            if not blocks:
+            if not block_sizes:
                 shutil.rmtree(model)
                 shutil.copytree(MODEL.with_name("transformer-post-learned"), model)
             return original(*arguments, **options)
@@ -533,18 +538,18 @@ class TestResuming:
         assert "with another model" in call(*command).error_of("translate")
 
     def test_an_edited_document_is_translated_again_only_with_overwrite(
-        self, call: Call, source: Path, tmp_path: Path, blocks: list[int]
+        self, call: Call, source: Path, tmp_path: Path, block_sizes: list[int]
     ) -> None:
         call("translate", MODEL, source, "--out", tmp_path / "out.html")
         source.write_text(MANY.replace("nine nine", "nine one"), encoding="utf-8")
         refused = call("translate", MODEL, source, "--out", tmp_path / "out.html")
         assert "translation of another document" in refused.error_of("translate")
         again = call("translate", MODEL, source, "--out", tmp_path / "out.html", "--overwrite")
-        assert (again.code, blocks) == (0, [2, 2, 1, 2, 2, 1])
+        assert (again.code, block_sizes) == (0, [2, 2, 1, 2, 2, 1])
         assert "구 일." in (tmp_path / "out.html").read_text(encoding="utf-8")
 
     def test_a_folder_continues_with_the_next_file(
-        self, call: Call, tmp_path: Path, blocks: list[int]
+        self, call: Call, tmp_path: Path, block_sizes: list[int]
     ) -> None:
         folder, out = tmp_path / "in", tmp_path / "out"
         folder.mkdir()
@@ -556,12 +561,12 @@ class TestResuming:
         continued = call("translate", MODEL, folder, "--out", out, "--save-memory", memory)
         assert continued.code == 0, continued.err
         assert "3 documents were translated, 2 of them before the interruption" in continued.err
-        assert len(blocks) == 4
+        assert len(block_sizes) == 4
         assert not (tmp_path / "out.part").exists()
         assert memory.read_text(encoding="utf-8").count("<tu ") == 3
 
     def test_a_file_that_was_not_made_by_the_interrupted_command_is_not_overwritten(
-        self, call: Call, tmp_path: Path, blocks: list[int]
+        self, call: Call, tmp_path: Path, block_sizes: list[int]
     ) -> None:
         folder, out = tmp_path / "in", tmp_path / "out"
         folder.mkdir()

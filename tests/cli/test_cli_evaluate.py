@@ -1,4 +1,4 @@
-"""`jumok evaluate`: scores with signatures, alignment error if there is gold, a model against a baseline."""
+"""`jumok evaluate` prints scores with signatures, scores gold alignments, and compares two models."""
 
 from __future__ import annotations
 

@@ -278,7 +278,7 @@ def test_a_learning_rate_of_1000_ends_with_advice_and_no_model(
 
 
 @pytest.mark.medium
-def test_an_interrupted_run_can_translate_be_finished_and_get_more_steps(
+def test_an_interrupted_run_can_be_used_finished_and_trained_further(
     attempt: Callable[..., Result], call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After Ctrl-C, a user has a model, can end the run, and can train the run for more steps later."""

@@ -81,7 +81,7 @@ def test_lines_are_completed(call: Call, models: dict[str, Path]) -> None:
     assert "--temperature, --seed would be ignored: only --sample draws at random" in error
 
 
-def test_evaluate_leaves_out_and_counts_lines_that_are_too_long_and_complete_refuses_them(
+def test_lines_that_are_too_long_are_left_out_by_evaluate_and_refused_by_complete(
     call: Call, models: dict[str, Path], text: Path, tmp_path: Path
 ) -> None:
     long = tmp_path / "long.txt"

@@ -16,7 +16,7 @@ from jumok.documents.document import SegmentTranslation
 from jumok.documents.registry import DocumentTooLargeError, read_document
 from jumok.documents.xml_reader import MAX_PARAGRAPH_DEPTH
 from jumok.errors import DataError
-from support.office_files import make_docx, make_epub, make_open_document, make_zip, run, shout, word_part
+from support.office_files import make_docx, make_epub, make_opendocument, make_zip, run, shout, word_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +149,7 @@ def test_damaged_archives_raise_no_error_other_than_data_error() -> None:
     generator = random.Random(5)
     for name, data in (
         ("a.docx", make_docx(f"<w:p>{run('one two')}</w:p>")),
-        ("a.odt", make_open_document("<text:p>one</text:p>")),
+        ("a.odt", make_opendocument("<text:p>one</text:p>")),
     ):
         for _ in range(150):
             damaged = bytearray(data)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from jumok.documents.registry import read_document
-from support.office_files import identity, open_document_part, parts_of, shout
+from support.office_files import identity, opendocument_part, parts_of, shout
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +88,7 @@ def test_texts_of_writer(kind: str, tmp_path: Path) -> None:
 
 def test_slides_of_impress(tmp_path: Path) -> None:
     flat = tmp_path / "slides.fodp"
-    part = open_document_part("document", SLIDES)
+    part = opendocument_part("document", SLIDES)
     declared = (
         ' xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0" office:version="1.3" '
         'office:mimetype="application/vnd.oasis.opendocument.presentation"'

@@ -13,9 +13,9 @@ from support.office_files import (
     PICTURE,
     XML,
     identity,
-    make_open_document,
+    make_opendocument,
     make_zip,
-    open_document_part,
+    opendocument_part,
     parts_of,
     reverse,
     shout,
@@ -47,7 +47,7 @@ STYLES = (
     'style:language-asian="zh"/>'
     "</style:default-style><style:header><text:p>the header</text:p></style:header>"
 )
-TEXT = make_open_document(BODY, styles=STYLES, automatic=AUTOMATIC)
+TEXT = make_opendocument(BODY, styles=STYLES, automatic=AUTOMATIC)
 SEGMENTS = [
     "A heading",
     "My name is Michael",
@@ -123,7 +123,7 @@ def test_alternative_texts_and_tooltips_of_open_document_are_translated(suffix: 
         "<svg:desc>a dog &amp; a cat</svg:desc></draw:frame>two "
         '<text:a xlink:href="x" office:name="n" office:title="go there">link</text:a></text:p>'
     )
-    data = make_open_document(body, kind=kind)
+    data = make_opendocument(body, kind=kind)
     _, document = read_document(f"a.{suffix}", data)
     assert sorted(document.segments) == ["The animals", "a dog & a cat", "go there", "one two link"]
     assert identity(document) == data
@@ -138,7 +138,7 @@ def test_slides_and_their_notes_are_translated() -> None:
         "<presentation:notes><draw:text-box><text:p>say this</text:p></draw:text-box></presentation:notes>"
         "</draw:page>"
     )
-    data = make_open_document(page, kind="presentation")
+    data = make_opendocument(page, kind="presentation")
     _, document = read_document("a.odp", data)
     assert document.segments == ["a slide", "say this"]
     assert identity(document) == data
@@ -146,18 +146,18 @@ def test_slides_and_their_notes_are_translated() -> None:
 
 
 def test_charts_of_open_document_are_translated() -> None:
-    chart = open_document_part(
+    chart = opendocument_part(
         "document-content",
         "<office:body><office:chart><c:title xmlns:c='urn:chart'><text:p>The books</text:p></c:title>"
         "<table:table><table:table-cell><text:p>Spring</text:p></table:table-cell></table:table>"
         "</office:chart></office:body>",
     )
     formula = "<math xmlns='http://www.w3.org/1998/Math/MathML'><mi>alpha</mi></math>"
-    cells = open_document_part(
+    cells = opendocument_part(
         "document-content", "<office:spreadsheet><text:p>Open</text:p></office:spreadsheet>"
     )
     objects = {"Object 1/content.xml": chart, "Object 2/content.xml": formula, "Object 3/content.xml": cells}
-    data = make_zip(parts_of(make_open_document("<text:p>one</text:p>")) | objects)
+    data = make_zip(parts_of(make_opendocument("<text:p>one</text:p>")) | objects)
     document_format, document = read_document("a.odt", data)
     assert sorted(document.segments) == ["Spring", "The books", "one"]
     assert identity(document) == data

@@ -24,7 +24,7 @@ TEXT = "One two three. Four seven!"
 
 
 @pytest.fixture(scope="module")
-def terms(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def terms_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A glossary file with TERMS."""
     path = tmp_path_factory.mktemp("terms") / "digits.tsv"
     path.write_text("en\tde\n" + "".join(f"{a}\t{b}\n" for a, b in TERMS.items()), encoding="utf-8")
@@ -33,10 +33,10 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server_with_terms(
-    model: Path, second_model: Path, terms: Path, tmp_path_factory: pytest.TempPathFactory
+    model: Path, second_model: Path, terms_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningServer]:
     folder = tmp_path_factory.mktemp("glossary")
-    with serving_in_thread(folder, model, second_model, glossaries=(("digits", terms),)) as server:
+    with serving_in_thread(folder, model, second_model, glossaries=(("digits", terms_file),)) as server:
         yield server
 
 
@@ -96,11 +96,11 @@ def test_an_invalid_glossary_is_refused(
         assert message in answer.json["error"]
 
 
-def test_a_named_glossary_serves_the_languages_that_it_has(terms: Path, tmp_path: Path) -> None:
+def test_a_named_glossary_serves_the_languages_that_it_has(terms_file: Path, tmp_path: Path) -> None:
     pairs = LanguagePairs(
         [LanguagePair(0, "en", "de"), LanguagePair(1, "de", "fr"), LanguagePair(2, "de", "en")]
     )
-    named = NamedGlossaries([("digits", terms)], pairs)
+    named = NamedGlossaries([("digits", terms_file)], pairs)
     assert named.get("digits", "en", "de").terms == TERMS
     assert named.get("digits", "de", "en").terms == {b: a for a, b in TERMS.items()}
     with pytest.raises(DataError, match="no terms from de to fr"):
@@ -108,4 +108,4 @@ def test_a_named_glossary_serves_the_languages_that_it_has(terms: Path, tmp_path
     with pytest.raises(DataError, match="There is no glossary"):
         NamedGlossaries([("law", tmp_path / "none.tsv")], pairs)
     with pytest.raises(RecipeError, match="Two glossaries have the name"):
-        NamedGlossaries([("digits", terms)] * 2, pairs)
+        NamedGlossaries([("digits", terms_file)] * 2, pairs)

@@ -219,7 +219,7 @@ def test_the_client_deep_translator_works_unchanged(
 
 
 def test_requests_as_mastodon_sends_them_work(shared_server: RunningServer) -> None:
-    """Mastodon without a key sends a null `api_key`. An empty `format`, as of other clients, means text."""
+    """Mastodon sends a null `api_key` if it has no key. Other clients send an empty `format` for text."""
     fields = {"q": ["<p>one two</p>"], "source": "auto", "target": "de", "format": "html", "api_key": None}
     answer = shared_server.post("/translate", fields)
     assert answer.status == 200, answer.text

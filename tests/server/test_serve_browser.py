@@ -86,7 +86,7 @@ def page(malicious_server: RunningServer, browser: Browser) -> Iterator[Page]:
 
 
 def test_the_browser_would_run_an_unescaped_attack(page: Page) -> None:
-    """Otherwise the tests below could not fail."""
+    """If the browser did not run the attack, the tests below could not fail."""
     page.goto("about:blank")
     page.set_content(f"<p>{ATTACK}</p>")
     expect(page).to_have_title("taken", timeout=TIMEOUT_MS)

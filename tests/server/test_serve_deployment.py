@@ -187,7 +187,7 @@ def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
     limits = Limits(requests_per_minute=10)
     settings = {"proxies": ("127.0.0.1",), "allowed_hosts": (HOST_NAME,), "limits": limits}
     with serving_in_thread(tmp_path, model, **settings) as server, nginx(tmp_path, server) as port:
-        # The page's own origin is allowed, and files have URLs under the public name.
+        # The page's own origin is allowed, and the URLs of translated files have the public host name.
         body = json.dumps(REQUEST).encode()
         assert post(port, "/translate", body, Origin=f"http://{HOST_NAME}:{port}").status == 200
         assert post(port, "/translate", body, Origin="http://127.0.0.1").status == 403
@@ -200,7 +200,7 @@ def test_the_documented_nginx_passes_on_host_names_addresses_streams_and_bodies(
         body = json.dumps({**REQUEST, "q": ["one two three four five"] * 30, "greedy": True}).encode()
         sizes_of_streams = [received_sizes(port, "/v1/translate/stream", body, "127.0.0.3") for _ in range(5)]
         assert any(sizes[0] < sum(sizes) / 2 for sizes in sizes_of_streams)
-        # nginx passes bodies up to the server's own limit to the server.
+        # nginx forwards every body that the server's own limit allows.
         for size, status in ((limits.max_body_bytes - 100, 400), (limits.max_body_bytes + 1, 413)):
             text = b"x" * (size - len(b'{"q": ""}'))
             large = post(port, "/translate", b'{"q": "%b"}' % text, "127.0.0.4")

@@ -84,7 +84,8 @@ def keys(tmp_path: Path) -> Path:
 def is_page(answer: Answer, *, with_text: bool = True) -> bool:
     """Assert that the answer is the page.
 
-    Return whether the page shows the entered text if `with_text`, or does not show it otherwise.
+    If `with_text`, return whether the page shows the entered text.
+    If not `with_text`, return whether the page is without the entered text.
     """
     policy = answer.headers["content-security-policy"]
     assert answer.headers["content-type"] == "text/html; charset=utf-8"

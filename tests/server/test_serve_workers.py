@@ -665,7 +665,7 @@ def test_the_speed_is_measured_for_each_kind_of_batch() -> None:
 
 
 def test_characters_that_the_vocabulary_lacks_cost_more() -> None:
-    """Such characters are a token per byte, and the model writes nonsense of the greatest length for them."""
+    """Each byte of such a character is a token, and the model writes nonsense of the maximum length."""
     speed = WorkSpeed()
     speed.set_first([10_000.0] * 2, ["한글", "é漢"])
     hangul, chinese, accents = "한글" * 50, "漢字" * 50, "é" * 100

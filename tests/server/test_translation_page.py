@@ -144,15 +144,17 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
     first, second = (page.locator("#result .sentence").nth(index) for index in (0, 1))
     untouched, source = first.text_content(), "Four five six seven."
     request = {"q": source, "source": "en", "target": "de", "words": True}
-    own = server.post("/v1/translate", request).json["translations"][0]
+    default_translation = server.post("/v1/translate", request).json["translations"][0]
     second.locator(".word").last.focus()
     with page.expect_response("**/v1/candidates") as response:
         page.keyboard.press("Enter")
-    start, end = own["words"][-1]["span"]
+    start, end = default_translation["words"][-1]["span"]
     fields = response.value.request.post_data_json
-    assert (fields["q"], fields["prefix"]) == (source, own["text"][:start].rstrip())
+    assert (fields["q"], fields["prefix"]) == (source, default_translation["text"][:start].rstrip())
     candidates = response.value.json()["candidates"]
-    expected = next(candidate for candidate in candidates if candidate["word"] != own["text"][start:end])
+    expected = next(
+        candidate for candidate in candidates if candidate["word"] != default_translation["text"][start:end]
+    )
     choice = page.locator("#candidate-list button").first
     expect(choice).to_be_visible(timeout=TIMEOUT_MS)
     assert choice.locator("small").text_content() == expected["text"]
@@ -161,7 +163,7 @@ def test_another_word_is_chosen_and_the_rest_is_rewritten(
     assert (first.text_content(), second.text_content()) == (untouched, expected["text"])
     page.locator("#own-translation").click()
     expect(page.locator("#chosen")).to_be_hidden()
-    assert second.text_content() == own["text"]
+    assert second.text_content() == default_translation["text"]
     second.locator(".word").last.click()
     expect(choice).to_be_visible(timeout=TIMEOUT_MS)
     page.keyboard.press("Escape")
@@ -322,12 +324,12 @@ def test_a_chosen_word_survives_a_reload_and_a_visit_to_the_attention_page(
     open_page: Callable[..., Page],
 ) -> None:
     page = open_page()
-    own = translate(page, TWO_SENTENCES)
+    default_translation = translate(page, TWO_SENTENCES)
     page.locator("#result .word").last.click()
     page.locator("#candidate-list button").first.click()
     expect(page.locator("#chosen")).to_be_visible()
     chosen = page.inner_text("#result")
-    assert chosen != own
+    assert chosen != default_translation
     page.reload()
     expect(page.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
     expect(page.locator("#chosen")).to_be_visible(timeout=TIMEOUT_MS)
@@ -337,7 +339,7 @@ def test_a_chosen_word_survives_a_reload_and_a_visit_to_the_attention_page(
     expect(popup.value.locator("#result")).to_have_text(chosen, timeout=TIMEOUT_MS)
     page.locator("#own-translation").click()
     page.reload()
-    expect(page.locator("#result")).to_have_text(own, timeout=TIMEOUT_MS)
+    expect(page.locator("#result")).to_have_text(default_translation, timeout=TIMEOUT_MS)
 
 
 def test_the_attention_page_of_a_server_shows_the_first_steps_only_on_request(
@@ -499,7 +501,7 @@ def test_theme_and_language_are_switched_and_remembered(open_page: Callable[...,
     assert page.evaluate(background) != light
     expect(page.locator("html")).to_have_attribute("lang", "ko")
     dark = open_page(color_scheme="dark", java_script_enabled=False)
-    assert dark.locator("body").evaluate("each => getComputedStyle(each).backgroundColor") != light
+    assert dark.locator("body").evaluate("element => getComputedStyle(element).backgroundColor") != light
 
 
 def test_the_skip_link_leads_to_the_text_and_does_not_change_it(

@@ -46,7 +46,7 @@ DIFFERENT_VALUES = [
 ]
 
 # An old name in a recipe gives a warning with the new name.
-IGNORE_OLD_NAMES = pytest.mark.filterwarnings("ignore::jumok.errors.RenamedSettingWarning")
+IGNORE_OLD_NAME_WARNINGS = pytest.mark.filterwarnings("ignore::jumok.errors.RenamedSettingWarning")
 
 
 class Result(NamedTuple):
@@ -221,7 +221,7 @@ def test_a_stored_run_resumes_and_finishes(name: str, copy_of_runs: Path, call: 
     assert_resumed_and_finished(name, copy_of_runs, call)
 
 
-@IGNORE_OLD_NAMES
+@IGNORE_OLD_NAME_WARNINGS
 @pytest.mark.medium
 def test_a_run_resumes_with_its_recipe_in_old_names(copy_of_runs: Path, call: Call) -> None:
     """Old names are read as the new names, so the settings of the recipe equal those of the run."""
@@ -233,7 +233,7 @@ def test_a_run_resumes_with_its_recipe_in_old_names(copy_of_runs: Path, call: Ca
     assert_resumed_and_finished("written", copy_of_runs, call)
 
 
-@IGNORE_OLD_NAMES
+@IGNORE_OLD_NAME_WARNINGS
 @pytest.mark.parametrize("setting", DIFFERENT_VALUES)
 def test_an_old_name_with_a_different_value_is_refused(setting: str, copy_of_runs: Path, call: Call) -> None:
     """If the setting were ignored because its name is old, the run would resume."""
@@ -244,7 +244,7 @@ def test_an_old_name_with_a_different_value_is_refused(setting: str, copy_of_run
     assert not (run / "model").exists()
 
 
-@IGNORE_OLD_NAMES
+@IGNORE_OLD_NAME_WARNINGS
 @pytest.mark.medium
 def test_a_recipe_in_old_names_starts_a_new_run(copy_of_runs: Path, call: Call) -> None:
     result = call("train", PAIRS, "--out", copy_of_runs / "new", "--recipe", RECIPE, "--steps", "2")

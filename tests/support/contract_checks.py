@@ -120,7 +120,10 @@ def assert_refused(call: Callable[[], object], *, alternative: str) -> None:
 
 
 def shapes(subject: Subject, case: Case) -> None:
-    """Contexts are (batch, query, width), weights (batch, head, query, key). Unrequested weights are None."""
+    """Contexts have the shape (batch, query, width). Weights have the shape (batch, head, query, key).
+
+    Weights that are not requested are None.
+    """
     attention = subject.attention(case)
     query, keys, _ = case.inputs(subject)
     memory = attention.prepare(keys, keys)
@@ -169,7 +172,7 @@ def masks_compose(subject: Subject, case: Case) -> None:
 
 
 def masks_broadcast(subject: Subject, case: Case) -> None:
-    """A mask may leave out or shrink any axis of (batch, head, query, key)."""
+    """A mask may lack the first axes of (batch, head, query, key), and any axis may have size 1."""
     if not subject.supports("mask"):
         return
     attention = subject.attention(case)
@@ -304,7 +307,7 @@ def attend_self_is_prepare_and_call(subject: Subject, case: Case) -> None:
 
 
 def steps_equal_the_full_pass(subject: Subject, case: Case) -> None:
-    """Cached causal steps, aligned to the end of the keys, equal a pass over the whole sentence."""
+    """A causal pass over the last positions, and cached steps, equal a pass over the whole sentence."""
     if not subject.supports("causal", "incremental"):
         return
     attention = subject.attention(case, causal=True)

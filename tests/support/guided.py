@@ -24,65 +24,69 @@ MAX_ATTEMPTS = 6000
 
 
 class GuidedScene(Scene):
-    """A scene whose lexical choices are restricted to the words of a sentence, `mentioned`.
+    """A scene whose lexical choices are restricted to the words of a sentence, `sentence_words`.
 
-    `fitting` caches the options that fit. Its keys are the `id()` of the sequences of options.
+    `fitting_cache` caches the options that fit. Its keys are the `id()` of the sequences of options.
     """
 
-    __slots__ = ("fitting", "mentioned")
+    __slots__ = ("fitting_cache", "sentence_words")
 
     def __init__(
-        self, random: Callable[[], float], polite: bool, mentioned: set[str], fitting: dict[int, list[object]]
+        self,
+        random: Callable[[], float],
+        polite: bool,
+        sentence_words: set[str],
+        fitting_cache: dict[int, list[object]],
     ) -> None:
         super().__init__(random, polite)
-        self.mentioned = mentioned
-        self.fitting = fitting
+        self.sentence_words = sentence_words
+        self.fitting_cache = fitting_cache
 
     def pick(self, options: Sequence[Choice]) -> Choice:
         if len(options) < _MIN_CACHED:  # a short sequence may be temporary, and Python may reuse its id
-            return super().pick(_fitting_options(options, self.mentioned))
-        if id(options) not in self.fitting:
-            self.fitting[id(options)] = list(_fitting_options(options, self.mentioned))
-        return super().pick(cast("list[Choice]", self.fitting[id(options)]))
+            return super().pick(_fitting_options(options, self.sentence_words))
+        if id(options) not in self.fitting_cache:
+            self.fitting_cache[id(options)] = list(_fitting_options(options, self.sentence_words))
+        return super().pick(cast("list[Choice]", self.fitting_cache[id(options)]))
 
 
 _MIN_CACHED = 20
 
 
-def _fitting_options(options: Sequence[Choice], mentioned: set[str]) -> Sequence[Choice]:
-    return [option for option in options if _fits(option, mentioned)] or options
+def _fitting_options(options: Sequence[Choice], sentence_words: set[str]) -> Sequence[Choice]:
+    return [option for option in options if _fits(option, sentence_words)] or options
 
 
-def _fits(option: object, mentioned: set[str]) -> bool:
+def _fits(option: object, sentence_words: set[str]) -> bool:
     """Return whether the option can occur in a sentence with these words."""
     if isinstance(option, Noun):
         names = {"".join(option.english) + "'s", *option.english[-1:], *option.plural[-1:]}
-        return bool({name.lower() for name in names} & mentioned)
+        return bool({name.lower() for name in names} & sentence_words)
     if isinstance(option, Verb):
-        return bool(set(option.forms) & mentioned) and set(option.after) <= mentioned
+        return bool(set(option.forms) & sentence_words) and set(option.after) <= sentence_words
     if isinstance(option, Adjective):
-        return option.english in mentioned
+        return option.english in sentence_words
     if isinstance(option, Expression):
-        return {word.lower() for word in option.english} <= mentioned
+        return {word.lower() for word in option.english} <= sentence_words
     if isinstance(option, str) and option in PRONOUNS:
-        return bool({word.lower() for word in PRONOUNS[option][:3]} & mentioned)
+        return bool({word.lower() for word in PRONOUNS[option][:3]} & sentence_words)
     if isinstance(option, tuple):
         parts = [part for part in option if isinstance(part, Noun | Verb | Adjective | Expression | tuple)]
         are_alternatives = len({type(part) for part in option}) == 1
-        return (any if are_alternatives else all)(_fits(part, mentioned) for part in parts) or not parts
+        return (any if are_alternatives else all)(_fits(part, sentence_words) for part in parts) or not parts
     return True
 
 
-def generate_source(pattern: str, source: str) -> Pair | None:
+def find_pair(pattern: str, source: str) -> Pair | None:
     """Return the pair that the pattern builds with this source, or None if it was not found."""
     polite = source.startswith("<polite> ")
     english = source.removeprefix("<polite> ")
-    mentioned = {word.lower() for word in split_words(english)}
+    sentence_words = {word.lower() for word in split_words(english)}
     random = Random(source).random
     build = PATTERNS[pattern].build
-    fitting: dict[int, list[object]] = {}
+    fitting_cache: dict[int, list[object]] = {}
     for _ in range(MAX_ATTEMPTS):
-        sentence = build(GuidedScene(random, polite, mentioned, fitting))
+        sentence = build(GuidedScene(random, polite, sentence_words, fitting_cache))
         if sentence.english() == english:
             return sentence.pair(english, polite=polite)
     return None

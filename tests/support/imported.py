@@ -110,9 +110,9 @@ def largest_score_difference(
         batch = padded_batch([tokenizers.source.encode(source)], [target])
         with torch.inference_mode():
             log_probs = translator.model.output.log_probs(translator.model(batch))[0]
-        own_scores = log_probs.gather(1, torch.tensor([*target, END])[:, None])[:, 0]
-        own_scores = own_scores[: len(scores)]  # without `</s>` if the translation was cut
-        largest = max(largest, float((own_scores - torch.tensor(scores)).abs().max()))
+        jumok_scores = log_probs.gather(1, torch.tensor([*target, END])[:, None])[:, 0]
+        jumok_scores = jumok_scores[: len(scores)]  # without `</s>` if the translation was cut
+        largest = max(largest, float((jumok_scores - torch.tensor(scores)).abs().max()))
         num_compared += 1
     assert num_compared > len(answers["translations"]) / 2
     return largest

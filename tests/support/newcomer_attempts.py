@@ -106,7 +106,7 @@ FILES: dict[str, bytes] = {
 }  # fmt: skip
 
 TINY_OPTIONS = " ".join(f"--set {name}={value}" for name, value in TINY.items())
-# Advice that must not be given, because every file can be read as Latin-1, even if its encoding is another.
+# Advice that must not be given. Every file can be decoded as Latin-1, but the text may then be wrong.
 LATIN1 = ("latin1 -t", "-f latin1")
 CHECKS = [
     Attempt(1, "check empty.tsv", 2, ("holds no sentence pairs",)),
@@ -363,8 +363,7 @@ TEST_OF_FAULT: dict[str, str] = {
     # Attempts 7, 12, 32, 38, 156.
     "A4": "tests/cli/test_cli_newcomer.py::test_an_attempt_gives_its_exit_code_and_texts",
     "A5": "tests/evaluation/test_scores.py::test_a_score_does_not_depend_on_installed_packages",
-    "B1": "tests/cli/test_cli_newcomer.py::"
-    "test_an_interrupted_run_can_translate_be_finished_and_get_more_steps",
+    "B1": "tests/cli/test_cli_newcomer.py::test_an_interrupted_run_can_be_used_finished_and_trained_further",
     "B2": "tests/training/test_parallel.py::"
     "test_the_faster_number_of_processes_is_measured_explained_and_stored",
     "B3": "tests/cli/test_cli_newcomer.py::test_the_readme_installs_the_build_of_pytorch_for_cpus_first",

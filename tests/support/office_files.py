@@ -101,7 +101,7 @@ def make_xlsx(strings: str, **more: str) -> bytes:
 _OFFICE = "urn:oasis:names:tc:opendocument:xmlns:"
 
 
-def open_document_part(root: str, content: str) -> str:
+def opendocument_part(root: str, content: str) -> str:
     names = {"office": "office", "text": "text", "style": "style", "draw": "drawing", "table": "table"}
     names |= {"presentation": "presentation", "fo": "xsl-fo-compatible"}
     namespaces = "".join(f' xmlns:{prefix}="{_OFFICE}{name}:1.0"' for prefix, name in names.items())
@@ -109,7 +109,7 @@ def open_document_part(root: str, content: str) -> str:
     return f"{XML}<office:{root}{namespaces}>{content}</office:{root}>"
 
 
-def make_open_document(body: str, *, styles: str = "", automatic: str = "", kind: str = "text") -> bytes:
+def make_opendocument(body: str, *, styles: str = "", automatic: str = "", kind: str = "text") -> bytes:
     """Return an ODT file, or an ODP file if the kind is "presentation"."""
     content = (
         f"<office:automatic-styles>{automatic}</office:automatic-styles>"
@@ -118,8 +118,8 @@ def make_open_document(body: str, *, styles: str = "", automatic: str = "", kind
     return make_zip(
         {
             "mimetype": f"application/vnd.oasis.opendocument.{kind}",
-            "content.xml": open_document_part("document-content", content),
-            "styles.xml": open_document_part("document-styles", styles),
+            "content.xml": opendocument_part("document-content", content),
+            "styles.xml": opendocument_part("document-styles", styles),
             "Pictures/image1.png": PICTURE,
         },
         stored=("mimetype",),

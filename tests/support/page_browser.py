@@ -101,7 +101,7 @@ def wait_for_responses(page: Page) -> None:
 
 
 def save_file(page: Page, kind: str) -> bytes:
-    """Return the content of the file that the first button of Share whose name begins with `kind` saves."""
+    """Press the first button of the Share menu whose name begins with `kind`. Return the saved file."""
     share = page.get_by_role("button", name="Share", exact=True)
     if share.get_attribute("aria-expanded") == "false":
         share.click()

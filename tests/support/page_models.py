@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 SENTENCE, TRANSLATION = "I go home.", "나는 집에 간다."
 # With these settings a model memorises a few short pairs in seconds.
-KOREAN: dict[str, Any] = {
+SETTINGS: dict[str, Any] = {
     "text.vocab_size": 400,
     "training.batch_tokens": 256,
     "training.learning_rate": 0.01,
@@ -41,5 +41,5 @@ def train_runs(folder: Path) -> dict[str, Path]:
     lines = [(SENTENCE, TRANSLATION), *sorted(others, key=lambda pair: (len(pair[0]), pair))[:80]]
     pairs.write_text("".join(f"{source}\t{target}\n" for source, target in lines), encoding="utf-8")
     for name, settings in MODELS.items():
-        jumok.train(pairs, out=folder / name, **KOREAN, **settings)
+        jumok.train(pairs, out=folder / name, **SETTINGS, **settings)
     return {name: folder / name for name in MODELS}

@@ -36,7 +36,7 @@ SMALL = {"encoder_layers": 2, "decoder_layers": 2, "width": 16, "feed_forward": 
 def random_model(
     *, vocab_size: int = 24, seed: int = 1, tied: bool = False, **settings: Any
 ) -> TranslationModel:
-    """Return a small model. Unless `tied`, its predictions are confident and never `<pad>` or `<s>`."""
+    """Return a small model. If not `tied`, its predictions are confident, and never `<pad>` or `<s>`."""
     torch.manual_seed(seed)
     family = SETTINGS_BY_FAMILY[settings.get("family", "transformer")]
     validated: Any = family.model_validate({**SMALL, "tied": tied, **settings})
@@ -58,7 +58,7 @@ def both_engines(
 
 def all_ids(hypotheses: list[list[Hypothesis]]) -> list[list[tuple[int, ...]]]:
     """Return the token ids of all hypotheses of each sentence."""
-    return [[hypothesis.ids for hypothesis in of_sentence] for of_sentence in hypotheses]
+    return [[hypothesis.ids for hypothesis in sentence_hypotheses] for sentence_hypotheses in hypotheses]
 
 
 def run_search(

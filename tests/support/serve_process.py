@@ -107,11 +107,11 @@ class RunningServer:
     def wait_for(self, event: str, count: int = 1) -> list[dict[str, Any]]:
         """Wait until the log has `count` events of this name. Return all events of this name."""
 
-        def logged() -> list[dict[str, Any]]:
+        def logged_events() -> list[dict[str, Any]]:
             return [line for line in self.events() if line.get("event") == event]
 
-        wait_until(lambda: len(logged()) >= count)
-        return logged()
+        wait_until(lambda: len(logged_events()) >= count)
+        return logged_events()
 
     def worker_pids(self) -> list[int]:
         """Return the process ids of the workers that are alive."""

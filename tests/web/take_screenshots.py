@@ -43,7 +43,7 @@ DOCS, DOCS_SENTENCE, DOCS_EXPECTED = (
 class Picture:
     """How a picture of docs/page.md is taken: the fragment of the address, the window size and more."""
 
-    address: str
+    fragment: str
     width: int = 1200
     height: int = 980
     theme: str = "light"
@@ -127,7 +127,7 @@ def take_docs_pictures(browser: Browser, address: str, out: Path) -> None:
         context.set_default_timeout(240_000)
         page = context.new_page()
         view = f"sentence={quote(DOCS_SENTENCE)}&language={picture.language}&theme={picture.theme}"
-        page.goto(f"{address}#{picture.address}&{view}")
+        page.goto(f"{address}#{picture.fragment}&{view}")
         wait_for_responses(page)
         if name == "page-change":
             _pin_third_word(page)

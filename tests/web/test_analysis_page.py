@@ -98,8 +98,8 @@ def test_the_map_can_show_erasure_and_its_difference_from_the_weight(
     page.get_by_label("Minus the weight").check()
     weights = saved_weights(open_page, address)
     shares = np.abs(row) / np.abs(row).sum()
-    own_shares = weights[0][:-1] / weights[0][:-1].sum()  # without </s>, which is not erased
-    assert numbers(first) == pytest.approx((shares - own_shares).tolist(), abs=1e-3)
+    weight_shares = weights[0][:-1] / weights[0][:-1].sum()  # without </s>, which is not erased
+    assert numbers(first) == pytest.approx((shares - weight_shares).tolist(), abs=1e-3)
     assert sum(numbers(first)) == pytest.approx(0, abs=1e-3)
     assert json.loads(save_file(page, "JSON"))["minus_weight"] is True
 
@@ -324,7 +324,9 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
     story = page.get_by_test_id("story")
     for step in range(1, 8):
         expect(story.locator(".count")).to_have_text(f"{step} of 7")
-        act = story.locator(".buttons").get_by_role("button", name=re.compile("Translate it|for me|Silence"))
+        action_button = story.locator(".buttons").get_by_role(
+            "button", name=re.compile("Translate it|for me|Silence")
+        )
         if step == 4:
             head = re.fullmatch(
                 r".*Without head (\d) of layer (\d), the model finds this translation (.*?)\..*",
@@ -335,8 +337,8 @@ def test_the_first_steps_can_be_finished_and_are_remembered(open_page: OpenPage,
                 "aria-label", re.compile(f"Layer {head[2]}, Head {head[1]}")
             )
             assert "likely" in head[3]
-        if act.count():
-            act.click()
+        if action_button.count():
+            action_button.click()
             wait_for_responses(page)
             expect(story.locator(".done").first).to_be_visible()
         if step == 4:

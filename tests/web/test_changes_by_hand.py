@@ -246,7 +246,7 @@ def test_the_translation_stays_in_view_when_a_head_below_is_silenced(
     assert changes(page) == []
 
 
-def changed_pin(translator: Translator) -> tuple[Pin, int, str]:
+def pin_that_changes_a_later_word(translator: Translator) -> tuple[Pin, int, str]:
     """Return a pin, and the index and the text of a word of the new translation.
 
     At the steps of this word, the translation without the pin has other tokens.
@@ -295,7 +295,7 @@ def test_a_second_change_is_named_by_the_word_that_was_chosen(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
     """In the translation without any change, the steps of this word wrote another word."""
-    pin, index, name = changed_pin(translator)
+    pin, index, name = pin_that_changes_a_later_word(translator)
     page = open_page(f"{address}#changes={quote(json.dumps([change_to_json(pin)]))}")
     wait_for_responses(page)
     expect(word(page, "target", index)).to_have_text(name)
@@ -441,7 +441,7 @@ def test_a_word_is_no_longer_highlighted_when_the_element_under_the_pointer_is_g
     expect(page.locator(".pair .pointed")).to_have_count(0)
 
 
-def test_a_figure_outlines_highlighted_words_strikes_lost_words_and_hatches_silenced_heads(
+def test_a_figure_outlines_highlighted_words_and_marks_removed_words_and_silenced_heads(
     open_page: OpenPage, address: str
 ) -> None:
     silence = quote(json.dumps([{"kind": "silence", "site": "cross", "layer": None, "head": None}]))

@@ -139,7 +139,7 @@ def assert_same_measures(actual: dict[str, Any], expected: Measures) -> None:
     assert actual["gradient"] == {}  # a browser computes no gradients
 
 
-def without_attention_rows(document: dict[str, Any]) -> dict[str, Any]:
+def without_attention_row_numbers(document: dict[str, Any]) -> dict[str, Any]:
     """Replace each row number of the table of candidates' attention by the row itself.
 
     The rows may have another order in the browser's engine.
@@ -189,7 +189,7 @@ def test_text_is_tokenized_as_by_sentencepiece(kind: str, byte_fallback: bool) -
             assert message["answer"][side] == fields, repr(text)
 
 
-# Tests of the other models are slow, because they take too long for `make test`.
+# Tests of the other models have the mark `slow`, because they take too long for `make test`.
 QUICK_MODELS = ("pre-norm", "bahdanau, gru")
 
 
@@ -203,7 +203,7 @@ def test_explanations_effects_and_steps_are_those_of_python(name: str) -> None:
         plain = explain(original, SENTENCE)
         document = explanation_to_document(plain, four_decimals=True)
         answer = engine.ask("explain", sentence=SENTENCE)
-        assert_same(without_attention_rows(answer), without_attention_rows(document))
+        assert_same(without_attention_row_numbers(answer), without_attention_row_numbers(document))
         greedy = engine.ask("explain", sentence=SENTENCE, beam=1)
         expected = explain(original, SENTENCE, options=ExplanationOptions(beam=1))
         assert greedy["target"]["ids"] == list(expected.target.ids)
@@ -256,7 +256,7 @@ def test_a_prefix_begins_the_translation_and_bad_requests_are_refused() -> None:
         prefix = original.tokenizers.target.encode("a river knows")
         expected = explanation_to_document(explain(original, SENTENCE, prefix=prefix), four_decimals=True)
         answer = engine.ask("explain", sentence=SENTENCE, prefix=prefix)
-        assert_same(without_attention_rows(answer), without_attention_rows(expected))
+        assert_same(without_attention_row_numbers(answer), without_attention_row_numbers(expected))
         assert "no special tokens" in engine.refusal("explain", sentence=SENTENCE, prefix=[3])
         assert "outside this range" in engine.refusal("explain", sentence=SENTENCE, prefix=[99999])
         assert "1 to 64" in engine.refusal("explain", sentence=SENTENCE, beam=0)

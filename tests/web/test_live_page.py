@@ -64,7 +64,7 @@ def translation(page: Page) -> Locator:
     return page.get_by_test_id("translation")
 
 
-def picture(page: Page, layer: int = 0, head: int = 0) -> Locator:
+def head_map(page: Page, layer: int = 0, head: int = 0) -> Locator:
     """Return the small map of a head."""
     return page.locator("#heads-part .scroll tbody tr").nth(layer).locator("td .picture").nth(head)
 
@@ -117,7 +117,7 @@ def test_a_user_types_changes_sets_a_prefix_compares_and_saves(
     assert ElementTree.fromstring(figure).tag == "{http://www.w3.org/2000/svg}svg"
     assert HANGUL.search(figure)
 
-    picture(page).click()
+    head_map(page).click()
     difference = page.get_by_test_id("difference")
     expect(difference).to_be_visible()
     assert difference.inner_text() != "0.00" or translation(page).inner_text() != translated
@@ -561,7 +561,7 @@ def test_a_refused_change_is_reverted(open_page: OpenPage, live: str) -> None:
     page.get_by_label("Model", exact=True).select_option(index=1)
     wait_for_responses(page)
     expect(page.get_by_role("alert")).to_have_count(0)
-    picture(page).click()
+    head_map(page).click()
     expect(page.locator(".changes span")).to_contain_text(["Layer 0, Head 0"])
     wait_for_responses(page)
     page.evaluate(f"location.hash = 'panel=attention&sentence={'a' * 1200}'")
@@ -595,7 +595,7 @@ def test_the_page_stays_at_the_old_part_of_a_text_if_another_part_is_refused(
     page.get_by_role("button", name="You go home. →").click()
     expect(page.get_by_role("alert")).to_contain_text("no such part")
     assert "index" not in page.url
-    picture(page).click()  # this changes the part that is still shown
+    head_map(page).click()  # this changes the part that is still shown
     expect(page.locator(".changes span")).to_contain_text(["Layer 0, Head 0"])
     wait_for_responses(page)
     expect(page.get_by_role("alert")).to_have_count(0)

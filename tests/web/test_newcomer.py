@@ -245,7 +245,7 @@ def test_back_leads_to_a_sentence_with_its_pin(open_page: OpenPage, address: str
     assert shown_changes(page) == pins
 
 
-def test_the_highlight_of_point_for_me_ends_with_its_step_and_with_the_first_steps(
+def test_the_highlight_of_the_button_point_for_me_ends_with_its_step_and_with_the_first_steps(
     open_page: OpenPage, address: str
 ) -> None:
     page = open_page(address)
@@ -290,13 +290,13 @@ def test_after_back_and_forward_the_header_names_the_model_that_is_shown(
 ) -> None:
     page = open_view(open_page, live, view=f"panel=attention&sentence={quote(SENTENCE)}")
     model = page.get_by_label("Model", exact=True)
-    chosen = "select => select.selectedOptions[0].textContent.split(' ')[0]"
+    name_of_chosen_model = "select => select.selectedOptions[0].textContent.split(' ')[0]"
     model.select_option(index=1)
     wait_for_responses(page)
     for go, name in ((page.go_back, "transformer"), (page.go_forward, "recurrent")):
         go()
         expect(page.locator(".caption").last).to_have_text(re.compile(f"^{name}"))
-        assert model.evaluate(chosen) == name
+        assert model.evaluate(name_of_chosen_model) == name
         wait_for_responses(page)
 
 
@@ -357,17 +357,17 @@ def test_the_first_steps_stay_in_view_when_the_head_is_silenced(
     page = open_page(address, viewport={"width": viewport[0], "height": viewport[1]})
     wait_for_responses(page)
     story = page.get_by_test_id("story")
-    onward = story.get_by_role("button", name="Next")
+    next_button = story.get_by_role("button", name="Next")
     for _ in range(3):
-        onward.click()
+        next_button.click()
     page.locator("td.suggested .picture").click()
     wait_for_responses(page)
     expect(story.get_by_text("✓ Done")).to_be_in_viewport(ratio=0.99)
-    expect(onward).to_be_in_viewport(ratio=0.99)
-    onward.click()
+    expect(next_button).to_be_in_viewport(ratio=0.99)
+    next_button.click()
     expect(story.get_by_role("heading")).to_have_text("Watch it break")
     expect(story.get_by_role("heading")).to_be_in_viewport(ratio=0.99)
-    expect(onward).to_be_in_viewport(ratio=0.99)
+    expect(next_button).to_be_in_viewport(ratio=0.99)
 
 
 def test_the_keyboard_focus_stays_in_the_first_steps_and_returns_to_their_button(
@@ -376,13 +376,13 @@ def test_the_keyboard_focus_stays_in_the_first_steps_and_returns_to_their_button
     page = open_page(address)
     wait_for_responses(page)
     story = page.get_by_test_id("story")
-    onward = story.get_by_role("button", name="Next")
+    next_button = story.get_by_role("button", name="Next")
     for name in ("Translate it", "", "Point for me", "Silence it", "Silence them all", "Pin one for me"):
         if name:
             story.get_by_role("button", name=name).press("Enter")
             wait_for_responses(page)
-            expect(onward).to_be_focused()
-        onward.press("Enter")
+            expect(next_button).to_be_focused()
+        next_button.press("Enter")
     finish = story.get_by_role("button", name="Finish")
     expect(finish).to_be_focused()
     finish.press("Enter")

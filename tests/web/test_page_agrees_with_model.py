@@ -38,7 +38,7 @@ def test_the_translation_of_several_sentences_equals_that_of_translate(
 def test_the_page_says_which_tokens_a_pin_changes_and_which_words_the_score_counts(
     open_page: OpenPage, address: str, translator: Translator
 ) -> None:
-    """A pin changes the tokens of the word before the pin. After a pin, the score counts only later words."""
+    """The pin here changes only one token of a word. After a pin, the score counts only later words."""
     plain = explain(translator, SENTENCE)
     page = open_page(f"{address}#sentence={quote(SENTENCE)}")
     wait_for_responses(page)

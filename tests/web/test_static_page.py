@@ -263,7 +263,7 @@ def test_content_wider_than_a_narrow_screen_scrolls_in_its_own_box(
         assert page.evaluate(f"{root}.scrollWidth <= {root}.clientWidth"), f"{panel} is wider than its screen"
 
 
-def test_a_definition_stays_open_while_the_focus_is_on_its_link_and_closes_when_it_leaves(
+def test_a_definition_stays_open_while_the_focus_is_on_its_link_and_closes_when_the_focus_leaves(
     open_page: OpenPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUMOK_DOCS", "https://docs.invalid/")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.guided import generate_source
+from support.guided import find_pair
 
 ALIGNMENTS = """
 somebody goes | I go home. | 0-0 1-2 2-1 3-3
@@ -38,6 +38,6 @@ def _rows() -> list[tuple[str, str, set[str]]]:
 
 @pytest.mark.parametrize(("pattern", "english", "links"), _rows())
 def test_alignments_equal_those_annotated_by_hand(pattern: str, english: str, links: set[str]) -> None:
-    pair = generate_source(pattern, english)
+    pair = find_pair(pattern, english)
     assert pair is not None
     assert set(str(pair.alignment).split()) == links

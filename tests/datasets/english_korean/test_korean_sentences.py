@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jumok.datasets.english_korean import pattern_names
-from support.guided import generate_source
+from support.guided import find_pair
 
 PAIRS = Path(__file__).with_name("hand_pairs.txt")
 
@@ -20,7 +20,7 @@ def _rows() -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize(("pattern", "english", "korean"), _rows())
 def test_translations_equal_those_written_by_hand(pattern: str, english: str, korean: str) -> None:
-    pair = generate_source(pattern, english)
+    pair = find_pair(pattern, english)
     assert pair is not None, "the grammar does not generate this"
     assert pair.target == korean
 
