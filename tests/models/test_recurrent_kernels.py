@@ -169,10 +169,10 @@ def test_the_device_and_the_pass_decide_whether_a_kernel_runs(kind, monkeypatch)
         monkeypatch.setattr(
             module, name, lambda *inputs, name=name, kernel=kernel: calls.append(name) or kernel(*inputs)
         )
-    plain = model(batch)
+    without_edit = model(batch)
     assert calls == ["fast_encode_layer", "run_decoder"]
     calls.clear()
-    halved = model(batch, edit=lambda weights, _: weights / 2)
+    with_halved_weights = model(batch, edit=lambda weights, _: weights / 2)
     model.attention(batch)
     assert calls == ["fast_encode_layer"] * 2
     calls.clear()
@@ -181,7 +181,7 @@ def test_the_device_and_the_pass_decide_whether_a_kernel_runs(kind, monkeypatch)
     use_plain_twins(monkeypatch)
     model(batch)
     assert calls == []
-    assert not torch.allclose(plain, halved, atol=1e-3)
+    assert not torch.allclose(without_edit, with_halved_weights, atol=1e-3)
 
 
 @every_type

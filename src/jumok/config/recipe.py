@@ -154,6 +154,7 @@ class AttentionSettings(Settings):
         if isinstance(value, dict) and value:
             if "kind" not in value:
                 raise ValueError('the mechanism\'s name is missing, as in { kind = "bahdanau" }')
+            # In the table of old names, an option of a mechanism is a key like `luong-location.longest`.
             return _current_names(str(value["kind"]), value)
         return {"kind": value} if isinstance(value, str) else value
 

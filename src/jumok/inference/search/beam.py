@@ -55,7 +55,7 @@ class LiveHypotheses:
     """
 
     sentences: Tensor  # (sentence,) index into the batch
-    constrained_log_probs: Tensor  # (sentence, slot) sums without forced prefixes; -inf: no hypothesis
+    constrained_log_probs: Tensor  # (sentence, slot) sums; a forced token adds 0; -inf: no hypothesis
     log_probs: Tensor  # (sentence, slot) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far

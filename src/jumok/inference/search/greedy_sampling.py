@@ -64,7 +64,7 @@ class Rows:
     """The unfinished translations, one per row."""
 
     sentences: Tensor  # (row,) index into the batch
-    constrained_log_probs: Tensor  # (row,) sums without forced prefixes
+    constrained_log_probs: Tensor  # (row,) sums; a forced token adds 0
     log_probs: Tensor  # (row,) sums of the model's own log-probabilities
     history: Tensor  # (row, step) tokens so far
     coverage: Tensor | None  # (row, source) attention so far

@@ -47,9 +47,9 @@ class _AttentionInputs(NamedTuple):
 class _LayerWeights(NamedTuple):
     """The weights of a decoder layer. The recurrent weight of the top layer begins with W_q."""
 
-    inputs: Tensor  # (context or state of the layer below, gates · width)
+    input_weight: Tensor  # (context or state of the layer below, gates · width)
     input_bias: Tensor | None  # None for the first layer, whose bias is part of the token inputs
-    recurrent: Tensor  # (width, gates · width); for the top layer (width, units + gates · width)
+    recurrent_weight: Tensor  # (width, gates · width); for the top layer (width, units + gates · width)
     recurrent_bias: Tensor
     dropout_factors: Tensor | None  # (step, row, width), of the layer's inputs
 
@@ -105,23 +105,25 @@ def _layer_weights(
 ) -> tuple[Tensor, tuple[_LayerWeights, ...]]:
     """Return the token inputs of the first layer, and the weights that each layer uses inside the loop."""
     first, *upper = (direction_weights(layer) for layer in layers)
-    token_weight, context_weight = torch.split(first.inputs, [tokens.shape[2], context_width])
+    token_weight, context_weight = torch.split(first.input_weight, [tokens.shape[2], context_width])
     token_inputs = linear(tokens.transpose(0, 1), token_weight.t(), first.input_bias)
-    weights = [_LayerWeights(context_weight.contiguous(), None, first.recurrent, first.recurrent_bias, None)]
+    weights = [
+        _LayerWeights(context_weight.contiguous(), None, first.recurrent_weight, first.recurrent_bias, None)
+    ]
     for layer, layer_weights in zip(layers[1:], upper, strict=True):
         factors = dropout(tokens.new_ones(*token_inputs.shape[:2], layer.hidden_size))
         weights.append(
             _LayerWeights(
-                layer_weights.inputs.contiguous(),
+                layer_weights.input_weight.contiguous(),
                 layer_weights.input_bias,
-                layer_weights.recurrent,
+                layer_weights.recurrent_weight,
                 layer_weights.recurrent_bias,
                 factors,
             )
         )
     query_weight, top = mechanism.query[0], weights[-1]
     weights[-1] = top._replace(
-        recurrent=torch.cat([query_weight, top.recurrent], dim=1),
+        recurrent_weight=torch.cat([query_weight, top.recurrent_weight], dim=1),
         recurrent_bias=torch.cat([top.recurrent_bias.new_zeros(query_weight.shape[1]), top.recurrent_bias]),
     )
     return token_inputs, tuple(weights)
@@ -202,15 +204,17 @@ class _DecoderForward:
                 torch.addmm(
                     layer.recurrent_bias,
                     activations.state_at[time],
-                    layer.recurrent,
+                    layer.recurrent_weight,
                     out=activations.recurrent_at[time],
                 )
             self._attend(time)
-            torch.addmm(token_input, self._context_rows_at[time], first_weights.inputs, out=self._gate_inputs)
+            torch.addmm(
+                token_input, self._context_rows_at[time], first_weights.input_weight, out=self._gate_inputs
+            )
             state = first_activations.step(time, self._gate_inputs)
             for layer, activations in upper:
                 state = state if layer.dropout_factors is None else state * layer.dropout_factors[time]
-                state = activations.step(time, linear(state, layer.inputs.t(), layer.input_bias))
+                state = activations.step(time, linear(state, layer.input_weight.t(), layer.input_bias))
 
     def _attend(self, time: int) -> None:
         """Compute the weights and the context of the step `time` from its query."""
@@ -239,8 +243,10 @@ class _DecoderBackward:
         self._attention = _AttentionBackward(
             inputs.attention, weights, activations[-1], self._gate_gradients[-1]
         )
-        self._recurrent_weights_transposed = [layer.recurrent.t().contiguous() for layer in inputs.layers]
-        self._input_weights_transposed = [layer.inputs.t().contiguous() for layer in inputs.layers]
+        self._recurrent_weights_transposed = [
+            layer.recurrent_weight.t().contiguous() for layer in inputs.layers
+        ]
+        self._input_weights_transposed = [layer.input_weight.t().contiguous() for layer in inputs.layers]
         self._grad_states_at = grad_outputs.states.unbind(0)
         self._grad_contexts_at = grad_outputs.contexts.unbind(0)
         self._carried = [  # per layer: the gradient of the state, from the step after

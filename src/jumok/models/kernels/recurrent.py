@@ -38,9 +38,9 @@ def plain_run_layer(layer: nn.RNNBase, inputs: Tensor, initial: LayerState) -> t
 
 def fast_run_layer(layer: nn.RNNBase, inputs: Tensor, initial: LayerState) -> tuple[Tensor, LayerState]:
     weights = direction_weights(layer)
-    projected = (inputs.transpose(0, 1) @ weights.inputs + weights.input_bias)[:, None]
+    projected = (inputs.transpose(0, 1) @ weights.input_weight + weights.input_bias)[:, None]
     states, *last = _run_directions(
-        layer, projected, weights.recurrent[None], weights.recurrent_bias[None, None], initial
+        layer, projected, weights.recurrent_weight[None], weights.recurrent_bias[None, None], initial
     )
     return states[:, 0].transpose(0, 1), tuple(last)
 
@@ -84,11 +84,11 @@ def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tup
     suffixes = ["", "_reverse"] if layer.bidirectional else [""]
     weights = [direction_weights(layer, suffix) for suffix in suffixes]
     flat = inputs.transpose(0, 1).flatten(0, 1)  # (step · row, inputs)
-    projected = [torch.addmm(direction.input_bias, flat, direction.inputs) for direction in weights]
+    projected = [torch.addmm(direction.input_bias, flat, direction.input_weight) for direction in weights]
     if layer.bidirectional:
         projected[1] = _permute(projected[1], reversal)
     stacked = torch.stack([gate_inputs.view(steps, rows, -1) for gate_inputs in projected], dim=1)
-    recurrent = torch.stack([direction.recurrent for direction in weights])
+    recurrent = torch.stack([direction.recurrent_weight for direction in weights])
     bias = torch.stack([direction.recurrent_bias for direction in weights])[:, None]
     zeros = inputs.new_zeros(len(weights), rows, layer.hidden_size)
     initial = (zeros, zeros) if isinstance(layer, nn.LSTM) else (zeros,)
@@ -104,22 +104,22 @@ def fast_encode_layer(layer: nn.RNNBase, inputs: Tensor, lengths: Tensor) -> tup
 class DirectionWeights(NamedTuple):
     """The weights of a layer in one direction, transposed, for `states @ weights`."""
 
-    inputs: Tensor  # (inputs, gates · width)
+    input_weight: Tensor  # (inputs, gates · width)
     input_bias: Tensor
-    recurrent: Tensor  # (width, gates · width)
+    recurrent_weight: Tensor  # (width, gates · width)
     recurrent_bias: Tensor
 
 
 def direction_weights(layer: nn.RNNBase, suffix: str = "") -> DirectionWeights:
     """Return the weights of the direction whose parameter names end in `suffix`."""
-    inputs, recurrent = (getattr(layer, f"weight_{name}_l0{suffix}") for name in ("ih", "hh"))
+    input_weight, recurrent_weight = (getattr(layer, f"weight_{name}_l0{suffix}") for name in ("ih", "hh"))
     input_bias, recurrent_bias = (getattr(layer, f"bias_{name}_l0{suffix}") for name in ("ih", "hh"))
     if isinstance(layer, nn.GRU):
         # recurrent_cells.py stores the gradients as ∂u_n, ∂a_r, ∂a_z, ∂x_n, so that ∂u and ∂x are both
         # contiguous; therefore the recurrent weights are ordered n, r, z here. torch has r, z, n.
-        recurrent = recurrent.roll(layer.hidden_size, 0)
+        recurrent_weight = recurrent_weight.roll(layer.hidden_size, 0)
         recurrent_bias = recurrent_bias.roll(layer.hidden_size, 0)
-    return DirectionWeights(inputs.t(), input_bias, recurrent.t().contiguous(), recurrent_bias)
+    return DirectionWeights(input_weight.t(), input_bias, recurrent_weight.t().contiguous(), recurrent_bias)
 
 
 def _run_directions(
