@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 BLOCK_PAIRS = 32_768
 INSPECTED_PAIRS = 8192
-"""Number of pairs that are inspected together, as in `cleaning.py`. The expected ratio of lengths is learnt from
-this many pairs at the beginning of the corpus."""
+"""Number of pairs that are inspected together, as in `cleaning.py`. The expected ratio of lengths is learnt
+from this many pairs at the beginning of the corpus."""
 MIN_SPOOLED_BYTES = 64 * 2**20
 """Smaller corpora are read by one process and kept in memory."""
 MAX_COMPARED_HASHES = 8 * 2**20
