@@ -128,6 +128,23 @@ def test_hiding_a_word_changes_the_translation(browser: Browser, site: Path) -> 
     assert "학생" not in translation.inner_text()
 
 
+def test_the_end_of_a_translation_is_no_button_that_continues_the_translation(
+    browser: Browser, site: Path
+) -> None:
+    page, problems = open_site_page(browser, site / "explain" / "decoder-and-training.html")
+    figure = page.locator("[data-figure=next-tokens]")
+    choices = figure.locator(".choices")
+    choices.wait_for()
+    for _ in range(20):
+        if "</s>" in choices.inner_text():
+            break
+        choices.get_by_role("button").first.click()
+    assert "</s>" in choices.inner_text()
+    assert choices.get_by_role("button", name="</s>").count() == 0
+    assert choices.get_by_role("button").count() > 0
+    assert problems == []
+
+
 def test_a_phone_shows_a_page_without_scrolling_sideways(browser: Browser, site: Path) -> None:
     page, _ = open_site_page(
         browser, site / "ko" / "explain" / "scaled-dot.ko.html", viewport={"width": 320, "height": 700}

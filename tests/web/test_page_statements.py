@@ -189,8 +189,8 @@ def test_a_given_prefix_is_named_and_can_be_removed_after_a_later_change(
     pin = {"kind": "pin", "site": "cross", "layer": None, "head": None, "queries": [last], "keys": [0]}
     view = {"panel": "attention", "sentence": SENTENCE}
     page = open_view(open_page, address, **view, forced=str(target.ids[0]), changes=json.dumps([pin]))
-    bar = page.locator(".deviation")
-    saved_bar = saved_page(open_page, page, tmp_path, panel="attention").locator(".deviation")
+    bar = page.locator(".bar .prefix")
+    saved_bar = saved_page(open_page, page, tmp_path, panel="attention").locator(".bar .prefix")
     for shown_bar in (bar, saved_bar):
         expect(shown_bar).to_contain_text("Given prefix:")
         expect(shown_bar.locator("b")).to_have_text([prefix, unchanged])

@@ -76,7 +76,7 @@ describe("changes", () => {
     expect(() => checkChanges([{ kind: "paint", ...decoder, query: 1, key: 1, weight: 1 }], maps)).not.toThrow();
   });
 
-  it("may have rows of the longer translation, and any row if they contain the words of the row", () => {
+  it("may concern steps of the longer translation, and any step if they have `words`", () => {
     const maps = { cross: { shape: [1, 2, 8, 5] as [number, number, number, number], values: new Float32Array(80) } };
     const later: Change = { kind: "pin", ...scope, queries: [9], keys: [1] };
     expect(() => checkChanges([later], maps)).not.toThrow();

@@ -14,7 +14,7 @@ import { choiceData, mapTable, originComments, originOf, toCsv } from "../src/li
 import { unfamiliarWords } from "../src/lib/unfamiliar";
 
 const SHAPE = [2, 3];
-const all: Change = { kind: "silence", site: "cross", layer: null, head: null };
+const silenceAll: Change = { kind: "silence", site: "cross", layer: null, head: null };
 const edge: Edge = { site: "cross", layer: null, head: null, queries: [2], keys: [0, 1] };
 
 const silenced = (changes: Change[]) => [0, 1].flatMap((layer) => [0, 1, 2].filter((head) => isSilenced(changes, "cross", layer, head)).map((head) => `${layer}${head}`));
@@ -28,33 +28,33 @@ describe("silencing heads", () => {
   });
 
   it("can be undone for one head of a silenced layer or site, and the other heads stay silenced", () => {
-    expect(silenced(toggleHead([all], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
-    expect(silenced(toggleHead([{ ...all, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
-    expect(silenced(toggleHead([{ ...all, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
+    expect(silenced(toggleHead([silenceAll], "cross", 0, 1, SHAPE))).toEqual(["00", "02", "10", "11", "12"]);
+    expect(silenced(toggleHead([{ ...silenceAll, layer: 1 }], "cross", 1, 0, SHAPE))).toEqual(["11", "12"]);
+    expect(silenced(toggleHead([{ ...silenceAll, head: 2 }], "cross", 0, 2, SHAPE))).toEqual(["12"]);
   });
 
   it("adds no change for a head that is already silenced, and uses one change for all heads", () => {
     const one = silence([], "cross", [[0, 0]], SHAPE);
     expect(silence(one, "cross", [[0, 0], [0, 1]], SHAPE)).toHaveLength(2);
-    expect(silence(one, "cross", [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]], SHAPE)).toEqual([all]);
+    expect(silence(one, "cross", [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]], SHAPE)).toEqual([silenceAll]);
   });
 });
 
 describe("lines", () => {
   it("set, replace and release a weight", () => {
-    const half = setWeight([all], edge, 0.5);
+    const half = setWeight([silenceAll], edge, 0.5);
     expect(weightSetAt(half, edge)).toBe(0.5);
     expect(setWeight(half, edge, 0.25)).toHaveLength(2);
     const two = setWeight(half, { ...edge, keys: [3] }, 0.3);
     expect(two).toHaveLength(3);
-    expect(setWeight(two, { ...edge, keys: [4] }, 1)).toEqual([all, { kind: "pin", ...edge, keys: [4], weight: 1 }]);
-    expect(releaseWeight(half, edge)).toEqual([all]);
+    expect(setWeight(two, { ...edge, keys: [4] }, 1)).toEqual([silenceAll, { kind: "pin", ...edge, keys: [4], weight: 1 }]);
+    expect(releaseWeight(half, edge)).toEqual([silenceAll]);
     expect(weightSetAt([], edge)).toBeNull();
   });
 
   it("are removed for another sentence, and have a first step that they affect", () => {
-    const changes = setWeight([all], edge, 1);
-    expect(independentOfSentence(changes)).toEqual([all]);
+    const changes = setWeight([silenceAll], edge, 1);
+    expect(independentOfSentence(changes)).toEqual([silenceAll]);
     expect(firstChangedStep(changes)).toBe(0);
     expect(firstChangedStep(changes.slice(1))).toBe(2);
     expect(firstChangedStep([])).toBe(Infinity);
@@ -184,8 +184,8 @@ describe("texts", () => {
 
   it("of saved files contain the origin of the numbers", () => {
     const sentence = (text: string) => ({ text, ids: [], tokens: [text], words: [text], word_of_token: [0] });
-    const changed = { source: sentence("a"), target: sentence("x"), forced: 0, changes: [all], before: null, alignments: [{ heads: [[1, 2]] }], attention: { cross: { shape: [2, 3, 1, 1] } } } as unknown as Explanation;
-    expect(originOf(changed, "mine")).toEqual({ model: "mine", source: "a", target: "x", changes: [all], forced: 0, date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) });
+    const changed = { source: sentence("a"), target: sentence("x"), forced: 0, changes: [silenceAll], before: null, alignments: [{ heads: [[1, 2]] }], attention: { cross: { shape: [2, 3, 1, 1] } } } as unknown as Explanation;
+    expect(originOf(changed, "mine")).toEqual({ model: "mine", source: "a", target: "x", changes: [silenceAll], forced: 0, date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) });
     expect(originComments(changed, "mine", LANGUAGES.en).changes).toBe("Silence: Target → source, all layers, all heads");
     expect(originComments({ ...changed, changes: [] }, "mine", LANGUAGES.en).changes).toBe("none");
     const choice = { site: "cross" as const, combination: "read-out" as const, layer: -1, head: 0, words: true, specials: true };

@@ -9,14 +9,14 @@ afterEach(() => void vi.useRealTimers());
 const WHOLE_MINUTE = 60_000;
 const report = (checkpoints: number[], finished = true) => ({ checkpoints, finished }) as RunReport;
 
-/** Poll a run, and record what the page would show. The request for a checkpoint fails if `failing` returns true. */
-function watch(reports: () => Promise<RunReport>, failing: (step: number) => boolean = () => false) {
+/** Poll a run, and record what the page would show. The request for a checkpoint fails if `shouldFail` returns true. */
+function watch(fetchReport: () => Promise<RunReport>, shouldFail: (step: number) => boolean = () => false) {
   const shown = { explained: [] as number[], attempts: [] as number[], problems: [] as string[] };
   const stop = pollRun({
-    fetchReport: reports,
+    fetchReport,
     explain: async (step) => {
       shown.attempts.push(step);
-      if (failing(step)) throw new Error(`checkpoint ${step}`);
+      if (shouldFail(step)) throw new Error(`checkpoint ${step}`);
       return {} as Explanation;
     },
     isExplained: (step) => shown.explained.includes(step),
@@ -43,11 +43,11 @@ it("a checkpoint that fails once is explained at the next poll, and the problem 
 });
 
 it("a report that fails is requested again, and polling stops when the run has finished", async () => {
-  const reports = vi.fn().mockRejectedValueOnce(new Error("gone")).mockResolvedValueOnce(report([], false)).mockResolvedValue(report([]));
-  const { shown } = watch(reports);
+  const fetchReport = vi.fn().mockRejectedValueOnce(new Error("gone")).mockResolvedValueOnce(report([], false)).mockResolvedValue(report([]));
+  const { shown } = watch(fetchReport);
   await vi.advanceTimersByTimeAsync(WHOLE_MINUTE);
   expect(shown.problems).toEqual(["gone", "", ""]);
-  expect(reports).toHaveBeenCalledTimes(3);
+  expect(fetchReport).toHaveBeenCalledTimes(3);
 });
 
 it("after polling has been stopped, neither explanations nor errors are shown", async () => {

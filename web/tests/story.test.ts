@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { packWeights } from "../src/engine/packing";
 import type { Change } from "../src/lib/changes";
 import type { Explanation } from "../src/lib/format";
-import { CHALLENGES, decisiveCrossHead, IS_DONE, FEWEST, numSilenced, STORY, type Scene } from "../src/lib/story";
+import { CHALLENGES, decisiveCrossHead, IS_DONE, FEWEST_HEADS_CHALLENGE, numSilenced, STORY, type Scene } from "../src/lib/story";
 
 const text = (words: string[]) => ({ text: words.join(" "), ids: [], tokens: [], words, word_of_token: [] });
 const explanation = (after: string[], before?: string[]) =>
@@ -48,7 +48,7 @@ describe("the story", () => {
     const [twice, fewest, shorter] = CHALLENGES;
     expect(twice(scene({ explanation: explanation(["책", "책"], ["책", "을"]) }))).toBe(true);
     expect(twice(scene({ explanation: explanation([".", "."], ["책", "."]) }))).toBe(false);
-    expect(CHALLENGES[FEWEST]).toBe(fewest);
+    expect(CHALLENGES[FEWEST_HEADS_CHALLENGE]).toBe(fewest);
     expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [silenced(0)] }))).toBe(true);
     expect(fewest(scene({ explanation: explanation(["c"], ["a"]), changes: [silenced(null, null)] }))).toBe(true);
     expect(fewest(scene({ explanation: explanation(["a"], ["a"]), changes: [silenced(0)] }))).toBe(false);

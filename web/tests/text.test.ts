@@ -102,14 +102,14 @@ const SPECIAL = ["<pad>", "<unk>", "<s>", "</s>"];
 const bytes = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
 
 function stored(kind: "unigram" | "bpe", pieces: [string, number, string?][], byteFallback = false): StoredTokenizer {
-  const listed = byteFallback ? bytes : [];
+  const byteTokens = byteFallback ? bytes : [];
   return {
     kind,
     byte_fallback: byteFallback,
-    tokens: [...SPECIAL, ...listed, ...pieces.map(([piece]) => piece)],
-    scores: [...SPECIAL, ...listed].map(() => 0).concat(pieces.map(([, score]) => score)),
+    tokens: [...SPECIAL, ...byteTokens, ...pieces.map(([piece]) => piece)],
+    scores: [...SPECIAL, ...byteTokens].map(() => 0).concat(pieces.map(([, score]) => score)),
     // One letter per token, as model_file.ts lists them: <pad>, <unk>, <s>, </s>, the bytes, the others.
-    types: `cucc${"b".repeat(listed.length)}${pieces.map(([, , type]) => type ?? "n").join("")}`,
+    types: `cucc${"b".repeat(byteTokens.length)}${pieces.map(([, , type]) => type ?? "n").join("")}`,
   };
 }
 

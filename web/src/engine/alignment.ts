@@ -97,7 +97,7 @@ function pharaoh(links: readonly Link[]): string {
   return [...links].sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([source, target]) => `${source}-${target}`).join(" ");
 }
 
-/** The alignments of several read-outs. The first read-out is that of the model. */
+/** The alignments of several read-outs. The first read-out is the read-out of the model. */
 export function alignments(weights: SiteWeights, modelReadOut: ReadOut | null, sourceWords: readonly number[], targetWords: readonly number[]): WordAlignment[] {
   const [layers, heads] = weights.shape;
   const mainReadOut = modelReadOut ?? defaultReadOut(layers, heads);

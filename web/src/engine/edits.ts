@@ -37,8 +37,8 @@ function apply(change: Change, weights: Float32Array, query: number): void {
 
 const sumOf = (weights: Float32Array) => weights.reduce((sum, weight) => sum + weight, 0);
 
-/** Set one weight. The other weights are rescaled so that the sum of the row stays the same. If they are all 0, the sum of the row becomes
- * the new weight. */
+/** Set one weight. The other weights are rescaled so that the sum of the row stays the same. If the other weights are all 0, the sum of the
+ * row becomes the new weight. */
 function paint(weights: Float32Array, key: number, weight: number): void {
   const total = sumOf(weights);
   weights[key] = 0;
@@ -47,13 +47,13 @@ function paint(weights: Float32Array, key: number, weight: number): void {
   weights[key] = weight;
 }
 
-/** Give these keys together the given share of the row. It is divided among the keys in proportion to their weights, or equally if their
- * weights are all 0. The other weights are rescaled. */
+/** Give these keys together this share of the row. The share is divided among the keys in proportion to their weights, or equally if their
+ * weights are all 0. The other weights are rescaled, so that the sum of the row stays the same. */
 function pin(weights: Float32Array, keys: readonly number[], share: number): void {
   const sum = sumOf(weights);
   const total = sum > 0 ? sum : 1;
-  const pinned = keys.reduce((sum, key) => sum + weights[key], 0);
-  const shares = keys.map((key) => (pinned > MIN_SUM ? weights[key] / pinned : 1 / keys.length));
+  const sumOfKeys = keys.reduce((partialSum, key) => partialSum + weights[key], 0);
+  const shares = keys.map((key) => (sumOfKeys > MIN_SUM ? weights[key] / sumOfKeys : 1 / keys.length));
   for (const key of keys) weights[key] = 0;
   const factor = (total * (1 - share)) / Math.max(MIN_SUM, sumOf(weights));
   for (let i = 0; i < weights.length; i++) weights[i] *= factor;
@@ -67,7 +67,7 @@ export function firstStep(change: Change): number {
 }
 
 /** Throw an error if a change has an index outside the maps, or concerns a masked cell. Steps of the translation are not limited here,
- * because the translation may become longer through the changes. `checkRows` checks them afterwards. */
+ * because the translation may become longer through the changes. `checkRows` checks the steps afterwards. */
 export function checkChanges(changes: readonly Change[], maps: Partial<Record<Site, SiteWeights>>): void {
   for (const change of changes) {
     const map = maps[change.site];
@@ -95,8 +95,8 @@ export function checkChanges(changes: readonly Change[], maps: Partial<Record<Si
 /** Throw an error if a change concerns a step that exists neither in the old nor in the new translation. `steps` is the number of steps
  * of the longer translation.
  *
- * Changes with `words` are not checked: they were chosen in an intermediate translation, which may have been longer than both. If their
- * step does not exist any more, they have no effect. */
+ * Changes with `words` are not checked, because they were chosen in an intermediate translation, which may have been longer than the old
+ * and the new translation. If the step of such a change does not exist any more, the change has no effect. */
 export function checkRows(changes: readonly Change[], steps: number): void {
   for (const change of changes) {
     if (change.kind === "silence" || change.site === "encoder" || change.words) continue;

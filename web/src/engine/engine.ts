@@ -1,6 +1,6 @@
 /** Runs a model in the browser. It answers the same requests as the server of a live page, src/jumok/server/viewer/service.py. */
 
-import { Explainer, type Computed, type ExplainRequest, type Progress } from "./explain";
+import { Explainer, type ComputedExplanation, type ExplainRequest, type Progress } from "./explain";
 import { bytesFromBase64, Weights, type StoredModel } from "./model_file";
 import { checkStored, type Model } from "./model";
 import { Recurrent } from "./recurrent";
@@ -14,7 +14,7 @@ const OPERATIONS = ["translate", "explain", "rank-heads", "measures", "layers", 
 
 export class Engine {
   #explainer: Explainer;
-  #cache = new Map<string, Computed>();
+  #cache = new Map<string, ComputedExplanation>();
 
   constructor(stored: StoredModel, base64: string) {
     checkStored(stored);
@@ -49,7 +49,7 @@ export class Engine {
 
   /** Explain a sentence. The latest explanations are cached, because the page requests further results (steps, effects, measures) for the
    * explanation that it shows. */
-  *#explain(request: ExplainRequest): Progress<Computed> {
+  *#explain(request: ExplainRequest): Progress<ComputedExplanation> {
     const key = JSON.stringify([request.sentence, request.changes ?? [], request.prefix ?? [], request.target ?? null, request.beam ?? null]);
     const cached = this.#cache.get(key);
     if (cached) return cached;

@@ -6,7 +6,7 @@ import { concatenate } from "./arrays";
 import { alignments, defaultReadOut, type ReadOut } from "./alignment";
 import { checkChanges, checkRows, editFromChanges, firstStep, silenceHeads } from "./edits";
 import { valueNorms } from "./measures";
-import { BEGIN, END, logProbOf, PAD, pass, sum, tokenLogProbsOf, type Edit, type Model, type Probe, type SiteWeights } from "./model";
+import { BEGIN, END, forwardPass, logProbOf, PAD, sum, tokenLogProbsOf, type Edit, type Model, type Probe, type SiteWeights } from "./model";
 import type { SearchSettings, Site, StoredModel } from "./model_file";
 import { splitLine } from "./long_lines";
 import { joinLines, strip } from "./normalisation";
@@ -52,7 +52,7 @@ interface Translation {
 }
 
 /** An explanation, with the inputs that are needed to compute its effects, measures, layer predictions and steps. */
-export interface Computed {
+export interface ComputedExplanation {
   document: Explanation;
   source: TokenizedSentence;
   target: number[];
@@ -115,7 +115,7 @@ export class Explainer {
     });
   }
 
-  *explain(request: ExplainRequest): Progress<Computed> {
+  *explain(request: ExplainRequest): Progress<ComputedExplanation> {
     const source = this.#tokenizedSource(request.sentence);
     let prefix = request.prefix ?? [];
     this.#checkPrefix(prefix);
@@ -125,7 +125,7 @@ export class Explainer {
       return this.#explanation(source, translation, null, prefix.length, [], null);
     }
     const before = yield* this.#translation(source, request, prefix, null, false);
-    checkChanges(changes, pass(this.#model, source.ids, before.ids, null).weights);
+    checkChanges(changes, forwardPass(this.#model, source.ids, before.ids, null).weights);
     const edit = editFromChanges(changes);
     const first = Math.min(...changes.map(firstStep));
     if (first > prefix.length) prefix = before.ids.slice(0, first);
@@ -141,7 +141,7 @@ export class Explainer {
   }
 
   /** How the log-probability of the translation changes if heads are silenced: each head alone, and groups of heads together. */
-  *effects({ source, target, ended, edit, readOutHeads }: Computed): Progress<Effects> {
+  *effects({ source, target, ended, edit, readOutHeads }: ComputedExplanation): Progress<Effects> {
     const model = this.#model;
     const encoded = model.begin(source.ids, { edit });
     const unchanged = tokenLogProbsOf(model, encoded, target, ended, edit);
@@ -185,7 +185,7 @@ export class Explainer {
   }
 
   /** Measures of how much a word matters, in addition to the weights. The gradient is left out, because it can only be computed in Python. */
-  *measures({ document, source, target, edit }: Computed): Progress<Measures> {
+  *measures({ document, source, target, edit }: ComputedExplanation): Progress<Measures> {
     // Painted and pinned cells are stored as indices of keys. If a word were deleted, these indices would refer to other keys.
     const changesSingleCells = document.changes.some(({ kind }) => kind !== "silence");
     return {
@@ -211,7 +211,7 @@ export class Explainer {
   }
 
   /** The logit lens: the tokens that each layer would have predicted at each step. Empty for recurrent models. */
-  layers({ source, target, edit }: Computed): NextTokens[][] {
+  layers({ source, target, edit }: ComputedExplanation): NextTokens[][] {
     const model = this.#model;
     if (!(model instanceof Transformer)) return [];
     const states: Float32Array[][] = [];
@@ -222,7 +222,7 @@ export class Explainer {
   }
 
   /** The computation of one weight, step by step. */
-  steps({ source, target, edit }: Computed, cell: Cell): CellSteps {
+  steps({ source, target, edit }: ComputedExplanation, cell: Cell): CellSteps {
     return traceCell(this.#model, source.ids, target, cell, edit);
   }
 
@@ -232,7 +232,7 @@ export class Explainer {
 
   /** The log-probability of each token, and of `</s>`. */
   #logProbs(source: TokenizedSentence, target: readonly number[], edit: Edit | null): (number | null)[] {
-    const { vectors } = pass(this.#model, source.ids, target, edit);
+    const { vectors } = forwardPass(this.#model, source.ids, target, edit);
     const logProbs = this.#model.output.logProbs(concatenate(vectors));
     return [...target, END].map((id, step) => rounded(logProbs[step][id]));
   }
@@ -297,10 +297,10 @@ export class Explainer {
     return best ? { ids: best.ids, score: best.score, ended: best.ended, search: tree } : { ids: [], score: null, ended: false, search: tree };
   }
 
-  #explanation(source: TokenizedSentence, { ids, score, ended, search }: Translation, edit: Edit | null, forced: number, changes: Change[], before: Explanation["before"]): Computed {
+  #explanation(source: TokenizedSentence, { ids, score, ended, search }: Translation, edit: Edit | null, forced: number, changes: Change[], before: Explanation["before"]): ComputedExplanation {
     const target = this.#tokenizedTarget(ids);
     this.#checkCost(source.ids.length + 1, ids.length + 1);
-    const { vectors, weights } = pass(this.#model, source.ids, ids, edit);
+    const { vectors, weights } = forwardPass(this.#model, source.ids, ids, edit);
     const logProbs = this.#model.output.logProbs(concatenate(vectors));
     const produced = [...ids, END].map((id, step) => logProbs[step][id]);
     const wordAlignments = weights.cross ? alignments(weights.cross, this.#stored.read_out, source.word_of_token, target.word_of_token) : [];
@@ -395,8 +395,8 @@ class SearchRecorder {
     this.#rowOfSlot = [];
   };
 
-  /** The text of the most probable candidate. Undefined in all steps after the most probable candidate has finished, because their
-   * candidates are less probable. */
+  /** The text of the most probable candidate. Undefined in all steps after the most probable candidate has finished, because the
+   * candidates of later steps are less probable. */
   partial(decode: (ids: number[]) => string): string | undefined {
     const [best] = this.#candidates.at(-1) ?? [];
     if (!best || !this.#hasPartials) return undefined;

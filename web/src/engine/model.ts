@@ -26,8 +26,8 @@ export interface Probe {
   /** Receives intermediate values of each layer at each position: the hidden layer and the output of the feed-forward network, and the
    * output of the whole layer (after the residual connection). */
   onFeedForward?: (side: "encoder" | "decoder", layer: number, position: number, hidden: Float32Array, networkOutput: Float32Array, layerOutput: Float32Array) => void;
-  /** Receives the states (row, width) of a Transformer's decoder after its first `layersDone` layers. With 0, they are the input of the
-   * decoder. */
+  /** Receives the states (row, width) of a Transformer's decoder after its first `layersDone` layers. If `layersDone` is 0, the states are
+   * the input of the decoder. */
   onLayer?: (layersDone: number, states: Float32Array) => void;
 }
 
@@ -107,7 +107,7 @@ export interface SiteWeights {
 
 /** Run the model once over a source and a given target (teacher forcing). Returns the vectors that predict the tokens of the target and
  * `</s>`, and the weights of every site. */
-export function pass(model: Model, source: readonly number[], target: readonly number[], edit: Edit | null): { vectors: Float32Array[]; weights: Partial<Record<Site, SiteWeights>> } {
+export function forwardPass(model: Model, source: readonly number[], target: readonly number[], edit: Edit | null): { vectors: Float32Array[]; weights: Partial<Record<Site, SiteWeights>> } {
   const weights = emptyWeights(model.sites, source.length + 1, target.length + 1);
   const probe: Probe = {
     edit,

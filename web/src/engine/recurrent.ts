@@ -166,10 +166,11 @@ export class Recurrent implements Model<RecurrentState> {
     let states = [...source, END].map((id) => this.embed("source", id));
     let last: Float32Array = new Float32Array(0);
     for (const directions of this.#encoder) {
-      const runs = directions.map((cell, backward) => {
+      const runs = directions.map((cell, direction) => {
+        const isBackward = direction === 1;
         const result: Float32Array[] = [];
         let state = cell.zeroState();
-        for (const position of backward ? [...states.keys()].reverse() : states.keys()) {
+        for (const position of isBackward ? [...states.keys()].reverse() : states.keys()) {
           state = cell.step(states[position], state);
           result[position] = state.hidden;
         }

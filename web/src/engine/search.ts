@@ -4,14 +4,14 @@ import { logSoftmax } from "./arrays";
 import type { SearchSettings } from "./model_file";
 import { BEGIN, END, PAD, type Edit, type Model, type Probe, type State } from "./model";
 
-/** If at most this probability is masked, the other probabilities are divided by 1 − lost. If more is masked, 1 − lost would be too
- * inaccurate, so the softmax is computed again. */
-const MAX_LOST = 0.5;
+/** If the masked tokens of a step have together at most this probability p, the other probabilities are divided by 1 − p. If p is larger,
+ * 1 − p would be too inaccurate, so the softmax is computed again. */
+const MAX_MASKED_PROBABILITY = 0.5;
 /** The smallest normal number of single precision. Smaller coverages are replaced by it, because 0 has no logarithm. */
 const MIN_COVERAGE = 2 ** -126;
 
-/** A continuation of a hypothesis that a step considers. If its score is −∞, it is not allowed, and is called dead. docs/explanation-format.md
- * describes most fields as columns of `search`. */
+/** A hypothesis with one more token, which a step of the search may keep. A candidate whose score is −∞ is not allowed. It is called
+ * dead. docs/explanation-format.md describes most fields as columns of `search`. */
 export interface Candidate {
   /** The index of the candidate of the previous step that this candidate continues; −1 at the first step. */
   parent: number;
@@ -30,7 +30,7 @@ export interface Candidate {
 
 export interface Hypothesis {
   ids: number[];
-  /** `ranking` of its last candidate. */
+  /** The `ranking` of the candidate with the last token. */
   score: number;
   logProb: number;
   ended: boolean;
@@ -74,17 +74,18 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
   checkPrefix(request.prefix);
   const maxSteps = maxLength(settings, request.source.length, request.prefix.length);
   const needsCoverage = settings.coverage_penalty !== 0;
-  const attended: Float64Array[] = [];
-  const probe = coverageProbe(model, request, needsCoverage ? attended : null);
+  /** For each row of the current step: the attention that each source token receives. */
+  const attentionOfRow: Float64Array[] = [];
+  const probe = coverageProbe(model, request, needsCoverage ? attentionOfRow : null);
   let state: State = model.begin(request.source, { edit: request.edit });
   const finished: Hypothesis[] = [];
   const firstCoverage = needsCoverage ? new Float64Array(request.source.length + 1) : null;
   let slots: Slot[] = [{ history: [], score: 0, logProb: 0, origin: -1, coverage: firstCoverage }];
   let hasBestFinished = false;
   for (let step = 0; slots.length; step++) {
-    attended.length = 0;
+    attentionOfRow.length = 0;
     const rows = model.output.logProbs(model.step(state, slots.map(({ history }) => history.at(-1) ?? BEGIN), probe));
-    slots.forEach(({ coverage }, row) => coverage?.forEach((sum, key) => (coverage[key] = sum + attended[row][key])));
+    slots.forEach(({ coverage }, row) => coverage?.forEach((sum, key) => (coverage[key] = sum + attentionOfRow[row][key])));
     const candidates = findCandidates(rows, slots, settings, request.prefix);
     const atMaxLength = step + 1 === maxSteps;
     const isAlive = ({ score }: Candidate) => score > -Infinity;
@@ -93,7 +94,7 @@ export function* beamSearch(model: Model, settings: SearchSettings, request: Sea
       candidate.ranking = rankingOf(candidate.score, step + 1, slots[candidate.slot].coverage, settings);
       candidate.finished = i < settings.beam && isAlive(candidate) && (candidate.token === END || atMaxLength);
     });
-    finished.push(...finish(candidates.filter(({ finished }) => finished), slots));
+    finished.push(...finishedHypotheses(candidates.filter(({ finished }) => finished), slots));
     hasBestFinished ||= candidates[0]?.finished ?? false;
     const survivors = candidates.filter((candidate) => !hasEnded(candidate)).slice(0, settings.beam).filter(isAlive);
     const isDone = atMaxLength || hasEnough(finished.length, hasBestFinished, settings) || !survivors.length;
@@ -111,24 +112,24 @@ function checkPrefix(prefix: readonly number[]): void {
   if (prefix.some((id) => [PAD, BEGIN, END].includes(id))) throw new Error(`A prefix must have no special tokens. Received: ${prefix.join(", ")}.`);
 }
 
-/** A probe that collects the cross-attention of the last layer in `attended`: for each row, the average over the heads. If `attended` is
- * null, nothing is collected. */
-function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attended: Float64Array[] | null): Probe {
+/** A probe that collects the cross-attention of the last layer in `attentionOfRow`: for each row, the average over the heads. If
+ * `attentionOfRow` is null, nothing is collected. */
+function coverageProbe(model: Model, { edit, onWeights }: SearchRequest, attentionOfRow: Float64Array[] | null): Probe {
   const cross = model.sites.cross;
-  if (attended && !cross) throw new Error("The coverage penalty needs attention to the source, and this model has none.");
-  if (!attended) return { edit, onWeights };
+  if (attentionOfRow && !cross) throw new Error("The coverage penalty needs attention to the source, and this model has none.");
+  if (!attentionOfRow) return { edit, onWeights };
   return {
     edit,
     onWeights: (weights, weightRow, row) => {
       onWeights?.(weights, weightRow, row);
       if (weightRow.site !== "cross" || weightRow.layer !== cross!.layers - 1) return;
-      const sum = (attended[row] ??= new Float64Array(weights.length));
+      const sum = (attentionOfRow[row] ??= new Float64Array(weights.length));
       weights.forEach((weight, key) => (sum[key] += weight / cross!.heads));
     },
   };
 }
 
-/** The 2 · beam best continuations, the best first. They may include dead candidates. */
+/** The best candidates of a step, the best first. There are at most 2 · beam of them. Some of them may be dead. */
 function findCandidates(rows: readonly Float32Array[], slots: readonly Slot[], settings: SearchSettings, prefix: readonly number[]): Candidate[] {
   const step = slots[0].history.length;
   const count = 2 * settings.beam;
@@ -170,17 +171,17 @@ export function largest(values: Float32Array, count: number): number[] {
 /** The log-probabilities in which disallowed tokens are −∞ and the other tokens are renormalised. As a side effect, `<pad>` and `<s>`
  * become −∞ in `values`. */
 function maskDisallowed(values: Float32Array, history: readonly number[], settings: SearchSettings): Float32Array {
-  /** The probability of all masked tokens. */
-  let lost = Math.exp(values[PAD]) + Math.exp(values[BEGIN]);
+  /** The sum of the probabilities of all masked tokens. */
+  let maskedProbability = Math.exp(values[PAD]) + Math.exp(values[BEGIN]);
   values[PAD] = values[BEGIN] = -Infinity;
   const disallowed = new Set(repeatingTokens(history, settings.no_repeat_ngram_size));
   if (history.length < settings.min_length) disallowed.add(END);
   if (!disallowed.size) return values;
-  for (const token of disallowed) lost += Math.exp(values[token]);
+  for (const token of disallowed) maskedProbability += Math.exp(values[token]);
   const masked = values.slice();
   for (const token of disallowed) masked[token] = -Infinity;
-  if (lost <= MAX_LOST) {
-    const shift = Math.log1p(-lost);
+  if (maskedProbability <= MAX_MASKED_PROBABILITY) {
+    const shift = Math.log1p(-maskedProbability);
     for (let i = 0; i < masked.length; i++) masked[i] -= shift;
   } else {
     if (masked.every((value) => value === -Infinity)) masked[END] = 0;
@@ -206,7 +207,7 @@ function rankingOf(sum: number, steps: number, coverage: Float64Array | null, se
 
 /** The hypotheses of the finished candidates. Hypotheses that ended with `</s>` come first. The others have reached the maximum length,
  * and their last token is part of the translation. */
-function finish(candidates: readonly Candidate[], slots: readonly Slot[]): Hypothesis[] {
+function finishedHypotheses(candidates: readonly Candidate[], slots: readonly Slot[]): Hypothesis[] {
   const hypotheses = candidates.map(({ slot, token, ranking, logProb }) => {
     const ended = token === END;
     return { ids: ended ? slots[slot].history : [...slots[slot].history, token], score: ranking, logProb, ended };

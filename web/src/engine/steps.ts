@@ -123,7 +123,7 @@ function* attentionSteps({ attention, around }: Sublayer, states: Float32Array[]
   if (!around.isPre) yield vector("normed", "norm(x + output)", around.norm(added));
 }
 
-/** The steps from the scores to the context of one head. Only the first `visible` keys are not masked. */
+/** The steps from the scores to the context of one head. The keys after the first `visible` keys are masked. */
 function* weightSteps(scores: Float32Array, visible: number, values: readonly Float32Array[], cell: Cell, edit: Edit | null): Generator<Step> {
   const visibleWeights = scores.slice(0, visible);
   softmax(visibleWeights);
@@ -132,7 +132,7 @@ function* weightSteps(scores: Float32Array, visible: number, values: readonly Fl
   yield overKeys("weights", "α", weights.slice());
   if (edit) {
     edit(visibleWeights, cell as { site: Site; layer: number; head: number; query: number });
-    const isEdited = visibleWeights.some((weight, i) => weight !== weights[i]); // the edit may concern only other heads or queries
+    const isEdited = visibleWeights.some((weight, i) => weight !== weights[i]); // false if the edit concerns only other heads or queries
     weights.set(visibleWeights);
     if (isEdited) yield overKeys("edited weights", "α after the edit", weights.slice());
   }

@@ -197,11 +197,11 @@ export class Transformer implements Model<TransformerState> {
     this.decoder.forEach(({ self, cross, feedForward }, layer) => {
       const normed = self.around.input(states);
       this.#reportInput(probe, "decoder", layer, position, states, normed);
-      const added = self.attention.memory(normed, tokens.map(() => position));
+      const newMemory = self.attention.memory(normed, tokens.map(() => position));
       const rows: QueryRow[] = tokens.map((_, row) => {
         const memory = state.caches[row][layer];
-        memory.keys.push(added.keys[row]);
-        memory.values.push(added.values[row]);
+        memory.keys.push(newMemory.keys[row]);
+        memory.values.push(newMemory.values[row]);
         return { memory, position, row };
       });
       states = self.around.addTo(states, self.attention.attend(normed, rows, "decoder", layer, probe));
@@ -216,7 +216,8 @@ export class Transformer implements Model<TransformerState> {
     return this.#afterDecoder(states);
   }
 
-  /** The log-probabilities, one array per row, that the states (row, width) of a layer would lead to if no layer followed. */
+  /** The log-probabilities that the model would compute if the layer with these states (row, width) were its last layer. Returns one array
+   * per row. */
   predict(states: Float32Array): Float32Array[] {
     return this.output.logProbs(this.#afterDecoder(states));
   }

@@ -83,8 +83,8 @@ function joinSpaced(characters: readonly string[], clusters: readonly Span[]): S
   return spans;
 }
 
-/** For each token: the index of the word that it overlaps most. If several words overlap equally, it is the first of them. If no word
- * overlaps, it is the next word. */
+/** For each token: the index of the word that the token overlaps most. If the token overlaps several words equally, the first of these words
+ * is chosen. If the token overlaps no word, the next word is chosen. */
 export function wordsOfSpans(tokens: readonly Span[], words: readonly Span[]): number[] {
   if (!words.length) return tokens.map(() => NO_WORD);
   let first = 0;

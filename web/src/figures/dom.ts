@@ -59,7 +59,7 @@ export function bars(names: string[], values: ArrayLike<number>, show = (value: 
 
 /** A heat map as an HTML table. Rows are queries and columns are keys. */
 export function heatMap(rows: string[], columns: string[], value: (row: number, column: number) => number, onRow?: (row: number) => void) {
-  const head = element("tr", {}, element("td"), ...columns.map((name) => element("th", { scope: "col" }, name)));
+  const headerRow = element("tr", {}, element("td"), ...columns.map((name) => element("th", { scope: "col" }, name)));
   const body = rows.map((name, row) => {
     const label = onRow ? button(name, () => onRow(row)) : name;
     const cells = columns.map((_, column) => {
@@ -71,7 +71,7 @@ export function heatMap(rows: string[], columns: string[], value: (row: number, 
     });
     return element("tr", {}, element("th", { scope: "row" }, label), ...cells);
   });
-  return element("table", { class: "map" }, element("thead", {}, head), element("tbody", {}, ...body));
+  return element("table", { class: "map" }, element("thead", {}, headerRow), element("tbody", {}, ...body));
 }
 
 export function softmax(scores: number[]): number[] {

@@ -1,4 +1,5 @@
-/** Starts the interactive figures of the course. An element with the attribute `data-figure` gets its figure below its static picture. */
+/** Starts the interactive figures of the course. Each element with the attribute `data-figure` contains a static picture. The interactive
+ * figure is added below this picture. */
 
 import { additive, clocks, cost, efficient, forgetting, kernels, residual } from "./formulas";
 import { crossMap, divisor, hideWord, nextTokens, rollOut, selfAttention, silenceHeads, wordOrder } from "./model_figures";

@@ -1,6 +1,7 @@
 /** Interactive figures that run a small trained model. It translates from English to Korean and is stored in _static/model.js. */
 
 import { Engine } from "../engine/engine";
+import { END } from "../engine/model";
 import type { StoredModel } from "../engine/model_file";
 import type { Change } from "../lib/changes";
 import { floats, weights, type Cell, type CellSteps, type Explanation, type Site } from "../lib/format";
@@ -232,9 +233,13 @@ export function nextTokens(root: HTMLElement): void {
         prefix = [...prefix, id];
         draw();
       };
+      const choices = candidates.slice(0, 6).map(([id, token, probability]) => {
+        const label = `${withoutDot(displayToken(token))} ${digits(probability)}`;
+        return id === END ? element("span", {}, label) : button(label, () => write(id)); // no token can follow `</s>`
+      });
       out.replaceChildren(
         translationLine(explanation),
-        element("p", { class: "choices" }, translate({ en: "Next token: ", ko: "다음 토큰: " }), ...candidates.slice(0, 6).map(([id, token, probability]) => button(`${withoutDot(displayToken(token))} ${digits(probability)}`, () => write(id)))),
+        element("p", { class: "choices" }, translate({ en: "Next token: ", ko: "다음 토큰: " }), ...choices),
         button(translate({ en: "Start again", ko: "처음부터 다시" }), () => ((prefix = []), draw())),
       );
     };

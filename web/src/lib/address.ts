@@ -15,7 +15,7 @@ export class AddressBar {
   #address = "";
   #times: number[] = [];
 
-  /** Write the address of a view. If `historyKey` differs from that of the last view, the view becomes a new entry of the history.
+  /** Write the address of a view. If `historyKey` differs from the key of the last view, the view becomes a new entry of the history.
    * If the write is delayed, a function that cancels it is returned. */
   write(address: string, historyKey: string): (() => void) | undefined {
     if (!this.#isWritable || address === location.hash) {

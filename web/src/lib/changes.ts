@@ -118,7 +118,7 @@ export function scopedEdge(site: Site, scope: { layer: number | null; head: numb
 }
 
 /** The names of the row and the column of an edge in an explanation. If the edge has all tokens of a word, the name is the word.
- * (The tokens themselves may be single bytes.) If it has only some of them, the name is these tokens. */
+ * (The tokens themselves may be single bytes.) If the edge has only some tokens of a word, the name consists of these tokens. */
 export function edgeWords(explanation: Explanation, { site, queries, keys }: Pick<Edge, "site" | "queries" | "keys">): [string, string] {
   const [rows, columns] = tokenLabels(explanation, site);
   const name = (sentence: TokenizedSentence, labels: string[], indices: readonly number[], first = 0) => {
@@ -181,8 +181,8 @@ export function describeChange(change: Change, explanation: Explanation, text: S
   return `${text.paint}: ${ends} = ${share.toFixed(2)} (${scope})`;
 }
 
-/** Whether a pin was set for only some tokens of a word. The word is that of the translation in which the pin was chosen: either the
- * translation before all changes or the current translation. */
+/** Whether a pin was set for only some tokens of a word. The word is looked up in the translation in which the pin was
+ * chosen. This is either the translation before all changes or the current translation. */
 function isForTokens(pin: Pin, explanation: Explanation): boolean {
   const { before, target } = explanation;
   const isNamedIn = (translation: TokenizedSentence) => edgeWords({ ...explanation, target: translation }, pin)[0] === pin.words?.[0];
@@ -192,8 +192,8 @@ function isForTokens(pin: Pin, explanation: Explanation): boolean {
   return words.some((word) => tokensOf(chosenIn, word).some((token) => !pin.queries.includes(token)));
 }
 
-/** Words of the translation of which a pin changes only some tokens. Either the pin was set for single tokens (`forTokens`), or it was set
- * for all tokens of the old word and the new word has more tokens. */
+/** The words of the translation that are only partly pinned. A pin changes some tokens of such a word, but not its other tokens.
+ * Either the pin was set for single tokens (`forTokens`), or it was set for all tokens of the old word and the new word has more tokens. */
 export function partlyPinned(explanation: Explanation): { word: string; pinned: number; tokens: number; forTokens: boolean }[] {
   const { changes, target } = explanation;
   return changes.flatMap((change) => {
@@ -214,8 +214,8 @@ export function isWithoutEffect(change: Change, { target, ended }: Pick<Explanat
   return Math.min(...queries) >= target.tokens.length + Number(ended);
 }
 
-/** How many of the `forced` tokens are a given prefix. The rest of them were written before the changes and stay the same.
- * `prefix` is that of the request, if it is known. */
+/** How many of the `forced` tokens are a given prefix. The other `forced` tokens were written before the first changed step and stay the
+ * same. `prefix` is the prefix of the request, if it is known. */
 export function numGiven({ forced, changes, facts }: Pick<Explanation, "forced" | "changes" | "facts">, prefix?: readonly number[]): number {
   if (prefix) return Math.min(prefix.length, forced);
   return facts.given_tokens ?? (firstChangedStep(changes) === forced ? 0 : forced);

@@ -23,8 +23,8 @@ export function whyNoDifference(explanations: readonly Explanation[], maps: read
   return { reason: first.target.text === second.target.text ? "otherWords" : "otherTranslation" };
 }
 
-/** The captions of a saved comparison: the sentence with the translation that each model explains. If it is the same for all models,
- * there is one caption; else each caption has the name of its model. */
+/** The captions of a saved comparison: the sentence with the translation that each model explains. If all models explain the same
+ * translation, there is one caption. If the translations differ, each caption ends with the name of its model. */
 export function comparisonCaptions(compared: readonly Explanation[]): string[] {
   const line = ({ source, target, picture }: Explanation) => (picture ? target.text : `${source.text} → ${target.text}`);
   const lines = [...new Set(compared.map(line))];

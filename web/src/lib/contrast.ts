@@ -8,9 +8,9 @@ const END = "</s>";
 export interface ContrastWord {
   word: string;
   probability: number;
-  /** Whether the word is the first that differs, or comes after that. */
+  /** Whether the word is the first word that differs, or a later word. */
   hasDiverged: boolean;
-  /** Whether the word is the first that differs. */
+  /** Whether the word is the first word that differs. */
   isFirstDifference: boolean;
 }
 
@@ -58,7 +58,7 @@ export function contrast(own: Explanation, expected: Explanation): Contrast {
   };
 }
 
-/** The index of the word that a step writes. For a step after the last word, the number of words. */
+/** The index of the word that a step writes. If the step comes after the last word, the result is the number of words. */
 function wordAt({ target }: Explanation, step: number): number {
   const word = target.word_of_token.slice(step).find((index) => index >= 0);
   return word ?? target.words.length;

@@ -143,12 +143,12 @@ export interface WholeText {
   index: number;
 }
 
-/** The translation before the changes, and its log-probability without and with them. */
+/** The translation before the changes, and its log-probability without and with the changes. */
 export interface BeforeChange {
   target: TokenizedSentence;
   log_prob: number | null;
   log_prob_changed: number | null;
-  /** Per token, without the changes and with them. Older pages lack them. */
+  /** The log-probability of each token, without and with the changes. Older pages lack these numbers. */
   log_probs?: (number | null)[];
   log_probs_changed?: (number | null)[];
 }

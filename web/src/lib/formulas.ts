@@ -20,7 +20,8 @@ function progress(step: number, { warmup, steps, plan = [[0, steps]] }: Training
   return Math.min(share, 1);
 }
 
-/** The learning rate of an update, as in `jumok.training.loop.schedule`. */
+/** The learning rate of an update, as in `jumok.training.loop.schedule`. Phases of further training are ignored, because the facts of a
+ * model do not contain them. */
 export function learningRate(step: number, training: Training): number {
   const { schedule, learning_rate: peak, warmup } = training;
   if (step <= warmup) return (peak * step) / warmup;

@@ -33,7 +33,7 @@ export interface Point {
 /** The width of a line in pixels. */
 export const lineWidth = (strength: number) => 1 + 5 * strength;
 export const lineOpacity = (strength: number) => 0.15 + 0.85 * strength;
-export const LARGEST_LINE = lineWidth(1);
+export const MAX_LINE_WIDTH = lineWidth(1);
 
 /** The lines between words, the weakest first. Special tokens have no lines. */
 export function linesOf(map: AttentionMap, numTargetWords: number, numSourceWords: number): Line[] {

@@ -45,7 +45,7 @@ export interface Choice {
   /** −1 combines all layers. */
   layer: number;
   head: number;
-  /** Whether rows and columns are words; otherwise they are tokens. */
+  /** Whether rows and columns are words. If false, they are tokens. */
   words: boolean;
   /** Whether special tokens are shown. */
   specials: boolean;
@@ -182,15 +182,18 @@ function wordGroups(sentence: TokenizedSentence, startsWithBegin: boolean): Grou
 export const rowSide = (site: Site): Side => (site === "encoder" ? "source" : "target");
 export const columnSide = (site: Site): Side => (site === "decoder" ? "target" : "source");
 
-function groups(explanation: Explanation, site: Site, rowWords: boolean, columnWords: boolean): [Grouping, Grouping] {
+/** The groups of the rows and of the columns of a map. */
+function groups(explanation: Explanation, site: Site, rowsAreWords: boolean, columnsAreWords: boolean): [Grouping, Grouping] {
   const { source, target, picture } = explanation;
-  const [rows, columns] = tokenLabels(explanation, site);
-  const wordsOf = (side: Side, begins: boolean) => (begins ? [-1, ...explanation[side].word_of_token] : explanation[side].word_of_token);
-  const sourceGroups = picture ? tokenGroups(source.words, source.words.map((_, patch) => patch)) : wordGroups(source, false);
-  return [
-    !rowWords ? tokenGroups(rows, wordsOf(rowSide(site), false)) : site === "encoder" ? sourceGroups : wordGroups(target, false),
-    !columnWords ? tokenGroups(columns, wordsOf(columnSide(site), site === "decoder")) : site === "decoder" ? wordGroups(target, true) : sourceGroups,
-  ];
+  const sourceWords = picture ? tokenGroups(source.words, source.words.map((_, patch) => patch)) : wordGroups(source, false);
+  const rowWords = site === "encoder" ? sourceWords : wordGroups(target, false);
+  const columnWords = site === "decoder" ? wordGroups(target, true) : sourceWords;
+  const [rowLabels, columnLabels] = tokenLabels(explanation, site);
+  const wordOfRow = explanation[rowSide(site)].word_of_token;
+  const wordOfColumn = explanation[columnSide(site)].word_of_token;
+  const rowTokens = tokenGroups(rowLabels, wordOfRow);
+  const columnTokens = tokenGroups(columnLabels, site === "decoder" ? [-1, ...wordOfColumn] : wordOfColumn);
+  return [rowsAreWords ? rowWords : rowTokens, columnsAreWords ? columnWords : columnTokens];
 }
 
 /** Whether a mask hides from each row the keys that come after it. */
@@ -198,7 +201,7 @@ function isCausal({ attention, facts }: Explanation, site: Site): boolean {
   return site === "decoder" || (site === "encoder" && facts.family === "decoder-only" && attention.encoder?.layout === "causal");
 }
 
-/** The map of a choice. The weights of a word's keys are summed, and those of a word's queries are averaged. So the sum of a row stays
+/** The map of a choice. The weights are summed over the keys of a word, and averaged over the queries of a word. So the sum of a row stays
  * the same. */
 export function makeMap(explanation: Explanation, choice: Choice, columnWords = choice.words): AttentionMap | null {
   const packed = explanation.attention[choice.site];
@@ -261,7 +264,7 @@ export function tableMap(explanation: Explanation, choice: Choice, table: Float3
 /** The map without the rows and columns of special tokens. The remaining numbers stay the same. */
 export function withoutSpecials(explanation: Explanation, { site }: Pick<Choice, "site">, map: AttentionMap): AttentionMap {
   const [queries, keys] = explanation.attention[site]!.shape.slice(2);
-  /** The indices of all rows or columns except that of the special token, which has this label and this position. */
+  /** The indices of all rows or columns except the row or column of the special token. It has the label `special` and this position. */
   const indicesWithout = (special: string, position: number, labels: string[], axis: Axis) =>
     labels.flatMap((label, i) => (label !== special || axis.tokens[i][0] !== position ? [i] : []));
   const [rowAxis, columnAxis] = [map.rowAxis!, map.columnAxis!];

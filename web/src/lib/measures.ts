@@ -67,7 +67,8 @@ export function differenceMap(explanation: Explanation, choice: Choice, measures
   return choice.specials ? map : withoutSpecials(explanation, choice, map);
 }
 
-/** Whether a map has whole rows without numbers, which are drawn as strokes, and whether it has single such cells in other rows. */
+/** Where a map has cells without numbers, which are drawn as strokes. `rows`: whether all cells of some row have no number. `cells`: whether
+ * some row has both cells without a number and cells with a number. */
 export function strokes({ rows, columns, empty }: Pick<AttentionMap, "rows" | "columns" | "empty">): { rows: boolean; cells: boolean } {
   const emptyCells = (row: number) => empty!.subarray(row * columns, (row + 1) * columns).reduce((sum, isEmpty) => sum + isEmpty, 0);
   const counts = empty ? Array.from({ length: rows }, (_, row) => emptyCells(row)) : [];

@@ -51,11 +51,11 @@ class Page {
   combination = $state<Combination>("read-out");
   layer = $state(-1);
   head = $state(0);
-  /** Whether the rows and columns of maps are words; otherwise they are tokens. */
+  /** Whether the rows and columns of maps are words. If false, they are tokens. */
   words = $state(true);
   /** Whether maps have rows and columns for special tokens. */
   specials = $state(true);
-  /** Whether the map is drawn as lines; otherwise it is a heat map. */
+  /** Whether the map is drawn as lines. If false, it is drawn as a heat map. */
   showsLines = $state(false);
   selectedRows = $state<number[]>([]);
   numberBelow = $state<StatisticChoice>("first");
@@ -68,7 +68,7 @@ class Page {
   measure = $state<Measure>("weight");
   /** Whether the shares of the weights are subtracted from the measure. */
   subtractsWeight = $state(false);
-  /** The row that the head strip shows of every head; −1 means whole maps. */
+  /** The row that the head strip shows from the map of each head; −1 if the head strip shows complete maps. */
   stripRow = $state(-1);
   /** The cell whose computation the panel Steps shows. */
   cell = $state<Cell | null>(null);
@@ -114,7 +114,7 @@ class Page {
   changes = $state.raw<Change[]>([]);
   /** A given translation. If it is empty, the model translates. */
   target = $state("");
-  /** Whether each compared model reads its own translation. Otherwise all models read that of the first model. */
+  /** Whether each compared model reads its own translation. If false, all models read the translation of the first model. */
   ownTargets = $state(false);
   /** The fields of the last request. The address is made from these, because the reader may already have edited the current fields for
    * the next request. */
@@ -128,8 +128,8 @@ class Page {
   busy = $state(false);
   problem = $state("");
 
-  /** Explanations of one sentence by several checkpoints. They are kept here, and not in the panel Run, because a run deletes old
-   * checkpoints: if the panel is closed and opened again, they could not be requested again. */
+  /** Explanations of one sentence by several checkpoints. They are stored here instead of in the panel Run, because the panel loses its
+   * state when it is closed. The explanations of checkpoints that the run has deleted since then could not be requested again. */
   checkpointExplanations = $state.raw<{ sentence: string; entries: CheckpointExplanation[] }>({ sentence: "", entries: [] });
   /** The run that is stored in a saved page. */
   storedRun: StoredRun | null = null;
@@ -141,7 +141,7 @@ class Page {
   text = $derived((this.readsPictures ? PICTURE_LANGUAGES : LANGUAGES)[this.language]);
   theme = $derived<Theme>(this.printing ? "light" : this.appearance === "system" ? (this.systemIsDark ? "dark" : "light") : this.appearance);
   explanation = $derived<Explanation | undefined>(this.live ? this.answer : this.explanations[this.modelIndex]);
-  /** The changes to attention: those that the reader makes on a live page, or those of the stored explanation. */
+  /** The changes to attention. On a live page, the reader makes them. On a stored page, they are the changes of the explanation. */
   shownChanges = $derived<Change[]>(this.live ? this.changes : (this.explanation?.changes ?? []));
   /** How many of the `forced` tokens are the given prefix. The other `forced` tokens stay because the changes affect only later steps. */
   numGiven = $derived(this.explanation ? numGiven(this.explanation, this.#requests.get(this.explanation)?.prefix) : 0);
@@ -533,7 +533,8 @@ class Page {
     void this.#requestLatest();
   }
 
-  /** End the move of a line or slider. With `keep`, the changes stay, as one step to undo. Otherwise, restore the state before the move. */
+  /** End the move of a line or slider. If `keep` is true, the changes stay, and are one step to undo. If it is false, restore the
+   * state before the move. */
   release(keep: boolean): void {
     const before = this.#gesture;
     if (!before) return;
@@ -624,8 +625,8 @@ class Page {
     this.#noteRequest();
   }
 
-  /** The address of the current view. Panel and language are always written. Other parameters may be left out if they have the default
-   * that `readAddress` would set. If the default theme or sentence of this page is not "system" or "", even these values are written. */
+  /** The address of the current view. Panel and language are always written. Another parameter is left out only if `readAddress` sets the
+   * same value without it. For example, the theme "system" is left out only if it is the default theme of this page. */
   address(): string {
     const parameters = new URLSearchParams();
     parameters.set("panel", this.panel);

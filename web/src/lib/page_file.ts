@@ -56,8 +56,8 @@ export function withView(html: string, sentence: string, address: string): strin
   });
 }
 
-/** The HTML of a live file, which opens in the view of this address. If this page is a live file, it is copied; otherwise the server
- * writes a new file. */
+/** The HTML of a live file, which opens in the view of this address. If this page is a live file, the page itself is copied. If a
+ * server has sent this page, the server writes a new file. */
 export async function livePage(model: number, sentence: string, address: string): Promise<string> {
   const html = hasModel ? toHtml(emptyPage()) : (await fetchLiveFile(model, sentence)).html;
   return withView(html, sentence, address);

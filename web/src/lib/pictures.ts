@@ -10,10 +10,11 @@ export interface PictureMap {
   rounded: boolean;
 }
 
-/** The largest file that the page sends. The server has the same limit. */
+/** The largest picture file that the page sends. Its `data:` URL is a third longer than the file. This is still below the server's limit,
+ * MAX_PICTURE_CHARACTERS in src/jumok/server/viewer/service.py. */
 export const MAX_FILE_BYTES = 16 * 2 ** 20;
 
-/** Whether the model classifies pictures. A classifier has one map, that of its class token. A model that writes captions has one map
+/** Whether the model classifies pictures. A classifier has one map, the map of its class token. A model that writes captions has one map
  * for each word. */
 export function isClassifier(explanation: Explanation): boolean {
   return !explanation.attention.cross;

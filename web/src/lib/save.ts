@@ -36,11 +36,11 @@ export function standaloneSvg(drawing: SVGSVGElement, background = "none"): stri
 /** An element of the page as SVG: its texts, boxes and drawings. Elements with the class "hidden" are left out. */
 export function renderSvg(root: HTMLElement, background: string): string {
   const scrolled = Array.from(root.querySelectorAll(".scroll"), (element) => [element, element.scrollLeft] as const);
-  root.classList.add("pictured");
+  root.classList.add("as-figure");
   try {
     return drawElement(root, background).replace(NOT_XML, "\ufffd");
   } finally {
-    root.classList.remove("pictured");
+    root.classList.remove("as-figure");
     for (const [element, left] of scrolled) element.scrollLeft = left;
   }
 }
@@ -51,21 +51,23 @@ function drawElement(root: HTMLElement, background: string): string {
   const parts: string[] = [];
   /** The right and bottom edges of what has been drawn so far. */
   let [right, bottom] = [0, 0];
-  const add = (part: string, at: DOMRect): void => {
+  const add = (part: string, rect: DOMRect): void => {
     if (!part) return;
     parts.push(part);
-    [right, bottom] = [Math.max(right, at.right - frame.left), Math.max(bottom, at.bottom - frame.top)];
+    [right, bottom] = [Math.max(right, rect.right - frame.left), Math.max(bottom, rect.bottom - frame.top)];
   };
   const walk = (node: Node): void => {
-    if (node instanceof Text) for (const { text, at } of textLines(node, frame)) add(text, at);
+    if (node instanceof Text) for (const { text, rect } of textLines(node, frame)) add(text, rect);
     if (!(node instanceof Element) || node.matches(".hidden")) return;
-    const at = node.getBoundingClientRect();
-    if (node instanceof SVGSVGElement) at.width && add(positioned(standaloneSvg(node), at, frame), at);
-    else if (node instanceof HTMLCanvasElement) at.width && add(positioned(svgDrawings.get(node)?.() ?? image(node), at, frame), at);
-    else {
+    const rect = node.getBoundingClientRect();
+    if (node instanceof SVGSVGElement) {
+      if (rect.width) add(positioned(standaloneSvg(node), rect, frame), rect);
+    } else if (node instanceof HTMLCanvasElement) {
+      if (rect.width) add(positioned(svgDrawings.get(node)?.() ?? image(node), rect, frame), rect);
+    } else {
       const { opacity } = getComputedStyle(node);
       if (opacity !== "1") parts.push(`<g opacity="${opacity}">`);
-      add(box(node, at, frame), at);
+      add(box(node, rect, frame), rect);
       node.childNodes.forEach(walk);
       if (opacity !== "1") parts.push("</g>");
     }
@@ -81,30 +83,30 @@ export function escape(text: string): string {
 }
 
 /** One SVG text per line of a text node. */
-function* textLines(node: Text, frame: DOMRect): Generator<{ text: string; at: DOMRect }> {
-  const lines: { start: number; end: number; at: DOMRect }[] = [];
+function* textLines(node: Text, frame: DOMRect): Generator<{ text: string; rect: DOMRect }> {
+  const lines: { start: number; end: number; rect: DOMRect }[] = [];
   const range = document.createRange();
   for (const { index: start, 0: word } of node.data.matchAll(/[^\s-]+-*|-+/g)) {
     const end = start + word.length;
     range.setStart(node, start);
     range.setEnd(node, end);
-    const at = range.getBoundingClientRect();
+    const rect = range.getBoundingClientRect();
     const last = lines.at(-1);
-    if (last && Math.abs(last.at.top - at.top) < 2) [last.end, last.at] = [end, new DOMRect(last.at.x, last.at.y, at.right - last.at.x, last.at.height)];
-    else if (at.width) lines.push({ start, end, at });
+    if (last && Math.abs(last.rect.top - rect.top) < 2) [last.end, last.rect] = [end, new DOMRect(last.rect.x, last.rect.y, rect.right - last.rect.x, last.rect.height)];
+    else if (rect.width) lines.push({ start, end, rect });
   }
   const style = getComputedStyle(node.parentElement!);
   const attributes = `fill="${style.color}" font-size="${style.fontSize}" font-weight="${style.fontWeight}" font-style="${style.fontStyle}" font-family="${escape(style.fontFamily)}" text-decoration="${style.textDecorationStyle === "solid" ? style.textDecorationLine : "none"}"`;
-  for (const { start, end, at } of lines)
-    yield { at, text: `<text x="${at.left - frame.left}" y="${at.top - frame.top + at.height / 2}" dominant-baseline="central" ${attributes}>${escape(node.data.slice(start, end))}</text>` };
+  for (const { start, end, rect } of lines)
+    yield { rect, text: `<text x="${rect.left - frame.left}" y="${rect.top - frame.top + rect.height / 2}" dominant-baseline="central" ${attributes}>${escape(node.data.slice(start, end))}</text>` };
 }
 
-function box(element: Element, at: DOMRect, frame: DOMRect): string {
+function box(element: Element, rect: DOMRect, frame: DOMRect): string {
   const style = getComputedStyle(element);
   const border = parseFloat(style.borderTopWidth);
-  if (at.width && style.backgroundImage.startsWith("repeating-linear-gradient")) return hatching(style.backgroundImage, at, frame);
-  if (!at.width || (style.backgroundColor === "rgba(0, 0, 0, 0)" && !border)) return "";
-  const inside = `x="${at.left - frame.left + border / 2}" y="${at.top - frame.top + border / 2}" width="${at.width - border}" height="${at.height - border}" rx="${parseFloat(style.borderTopLeftRadius) || 0}"`;
+  if (rect.width && style.backgroundImage.startsWith("repeating-linear-gradient")) return hatching(style.backgroundImage, rect, frame);
+  if (!rect.width || (style.backgroundColor === "rgba(0, 0, 0, 0)" && !border)) return "";
+  const inside = `x="${rect.left - frame.left + border / 2}" y="${rect.top - frame.top + border / 2}" width="${rect.width - border}" height="${rect.height - border}" rx="${parseFloat(style.borderTopLeftRadius) || 0}"`;
   return `<rect ${inside} fill="${style.backgroundColor}" stroke="${border ? style.borderTopColor : "none"}" stroke-width="${border}" stroke-dasharray="${style.borderTopStyle === "dashed" ? "3 3" : "none"}"/>`;
 }
 
@@ -122,9 +124,9 @@ function image(canvas: HTMLCanvasElement): string {
   return `<svg viewBox="0 0 ${canvas.width} ${canvas.height}" preserveAspectRatio="none"><image width="100%" height="100%" preserveAspectRatio="none" image-rendering="pixelated" href="${canvas.toDataURL()}"/></svg>`;
 }
 
-function positioned(svg: string, at: DOMRect, frame: DOMRect): string {
+function positioned(svg: string, rect: DOMRect, frame: DOMRect): string {
   const unsized = svg.replace(/^<svg([^>]*?)>/, (_, rest: string) => `<svg${rest.replace(/ (width|height|xmlns)="[^"]*"/g, "")}>`);
-  return unsized.replace("<svg", `<svg x="${at.left - frame.left}" y="${at.top - frame.top}" width="${at.width}" height="${at.height}"`);
+  return unsized.replace("<svg", `<svg x="${rect.left - frame.left}" y="${rect.top - frame.top}" width="${rect.width}" height="${rect.height}"`);
 }
 
 export function download(name: string, data: BlobPart, type: string): void {

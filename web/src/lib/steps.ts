@@ -52,7 +52,7 @@ export function stageName(stage: Stage, { steps }: Pick<CellSteps, "steps">): St
   return comparedVectors(steps) ? "dot" : "score";
 }
 
-/** If the score is the scalar product of two vectors of the steps, without scaling: this product and its formula. Otherwise null.
+/** If the score is the scalar product of two vectors of the steps, without scaling, return this product and its formula. If not, return null.
  * The vectors are v and tanh(…), s and W h, or s and h. */
 function comparedVectors(steps: readonly Step[]): { formula: string; product: number } | null {
   const values = (name: string) => {
@@ -79,15 +79,15 @@ export function stepsData({ steps, ...cell }: CellSteps): Record<string, unknown
   return { ...cell, steps: steps.map(({ float32, ...step }) => ({ ...step, values: [...floats({ float32, ...step })] })) };
 }
 
-/** If the weight of the best cell of the preferred head is farther from 0.5 than this, other heads are searched (`exampleCell`). */
+/** `exampleCell` also searches other heads if the weight of the best cell of the preferred head is farther from 0.5 than this. */
 const MAX_DISTANCE_FROM_HALF = 0.2;
 
 /** The tokens that the model reads and writes at the position of a query. The decoder reads the token before the token that it writes. */
 export function queryTokens(explanation: Explanation, site: Site, query: number): { reads: string; writes: string | null } {
-  const [rows] = tokenLabels(explanation, site);
-  if (site === "encoder") return { reads: rows[query], writes: null };
-  const [, read] = tokenLabels(explanation, "decoder");
-  return { reads: read[query], writes: rows[query] };
+  const [queryLabels] = tokenLabels(explanation, site);
+  if (site === "encoder") return { reads: queryLabels[query], writes: null };
+  const [, decoderInputs] = tokenLabels(explanation, "decoder");
+  return { reads: decoderInputs[query], writes: queryLabels[query] };
 }
 
 /** The cell that the panel Steps shows first. Its weight is close to 0.5, and neither row nor column is a special token, if possible.

@@ -5,7 +5,7 @@ import { isSilenced, type Change } from "./changes";
 import { SITES, type Explanation, type Site } from "./format";
 import type { Language } from "./strings";
 
-export interface StoryText {
+export interface StoryStep {
   title: string;
   text: string;
   /** The label of the button that carries out the step for the reader. It is missing if the step needs no action. */
@@ -85,12 +85,12 @@ function isShorter({ explanation }: Scene): boolean {
 
 /** The index of the challenge in which silenced heads are counted. How many heads are needed depends on the model and the sentence,
  * so the page shows the smallest number so far. */
-export const FEWEST = 1;
+export const FEWEST_HEADS_CHALLENGE = 1;
 /** For each challenge: whether it is solved. Only changes count that the reader made after the challenges were shown. */
 export const CHALLENGES: ((scene: Scene) => boolean)[] = [repeatsWord, hasChangedBySilencing, isShorter];
 
 interface StoryTexts {
-  steps: StoryText[];
+  steps: StoryStep[];
   challenges: string[];
   heading: string;
   of: string;

@@ -50,7 +50,7 @@ function rowsOf(map: AttentionMap): (number | null)[][] {
   return map.rowLabels.map((_, row) => map.columnLabels.map((_, column) => numberOf(row * map.columns + column)));
 }
 
-/** A map as a table with labels. `corner` describes the numbers in the corner cell. */
+/** A map as a table with labels. `corner` is the text of the top left cell, which says what the numbers are. */
 export function mapTable(map: AttentionMap, corner: string): (string | number)[][] {
   return [[corner, ...map.columnLabels], ...rowsOf(map).map((row, i) => [map.rowLabels[i], ...row.map((value) => value ?? "")])];
 }

@@ -19,9 +19,9 @@ export function attentionTable(explanation: Explanation, theme: Theme): HTMLElem
   const map = makeMap(explanation, { site: "cross", combination, layer: -1, head: 0, words: true, specials: true });
   if (!map) return null;
   const table = make("table", { class: "attention" });
-  const head = make("tr", {}, make("td"));
-  for (const label of map.columnLabels) head.append(make("th", { scope: "col", dir: "auto" }, make("span", {}, label)));
-  table.append(make("thead", {}, head));
+  const headerRow = make("tr", {}, make("td"));
+  for (const label of map.columnLabels) headerRow.append(make("th", { scope: "col", dir: "auto" }, make("span", {}, label)));
+  table.append(make("thead", {}, headerRow));
   const body = make("tbody");
   map.rowLabels.forEach((label, row) => {
     const tableRow = make("tr", {}, make("th", { scope: "row", dir: "auto" }, label));

@@ -28,7 +28,8 @@ export function readDraft(store: Store): Draft | null {
   return parse(store.getItem(DRAFT)) as Draft | null;
 }
 
-/** The tags for a text from an address. They are those of the draft if the address has the same text and languages, otherwise undefined. */
+/** The tags for a text from an address. If the draft has the same text and languages, they are the tags of the draft. If not, the result is
+ * undefined. */
 export function tagsOf({ source, target, text }: Partial<TranslationInput>, draft: Draft | null): string[] | undefined {
   return draft && draft.source === source && draft.target === target && draft.text === text ? draft.tags : undefined;
 }

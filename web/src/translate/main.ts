@@ -4,7 +4,7 @@ import { startApiPage } from "./api_page";
 import { TranslationPage } from "./page";
 import { startSettings } from "./settings";
 
-const starts: Record<string, () => void> = {
+const startFunctions: Record<string, () => void> = {
   translate: () => {
     const page = new TranslationPage();
     startSettings(() => page.redraw());
@@ -15,4 +15,4 @@ const starts: Record<string, () => void> = {
     startApiPage();
   },
 };
-starts[document.body.dataset.page ?? ""]?.();
+startFunctions[document.body.dataset.page ?? ""]?.();

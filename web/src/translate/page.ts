@@ -57,8 +57,9 @@ export class TranslationPage implements SentenceHost {
   #timer = 0;
   #isComposing = false;
   #problem: unknown = null;
-  /** Whether the server has sent word probabilities since the page was opened. They need torch, which a worker of the server loads at the
-   * first request for them. This takes time, so the first text is translated without word probabilities first. */
+  /** Whether the server has sent word probabilities since the page was opened. Word probabilities need torch, which a worker
+   * of the server loads at the first request for word probabilities. Loading takes time, so the first text is first translated without word
+   * probabilities. */
   #hasReceivedWords = false;
   /** Texts of at least this length are translated without word probabilities, because the server has refused a text of this length. */
   #tooLongForWords = Infinity;
@@ -120,7 +121,7 @@ export class TranslationPage implements SentenceHost {
     return { ...this.#languageFields(), source: this.#routing.source ?? this.#source.value, q: sentence.source, tags: this.#tags };
   }
 
-  tagged(sentence: Sentence): string {
+  taggedText(sentence: Sentence): string {
     return [...this.#tags, sentence.source].join(" ");
   }
 
@@ -172,7 +173,7 @@ export class TranslationPage implements SentenceHost {
   }
 
   /** Translate with word probabilities. If the text is too long for them, translate without them. If the server has not loaded torch yet,
-   * translate first without and then with them. */
+   * translate first without word probabilities, and then with them. */
   async #run(job: Job): Promise<void> {
     const { length } = job.input.text;
     const isTooLong = length >= this.#tooLongForWords;

@@ -1,5 +1,5 @@
-/** Shows the selected sentence with its other translations and its attention. Both are requested only when their parts of the page are
- * open. */
+/** Shows the selected sentence with its other translations and its attention. Other translations and attention are requested only while the
+ * part of the page that shows them is open. */
 
 import { attentionTable, readExplanation, scrollingFrame } from "./attention";
 import { button, byId, make } from "./dom";
@@ -17,7 +17,7 @@ export interface SentenceHost {
   /** The fields of a request about one sentence. */
   fields(sentence: Sentence): Record<string, unknown>;
   /** The input of the model for a sentence: the tags, and then the sentence. */
-  tagged(sentence: Sentence): string;
+  taggedText(sentence: Sentence): string;
   choose(sentence: Sentence, version: Version): void;
   select(index: number): void;
   explainError(error: unknown): string;
@@ -84,7 +84,7 @@ export class SentenceView {
     const link = byId<HTMLAnchorElement>("show-attention");
     link.hidden = !this.host.pair || !settings.attentionPages;
     const target: Record<string, string> = sentence.shown === sentence.own ? {} : { target: sentence.shown.text };
-    const parameters = new URLSearchParams({ sentence: this.host.tagged(sentence), ...target, ...preferences() });
+    const parameters = new URLSearchParams({ sentence: this.host.taggedText(sentence), ...target, ...preferences() });
     link.href = `/attention/${this.host.pair}/#${parameters}`;
   }
 
@@ -116,7 +116,7 @@ export class SentenceView {
 
   async #drawAttention(sentence: Sentence, signal: AbortSignal): Promise<Node[]> {
     const { source, target, api_key } = this.host.fields(sentence);
-    const request = { q: this.host.tagged(sentence), source, target, translation: sentence.shown.text, ...(api_key ? { api_key } : {}) };
+    const request = { q: this.host.taggedText(sentence), source, target, translation: sentence.shown.text, ...(api_key ? { api_key } : {}) };
     const explanation = readExplanation(await (await post("/v1/explain", request, signal)).json());
     const table = attentionTable(explanation, currentTheme());
     if (!table) return [make("p", { class: "note" }, string("no-attention"))];
