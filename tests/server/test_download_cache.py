@@ -25,6 +25,15 @@ def test_files_are_evicted_by_count_size_and_age(monkeypatch: pytest.MonkeyPatch
     assert cache.get(large) is None
 
 
+def test_a_file_that_is_larger_than_the_cache_can_be_downloaded_until_the_next_file() -> None:
+    cache = DownloadCache(Limits(max_cached_file_bytes=100))
+    plain_text = DOCUMENT_FORMATS[0]
+    large = cache.put(b"x" * 101, plain_text)
+    assert cache.get(large) is not None
+    small = cache.put(b"x", plain_text)
+    assert [cache.get(name) is not None for name in (large, small)] == [False, True]
+
+
 def test_a_file_of_every_format_can_be_downloaded() -> None:
     cache = DownloadCache(Limits())
     for document_format in DOCUMENT_FORMATS:

@@ -25,7 +25,7 @@ class CachedFile:
 
 
 class DownloadCache:
-    """A bounded cache; the oldest files are evicted first."""
+    """A bounded cache. The oldest files are evicted first; the newest file is evicted only when it expires."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -47,7 +47,7 @@ class DownloadCache:
         size = sum(len(file.data) for file in self._files.values())
         for name, file in list(self._files.items()):
             expired = now - file.stored_at > limits.cached_file_lifetime
-            too_large = size > limits.max_cached_file_bytes
+            too_large = size > limits.max_cached_file_bytes and len(self._files) > 1
             if not (expired or too_large or len(self._files) > limits.max_cached_files):
                 return
             size -= len(file.data)
