@@ -25,7 +25,7 @@ class CachedFile:
 
 
 class DownloadCache:
-    """A bounded cache. The oldest files are evicted first; the newest file is evicted only when it expires."""
+    """A bounded cache that evicts the oldest files first. The newest file stays until it expires."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
