@@ -55,7 +55,7 @@ def test_the_table_of_sinusoids_is_not_stored():
     assert SinusoidalPositions(6).state_dict() == {}
 
 
-def test_learned_positions_are_rows_of_a_trained_table_and_end_with_it():
+def test_learned_positions_are_rows_of_a_trained_table_and_are_refused_beyond_its_end():
     positions = LearnedPositions(6, max_positions=4)
     assert torch.equal(positions(2, offset=1), positions.table[1:3])
     assert positions(4).shape == (4, 6)

@@ -59,6 +59,7 @@ def sentences_with_a_term(count: int) -> list[tuple[str, str, str]]:
     sentences = []
     for pair in generate("test", 10_000):
         terms = [match[0] for match in re.finditer(r"\w+", pair.source) if match[0] in TERMS]
+        # A sentence that begins with < has a tag such as <polite>.
         if len(terms) == 1 and not pair.source.startswith("<") and TERMS[terms[0]][0] in pair.target:
             sentences.append((pair.source, pair.target, terms[0]))
         if len(sentences) == count:
