@@ -29,7 +29,7 @@ def test_the_graph_of_a_two_by_three_map_equals_one_made_by_hand():
     assert graph.nodes["key", 2]["position"] == 2
 
 
-def test_min_weight_decides_which_edges_exist_and_a_weight_of_zero_has_none():
+def test_min_weight_decides_which_edges_exist_and_a_weight_of_zero_has_no_edge():
     weights = torch.tensor([[0.0, 0.01, 0.99]], requires_grad=True)
     count = {
         min_weight: attention_graph(weights, ["a"], ["a", "a", "a"], min_weight).number_of_edges()

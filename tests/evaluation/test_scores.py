@@ -101,7 +101,7 @@ def test_a_score_does_not_depend_on_installed_packages(
     assert results[0] == results[1]
 
 
-def test_mecab_can_be_named() -> None:
+def test_the_caller_can_choose_mecab() -> None:
     pytest.importorskip("mecab_ko", reason="missing optional part: sacrebleu[ko]")
     result = score(["나는 집에 가요 ."], ["나는 집에 가요 ."], tokenize="ko-mecab", metrics=("bleu",))
     assert "tok:ko-mecab" in result.bleu_signature
