@@ -41,7 +41,7 @@ def framed_svg(title: str, width: int, height: int, elements: list[str]) -> str:
 
 
 def label(x: float, y: float, text: str, *, colour: str = INK, anchor: str = "middle") -> str:
-    """A text at a point; `s_t−1` has a subscript."""
+    """A text at a point. In `s_t−1`, the part `t−1` becomes a subscript."""
     markup = SUBSCRIPT.sub(r'\1<tspan dy="4" font-size="9">\2</tspan>', escape(text))
     markup = re.sub(r"</tspan>(.+)", r'</tspan><tspan dy="-4">\1</tspan>', markup)
     return f'<text x="{x:.1f}" y="{y + 4:.1f}" text-anchor="{anchor}" fill="{colour}">{markup}</text>'

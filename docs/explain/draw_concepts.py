@@ -54,6 +54,7 @@ def draw_map(
 
 def draw_self_attention() -> Pictures:
     words = torch.tensor([[1.0, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1]])
+    # With W_K, the key of each word is the vector of the previous word. The key of I is the vector of home.
     attention = SingleHead(ScaledDot())
     for name, title, keys in (
         ("itself", "Without projections", words),
@@ -182,7 +183,10 @@ def draw_warm_up() -> Pictures:
 
 
 def draw_forgetting() -> Pictures:
-    """What the last state retains of the first word: its gradient with respect to the first word."""
+    """What the last state retains of the first word: its gradient with respect to the first word.
+
+    The plain step has U = 0.5, the LSTM cell a forget gate of 0.95.
+    """
     max_length = 50
     gradients: dict[str, list[tuple[float, float]]] = {"plain step": [], "LSTM cell": []}
     for length in range(1, max_length + 1):
@@ -199,7 +203,10 @@ def draw_forgetting() -> Pictures:
 
 
 def draw_gradients() -> Pictures:
-    """The gradient at the first layer of stacks with F′ = 0.1 per layer; the vertical axis is logarithmic."""
+    """The gradient at the first layer of stacks of 1 to 12 layers, each with the derivative F′ = 0.1.
+
+    The vertical axis is logarithmic.
+    """
     depths = range(1, 13)
     curves = {
         "with add": [(depth, depth * math.log10(1.1)) for depth in depths],

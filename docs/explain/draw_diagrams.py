@@ -50,7 +50,7 @@ def draw_lstm_cell() -> Pictures:
         ARROWHEAD,
         f'<rect x="84" y="64" width="400" height="226" rx="16" fill="white" stroke="{EDGE}"/>',
     ]
-    # Along the top: the cell, which is multiplied by the forget gate and then added to.
+    # Along the top: the cell c is multiplied by the forget gate, and then i · g is added to it.
     lines += [arrow("M36 96H117"), arrow("M143 96H242"), arrow("M268 96H532", colour=ORANGE)]
     lines += [label(36, 82, "c_t−1", colour=ORANGE), label(532, 82, "c_t", colour=ORANGE)]
     # Along the bottom: the inputs of all gates.
@@ -141,7 +141,7 @@ def small_map(x: float, y: float, weights: Tensor, *, cell: int = 12) -> str:
 
 
 def draw_heads() -> Pictures:
-    """Eight heads of 64 in a width of 512: what is split, and where W_O mixes."""
+    """Eight heads of width 64 in a model of width 512: the projections are split, and W_O mixes the heads."""
     heads, left, step = 8, 40, 66
     middles = [left + step / 2 + step * head for head in range(heads)]
     middle, right = left + step * heads / 2, left + step * heads
@@ -242,7 +242,11 @@ def draw_shifted_right() -> Pictures:
 
 
 def draw_graph() -> Pictures:
-    """The words of two layers as nodes, with the input at the bottom; half of each weight is the residual."""
+    """The words of two layers as nodes, with the input at the bottom.
+
+    The edges from a word to the layer below have a total weight of 1. Half of this total is the residual
+    connection, an edge to the same word.
+    """
     lines: list[str] = []
     heights, columns = (270, 170, 70), (130, 280, 430)
     for index, layer in enumerate(two_layers()):

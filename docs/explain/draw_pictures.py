@@ -118,7 +118,7 @@ def local_m() -> str:
 
 
 def local_p() -> str:
-    """Choose the queries so that v_pᵀ tanh(W_p h) gives the position of each Korean word's translation.
+    """Each query h is chosen so that p = S · sigmoid(v_pᵀ tanh(W_p h)) is near the translation of its word.
 
     No position is an integer: a key exactly at the edge of a window would be in or out depending on rounding.
     """
@@ -181,8 +181,8 @@ def multi_head_before() -> str:
 def weights_by_head(words: Sequence[str], word: str, targets: Sequence[Sequence[str]]) -> Tensor:
     """Weights (head, key) of one word, in heads whose W_Q is set so that it attends to `targets[head]`.
 
-    A state is the unit vector of its word, and W_K is the identity. So a query is the sum of its targets, and
-    a head without targets attends to all words equally.
+    A state is the unit vector of its word, and W_K is the identity. A query is a multiple of the sum of the
+    vectors of its targets. A head without targets attends to all words equally.
     """
     length = len(words)
     widths = Widths(query_states=length, source_states=length, key=length, value=1, output=length)
@@ -252,7 +252,7 @@ def restricted() -> str:
 
 
 def look_up_names() -> str:
-    """Ten times the cosine, so that the nearest key is clear."""
+    """The score is ten times the cosine, so that one key clearly has the largest weight."""
     similarity = Score(lambda query, keys: 10 * query @ keys.T)
     queries = ("Li", "Zhangg", "Smole")
     rows = [attend(name_vector(name), name_database(), similarity).context for name in queries]

@@ -16,6 +16,7 @@ KOREAN = {
     "Local-m: along the diagonal": "local-m: 대각선을 따라",
     "Local-p: each word predicts p": "local-p: 단어마다 p를 예측",
     "The look-ahead triangle": "룩어헤드 삼각형",
+    # The first line and the second line of the title below, if it is broken into two lines.
     "Nadaraya–Watson: near points": "Nadaraya–Watson:",
     "answer": "가까운 점이 답한다",
     "Nadaraya–Watson: near points answer": "Nadaraya–Watson: 가까운 점이 답한다",

@@ -143,6 +143,7 @@ def test_tokens_before_a_change_stay_the_same(name: str) -> None:
     assert changed.before is not None
     assert changed.before.target == plain.target
     assert changed.before.log_prob == pytest.approx(plain.log_prob, abs=1e-4)
+    # A translation that was cut at the longest length has no </s>.
     produced = torch.tensor([*plain.target.ids, END][: len(plain.target.ids) + plain.ended])
     under_change = (
         changed.bound_model.log_probs(plain.target.ids)[: len(produced)].gather(1, produced[:, None]).sum()
@@ -198,6 +199,7 @@ def test_the_effect_of_a_group_is_measured_by_silencing_all_heads_of_the_group(n
                 continue
             silent = explain(translator, SENTENCE, target=TARGET, edit=Silence(site, layer))
             assert measured[site, group] == pytest.approx(silent.log_prob - plain.log_prob, abs=1e-3)
+    # The heads of the model's own alignment are a group as well, unless it is a single head.
     assert len(plain.alignments[0].heads) == 1 or ("cross", plain.alignments[0].heads) in measured
 
 
@@ -257,6 +259,7 @@ def test_no_change_lets_a_decoder_attend_to_later_keys(name: str, change, target
     translator = small_translator(name)
     with pytest.raises(DataError, match="is causal: query 1 attends to the keys from 0 to 1"):
         explain(translator, SENTENCE, target=target, edit=change)
+    # A query may attend to the key at its own position, so this change raises no error.
     assert explain(translator, SENTENCE, target=target, edit=Paint("decoder", 0, 0, query=4, key=4))
 
 
@@ -264,6 +267,7 @@ def test_a_decoder_only_model_reads_its_source_causally() -> None:
     ahead = Paint("encoder", query=1, key=2)
     with pytest.raises(DataError, match="is causal"):
         explain(small_translator("decoder-only"), SENTENCE, target=TARGET, edit=ahead)
+    # The encoder of a Transformer is not causal, so the same change raises no error.
     assert explain(small_translator("transformer"), SENTENCE, target=TARGET, edit=ahead)
 
 

@@ -320,7 +320,10 @@ def test_the_callback_may_end_the_search() -> None:
 
 
 def test_the_translation_of_the_engine_is_explained() -> None:
-    """A converted model has rounded weights. Users see its translation, so this translation is explained."""
+    """A converted model has rounded weights, so it may translate differently from the original model.
+
+    Users see the translation of the converted model, so this translation is explained.
+    """
     exact, rounded = (
         make_translator(SMALL_MODELS["transformer"]),
         make_translator(SMALL_MODELS["transformer"]),

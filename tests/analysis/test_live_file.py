@@ -41,7 +41,7 @@ def test_a_tied_matrix_is_stored_once() -> None:
     parameters = list(translator.model.parameters())
     vectors = sum(weight.numel() for weight in parameters if weight.dim() < 2)
     total = sum(weight.numel() for weight in parameters)
-    assert len(packed.weights) == 2 * (total - vectors) + 4 * vectors  # bytes: float16, vectors float32
+    assert len(packed.weights) == 2 * (total - vectors) + 4 * vectors  # two bytes in float16, four in float32
     tensors = packed.description["tensors"]
     assert tensors["output.weight"] == tensors["source_embedding.weight"]
 
@@ -59,7 +59,7 @@ def test_weights_are_rounded_to_the_precision(quantization: Any, relative_error:
     assert error.max() > 0
 
 
-def test_other_families_and_every_other_mechanism_are_refused_by_name() -> None:
+def test_families_and_mechanisms_that_do_not_run_in_a_page_are_refused_by_name() -> None:
     translator = small_translator("transformer")
     with pytest.raises(UnsupportedError, match="decoder-only"):
         pack_model(small_translator("decoder-only"), SMALL_MODELS["decoder-only"])

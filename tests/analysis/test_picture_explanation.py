@@ -115,7 +115,7 @@ def test_a_class_is_explained_with_its_roll_out(picture: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".json", ".npz"])
-def test_explanations_of_pictures_come_back_from_files(picture: str, tmp_path: Path, suffix: str) -> None:
+def test_explanations_of_pictures_are_read_back_from_files(picture: str, tmp_path: Path, suffix: str) -> None:
     for explanation in (explain(picture_translator(), picture), explain_class(picture_classifier(), picture)):
         save_explanation(explanation, tmp_path / f"x{suffix}")
         opened = open_explanation(tmp_path / f"x{suffix}")

@@ -24,13 +24,13 @@ def case(
     mask_shape: tuple[int, ...] | None = None,
     **options,
 ) -> dict:
-    """The output of `MultiHeadAttention` for random states and, if `mask_shape` is given, a random mask."""
+    """A test case of `MultiHeadAttention` with random states and, if `mask_shape` is given, a random mask."""
     layer = keras.layers.MultiHeadAttention(dtype="float64", **options)
     query = numbers(target_shape, 1)
     value = query if source_shape is None else numbers(source_shape, 2)
-    layer(query, value)
+    layer(query, value)  # the first call creates the parameters of the layer
     fill(layer)
-    allowed = None if mask_shape is None else numbers(mask_shape, 3) > -0.5
+    allowed = None if mask_shape is None else numbers(mask_shape, 3) > -0.5  # True for about 70%
     output, scores = layer(query, value, attention_mask=allowed, return_attention_scores=True)
     facts = {
         "options": options,
@@ -43,10 +43,10 @@ def case(
 
 
 def without_projections(kind: type, **options) -> dict:
-    """The output of a layer without projections for random states; it is called with [query, value]."""
+    """A test case of a layer without projections, which is called with random states as [query, value]."""
     layer = kind(dtype="float64", **options)
     query, value = numbers((2, 3, 4), 1), numbers((2, 5, 4), 2)
-    layer([query, value])
+    layer([query, value])  # the first call creates the parameters of the layer
     fill(layer)
     output, scores = layer([query, value], return_attention_scores=True)
     return {"query": query.tolist(), "value": value.tolist()} | results(layer, output, scores)
@@ -57,7 +57,10 @@ def fill(layer: keras.Layer) -> None:
 
 
 def results(layer: keras.Layer, output, scores) -> dict:
-    """The numbers that the tests compare. Keras calls the weights of attention `scores`."""
+    """The numbers that the tests compare.
+
+    "weights" are the parameters of the layer. "scores" are the weights of attention, as Keras calls them.
+    """
     return {
         "weights": {weight.path: keras.ops.convert_to_numpy(weight).tolist() for weight in layer.weights},
         "output": keras.ops.convert_to_numpy(output).tolist(),

@@ -26,7 +26,7 @@ def make_numbers(*, shape, batch=2, queries=3, keys=4):
 
 def loop_score(mechanism, head, query, key):
     """The formula, number by number; `query` and `key` are lists."""
-    to_query, to_key = mechanism.query[head].tolist(), mechanism.key[head].tolist()
+    query_matrix, key_matrix = mechanism.query[head].tolist(), mechanism.key[head].tolist()
     energy = mechanism.energy[head].tolist()
     bias = [0.0] * len(energy)
     if mechanism.gain is not None:
@@ -36,8 +36,8 @@ def loop_score(mechanism, head, query, key):
     score = 0.0
     for unit in range(len(energy)):
         hidden = bias[unit]
-        hidden += sum(query[column] * to_query[column][unit] for column in range(len(query)))
-        hidden += sum(key[column] * to_key[column][unit] for column in range(len(key)))
+        hidden += sum(query[column] * query_matrix[column][unit] for column in range(len(query)))
+        hidden += sum(key[column] * key_matrix[column][unit] for column in range(len(key)))
         score += energy[unit] * math.tanh(hidden)
     return score
 
@@ -81,7 +81,7 @@ def test_weights_of_two_keys_equal_numbers_computed_by_hand():
     query = torch.tensor([[[[0.0], [-math.log(3) / 2]]]])
     keys = torch.tensor([[[[0.0], [math.log(3) / 2]]]])
     weights = mechanism(query, mechanism.prepare(keys, keys, None), need_weights=True).weights
-    # The second query subtracts ½ ln 3 from both keys: scores −ln 3 and 0, the same weights.
+    # The second query subtracts ½ ln 3 from both keys. The scores become −ln 3 and 0: the same weights.
     torch.testing.assert_close(weights[0, 0], torch.tensor([[0.25, 0.75], [0.25, 0.75]]))
 
 
@@ -118,7 +118,10 @@ def test_parameters_start_within_their_bounds_and_heads_differ():
 
 @pytest.mark.parametrize("max_elements", [1, 100, 250])
 def test_queries_in_parts_give_the_same_result_as_all_at_once(monkeypatch, max_elements):
-    """The hidden layer of one query has 2 · 2 · 4 · 5 = 80 numbers: parts of 1, 1 and 3 queries."""
+    """The hidden layer of one query has 2 · 2 · 4 · 5 = 80 numbers.
+
+    So a part has one query under the limits 1 and 100, and three queries under the limit 250.
+    """
     shape = HeadShape(2, query=3, key=4)
     query, keys, values = make_numbers(shape=shape, queries=7)
     mechanism = Additive(shape, units=5).double()

@@ -275,7 +275,7 @@ class MultipliesByBias(Plain):
 
 
 class ClampsBias(MultiHead):
-    """Treats -∞ as a low number: along a whole row the result is the mean of all values."""
+    """Treats -∞ as a low number: if a whole row of the bias is -∞, the context is the mean of all values."""
 
     def forward(self, query, memory, *, bias=None, **call):
         return super().forward(query, memory, bias=None if bias is None else bias.clamp(min=-1e9), **call)
@@ -361,7 +361,7 @@ BROKEN: dict[type[nn.Module], tuple[str, ...]] = {
 
 
 def make_subject(kind: type[nn.Module]) -> Subject:
-    """The subject of a mechanism, or of a kind of multi-head attention around a sound mechanism."""
+    """The subject for a mechanism, or for a class of multi-head attention around a sound mechanism."""
     if not issubclass(kind, MultiHead):
         return Subject.of(kind)
 

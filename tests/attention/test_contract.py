@@ -75,6 +75,7 @@ def test_every_mechanism_keeps_the_contract_in_random_cases(name, check, dtype, 
 @every_check
 @every_in_head_encoding
 @settings(max_examples=50)
+# Rotary positions need heads of even width.
 @given(case=RANDOM_CASES.filter(lambda case: WIDTH // case.heads % 2 == 0))
 def test_heads_with_positions_keep_the_contract_in_random_cases(positions, check, case):
     check(with_positions(positions), case)
@@ -89,7 +90,7 @@ class Limited(ScaledDot):
     [{"bias": torch.zeros(1)}, {"edit": lambda weights, offset: weights}, {"need_weights": True}],
     ids=["bias", "edit", "weights"],
 )
-def test_an_unsupported_call_raises_and_names_an_alternative(call):
+def test_an_unsupported_call_raises_an_error_that_names_an_alternative(call):
     attention = MultiHead(width=WIDTH, heads=2, mechanism=Limited())
     states = torch.randn(1, 3, WIDTH)
     with pytest.raises(UnsupportedError, match='"scaled-dot" does'):

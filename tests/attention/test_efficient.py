@@ -36,7 +36,7 @@ def attend_by_loop(query, keys, values, allowed):
 
 @pytest.mark.parametrize("chunk", [512, 7, 3, 2, 1])
 def test_both_paths_equal_the_formula(monkeypatch, chunk):
-    """With one chunk and with several chunks, some of which contain only padding."""
+    """One path forms the weights and the other does not. Some of the small chunks contain only padding."""
     monkeypatch.setattr(chunks, "CHUNK_POSITIONS", chunk)
     query, keys, values, allowed = random_inputs(5, 7)
     weights, context = attend_by_loop(query, keys, values, allowed)
@@ -53,7 +53,7 @@ def test_both_paths_equal_the_formula(monkeypatch, chunk):
 
 
 @pytest.mark.parametrize("padded", [False, True])
-def test_contexts_and_gradients_of_several_full_chunks_equal_the_maps(padded):
+def test_contexts_and_gradients_of_several_full_chunks_equal_those_computed_from_the_maps(padded):
     query, keys, values, allowed = (tensor.float() for tensor in random_inputs(1100, 1300))
     leaves = [tensor.requires_grad_() for tensor in (query, keys, values)]
     mechanism = Efficient()
@@ -85,6 +85,7 @@ def test_implied_weights_are_a_distribution_over_the_keys():
     mechanism = Efficient()
     weights = mechanism(query, mechanism.prepare(keys, values, allowed), need_weights=True).weights
     assert torch.all(weights >= 0)
+    # The second sentence has five keys that are not padding; the third sentence has none.
     assert torch.all(weights[1, :, :, 5:] == 0)
     torch.testing.assert_close(weights[:2].sum(-1), torch.ones_like(weights[:2, ..., 0]), atol=1e-12, rtol=0)
 
@@ -191,11 +192,11 @@ def test_contexts_and_gradients_of_several_causal_chunks_equal_the_formula():
 @pytest.mark.parametrize("size", [30.0, 300.0, 3e4])
 @pytest.mark.parametrize("need_weights", [False, True])
 def test_keys_far_below_a_later_key_keep_their_weight(dtype, size, need_weights):
-    """If exponentials were relative to the largest key of a chunk, all earlier ones would be 0."""
+    """If exponentials were relative to the largest key of a chunk, those of all earlier keys would be 0."""
     random = torch.Generator().manual_seed(1)
     query, keys, values = (torch.randn(2, 1, 50, 3, generator=random, dtype=dtype) for _ in range(3))
     keys = keys + size * torch.linspace(-1, 1, 50, dtype=dtype)[:, None] * torch.tensor([1.0, -1.0, 0.0])
-    keys[:, :, 20:30] += size  # and a fall after the rise
+    keys[:, :, 20:30] += size  # so at position 30 all keys fall by `size`
     allowed = torch.ones(2, 50, dtype=torch.bool)
     allowed[1, :4] = False
     _, expected = causal_in_numpy(query.double(), keys.double(), values.double(), allowed)
@@ -223,7 +224,10 @@ def test_gradients_of_halved_chunks_equal_finite_differences():
 
 
 def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
-    """Prepare four keys, reorder the sentences, extend by three: equal to the full pass in that order."""
+    """A memory of four keys is reordered and extended by three keys.
+
+    Each step must equal the full pass over the sentences in the new order.
+    """
     query, keys, values, allowed = random_inputs(7, 7)
     allowed[:, 4:] = True  # added keys are never padding
     rows = torch.tensor([2, 0, 0])
@@ -239,7 +243,8 @@ def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = Efficient(causal=True)
-    # The sums before the step and the sums of the new key, for two heads: four features times four values.
+    # The sums before the step and the sums of the new key. In each of two heads, the sums have four features
+    # times values of width four.
     assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 2 * 4 * 4
 
 

@@ -1,4 +1,4 @@
-"""The exercise of CONTRIBUTING.md, run with its own code: a new score is one file and one row."""
+"""The code of the exercise in CONTRIBUTING.md: a new score needs one file and one row of the catalogue."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CASES = [
 
 @pytest.fixture
 def cosine(monkeypatch):
-    """The catalogue with the row of the exercise."""
+    """Add the row of the exercise to the catalogue."""
     exercise = PAGE.read_text(encoding="utf-8").split("### An exercise")[1]
     file, row = re.findall(r"```python\n(.*?)```", exercise, flags=re.DOTALL)[:2]
     module = types.ModuleType("jumok.attention.cosine")

@@ -29,7 +29,7 @@ def test_the_graph_of_a_two_by_three_map_equals_one_made_by_hand():
     assert graph.nodes["key", 2]["position"] == 2
 
 
-def test_min_weight_decides_which_edges_exist_and_a_weight_of_zero_has_none():
+def test_min_weight_decides_which_edges_exist_and_a_weight_of_zero_has_no_edge():
     weights = torch.tensor([[0.0, 0.01, 0.99]], requires_grad=True)
     count = {
         min_weight: attention_graph(weights, ["a"], ["a", "a", "a"], min_weight).number_of_edges()
@@ -50,7 +50,10 @@ def test_without_networkx_the_error_says_how_to_install_it(monkeypatch):
 
 
 def test_the_roll_out_of_two_layers_equals_numbers_computed_by_hand():
-    """Ã₁ = [[1, 0], [¼, ¾]], Ã₂ = [[½, ½], [0, 1]]; Ã₂ Ã₁ = [[⅝, ⅜], [¼, ¾]]."""
+    """Ã is the mean of a layer's weights and the identity.
+
+    Ã₁ = [[1, 0], [¼, ¾]], Ã₂ = [[½, ½], [0, 1]], so Ã₂ Ã₁ = [[⅝, ⅜], [¼, ¾]].
+    """
     first = np.array([[1.0, 0.0], [0.5, 0.5]])
     second = np.array([[0.0, 1.0], [0.0, 1.0]])
     np.testing.assert_allclose(roll_out([first, second]), [[0.625, 0.375], [0.25, 0.75]])

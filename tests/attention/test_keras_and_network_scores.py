@@ -1,4 +1,4 @@
-"""Keras' scores against Keras' numbers, and a score by a network against the additive score and a loop."""
+"""Mechanisms with Keras' scores equal Keras. A score by a network equals the additive score and a loop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ONE_HEAD = HeadShape(1, query=4, key=4)
         ("additive, scale", KerasAdditive, True),
     ],
 )
-def test_scores_equal_keras_scores(name, kind, use_scale):
+def test_weights_and_context_equal_those_of_keras(name, kind, use_scale):
     case = KERAS[name]
     mechanism = kind(ONE_HEAD, use_scale=use_scale).double()
     parameters = {"scale": "factor", "concat_score_weight": "weight"}  # Keras' names and ours

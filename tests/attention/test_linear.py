@@ -85,7 +85,10 @@ def test_gradients_equal_finite_differences(monkeypatch, causal, need_weights):
 
 
 def test_steps_continue_a_padded_memory_whose_sentences_were_reordered():
-    """Prepare four keys, reorder the sentences, extend by three: equal to the full pass in that order."""
+    """A memory of four keys is reordered and extended by three keys.
+
+    Each step must equal the full pass over the sentences in the new order.
+    """
     query, keys, values, allowed = random_inputs(7, 7)
     allowed[:, 4:] = True  # added keys are never padding
     rows = torch.tensor([2, 0, 0])
@@ -127,7 +130,7 @@ def test_no_tensor_grows_faster_than_the_sentence(causal):
 
 def test_a_step_costs_the_same_after_any_length():
     mechanism = LinearAttention(causal=True)
-    # The sums of two heads: four features times four values and a 1.
+    # In each of two heads, the sum has four features times values of width four with a 1 appended.
     assert largest_step_tensor(mechanism, 1000) == largest_step_tensor(mechanism, 10) == 2 * 4 * 5
 
 

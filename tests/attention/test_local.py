@@ -52,6 +52,7 @@ def loop_centre(mechanism, head, query, length):
 
 
 LENGTHS = [7, 4, 0]
+"""The number of keys of each sentence that are not padding."""
 
 
 @pytest.mark.parametrize("query_offset", [0, 3, 9])
@@ -163,7 +164,7 @@ def test_local_p_weights_equal_numbers_computed_by_hand():
 
 
 def test_local_p_uses_the_length_without_padding():
-    """Two keys and four of padding: p = 1, as without padding."""
+    """With two keys and four positions of padding, p is 1, as without padding."""
     allowed = torch.tensor([[True, True, False, False, False, False]])
     mechanism = with_equal_scores(LuongLocalP, 2)
     weights = weights_of(mechanism, queries=1, keys=6, allowed=allowed)

@@ -140,7 +140,7 @@ def test_a_query_far_from_every_key_gets_zero_and_finite_gradients(kernel):
     assert query.grad[0].tolist() == [0.0, 0.0]
 
 
-def test_gaussian_far_from_every_key_still_returns_the_nearest():
+def test_far_from_every_key_gaussian_still_returns_the_value_of_the_nearest_key():
     database = Database(torch.tensor([[0.0], [10.0]]), torch.tensor([1.0, 2.0]))
     query = torch.tensor([1000.0], requires_grad=True)
     assert gaussian(query[None], database.keys).sum() == 0  # the kernel itself has underflowed

@@ -164,7 +164,12 @@ def test_attention_over_axes_of_two_tensors_with_a_mask_equals_keras():
     allowed = torch.tensor(case["mask"])  # (batch, other axis, query, query, key, key)
     ours = from_keras(case)
     attended = attend_over_axes(
-        ours, states, (2, 3), source=source, allowed=allowed[:, :, None], need_weights=True
+        ours,
+        states,
+        (2, 3),
+        source=source,
+        allowed=allowed[:, :, None],  # with an axis of heads
+        need_weights=True,
     )
     sees_a_key = allowed.flatten(4).any(dim=-1)  # (batch, other axis, query, query)
     assert not sees_a_key.all()
@@ -208,9 +213,9 @@ def test_attended_axes_in_any_order_equal_a_loop_over_the_batch_axes(kind, axes)
     permuted_mask = allowed_keys.permute(*others, *axes)
     attended = attend_over_axes(attention, states, axes, source=source, allowed_keys=permuted_mask)
     moved, source = (part.permute(*others, *axes, 4) for part in (states, source))
-    rows = torch.Size([states.shape[axis] for axis in others])
+    batch_sizes = [states.shape[axis] for axis in others]
     expected = torch.empty_like(moved)
-    for index in itertools.product(*map(range, rows)):
+    for index in itertools.product(*map(range, batch_sizes)):
         keys = source[index].flatten(0, -2)[None]
         memory = attention.prepare(keys, keys, permuted_mask[index].flatten()[None])
         expected[index] = attention(moved[index].flatten(0, -2)[None], memory).context.view_as(moved[index])
@@ -286,7 +291,8 @@ def test_projections_begin_as_their_initialisers_say():
     plain = MultiHead(width=8, heads=2, mechanism=ScaledDot()).query.weight
     torch.manual_seed(4)
     first, *_ = [nn.Linear(8, 8, bias=False) for _ in range(4)]
-    # A seed gives the same initial weights as in earlier versions.
+    # As in earlier versions, all four projections are created before the first weights are initialised.
+    # So a seed still gives the same initial weights.
     assert torch.equal(plain, nn.init.xavier_uniform_(first.weight))
 
 

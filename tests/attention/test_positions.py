@@ -55,7 +55,7 @@ def test_the_table_of_sinusoids_is_not_stored():
     assert SinusoidalPositions(6).state_dict() == {}
 
 
-def test_learned_positions_are_rows_of_a_trained_table_and_end_with_it():
+def test_learned_positions_are_rows_of_a_trained_table_and_are_refused_beyond_its_end():
     positions = LearnedPositions(6, max_positions=4)
     assert torch.equal(positions(2, offset=1), positions.table[1:3])
     assert positions(4).shape == (4, 6)
@@ -77,7 +77,7 @@ def test_a_step_equals_a_row_of_the_table(positions):
 
 
 @pytest.mark.parametrize(("positions", "same"), [(NoPositions(8), True), (SinusoidalPositions(8), False)])
-def test_only_positions_tell_go_home_i_from_i_go_home(positions, same):
+def test_a_word_has_the_same_context_in_go_home_i_and_i_go_home_only_without_positions(positions, same):
     torch.manual_seed(0)
     attention = MultiHead(width=8, heads=2, mechanism=ScaledDot()).eval()
     vectors = dict(zip(["I", "go", "home"], torch.randn(3, 8), strict=True))

@@ -1,4 +1,4 @@
-"""Restricted attention: the blocks against a plain loop over neighbours, and their cost."""
+"""Restricted attention: its blocks equal a plain loop over neighbours, and their cost is linear."""
 
 from __future__ import annotations
 

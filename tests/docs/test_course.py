@@ -28,7 +28,7 @@ ELEMENTS = {
     "exercise": (r"^## Exercise$", r"^## 연습 문제$"),
     "answer": (r"^<summary>Answer</summary>$", r"^<summary>정답</summary>$"),
 }
-"""Patterns of each element on an English page and on a Korean page."""
+"""Patterns of each element on an English page and on a Korean page. A table of costs counts as a formula."""
 
 
 @pytest.mark.parametrize("language", ["en", "ko"])

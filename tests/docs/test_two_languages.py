@@ -24,7 +24,7 @@ ENGLISH_ONLY = {"log.md", "renames.md", "python.md"}
 FENCED = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 NUMBER = re.compile(r"(?<![A-Za-z\d.])\d+(?:,\d{3})*(?:\.\d+)?(?![A-Za-z\d])")
 LARGE_NUMBER = re.compile(r"(\d+(?:\.\d+)?)(?:\s(million)|(만)(?=\s?(?:개|쌍|줄|토큰|픽셀)))")
-"""Without a counter, 11만 may mean "only 11"."""
+"""만 means 10,000 or "only": before a counter such as 개, 11만 is 110,000. Elsewhere it may be "only 11"."""
 SCALES = {"million": 10**6, "만": 10**4}
 WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "sixth": 6, "eighth": 8, "tenth": 10}

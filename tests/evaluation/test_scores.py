@@ -90,18 +90,18 @@ def test_the_caller_can_choose_a_tokenizer() -> None:
 def test_a_score_does_not_depend_on_installed_packages(
     language: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def scored() -> tuple[float, str]:
+    def score_and_signature() -> tuple[float, str]:
         result = score(["나는 집에 가요 ."], ["나는 학교에 가요 ."], language=language, metrics=("bleu",))
         return result.bleu, result.bleu_signature
 
     results = []
     for installed in (True, False):
         monkeypatch.setattr(scores, "find_spec", lambda module, installed=installed: installed or None)
-        results.append(scored())
+        results.append(score_and_signature())
     assert results[0] == results[1]
 
 
-def test_mecab_can_be_named() -> None:
+def test_the_caller_can_choose_mecab() -> None:
     pytest.importorskip("mecab_ko", reason="missing optional part: sacrebleu[ko]")
     result = score(["나는 집에 가요 ."], ["나는 집에 가요 ."], tokenize="ko-mecab", metrics=("bleu",))
     assert "tok:ko-mecab" in result.bleu_signature

@@ -158,12 +158,12 @@ def test_the_number_of_prompts_in_parallel_is_limited(
     tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = text_model(tokenizer, "language-model")
-    rows: list[int] = []
+    batch_sizes: list[int] = []
     begin = model.model.begin  # type: ignore[attr-defined]
-    monkeypatch.setattr(model.model, "begin", lambda batch: rows.append(len(batch)) or begin(batch))
+    monkeypatch.setattr(model.model, "begin", lambda batch: batch_sizes.append(len(batch)) or begin(batch))
     monkeypatch.setattr("jumok.inference.text_model.MAX_BLOCK_TOKENS", 40)
     assert len(model.complete(["a dog"] * 10, max_tokens=10)) == 10
-    assert rows == [4, 4, 2]  # 40 // 10 prompts at once
+    assert batch_sizes == [4, 4, 2]  # 40 // 10 prompts at once
 
 
 def test_texts_are_yielded_before_the_last_prompt_is_read(tokenizer: Tokenizer) -> None:

@@ -52,6 +52,7 @@ def test_translations_and_alignments_are_scored() -> None:
     assert evaluation.translations == ("a b c d e", "a b", "no gold")
     assert entries["bleu"] == pytest.approx(100)
     assert "tok:zh" in str(entries["bleu_signature"])
+    # 5 of the 7 links are in the 7 gold links: 1 − (5 + 5) / (7 + 7).
     assert entries["alignment_error"] == pytest.approx(1 - 10 / 14)
     assert (entries["sentences"], entries["alignment_sentences"]) == (3, 2)
 

@@ -225,7 +225,7 @@ def test_the_models_in_the_commands_of_an_explanation_can_be_built(
             main(command[1:])
     assert len(recipes) == len(commands), f"{name}, line {block.line}: {capfd.readouterr().err}"
     for overrides in recipes:
-        check_overrides(overrides)
+        check_overrides(overrides)  # raises an error if the model cannot be built
 
 
 def test_every_explanation_is_in_the_index() -> None:

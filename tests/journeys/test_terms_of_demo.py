@@ -59,6 +59,7 @@ def sentences_with_a_term(count: int) -> list[tuple[str, str, str]]:
     sentences = []
     for pair in generate("test", 10_000):
         terms = [match[0] for match in re.finditer(r"\w+", pair.source) if match[0] in TERMS]
+        # A sentence that begins with < has a tag such as <polite>.
         if len(terms) == 1 and not pair.source.startswith("<") and TERMS[terms[0]][0] in pair.target:
             sentences.append((pair.source, pair.target, terms[0]))
         if len(sentences) == count:
@@ -76,16 +77,16 @@ def with_term(target: str, term: str) -> str:
     return re.sub(f"{model_word}([가-힣]*)", replace, target)
 
 
-def test_terms_are_present_and_exact(translator: jumok.Translator) -> None:
+def test_terms_are_present_and_most_translations_equal_the_reference(translator: jumok.Translator) -> None:
     sentences = sentences_with_a_term(90)
     sources = [source for source, _, _ in sentences]
     texts = [translation.text for translation in translator.translate(sources, glossary=GLOSSARY)]
     has_term = [TERMS[term][1] in text for text, (*_, term) in zip(texts, sentences, strict=True)]
-    is_exact = [
+    equals_reference = [
         text == with_term(target, term) for text, (_, target, term) in zip(texts, sentences, strict=True)
     ]
     assert sum(has_term) >= 0.98 * len(sentences)
-    assert sum(is_exact) >= 0.9 * len(sentences)
+    assert sum(equals_reference) >= 0.9 * len(sentences)
 
 
 def test_sentences_without_terms_stay_as_they_are(translator: jumok.Translator) -> None:

@@ -86,6 +86,7 @@ def test_a_wheel_translates_looks_and_serves(python: Path, tmp_path: Path) -> No
         env=environment(),
     )
     try:
+        # The first line is: jumok serve: URL
         url = server.stdout.readline().split()[2] if server.stdout else ""
         fields = json.dumps({"q": "I go home.", "source": "en", "target": "ko"}).encode()
         request = urllib.request.Request(f"{url}/translate", fields, {"Content-Type": "application/json"})

@@ -28,7 +28,7 @@ def test_patches_are_the_tiles_of_the_picture_row_by_row(size: int, patch: int, 
     assert np.array_equal(join_patches(patches, grid, channels=channels), picture)
 
 
-def test_a_patch_is_in_a_region_by_its_centre_or_with_overlapping_by_any_part() -> None:
+def test_a_region_contains_patches_by_their_centre_or_with_overlapping_by_any_part() -> None:
     grid = PatchGrid(2, 4, 1)
     inside = patches_in_region(Region(0, left=0.125, top=0.0, right=0.6, bottom=0.5), grid).reshape(2, 4)
     assert inside.tolist() == [[True, True, False, False], [False] * 4]  # centres at 1/8, 3/8, 5/8, 7/8

@@ -55,6 +55,7 @@ def test_written_pixels_are_read_back_unchanged(tmp_path: Path) -> None:
 def test_every_mode_gives_the_pixels_that_it_shows(
     tmp_path: Path, mode: str, colour: int | tuple[int, ...], rgb: tuple[int, ...]
 ) -> None:
+    """The mode of an image is Pillow's name for the kind of its pixels."""
     Image.new(mode, (2, 2), colour).save(tmp_path / "a.png")
     assert read_picture(tmp_path / "a.png", size=2, channels=3)[0, 0].tolist() == list(rgb)
 

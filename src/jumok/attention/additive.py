@@ -3,9 +3,9 @@
     score(q, k) = vᵀ tanh(W_q q + W_k k)                   Bahdanau, Cho & Bengio 2015, appendix A.1.2
     normed      = g · (v / ‖v‖)ᵀ tanh(W_q q + W_k k + b)   Salimans & Kingma 2016, eq. 2, for v
 
-The hidden layer is computed for every pair of query and key: O(L · S · units) time and, with gradients, as
-much memory: 330 MB per layer for 64 sentences of 50 tokens and 512 units. W_k k does not change while a
-sentence is decoded: `prepare` computes it once per memory.
+The hidden layer is computed for every pair of one of L queries and one of S keys. It takes O(L · S · units)
+time, and with gradients O(L · S · units) memory: 330 MB per layer for 64 sentences of 50 tokens and 512
+units. W_k k does not change while a sentence is decoded: `prepare` computes it once per memory.
 """
 
 from __future__ import annotations

@@ -19,7 +19,9 @@ class Beams:
     sentence: Tensor  # (row,) int64: the row of the memory that each row of queries reads
     num_sentences: int  # rows of the memory
     num_slots: int  # largest number of query rows per sentence
-    slot: Tensor | None  # (row,) int64: sentence · num_slots + index in the sentence; None if 0, 1, 2 …
+    # (row,) int64: sentence · num_slots + index of the row among the rows of its sentence. None if the slots
+    # are 0, 1, 2 …
+    slot: Tensor | None
 
     def group(self, query: Tensor) -> Tensor:
         """(row, head, query, width) -> (sentence, head, slot × query, width); unused slots are 0."""

@@ -43,9 +43,9 @@ class Supports:
     """What a mechanism can do, as data that callers check before a call."""
 
     causal: bool = True
-    cross: bool = True
-    weights: bool = True
-    incremental: bool = True
+    cross: bool = True  # queries of one sequence with keys of another sequence
+    weights: bool = True  # weights are returned on request
+    incremental: bool = True  # a memory can be extended
     mask: bool = True  # a mask that differs between queries; `prepare` always supports padding
     bias: bool = True
     edit: bool = True

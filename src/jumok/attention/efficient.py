@@ -46,8 +46,8 @@ SMALLEST_TOTAL = math.exp(-40)
 class MapSums:
     """Two sums over the keys for each feature. Their quotient is the mean value under the feature's map.
 
-    Keys of -∞ add nothing. Exponentials are relative to the largest key h, so that none overflows; neither
-    the means nor their gradient depend on h.
+    A key of -∞, which is padding, adds nothing to the sums. Exponentials are relative to the largest key h,
+    so that none overflows. Neither the means nor their gradient depend on h.
     """
 
     largest: Tensor  # h, (batch, head, key width, 1), without gradient

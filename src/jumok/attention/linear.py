@@ -4,7 +4,7 @@
     φ(x) = elu(x) + 1                                            eq. 7
 
 The sums run over all keys, or over j ≤ i if causal (eq. 10–12). O(n · d²) time; one decoding step costs O(d²)
-regardless of the length so far. φ is positive, so no constant is added to the divisor: a constant would
+for any number of earlier keys. φ is positive, so no constant is added to the divisor: a constant would
 shrink the context of short sentences towards 0.
 """
 

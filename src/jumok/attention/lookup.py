@@ -136,7 +136,7 @@ class Kernel:
     def distances(self, query: Tensor, keys: Tensor) -> Tensor:
         """‖q − k‖ / width, (query, key). The gradient at q = k is taken as 0."""
         _require_same_width(query, keys)
-        # From differences: torch's faster method, a matrix product, loses digits of small distances.
+        # Computed from differences: torch's faster method, a matrix product, loses digits of small distances.
         distances = torch.cdist(query, keys, compute_mode="donot_use_mm_for_euclid_dist")
         return distances / self.width
 

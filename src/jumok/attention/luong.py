@@ -5,7 +5,8 @@
     concat     vᵀ tanh(W [h; h̄])
     location   weights = softmax(W h), independent of the keys     Luong, Pham & Manning 2015, section 3.1
 
-`dot` and `general` take O(L · S · d) time, like the scaled dot product; their scores are not divided by √d.
+`dot` and `general` take O(L · S · d) time for L queries and S keys, like the scaled dot product. Their scores
+are not divided by √d.
 """
 
 from __future__ import annotations

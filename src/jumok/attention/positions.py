@@ -294,7 +294,8 @@ class Alibi(HeadPositions):
 def relative_buckets(distances: Tensor, buckets: int, max_distance: int, *, bidirectional: bool) -> Tensor:
     """T5's bucket of each distance. Each small distance has its own bucket.
 
-    Larger distances, up to `max_distance`, share buckets that become wider with the distance.
+    Larger distances share buckets that become wider with the distance. All distances beyond `max_distance`
+    share the widest bucket.
 
     If `bidirectional`, half of the buckets are for keys after the query. If not, all keys after the query
     are in bucket 0.

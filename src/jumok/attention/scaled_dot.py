@@ -2,9 +2,9 @@
 
     Attention(Q, K, V) = softmax(QKᵀ / √d) V                     Vaswani et al. 2017, eq. 1
 
-O(L · S · d) time. Torch's fused kernel computes the context without forming the weights. It is not used if
-the weights are requested or edited, if there is a bias, or with attention dropout in training: then the plain
-path computes the same formula, and a test compares the two.
+It takes O(L · S · d) time for L queries and S keys. Torch's fused kernel computes the context without forming
+the weights. The kernel is not used if the weights are requested or edited, if there is a bias, or with
+attention dropout in training. Then the plain path computes the same formula, and a test compares both paths.
 """
 
 from __future__ import annotations

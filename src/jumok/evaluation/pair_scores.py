@@ -5,8 +5,8 @@
 
 This is dual conditional cross-entropy. For a good pair, both cross-entropies are low and nearly equal. For
 two sentences that do not translate each other, both are high. If one side is probable regardless of the other
-side (an empty phrase, a target in the wrong language), only one of the two is high. The highest possible
-score is 1.
+side (an empty phrase, a target in the wrong language), only one of the two cross-entropies is high. The
+highest possible score is 1.
 """
 
 from __future__ import annotations

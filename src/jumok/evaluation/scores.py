@@ -1,11 +1,11 @@
 """BLEU, chrF and TER of a list of translations, each with sacreBLEU's signature of its options.
 
-sacreBLEU computes them; this module chooses its options. Scores are case-sensitive (also TER, which sacreBLEU
-lowercases by default). BLEU's tokenizer depends on the target language and on nothing else: the same texts
-have the same scores on every machine, in training, in the demo and in `jumok evaluate`. sacreBLEU's MeCab
-tokenizers of Korean and Japanese need packages that not every machine has. So Korean, which has spaces, is
-split like English, and Japanese into characters; to compare with published scores, name a tokenizer:
-`--tokenize ko-mecab`.
+sacreBLEU computes the scores, and this module chooses the options of sacreBLEU. Scores are case-sensitive,
+also TER, for which sacreBLEU lowercases by default. BLEU's tokenizer depends on the target language and on
+nothing else: the same texts have the same scores on every machine, in training, in the demo and in
+`jumok evaluate`. sacreBLEU's MeCab tokenizers of Korean and Japanese need packages that not every machine
+has. So Korean, which has spaces, is split like English, and Japanese is split into characters. To compare
+with published scores, name a tokenizer: `--tokenize ko-mecab`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     perplexity = exp(-1/N Σ log p)                          Jelinek et al. 1977
 
 N is the number of tokens, including the end of each sentence. Perplexities per token cannot be compared
-between tokenizers, so the same sum is also divided by the number of words and of characters (with ends),
-which do not depend on the vocabulary. A masked language model has no perplexity per word or character: it
-assigns no probability to a whole text.
+between tokenizers, so the same sum is also divided by the number of words and by the number of characters,
+which do not depend on the vocabulary. Each end of a sentence counts as one word and as one character. A
+masked language model has no perplexity per word or character: it assigns no probability to a whole text.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     from jumok.models.model import Model
     from jumok.types import Batch
 
+# Number of tokens for which log-probabilities over the vocabulary are computed at once.
 _CHUNK_TOKENS = 512
 
 
 @dataclass(frozen=True, slots=True)
 class TokenScores:
-    """Sums over predicted tokens: negative log-likelihood (nll), all tokens, correctly predicted tokens."""
+    """The summed negative log-likelihood (nll) of tokens, their number, and the number of correct tokens."""
 
     nll: float = 0.0
     tokens: int = 0
-    correct: int = 0
+    correct: int = 0  # tokens that the model found most probable
 
     def __add__(self, other: TokenScores) -> TokenScores:
         return TokenScores(self.nll + other.nll, self.tokens + other.tokens, self.correct + other.correct)

@@ -107,7 +107,7 @@ def align_and_score(translator: Translator, pairs: Sequence[Pair]) -> AlignmentS
     try:
         if not gold or not translator.model.has_cross_attention:
             return None
-    except UnsupportedError:  # only CTranslate2 runs this model
+    except UnsupportedError:  # raised if only CTranslate2 can run the model
         return None
     return score_alignments(translator.align_all(aligned), gold)
 
@@ -122,7 +122,7 @@ def looks_swapped(translator: Translator, pairs: Sequence[Pair]) -> bool:
     sources, targets = [pair.source for pair in sample], [pair.target for pair in sample]
     try:
         as_given, swapped = _loss(translator, sources, targets), _loss(translator, targets, sources)
-    except UnsupportedError:  # only CTranslate2 runs this model
+    except UnsupportedError:  # raised if only CTranslate2 can run the model
         return False
     # If no pair is short enough, a loss is NaN, and the comparison is False.
     return swapped + MIN_SWAPPED_GAIN < as_given
