@@ -105,7 +105,7 @@ def test_the_vocabulary_size_is_that_of_the_start_model(tmp_path: Path) -> None:
     assert "requested" not in stage_detail(events, "learning vocabulary")
 
 
-def test_the_learning_rate_is_a_tenth_and_few_passes_are_the_default(start: Path, tmp_path: Path) -> None:
+def test_by_default_a_tenth_of_the_learning_rate_is_used_for_ten_epochs(start: Path, tmp_path: Path) -> None:
     corpus = corpus_of_pairs(colour_pairs(60), source="en", target="de")
     events = training_events(corpus, out=tmp_path / "run", start_from=start)
     started = next(event for event in events if isinstance(event, Started))
@@ -196,7 +196,7 @@ def test_a_run_resumes_without_the_start_model_and_the_files(start: Path, tmp_pa
     shutil.rmtree(start_copy)
     keep.unlink()
     replay.unlink()
-    shutil.rmtree(tmp_path / "later" / "data")  # the pairs are encoded again, old ones too
+    shutil.rmtree(tmp_path / "later" / "data")  # so the new and the old pairs are encoded again
     for name in ("at step 0", "later"):
         list(training_events(corpus, out=tmp_path / name, **settings))
         first, second = (
@@ -252,7 +252,7 @@ def test_a_recurrent_model_and_a_language_model_can_be_start_models(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "message"),
     [
         ({"model.width": 64}, "model.width: received 64, the start model has 32"),
         ({"text.vocab_size": 999}, "text.vocab_size: received 999"),
@@ -267,9 +267,9 @@ def test_a_recurrent_model_and_a_language_model_can_be_start_models(tmp_path: Pa
     ],
 )
 def test_settings_that_contradict_the_start_model_are_refused(
-    start: Path, tmp_path: Path, settings: dict[str, Any], words: str
+    start: Path, tmp_path: Path, settings: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(RecipeError, match=words.replace("*", r"\*")):
+    with pytest.raises(RecipeError, match=message.replace("*", r"\*")):
         tune(start, tmp_path / "run", **settings)
     assert not (tmp_path / "run").exists()
 

@@ -159,6 +159,7 @@ def test_recorded_sources_are_the_files_that_are_read(
     monkeypatch.chdir(tmp_path)
     for name in ("a.tsv", "b.tsv", "b.tsv:2"):
         (tmp_path / name).write_text("one\teins\n")
+    # A number after a colon is the weight of a corpus, unless there is a file with the whole name.
     sources = describe_sources(Inputs(["a.tsv:1e1", "b.tsv:2", "b.tsv:2:3"]))
     assert sources is not None
     assert [resolved for _, resolved, _, _ in sources["files"]] == [
