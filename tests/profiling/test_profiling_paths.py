@@ -38,7 +38,7 @@ def test_the_path_from_the_first_position_to_the_last(name, layers):
     assert path_length(itertools.repeat(influence_of(name))) == layers
 
 
-def test_influence_is_the_band_of_each_layer():
+def test_each_layer_has_the_expected_band_of_influence():
     distance = torch.arange(LENGTH)[:, None] - torch.arange(LENGTH)  # output position minus input position
     expected = {
         "self-attention": distance == distance,

@@ -304,15 +304,19 @@ def test_the_chosen_point_gains_most_among_those_that_lose_little() -> None:
         InterpolatedPoint(0.6, 3.0, 1.804),
         InterpolatedPoint(0.2, 3.1, 1.79),
     ]
+    # At alpha 1, the loss of the pairs to keep rises by more than `MAX_LOSS_RISE`.
     assert choose_point(start, points, keeps_translations=False).alpha == 0.6
+    # At both points it rises by more, so the point with the smaller sum of losses is chosen.
     lossy = [points[0], InterpolatedPoint(0.5, 3.1, 1.82)]
     assert choose_point(start, lossy, keeps_translations=False).alpha == 1
+    # Only alpha 1 and 0.8 have at least `MIN_SHARE_OF_GAIN` of the best gain on the new pairs.
     translations = [
         InterpolatedPoint(1, 2.6, 1.2),
         InterpolatedPoint(0.8, 2.7, 0.9),
         InterpolatedPoint(0.2, 3.1, 0.6),
     ]
     assert choose_point(InterpolatedPoint(0, 3.2, 0.5), translations, keeps_translations=True).alpha == 0.8
+    # No point is better on the new pairs, so the point with the smallest loss of the pairs to keep is chosen.
     worse = [InterpolatedPoint(1, 3.6, 1.2), InterpolatedPoint(0.2, 3.3, 0.6)]
     assert choose_point(InterpolatedPoint(0, 3.2, 0.5), worse, keeps_translations=True).alpha == 0.2
 

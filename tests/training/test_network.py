@@ -61,7 +61,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_network_gives_the_same_bits_as_shared_memory(folder: Path, world_size: int) -> None:
-    """With three ranks or more, another order of addition gives other bits. With two, a + b = b + a."""
+    """With three or more ranks, another order of addition would give other bits. With two, a + b = b + a."""
     ranks = run_driver("backends", folder, world_size)
     assert len(ranks) == world_size
     assert "shared" in ranks[0], ranks[0]

@@ -786,7 +786,9 @@ class TestFailures:
         self.poison_gradients(monkeypatch, range(4, 6), poison)
         events = run(tmp_path, **{"model.norm_kind": norm})
         assert [applied for applied, _ in outcomes].count(False) == 2
-        assert all(applied != same for applied, same in outcomes[:-1])  # the last update has learning rate 0
+        # Applied updates change the weights and skipped updates do not. The last update is left out, since
+        # its learning rate is 0.
+        assert all(applied != same for applied, same in outcomes[:-1])
         warnings = [event.message for event in only(events, Warned)]
         assert len(warnings) == 2
         assert f"step 4: the gradient is {poison}" in warnings[0]
@@ -864,7 +866,7 @@ class TestTime:
         clock.advance_on(TranslationValidation, "estimate_seconds", seconds=1.0, result=1.0)
         events = list(training_events(digit_corpus(200), out=tmp_path, minutes=0.75, **TINY))
         assert events[-1].reason == "done"  # type: ignore[union-attr]
-        assert 0.85 * 45 < clock.seconds < 45
+        assert 0.85 * 45 < clock.seconds < 45  # 0.75 minutes are 45 s
         assert only(events, Progress)[-1].seconds_left is not None
 
     @pytest.mark.medium

@@ -82,6 +82,7 @@ class Plan:
     def progress(self, step: int, warmup: int) -> float:
         """Return t(step) in its phase. Every step counts with the slope that the plan had at that step."""
         phase = self.phase_of(step)
+        # `t` is computed up to the step `previous_end`. Revisions before the step `first` do not count.
         t, previous_end, first = 0.0, warmup, 0
         if phase is not None:
             previous_end, first = phase.warmup_end, phase.start
